@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# The interface target that every target of ours links: language level and warnings.
+add_library(fuselage_options INTERFACE)
+target_compile_features(fuselage_options INTERFACE cxx_std_20)
+target_include_directories(fuselage_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+target_compile_options(fuselage_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(FUSELAGE_WERROR)
+  target_compile_options(fuselage_options INTERFACE -Werror)
+endif()
+
+# Asserts stay on in every build type: model files are hostile input.
+string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic, time and the decision whether a fusion pays. Formulas: README.md of this folder.
+#pragma once
+
+#include "core/kernel/program.h"
+#include "core/support/result.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+/// Bytes moved by one kernel; logical is exact (every operand element an Access touches counts
+/// once per operand), L2 and DRAM are predicted from the device profile.
+struct Traffic {
+    int64_t logicalRead = 0;
+    int64_t logicalWritten = 0;
+    int64_t l2 = 0;
+    int64_t dram = 0;
+
+    int64_t logical() const { return logicalRead + logicalWritten; }
+
+    Traffic& operator+=(const Traffic& other);
+};
+
+/// Predicted seconds with the resource that limits it.
+struct TimeEstimate {
+    double seconds = 0;
+    double low = 0, high = 0; ///< interval of the estimate
+    double launch = 0, dram = 0, l2 = 0, issue = 0, matrix = 0;
+    std::string limiter; ///< "dram", "l2", "issue", "matrix", "launch"
+};
+
+/// Numbers of one device; a data file in resources/devices. Bytes, seconds, hertz; FLOP/s.
+struct DeviceProfile {
+    std::string name;  ///< "h200"
+    std::string title; ///< "NVIDIA H200"
+    std::string kind;  ///< "gpu" or "cpu"
+    std::string arch;  ///< "sm_90", "x86-64"
+    double units = 1;  ///< SMs or cores
+    double lanesPerUnit = 1;
+    double clock = 1e9;
+    double dramBandwidth = 1; ///< of a copy
+    double l2Bandwidth = 1;
+    double l2Bytes = 0;
+    double fp32Flops = 1, fp16MatrixFlops = 1, tf32MatrixFlops = 1;
+    double launchSeconds = 0; ///< per node of a captured graph
+    double sharedBytesPerUnit = 0, registersPerUnit = 0, threadsPerUnit = 0;
+    double overlap = 6;                         ///< p of the norm that combines the resources
+    double residency = 0.7;                     ///< share of L2 that a producer's data can count on
+    std::map<std::string, std::string> sources; ///< field -> "sheet", "measured", "recalled"
+};
+
+/// All built-in profiles, and this machine's CPU as "cpu" (queried).
+std::vector<std::string> deviceProfileNames();
+Result<DeviceProfile> deviceProfile(const std::string& nameOrPath);
+
+/// Logical bytes of one program (exact; equals the counter of the tile interpreter).
+Traffic logicalTraffic(const KernelProgram& program);
+
+/// Adds L2 and DRAM predictions. `reuseDistance` gives, per input, the distinct bytes touched
+/// since it was produced (negative: it comes from DRAM for sure).
+Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
+                       const std::vector<int64_t>& reuseDistance);
+
+TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
+                         const DeviceProfile& profile);
+
+} // namespace fuselage

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types, numbered and named as in ONNX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace fuselage {
+
+enum class DType : uint8_t {
+    Undefined,
+    Float32,
+    Float16,
+    BFloat16,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Bool,
+    String,
+};
+
+/// "float", "float16", "int64" ...: the names of ONNX's textual syntax.
+const char* nameOf(DType type);
+std::optional<DType> dtypeFromName(std::string_view name);
+
+/// Bytes of one element; 0 for Undefined and String.
+size_t sizeOf(DType type);
+
+bool isFloat(DType type);
+bool isInteger(DType type); ///< without Bool
+bool isSigned(DType type);
+
+/// Conversions of the 16-bit formats, round to nearest even, NaN kept.
+float halfToFloat(uint16_t bits);
+uint16_t floatToHalf(float value);
+float bfloat16ToFloat(uint16_t bits);
+uint16_t floatToBfloat16(float value);
+
+/// The value that `type` stores for `value` (round to nearest even); identity for Float64.
+double roundTo(DType type, double value);
+
+/// Wraps an integer as storing it in `type` would.
+int64_t wrapTo(DType type, int64_t value);
+
+} // namespace fuselage

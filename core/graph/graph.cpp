@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/graph/graph.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace fuselage {
+
+namespace {
+
+template <typename Tag> std::vector<Id<Tag>> liveIds(const std::vector<bool>& alive) {
+    std::vector<Id<Tag>> out;
+    for (uint32_t i = 0; i < alive.size(); ++i)
+        if (alive[i])
+            out.emplace_back(i);
+    return out;
+}
+
+/// `base`, or `base` with the first free suffix "_1", "_2" ...
+std::string uniqueIn(const auto& names, std::unordered_map<std::string, uint32_t>& next,
+                     const std::string& base) {
+    if (!names.contains(base))
+        return base;
+    for (uint32_t& suffix = next[base];;) {
+        std::string candidate = base + "_" + std::to_string(++suffix);
+        if (!names.contains(candidate))
+            return candidate;
+    }
+}
+
+} // namespace
+
+std::vector<NodeId> Graph::nodes() const {
+    return liveIds<NodeTag>(m_nodeAlive);
+}
+
+std::vector<ValueId> Graph::values() const {
+    return liveIds<ValueTag>(m_valueAlive);
+}
+
+ValueId Graph::findValue(std::string_view name) const {
+    auto found = m_valueNames.find(std::string(name));
+    return found == m_valueNames.end() ? ValueId() : found->second;
+}
+
+NodeId Graph::findNode(std::string_view name) const {
+    auto found = m_nodeNames.find(std::string(name));
+    return found == m_nodeNames.end() ? NodeId() : found->second;
+}
+
+bool Graph::isGraphOutput(ValueId id) const {
+    return std::find(m_outputs.begin(), m_outputs.end(), id) != m_outputs.end();
+}
+
+std::string Graph::freshName(const std::string& base) const {
+    return uniqueIn(m_valueNames, m_nextSuffix, base);
+}
+
+std::string Graph::uniqueNodeName(const std::string& base) const {
+    return uniqueIn(m_nodeNames, m_nextSuffix, base);
+}
+
+ValueId Graph::addValue(std::string name) {
+    ValueId id(static_cast<uint32_t>(m_values.size()));
+    Value& added = m_values.emplace_back();
+    m_valueAlive.push_back(true);
+    added.name = freshName(name.empty() ? "v" : name);
+    m_valueNames.emplace(added.name, id);
+    return id;
+}
+
+ValueId Graph::addInput(std::string name, Type type) {
+    ValueId id = addValue(std::move(name));
+    m_values[id.index()].type = std::move(type);
+    m_inputs.push_back(id);
+    return id;
+}
+
+ValueId Graph::addCapture(std::string name, Type type) {
+    ValueId id = addValue(std::move(name));
+    m_values[id.index()].type = std::move(type);
+    m_captures.push_back(id);
+    return id;
+}
+
+ValueId Graph::addConstant(std::string name, TensorPtr data) {
+    ValueId id = addValue(std::move(name));
+    Value& added = m_values[id.index()];
+    added.type = data->type();
+    added.constant = std::move(data);
+    return id;
+}
+
+NodeId Graph::addNode(NodeSpec spec) {
+    NodeId id(static_cast<uint32_t>(m_nodes.size()));
+    Node& added = m_nodes.emplace_back();
+    m_nodeAlive.push_back(true);
+    ++m_liveNodes;
+    added.op = spec.op;
+    added.name = uniqueNodeName(spec.name.empty() ? nameOf(spec.op) : spec.name);
+    added.attributes = std::move(spec.attributes);
+    added.provenance = std::move(spec.provenance);
+    added.inputs = std::move(spec.inputs);
+    added.explicitInputs = static_cast<uint32_t>(added.inputs.size());
+    m_nodeNames.emplace(added.name, id);
+    for (uint32_t slot = 0; slot < added.inputs.size(); ++slot)
+        addUse(added.inputs[slot], {id, slot});
+    for (std::string& output : spec.outputs) {
+        if (output.empty())
+            m_nodes[id.index()].outputs.emplace_back();
+        else
+            appendOutput(id, std::move(output));
+    }
+    return id;
+}
+
+void Graph::addOutput(ValueId id) {
+    m_outputs.push_back(id);
+}
+
+void Graph::addUse(ValueId id, Use use) {
+    if (id.valid())
+        m_values[id.index()].uses.push_back(use);
+}
+
+void Graph::removeUse(ValueId id, Use use) {
+    if (id.valid())
+        std::erase(m_values[id.index()].uses, use);
+}
+
+void Graph::setInput(NodeId id, uint32_t slot, ValueId value) {
+    Node& node = m_nodes[id.index()];
+    removeUse(node.inputs[slot], {id, slot});
+    node.inputs[slot] = value;
+    addUse(value, {id, slot});
+}
+
+void Graph::appendInput(NodeId id, ValueId value) {
+    Node& node = m_nodes[id.index()];
+    assert(node.explicitInputs == node.inputs.size() && "node has captured inputs");
+    appendCapturedInput(id, value);
+    ++node.explicitInputs;
+}
+
+void Graph::appendCapturedInput(NodeId id, ValueId value) {
+    Node& node = m_nodes[id.index()];
+    node.inputs.push_back(value);
+    addUse(value, {id, static_cast<uint32_t>(node.inputs.size() - 1)});
+}
+
+void Graph::eraseInputsFrom(NodeId id, uint32_t slot) {
+    Node& node = m_nodes[id.index()];
+    assert(node.explicitInputs == node.inputs.size() && "node has captured inputs");
+    while (node.inputs.size() > slot) {
+        removeUse(node.inputs.back(), {id, static_cast<uint32_t>(node.inputs.size() - 1)});
+        node.inputs.pop_back();
+    }
+    node.explicitInputs = static_cast<uint32_t>(node.inputs.size());
+}
+
+ValueId Graph::appendOutput(NodeId id, std::string name) {
+    ValueId value = addValue(std::move(name));
+    Node& node = m_nodes[id.index()];
+    m_values[value.index()].producer = id;
+    m_values[value.index()].outputSlot = static_cast<uint32_t>(node.outputs.size());
+    node.outputs.push_back(value);
+    return value;
+}
+
+void Graph::replaceUses(ValueId from, ValueId to) {
+    assert(from != to && "a value cannot replace itself");
+    std::vector<Use> uses = std::move(m_values[from.index()].uses);
+    m_values[from.index()].uses.clear();
+    for (const Use& use : uses) {
+        m_nodes[use.node.index()].inputs[use.slot] = to;
+        addUse(to, use);
+    }
+    std::replace(m_outputs.begin(), m_outputs.end(), from, to);
+}
+
+void Graph::takeName(ValueId to, ValueId from) {
+    std::string wanted = m_values[from.index()].name;
+    m_valueNames.erase(wanted);
+    m_valueNames.erase(m_values[to.index()].name);
+    m_values[to.index()].name = wanted;
+    m_valueNames.emplace(wanted, to);
+    m_values[from.index()].name = freshName(wanted);
+    m_valueNames.emplace(m_values[from.index()].name, from);
+}
+
+void Graph::makeConstant(ValueId id, TensorPtr data) {
+    Value& value = m_values[id.index()];
+    if (value.producer.valid()) {
+        m_nodes[value.producer.index()].outputs[value.outputSlot] = ValueId();
+        value.producer = NodeId();
+        value.outputSlot = 0;
+    }
+    value.type = data->type();
+    value.constant = std::move(data);
+}
+
+void Graph::removeNode(NodeId id) {
+    Node& node = m_nodes[id.index()];
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot)
+        removeUse(node.inputs[slot], {id, slot});
+    for (ValueId output : node.outputs) {
+        if (!output.valid())
+            continue;
+        m_values[output.index()].producer = NodeId();
+        removeValue(output);
+    }
+    m_nodeNames.erase(node.name);
+    node = Node();
+    m_nodeAlive[id.index()] = false;
+    --m_liveNodes;
+}
+
+void Graph::removeValue(ValueId id) {
+    Value& value = m_values[id.index()];
+    assert(value.uses.empty() && !value.producer.valid() && "value is still in use");
+    m_valueNames.erase(value.name);
+    value = Value();
+    m_valueAlive[id.index()] = false;
+}
+
+void Graph::removeInput(size_t position) {
+    ValueId id = m_inputs[position];
+    m_inputs.erase(m_inputs.begin() + static_cast<std::ptrdiff_t>(position));
+    if (m_values[id.index()].uses.empty() && !isGraphOutput(id))
+        removeValue(id);
+}
+
+void Graph::setOutput(size_t position, ValueId id) {
+    m_outputs[position] = id;
+}
+
+size_t Graph::removeDead() {
+    std::vector<bool> needed(m_nodes.size(), false);
+    std::vector<NodeId> work;
+    auto need = [&](ValueId id) {
+        NodeId maker = producer(id);
+        if (maker.valid() && !needed[maker.index()]) {
+            needed[maker.index()] = true;
+            work.push_back(maker);
+        }
+    };
+    for (ValueId output : m_outputs)
+        need(output);
+    while (!work.empty()) {
+        NodeId id = work.back();
+        work.pop_back();
+        for (ValueId input : m_nodes[id.index()].inputs)
+            need(input);
+    }
+    // Uses go first, so that each dead node's outputs are unused when it is removed.
+    std::vector<NodeId> dead;
+    for (NodeId id : nodes())
+        if (!needed[id.index()])
+            dead.push_back(id);
+    for (NodeId id : dead)
+        for (uint32_t slot = 0; slot < m_nodes[id.index()].inputs.size(); ++slot)
+            setInput(id, slot, ValueId());
+    for (NodeId id : dead)
+        removeNode(id);
+    for (ValueId id : values()) {
+        const Value& candidate = value(id);
+        if (candidate.constant && candidate.uses.empty() && !isGraphOutput(id) &&
+            std::find(m_inputs.begin(), m_inputs.end(), id) == m_inputs.end())
+            removeValue(id);
+    }
+    return dead.size();
+}
+
+std::vector<NodeId> topologicalOrder(const Graph& graph) {
+    enum class Mark : uint8_t { White, Open, Done };
+    std::vector<Mark> marks(graph.nodeBound(), Mark::White);
+    std::vector<NodeId> order;
+    order.reserve(graph.nodeCount());
+
+    struct Frame {
+        NodeId node;
+        uint32_t next;
+    };
+    std::vector<Frame> stack;
+    // An explicit stack: real graphs are deeper than a thread's stack.
+    auto visit = [&](NodeId root) {
+        if (!root.valid() || marks[root.index()] != Mark::White)
+            return;
+        marks[root.index()] = Mark::Open;
+        stack.push_back({root, 0});
+        while (!stack.empty()) {
+            Frame& frame = stack.back();
+            const Node& node = graph.node(frame.node);
+            if (frame.next == node.inputs.size()) {
+                marks[frame.node.index()] = Mark::Done;
+                order.push_back(frame.node);
+                stack.pop_back();
+                continue;
+            }
+            NodeId input = graph.producer(node.inputs[frame.next++]);
+            if (input.valid() && marks[input.index()] == Mark::White) {
+                marks[input.index()] = Mark::Open;
+                stack.push_back({input, 0});
+            }
+        }
+    };
+    for (ValueId output : graph.outputs())
+        visit(graph.producer(output));
+    std::vector<NodeId> rest;
+    for (NodeId id : graph.nodes())
+        if (marks[id.index()] == Mark::White)
+            rest.push_back(id);
+    std::sort(rest.begin(), rest.end(),
+              [&](NodeId a, NodeId b) { return graph.node(a).name < graph.node(b).name; });
+    for (NodeId id : rest)
+        visit(id);
+
+    // With a cycle, depth-first order is no topological order: keep what Kahn's rule accepts.
+    std::vector<bool> placed(graph.nodeBound(), false);
+    std::vector<NodeId> sorted;
+    sorted.reserve(order.size());
+    for (NodeId id : order) {
+        const Node& node = graph.node(id);
+        bool ready = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+            NodeId maker = graph.producer(input);
+            return !maker.valid() || placed[maker.index()];
+        });
+        if (!ready)
+            continue;
+        placed[id.index()] = true;
+        sorted.push_back(id);
+    }
+    return sorted;
+}
+
+} // namespace fuselage

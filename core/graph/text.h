@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph as ONNX textual syntax in a stable order: what goldens, messages and "explain" show.
+#pragma once
+
+#include "core/graph/graph.h"
+
+#include <string>
+
+namespace fuselage {
+
+struct TextOptions {
+    bool types = false;      ///< annotate each value with its type in a comment
+    bool fusedBodies = true; ///< print the body of each fused node after the graph
+    size_t maxConstant = 16; ///< larger constants are printed as their type only
+};
+
+/// The whole graph; parses again with model_io::loadText when all constants fit maxConstant.
+std::string text(const Graph& graph, const TextOptions& options = {});
+
+/// "Y = Add(T, B)": one node.
+std::string text(const Graph& graph, NodeId node);
+
+/// "Conv", "com.acme.Foo", or the rule's name for a fused node.
+std::string opText(const Node& node);
+
+} // namespace fuselage

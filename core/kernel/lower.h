@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// lower(body): one kernel program that computes a whole subgraph, or a coded reason why there is
+// none. Decides from operators, shapes and index maps only; never from a rule's name.
+#pragma once
+
+#include "core/kernel/program.h"
+
+#include <memory>
+#include <variant>
+
+namespace fuselage {
+
+/// A body to lower: static shapes throughout. Inputs whose data is constant in the surrounding
+/// graph are marked, since programs may fold or pack them.
+struct LowerRequest {
+    std::shared_ptr<const Graph> body;
+    std::vector<TensorPtr> constants; ///< per body input; null when it varies
+};
+
+using LowerResult = std::variant<KernelProgram, Reason>;
+
+/// Reason codes: kind, shape-mismatch, io-count, cast-boundary, discontinuous-consumer,
+/// dynamic-dim, unsupported-op.
+LowerResult lower(const LowerRequest& request);
+
+/// The body of a node: its fused body, or a new graph of just that node (constants of the
+/// surrounding graph become inputs; LowerRequest::constants tells which).
+LowerRequest bodyOf(const Graph& graph, NodeId node);
+
+} // namespace fuselage

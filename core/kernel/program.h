@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel programs: what a node, fused or not, lowers to. Device-independent plain data, one launch
+// each. Operand numbers refer to KernelProgram::inputs / outputs, which are parallel to the inputs
+// and outputs of the body that was lowered (for a fused node: the node's own).
+//
+// Every read and write is an Access: an affine map from the iteration space to the operand's
+// *logical* indices. Memory layout is not in here: a backend combines an Access with the strides
+// that the Plan chose, so NHWC, transposed views and slices need no other program.
+#pragma once
+
+#include "core/graph/graph.h"
+#include "core/ops/numeric_class.h"
+#include "core/ops/tape.h"
+#include "core/support/reason.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace fuselage {
+
+/// scale * (iteration index of dim)
+struct IndexTerm {
+    uint32_t dim = 0;
+    int64_t scale = 1;
+
+    friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
+};
+
+/// The index along one operand dimension: offset + sum of terms. Broadcast: no terms.
+struct DimIndex {
+    int64_t offset = 0;
+    std::vector<IndexTerm> terms;
+
+    friend bool operator==(const DimIndex&, const DimIndex&) = default;
+};
+
+struct Access {
+    uint32_t operand = 0;        ///< index in inputs (reads) or outputs (writes)
+    std::vector<DimIndex> index; ///< one per operand dimension
+
+    friend bool operator==(const Access&, const Access&) = default;
+};
+
+/// Elements between neighbours along each iteration dimension, and the element to start at, for
+/// an operand whose logical dimensions have these strides.
+struct StridedAccess {
+    int64_t offset = 0;
+    Extents strides; ///< one per iteration dimension
+
+    friend bool operator==(const StridedAccess&, const StridedAccess&) = default;
+};
+StridedAccess strided(const Access& access, const Extents& operandStrides, size_t dims);
+
+/// Any DAG of elementwise operators with broadcasting and several outputs.
+struct Pointwise {
+    Extents space;
+    std::vector<Access> reads; ///< parallel to tape.inputs
+    Tape tape;
+    std::vector<Access> writes; ///< parallel to tape.outputs
+};
+
+enum class ReduceKind : uint8_t { Sum, Product, Max, Min, ArgMax, ArgMin, ArgMaxLast, ArgMinLast };
+
+/// Reductions along the inner part of the space with elementwise work before, between and after.
+/// Row scalars are numbered in order of creation: the results of a stage's reductions, then the
+/// outputs of its scalar tape.
+struct Row {
+    struct Stage {
+        Tape map; ///< inputs: all reads, then all row scalars so far; outputs: what is reduced
+        std::vector<ReduceKind> reduce; ///< parallel to map.outputs
+        Tape scalar; ///< once a row; inputs: all row scalars so far; outputs: new row scalars
+    };
+
+    Extents outer;             ///< rows; iteration dims 0 .. outer.size()-1
+    Extents inner;             ///< reduced; the iteration dims after them
+    std::vector<Access> reads; ///< over outer and inner dims
+    std::vector<Stage> stages;
+    Tape element; ///< inputs: all reads, then all row scalars; outputs written per element
+    std::vector<Access> elementWrites;
+    Tape row;                      ///< inputs: all row scalars; outputs written once a row
+    std::vector<Access> rowWrites; ///< over the outer dims
+};
+
+/// Elementwise work on the result of a contraction or window. Tape input 0 is the accumulator,
+/// inputs 1.. are `reads` over the output space.
+struct Epilogue {
+    std::vector<Access> reads;
+    Tape tape;
+    std::vector<Access> writes; ///< parallel to tape.outputs
+};
+
+/// Elementwise work on one operand before it is used. Tape input 0 is the operand's element,
+/// inputs 1.. are `reads` over the operand's own dimensions.
+struct Prologue {
+    std::vector<Access> reads;
+    Tape tape; ///< one output
+};
+
+/// Sliding geometry shared by Conv, ConvTranspose and pooling; one entry per spatial dimension.
+struct SlidingWindow {
+    Extents kernel, strides, dilations, padsBegin, padsEnd;
+    bool ceilMode = false;
+};
+
+enum class PoolKind : uint8_t { Max, Average, AverageIncludingPad, Lp };
+
+struct Contraction {
+    enum class Kind : uint8_t { MatMul, Conv, ConvTranspose };
+
+    Kind kind = Kind::MatMul;
+    /// MatMul: [batch..., m..., n...] with these counts, then the reduced dims k.
+    /// Conv: [N, K, spatial...] of the convolution's own result (before a pool); k is empty.
+    Extents space;
+    Extents k;
+    uint32_t batchDims = 0;
+    uint32_t mDims = 0;
+    uint32_t nDims = 0;
+    Access a; ///< MatMul: over [space..., k...]. Conv: the identity map of X [N, C, spatial...]
+    Access b; ///< MatMul: over [space..., k...]. Conv: the identity map of W [K, C/groups, ...]
+    int64_t groups = 1;
+    SlidingWindow window; ///< Conv and ConvTranspose
+    std::optional<Prologue> prologueA, prologueB;
+    Epilogue epilogue;
+    DType accumulate = DType::Float32;
+    /// A pooling window applied to the epilogue's (single) result; writes are then over its space.
+    std::optional<SlidingWindow> poolWindow;
+    PoolKind poolKind = PoolKind::Max;
+    Extents poolSpace;
+};
+
+/// softmax(scale * Q K^T + mask) V. Accesses: q over [batch..., L, D], k over [batch..., S, D],
+/// v over [batch..., S, E], mask over [batch..., L, S], output over [batch..., L, E].
+struct Attention {
+    Extents batch;
+    int64_t l = 0, s = 0, d = 0, e = 0;
+    Access q, k, v, output;
+    std::optional<Access> mask;
+    double scale = 1;
+    bool maskIsBool = false; ///< false entries are masked out; else the mask is added
+};
+
+/// Pooling with elementwise work before and after. Space: [N, C, spatial...].
+struct Window {
+    PoolKind kind = PoolKind::Max;
+    Extents space;
+    uint32_t operand = 0;
+    SlidingWindow window;
+    int64_t p = 2; ///< PoolKind::Lp
+    std::optional<Prologue> prologue;
+    Epilogue epilogue;
+};
+
+/// Moves elements: each piece writes one region of an output.
+struct Copy {
+    struct Piece {
+        Extents space;
+        std::optional<Access> read; ///< none: fills with `fill`
+        Access write;
+        double fill = 0;
+    };
+
+    std::vector<Piece> pieces;
+};
+
+/// One ONNX operator computed by a backend's own routine: the single node of the body.
+struct Library {
+    NodeId node; ///< in KernelProgram::body
+};
+
+struct KernelProgram;
+
+/// Independent programs in one launch.
+struct Group {
+    std::vector<KernelProgram> members;
+};
+
+using ProgramCode =
+    std::variant<Pointwise, Row, Contraction, Attention, Window, Copy, Group, Library>;
+
+struct OperandType {
+    DType dtype = DType::Float32;
+    Extents extents;
+};
+
+struct KernelProgram {
+    ProgramCode code;
+    std::vector<OperandType> inputs;
+    std::vector<OperandType> outputs;
+    NumericClass numeric = NumericClass::Exact; ///< against the body, node by node
+    std::shared_ptr<const Graph> body;
+};
+
+/// "Pointwise", "Row", ...
+const char* kindOf(const KernelProgram& program);
+
+/// The program as stable text for goldens and reports.
+std::string text(const KernelProgram& program);
+
+/// Floating-point operations (a multiply-add counts two) and transcendental calls of one launch.
+struct Work {
+    int64_t flops = 0;
+    int64_t transcendental = 0;
+    int64_t tapeInstructions = 0; ///< over all elements
+    bool matrix = false;          ///< flops run on matrix units where there are some
+};
+Work workOf(const KernelProgram& program);
+
+} // namespace fuselage

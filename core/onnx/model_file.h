@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX files <-> Graph. The only room that sees protobuf; this header shows none of it.
+#pragma once
+
+#include "core/graph/graph.h"
+#include "core/support/progress.h"
+#include "core/support/result.h"
+
+#include <string>
+#include <string_view>
+
+namespace fuselage::model_io {
+
+struct LoadOptions {
+    size_t maxNodes = 2'000'000;       ///< a larger graph is refused by this limit's name
+    size_t maxFileBytes = 16ULL << 30; ///< with external data
+    bool inlineFunctions = true;       ///< model-local functions become their nodes
+    bool restoreFused = true;          ///< functions of domain "fuselage" become fused nodes
+};
+
+/// Loads, checks and normalises a model file: one opset-independent form with schema defaults,
+/// topologically sortable, unknown operators kept. Types are as declared in the file; run
+/// core/passes for inference. Error codes start with "load.".
+Result<Graph> load(const std::string& path, const LoadOptions& options, Progress& progress);
+
+/// The same from bytes; external data is looked up in `folder`.
+Result<Graph> loadBytes(std::string_view bytes, const std::string& folder,
+                        const LoadOptions& options);
+
+/// A graph, or a whole model with its opset line, in ONNX's textual syntax:
+/// "g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }".
+Result<Graph> loadText(std::string_view text);
+
+/// Serialises to the newest of opset 17 and what the operators need; fused nodes become
+/// model-local functions of domain "fuselage". Initializers beyond 1.5 GiB go to a data file
+/// beside the model.
+Result<std::string> toBytes(const Graph& graph);
+
+/// Writes beside and renames: a crash leaves the old file or none.
+Result<void> save(const Graph& graph, const std::string& path);
+
+/// One TensorProto file (backend test data, reference inputs and outputs).
+Result<Tensor> loadTensor(const std::string& path);
+Result<void> saveTensor(const Tensor& tensor, const std::string& path);
+
+/// Fused nodes replaced by the nodes of their bodies: gives back the graph before fusion.
+Graph inlineFused(const Graph& graph);
+
+} // namespace fuselage::model_io

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tape: straight-line scalar code over named inputs, the elementwise part of every kernel
+// program. One tape, four readers: the interpreter runs it, the C++ and the CUDA emitter print it,
+// the cost model counts it. Tapes are in SSA form: instruction i defines register i.
+#pragma once
+
+#include "core/graph/dtype.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+enum class TapeOp : uint8_t {
+    Input,    ///< operand `index` of the current element
+    Constant, ///< `number` or `integer`
+    // arithmetic; result type = type of the operands
+    Add,
+    Sub,
+    Mul,
+    Div,  ///< integer Div truncates, as ONNX
+    Mod,  ///< sign of the divisor (ONNX Mod with fmod=0)
+    Fmod, ///< sign of the dividend
+    Pow,
+    Min,
+    Max, ///< Min and Max give NaN when an operand is NaN
+    Neg,
+    Abs,
+    Sign,
+    Sqrt,
+    Exp,
+    Log,
+    Log1p,
+    Erf,
+    Sin,
+    Cos,
+    Tan,
+    Asin,
+    Acos,
+    Atan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Asinh,
+    Acosh,
+    Atanh,
+    Floor,
+    Ceil,
+    RoundEven, ///< half to even
+    // logic and bits
+    And,
+    Or,
+    Xor,
+    Not,
+    BitAnd,
+    BitOr,
+    BitXor,
+    BitNot,
+    ShiftLeft,
+    ShiftRight,
+    // comparisons; result type Bool
+    Equal,
+    Less,
+    LessOrEqual,
+    IsNan,
+    IsInf,
+    Select, ///< a ? b : c
+    Cast,   ///< to `type`, with ONNX Cast's rules; also rounds to a narrower float
+};
+
+const char* nameOf(TapeOp op);
+
+/// Number of register operands of an operation.
+int operandCount(TapeOp op);
+
+struct TapeInstruction {
+    TapeOp op = TapeOp::Constant;
+    DType type = DType::Float32; ///< of the result
+    uint16_t operand[3] = {0, 0, 0};
+    uint16_t index = 0; ///< Input
+    double number = 0;  ///< Constant of a float type
+    int64_t integer = 0;
+};
+
+struct Tape {
+    std::vector<DType> inputs;
+    std::vector<TapeInstruction> code;
+    std::vector<uint16_t> outputs; ///< registers
+
+    DType type(uint16_t reg) const { return code[reg].type; }
+
+    /// "r0 = input 0 : float; r1 = ..." one instruction a line, for goldens and reports.
+    std::string text() const;
+};
+
+class TapeBuilder;
+
+/// A register of a tape under construction; operators append instructions. Mixed with numbers, the
+/// number takes the register's type.
+class Scalar {
+public:
+    Scalar() = default;
+
+    Scalar(TapeBuilder* tape, uint16_t reg) : m_tape(tape), m_reg(reg) {}
+
+    TapeBuilder& tape() const { return *m_tape; }
+
+    uint16_t reg() const { return m_reg; }
+
+    DType type() const;
+
+private:
+    TapeBuilder* m_tape = nullptr;
+    uint16_t m_reg = 0;
+};
+
+/// Builds a tape. Equal instructions on equal operands are made once.
+class TapeBuilder {
+public:
+    Scalar input(DType type); ///< the next input
+    Scalar constant(DType type, double number);
+    Scalar integer(DType type, int64_t value);
+    Scalar apply(TapeOp op, DType type, std::initializer_list<Scalar> operands);
+
+    /// Appends another tape with its inputs bound to registers; returns its outputs.
+    std::vector<Scalar> append(const Tape& other, const std::vector<Scalar>& inputs);
+
+    DType type(uint16_t reg) const { return m_tape.code[reg].type; }
+
+    /// Finishes: instructions that no output needs are dropped.
+    Tape finish(const std::vector<Scalar>& outputs);
+
+private:
+    Tape m_tape;
+};
+
+Scalar operator+(Scalar a, Scalar b);
+Scalar operator-(Scalar a, Scalar b);
+Scalar operator*(Scalar a, Scalar b);
+Scalar operator/(Scalar a, Scalar b);
+Scalar operator+(Scalar a, double b);
+Scalar operator-(Scalar a, double b);
+Scalar operator*(Scalar a, double b);
+Scalar operator/(Scalar a, double b);
+Scalar operator+(double a, Scalar b);
+Scalar operator-(double a, Scalar b);
+Scalar operator*(double a, Scalar b);
+Scalar operator/(double a, Scalar b);
+Scalar operator-(Scalar a);
+Scalar operator<(Scalar a, Scalar b);
+Scalar operator<=(Scalar a, Scalar b);
+Scalar equal(Scalar a, Scalar b);
+Scalar min(Scalar a, Scalar b);
+Scalar max(Scalar a, Scalar b);
+Scalar select(Scalar condition, Scalar a, Scalar b);
+Scalar cast(Scalar a, DType type);
+/// Any one-operand operation whose result has the operand's type: unary(TapeOp::Exp, x).
+Scalar unary(TapeOp op, Scalar a);
+
+} // namespace fuselage

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backends turn a Plan into something that runs.
+#pragma once
+
+#include "core/ops/op_table.h"
+#include "core/plan/plan.h"
+#include "core/support/progress.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+struct RunOptions {
+    /// When set: filled with seconds per step, parallel to Plan::steps.
+    std::vector<double>* stepSeconds = nullptr;
+    /// When set: filled with bytes read and written per step as the kernels counted them
+    /// (programs without a counter give none).
+    std::vector<std::optional<int64_t>>* stepBytes = nullptr;
+};
+
+/// A prepared Plan: weights packed, kernels chosen, arena allocated. Not thread-safe.
+class Executable {
+public:
+    virtual ~Executable() = default;
+    virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
+                                            const RunOptions& options, Progress& progress) = 0;
+    /// What computes a step: "onednn brgconv:avx512_core", "tile interpreter", "reference Conv".
+    virtual std::string tactic(size_t step) const = 0;
+    /// Why a better tactic was not taken; empty when none was better.
+    virtual std::vector<Reason> fallbacks(size_t step) const = 0;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual std::string name() const = 0; ///< "cpu", "reference", "cuda"
+    /// One line for people: what was found on this machine.
+    virtual std::string description() const = 0;
+    /// None when the backend can run the program, else why not.
+    virtual std::optional<Reason> supports(const KernelProgram& program) const = 0;
+    /// Preferred memory order per value: a permutation of its dims, outermost first. Called by
+    /// makePlan with lowered steps before buffers are placed; leave strides row-major to decline.
+    virtual void chooseLayouts(Plan& plan) const { (void)plan; }
+    virtual Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
+                                                        Progress& progress) = 0;
+};
+
+struct CpuOptions {
+    int threads = 0;     ///< 0: all of the machine
+    bool strict = false; ///< round to the edge's dtype at every inner edge (N0)
+};
+
+/// oneDNN for contractions, pooling and normalisation; the tile interpreter for the rest.
+std::unique_ptr<Backend> makeCpuBackend(const CpuOptions& options);
+
+/// Double precision, one operator at a time: the judge of the others.
+std::unique_ptr<Backend> makeReferenceBackend(int threads = 0);
+
+/// Runs any graph (dynamic shapes, control flow, sequences) through the reference functions,
+/// without a Plan. Inputs are parallel to the graph's inputs; `keep` names inner values to
+/// return besides the outputs.
+Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
+                                              std::vector<ReferenceValue> inputs,
+                                              ThreadPool& threads, Progress& progress,
+                                              const std::vector<ValueId>& keep = {});
+
+} // namespace fuselage

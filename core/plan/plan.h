@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Plan: the ordered kernel programs and the buffers of one graph with static shapes, for one
+// device profile and precision. Built once, run many times.
+#pragma once
+
+#include "core/cost/cost.h"
+#include "core/kernel/program.h"
+#include "core/support/progress.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+class Backend;
+
+/// Where a value lives.
+enum class Residence : uint8_t {
+    Input,    ///< the caller's tensor
+    Constant, ///< weights, owned by the graph
+    Arena,    ///< offset in the plan's arena
+    Output,   ///< the caller gets it
+    Alias,    ///< a view of `aliasOf`: same memory, own extents, strides and offset
+    Host,     ///< sequences, strings and other values without a fixed size
+};
+
+struct PlanValue {
+    std::string name;
+    ValueId value; ///< in Plan::graph
+    DType dtype = DType::Undefined;
+    Extents extents;
+    Extents strides; ///< in elements, per logical dimension: the layout (row-major unless chosen)
+    Residence residence = Residence::Arena;
+    int64_t bytes = 0;  ///< of its own allocation; 0 for aliases
+    int64_t offset = 0; ///< bytes in the arena; for aliases elements from aliasOf's start
+    uint32_t aliasOf = 0;
+    TensorPtr constant;
+    uint32_t firstStep = 0, lastStep = 0; ///< lifetime, inclusive
+};
+
+/// One launch.
+struct Step {
+    NodeId node; ///< in Plan::graph
+    std::string name;
+    KernelProgram program;
+    std::vector<uint32_t> inputs;     ///< plan values, parallel to program.inputs
+    std::vector<uint32_t> outputs;    ///< plan values, parallel to program.outputs
+    std::vector<std::string> sources; ///< names of the model's nodes it computes
+    std::string rule;                 ///< of a fused node, else empty
+    Traffic traffic;
+    TimeEstimate predicted;
+    bool inPlace = false; ///< output 0 reuses the memory of an input
+};
+
+/// A fused node that no single program could compute, and what was done instead.
+struct SplitRecord {
+    std::string node;
+    std::string rule;
+    Reason reason;
+    uint32_t parts = 0;
+};
+
+struct Plan {
+    std::shared_ptr<const Graph> graph;
+    std::vector<PlanValue> values;
+    std::vector<Step> steps;
+    std::vector<uint32_t> inputs;  ///< plan values, parallel to the graph's inputs
+    std::vector<uint32_t> outputs; ///< plan values, parallel to the graph's outputs
+    std::vector<SplitRecord> splits;
+    int64_t arenaBytes = 0; ///< size of the arena after placement
+    int64_t peakBytes = 0;  ///< exact: largest sum of live arena and output bytes at any step
+    int64_t constantBytes = 0;
+
+    Traffic totalTraffic() const;
+    TimeEstimate totalPredicted() const;
+};
+
+struct PlanOptions {
+    const DeviceProfile* profile = nullptr; ///< required
+    const Backend* backend = nullptr;       ///< null: plan for prediction only
+    bool reuseMemory = true;
+    bool horizontal = false; ///< merge small independent programs into Groups
+};
+
+/// Orders, lowers, splits what does not lower, decides views, layouts and buffers. Every shape of
+/// the graph must be static (bindAllDimensions). Error "plan.dynamic" names the first value that is
+/// not.
+Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
+                                             const PlanOptions& options, Progress& progress);
+
+} // namespace fuselage
