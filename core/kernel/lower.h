@@ -15,6 +15,8 @@ namespace fuselage {
 struct LowerRequest {
     std::shared_ptr<const Graph> body;
     std::vector<TensorPtr> constants; ///< per body input; null when it varies
+    std::vector<ValueId> operands;    ///< per body input: the value of the surrounding graph
+    std::vector<ValueId> results;     ///< per body output: the value of the surrounding graph
 };
 
 using LowerResult = std::variant<KernelProgram, Reason>;
@@ -24,7 +26,8 @@ using LowerResult = std::variant<KernelProgram, Reason>;
 LowerResult lower(const LowerRequest& request);
 
 /// The body of a node: its fused body, or a new graph of just that node (constants of the
-/// surrounding graph become inputs; LowerRequest::constants tells which).
+/// surrounding graph become inputs; LowerRequest::constants tells which). Omitted optional inputs
+/// and outputs have no body input or output; a value read twice has one body input.
 LowerRequest bodyOf(const Graph& graph, NodeId node);
 
 } // namespace fuselage
