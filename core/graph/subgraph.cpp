@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/graph/subgraph.h"
+
+#include <algorithm>
+#include <cassert>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fuselage {
+
+namespace {
+
+using ValueMap = std::unordered_map<ValueId, ValueId>;
+
+/// The set in an order where producers come first; depends on the structure only.
+std::vector<NodeId> ordered(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::unordered_set<NodeId> wanted(nodes.begin(), nodes.end());
+    std::unordered_set<NodeId> done;
+    std::vector<NodeId> out;
+    struct Frame {
+        NodeId node;
+        size_t next;
+    };
+    std::vector<NodeId> roots(nodes);
+    std::sort(roots.begin(), roots.end(),
+              [&](NodeId a, NodeId b) { return graph.node(a).name < graph.node(b).name; });
+    for (NodeId root : roots) {
+        if (!done.insert(root).second)
+            continue;
+        std::vector<Frame> stack{{root, 0}};
+        while (!stack.empty()) {
+            Frame& frame = stack.back();
+            const Node& node = graph.node(frame.node);
+            if (frame.next == node.inputs.size()) {
+                out.push_back(frame.node);
+                stack.pop_back();
+                continue;
+            }
+            NodeId maker = graph.producer(node.inputs[frame.next++]);
+            if (maker.valid() && wanted.contains(maker) && done.insert(maker).second)
+                stack.push_back({maker, 0});
+        }
+    }
+    return out;
+}
+
+void copyValueFacts(Graph& to, ValueId target, const Value& source) {
+    to.setType(target, source.type);
+    to.setSymbolicContents(target, source.symbolicContents);
+}
+
+/// Copies one node; its inputs must be in the map, its outputs are added to it.
+NodeId copyNode(const Graph& from, const Node& node, Graph& to, ValueMap& map) {
+    NodeSpec spec{node.op, node.name, {}, {}, node.attributes, node.provenance};
+    for (ValueId input : node.inputs)
+        spec.inputs.push_back(input.valid() ? map.at(input) : ValueId());
+    for (ValueId output : node.outputs)
+        spec.outputs.push_back(output.valid() ? from.value(output).name : "");
+    NodeId copied = to.addNode(std::move(spec));
+    Node& target = to.edit(copied);
+    target.customDomain = node.customDomain;
+    target.customOp = node.customOp;
+    target.explicitInputs = node.explicitInputs;
+    target.body = node.body;
+    for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
+        if (!node.outputs[slot].valid())
+            continue;
+        map[node.outputs[slot]] = target.outputs[slot];
+        copyValueFacts(to, target.outputs[slot], from.value(node.outputs[slot]));
+    }
+    return copied;
+}
+
+} // namespace
+
+std::vector<ValueId> escapingValues(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::unordered_set<NodeId> inside(nodes.begin(), nodes.end());
+    std::vector<ValueId> out;
+    for (NodeId id : ordered(graph, nodes))
+        for (ValueId output : graph.node(id).outputs) {
+            if (!output.valid())
+                continue;
+            const auto& uses = graph.value(output).uses;
+            bool escapes = graph.isGraphOutput(output) ||
+                           std::any_of(uses.begin(), uses.end(),
+                                       [&](const Use& use) { return !inside.contains(use.node); });
+            if (escapes)
+                out.push_back(output);
+        }
+    return out;
+}
+
+Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
+           const std::vector<ValueId>& outputs, const CutOptions& options) {
+    Cut cut;
+    cut.outputs = outputs;
+    ValueMap map;
+    for (NodeId id : ordered(graph, nodes)) {
+        const Node& node = graph.node(id);
+        for (ValueId input : node.inputs) {
+            if (!input.valid() || map.contains(input))
+                continue;
+            const Value& value = graph.value(input);
+            bool embed = value.constant && value.constant->rank() <= 1 &&
+                         value.constant->elementCount() <= options.maxEmbeddedElements;
+            if (embed) {
+                map[input] = cut.body.addConstant(value.name, value.constant);
+                continue;
+            }
+            map[input] = cut.body.addInput(value.name, value.type);
+            copyValueFacts(cut.body, map[input], value);
+            cut.inputs.push_back(input);
+        }
+        copyNode(graph, node, cut.body, map);
+    }
+    for (ValueId output : outputs)
+        cut.body.addOutput(map.at(output));
+    cut.body.opsetImports = graph.opsetImports;
+    return cut;
+}
+
+NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
+                      const std::string& name, Provenance provenance) {
+    NodeSpec spec{Op::Fused, name, cut.inputs, {}, {}, std::move(provenance)};
+    for (ValueId output : cut.outputs)
+        spec.outputs.push_back(graph.value(output).name);
+    NodeId fused = graph.addNode(std::move(spec));
+    graph.edit(fused).customOp = name;
+    cut.body.setName(name);
+    graph.edit(fused).body = std::make_shared<const Graph>(std::move(cut.body));
+    for (size_t i = 0; i < cut.outputs.size(); ++i) {
+        ValueId replacement = graph.node(fused).outputs[i];
+        copyValueFacts(graph, replacement, graph.value(cut.outputs[i]));
+        graph.replaceUses(cut.outputs[i], replacement);
+        graph.takeName(replacement, cut.outputs[i]);
+    }
+    // Readers go before what they read.
+    std::vector<NodeId> order = ordered(graph, nodes);
+    for (auto it = order.rbegin(); it != order.rend(); ++it)
+        graph.removeNode(*it);
+    return fused;
+}
+
+std::vector<ValueId> inlineBody(Graph& graph, const Graph& body,
+                                const std::vector<ValueId>& inputs) {
+    assert(inputs.size() == body.inputs().size() && "one value for each input of the body");
+    ValueMap map;
+    for (size_t i = 0; i < inputs.size(); ++i)
+        map[body.inputs()[i]] = inputs[i];
+    for (ValueId id : body.values())
+        if (body.isConstant(id) && !map.contains(id))
+            map[id] = graph.addConstant(body.value(id).name, body.value(id).constant);
+    for (NodeId id : topologicalOrder(body))
+        copyNode(body, body.node(id), graph, map);
+    std::vector<ValueId> outputs;
+    for (ValueId output : body.outputs())
+        outputs.push_back(map.at(output));
+    return outputs;
+}
+
+} // namespace fuselage

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cutting a set of nodes out of a graph as a body of its own, and putting one fused node in their
+// place. Used by the rewriter (matches), the planner (parts of a body) and exports; says nothing
+// about whether doing so is legal or pays.
+#pragma once
+
+#include "core/graph/graph.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+/// A body with the values of the surrounding graph that its inputs and outputs stand for.
+struct Cut {
+    Graph body;
+    std::vector<ValueId> inputs;  ///< parallel to body.inputs()
+    std::vector<ValueId> outputs; ///< parallel to body.outputs()
+};
+
+struct CutOptions {
+    /// Constants up to this many elements and rank 1 are copied into the body, larger ones become
+    /// inputs. 0 makes every constant an input.
+    int64_t maxEmbeddedElements = 8;
+};
+
+/// Values made by these nodes that something else reads: another node or the graph's outputs. In
+/// topological order of the set.
+std::vector<ValueId> escapingValues(const Graph& graph, const std::vector<NodeId>& nodes);
+
+/// Copies the nodes with their values' names and types. Inputs come in order of first use along
+/// the topological order; `outputs` gives the body's outputs.
+Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
+           const std::vector<ValueId>& outputs, const CutOptions& options = {});
+
+/// Replaces the nodes by one Op::Fused node around the cut's body; the outputs keep their names and
+/// types. Values of the nodes that are read outside must all be outputs of the cut.
+NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
+                      const std::string& name, Provenance provenance);
+
+/// Copies the nodes of `body` into `graph` with its inputs bound to `inputs`; returns the values
+/// that stand for its outputs. Names are made unique.
+std::vector<ValueId> inlineBody(Graph& graph, const Graph& body,
+                                const std::vector<ValueId>& inputs);
+
+} // namespace fuselage

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/views.h"
+
+#include "core/ops/op_table.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+bool isStridedView(Op op) {
+    return op == Op::Transpose || op == Op::Slice || op == Op::Split;
+}
+
+std::optional<std::vector<int64_t>> constantInts(const Graph& graph, const Node& node,
+                                                 size_t slot) {
+    if (slot >= node.inputs.size() || !node.inputs[slot].valid())
+        return std::nullopt;
+    const TensorPtr& data = graph.value(node.inputs[slot]).constant;
+    return data ? std::optional(data->toInts()) : std::nullopt;
+}
+
+std::optional<ViewOf> transposed(const Node& node, const ViewOf& operand) {
+    std::vector<int64_t> order = node.attributes.integers("perm");
+    size_t rank = operand.extents.size();
+    if (order.empty())
+        for (size_t i = rank; i-- > 0;)
+            order.push_back(static_cast<int64_t>(i));
+    ViewOf out{operand.offset, {}, {}};
+    for (int64_t axis : order) {
+        out.extents.push_back(operand.extents[static_cast<size_t>(axis)]);
+        out.strides.push_back(operand.strides[static_cast<size_t>(axis)]);
+    }
+    return out;
+}
+
+std::optional<ViewOf> sliced(const Graph& graph, const Node& node, const Extents& result,
+                             const ViewOf& operand) {
+    auto starts = constantInts(graph, node, 1);
+    if (!starts)
+        return std::nullopt;
+    auto rank = static_cast<int64_t>(operand.extents.size());
+    std::vector<int64_t> axes;
+    if (node.inputs.size() > 3 && node.inputs[3].valid()) {
+        auto given = constantInts(graph, node, 3);
+        if (!given)
+            return std::nullopt;
+        axes = *given;
+    } else {
+        for (size_t i = 0; i < starts->size(); ++i)
+            axes.push_back(static_cast<int64_t>(i));
+    }
+    std::vector<int64_t> steps(axes.size(), 1);
+    if (node.inputs.size() > 4 && node.inputs[4].valid()) {
+        auto given = constantInts(graph, node, 4);
+        if (!given)
+            return std::nullopt;
+        steps = *given;
+    }
+    ViewOf out{operand.offset, result, operand.strides};
+    for (size_t i = 0; i < axes.size(); ++i) {
+        auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
+        int64_t extent = operand.extents[axis];
+        int64_t start = (*starts)[i] < 0 ? (*starts)[i] + extent : (*starts)[i];
+        start = std::clamp<int64_t>(start, 0, steps[i] < 0 ? extent - 1 : extent);
+        out.offset += start * operand.strides[axis];
+        out.strides[axis] *= steps[i];
+    }
+    return out;
+}
+
+std::optional<ViewOf> splitPart(const Graph& graph, const Node& node, uint32_t slot,
+                                const Extents& result, const ViewOf& operand) {
+    int64_t axis = node.attributes.integer("axis");
+    if (axis < 0)
+        axis += static_cast<int64_t>(operand.extents.size());
+    int64_t before = 0;
+    for (uint32_t i = 0; i < slot; ++i) {
+        auto extents =
+            node.outputs[i].valid() ? graph.value(node.outputs[i]).type.extents() : std::nullopt;
+        if (!extents)
+            return std::nullopt;
+        before += (*extents)[static_cast<size_t>(axis)];
+    }
+    return ViewOf{operand.offset + before * operand.strides[static_cast<size_t>(axis)], result,
+                  operand.strides};
+}
+
+} // namespace
+
+std::optional<Extents> reshapeStrides(const Extents& extents, const Extents& strides,
+                                      const Extents& newExtents) {
+    // Walk both shapes from the inside; a group of old dims that is dense among itself may be cut
+    // into any new dims with the same product.
+    Extents out(newExtents.size(), 0);
+    size_t oldEnd = extents.size(), newEnd = newExtents.size();
+    while (oldEnd > 0 || newEnd > 0) {
+        if (newEnd > 0 && newExtents[newEnd - 1] == 1) {
+            out[--newEnd] = 1;
+            continue;
+        }
+        if (oldEnd > 0 && extents[oldEnd - 1] == 1) {
+            --oldEnd;
+            continue;
+        }
+        if (oldEnd == 0 || newEnd == 0)
+            return std::nullopt;
+        int64_t unit = strides[oldEnd - 1];
+        int64_t oldProduct = extents[--oldEnd];
+        size_t newBegin = newEnd - 1;
+        int64_t newProduct = newExtents[newBegin];
+        while (oldProduct != newProduct) {
+            if (newProduct < oldProduct) {
+                if (newBegin == 0)
+                    return std::nullopt;
+                newProduct *= newExtents[--newBegin];
+            } else {
+                if (oldEnd == 0)
+                    return std::nullopt;
+                bool dense = extents[oldEnd - 1] == 1 || strides[oldEnd - 1] == unit * oldProduct;
+                if (!dense)
+                    return std::nullopt;
+                oldProduct *= extents[--oldEnd];
+            }
+        }
+        int64_t stride = unit;
+        while (newEnd > newBegin) {
+            --newEnd;
+            out[newEnd] = stride;
+            stride *= newExtents[newEnd];
+        }
+    }
+    return out;
+}
+
+bool mayBeView(const Node& node, ViewKinds kinds) {
+    return hasTrait(node.op, Trait::View) ||
+           (kinds == ViewKinds::Strided && isStridedView(node.op));
+}
+
+std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot,
+                             const ViewOf& operand, ViewKinds kinds) {
+    if (!mayBeView(node, kinds) || !node.outputs[slot].valid())
+        return std::nullopt;
+    auto result = graph.value(node.outputs[slot]).type.extents();
+    if (!result)
+        return std::nullopt;
+    if (node.op == Op::Transpose)
+        return transposed(node, operand);
+    if (node.op == Op::Slice)
+        return sliced(graph, node, *result, operand);
+    if (node.op == Op::Split)
+        return splitPart(graph, node, slot, *result, operand);
+    auto strides = reshapeStrides(operand.extents, operand.strides, *result);
+    if (!strides)
+        return std::nullopt;
+    return ViewOf{operand.offset, *result, *strides};
+}
+
+} // namespace fuselage

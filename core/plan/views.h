@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which operators need no kernel because their result is the operand's memory seen with other
+// extents and strides. Pure arithmetic on strides; the planner decides when to use it.
+#pragma once
+
+#include "core/graph/graph.h"
+
+#include <optional>
+
+namespace fuselage {
+
+/// A strided window on memory: elements from the start, extents and strides in elements.
+struct ViewOf {
+    int64_t offset = 0;
+    Extents extents;
+    Extents strides;
+};
+
+/// Strides for the same elements in the same order under other extents; none when the memory
+/// order does not allow it (a copy is needed).
+std::optional<Extents> reshapeStrides(const Extents& extents, const Extents& strides,
+                                      const Extents& newExtents);
+
+enum class ViewKinds : uint8_t {
+    Contiguous, ///< Reshape and its relatives only: the unfused baseline
+    Strided,    ///< Transpose, Slice and Split too
+};
+
+/// The view that computes output `slot` of a node whose first operand has this view, or none.
+std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot,
+                             const ViewOf& operand, ViewKinds kinds);
+
+/// True when some output of the node could be a view at all (by operator, not by strides).
+bool mayBeView(const Node& node, ViewKinds kinds);
+
+} // namespace fuselage
