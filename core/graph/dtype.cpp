@@ -16,24 +16,25 @@ struct DTypeRow {
     bool isFloat;
     bool isInteger;
     bool isSigned;
+    int64_t onnxNumber;
 };
 
 constexpr std::array<DTypeRow, 15> rows{{
-    {DType::Undefined, "undefined", 0, false, false, false},
-    {DType::Float32, "float", 4, true, false, true},
-    {DType::Float16, "float16", 2, true, false, true},
-    {DType::BFloat16, "bfloat16", 2, true, false, true},
-    {DType::Float64, "double", 8, true, false, true},
-    {DType::Int8, "int8", 1, false, true, true},
-    {DType::Int16, "int16", 2, false, true, true},
-    {DType::Int32, "int32", 4, false, true, true},
-    {DType::Int64, "int64", 8, false, true, true},
-    {DType::UInt8, "uint8", 1, false, true, false},
-    {DType::UInt16, "uint16", 2, false, true, false},
-    {DType::UInt32, "uint32", 4, false, true, false},
-    {DType::UInt64, "uint64", 8, false, true, false},
-    {DType::Bool, "bool", 1, false, false, false},
-    {DType::String, "string", 0, false, false, false},
+    {DType::Undefined, "undefined", 0, false, false, false, 0},
+    {DType::Float32, "float", 4, true, false, true, 1},
+    {DType::Float16, "float16", 2, true, false, true, 10},
+    {DType::BFloat16, "bfloat16", 2, true, false, true, 16},
+    {DType::Float64, "double", 8, true, false, true, 11},
+    {DType::Int8, "int8", 1, false, true, true, 3},
+    {DType::Int16, "int16", 2, false, true, true, 5},
+    {DType::Int32, "int32", 4, false, true, true, 6},
+    {DType::Int64, "int64", 8, false, true, true, 7},
+    {DType::UInt8, "uint8", 1, false, true, false, 2},
+    {DType::UInt16, "uint16", 2, false, true, false, 4},
+    {DType::UInt32, "uint32", 4, false, true, false, 12},
+    {DType::UInt64, "uint64", 8, false, true, false, 13},
+    {DType::Bool, "bool", 1, false, false, false, 9},
+    {DType::String, "string", 0, false, false, false, 8},
 }};
 
 const DTypeRow& row(DType type) {
@@ -49,6 +50,17 @@ const char* nameOf(DType type) {
 std::optional<DType> dtypeFromName(std::string_view name) {
     for (const DTypeRow& candidate : rows)
         if (name == candidate.name)
+            return candidate.type;
+    return std::nullopt;
+}
+
+int64_t onnxNumber(DType type) {
+    return row(type).onnxNumber;
+}
+
+std::optional<DType> dtypeFromOnnx(int64_t number) {
+    for (const DTypeRow& candidate : rows)
+        if (number == candidate.onnxNumber)
             return candidate.type;
     return std::nullopt;
 }

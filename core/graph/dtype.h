@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types, numbered and named as in ONNX.
+// Element types, named as in ONNX; the `to` and `dtype` attributes of operators hold ONNX's
+// numbers.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,10 @@ enum class DType : uint8_t {
 /// "float", "float16", "int64" ...: the names of ONNX's textual syntax.
 const char* nameOf(DType type);
 std::optional<DType> dtypeFromName(std::string_view name);
+
+/// ONNX's number of an element type (float 1, uint8 2 ...), as attributes hold it, and back.
+int64_t onnxNumber(DType type);
+std::optional<DType> dtypeFromOnnx(int64_t number);
 
 /// Bytes of one element; 0 for Undefined and String.
 size_t sizeOf(DType type);
