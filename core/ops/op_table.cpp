@@ -5,9 +5,9 @@
 
 #include "core/ops/attribute_schema.h"
 #include "core/ops/pending_ops.h"
+#include "core/ops/shape.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <unordered_map>
 
@@ -19,7 +19,10 @@ constexpr auto opCount = static_cast<size_t>(Op::Count_);
 
 using Rows = std::span<const OpRow> (*)();
 
-constexpr std::array<Rows, 0> families{};
+constexpr Rows families[] = {
+    // views, sizes and moved elements
+    shapeRows,
+};
 
 /// A second domain or name under which files spell an operator.
 struct Alias {
