@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase 5 of planning: lifetimes, in-place reuse, offsets by best fit on intervals of descending
+// size, and the exact peak.
+#include "core/plan/planner_internal.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fuselage::planner {
+
+namespace {
+
+constexpr int64_t alignment = 64;
+
+int64_t aligned(int64_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// Bytes from the first to one past the last element of a layout with gaps or padding.
+int64_t spanBytes(const PlanValue& value) {
+    int64_t last = 0;
+    for (size_t d = 0; d < value.extents.size(); ++d) {
+        if (value.extents[d] == 0)
+            return 0;
+        last += (value.extents[d] - 1) * value.strides[d];
+    }
+    return (last + 1) * static_cast<int64_t>(sizeOf(value.dtype));
+}
+
+void findLifetimes(Plan& plan) {
+    auto lastStep = static_cast<uint32_t>(plan.steps.empty() ? 0 : plan.steps.size() - 1);
+    std::vector<bool> seen(plan.values.size(), false);
+    auto touch = [&](uint32_t value, uint32_t step) {
+        for (uint32_t at : {value, rootOf(plan, value)}) {
+            PlanValue& touched = plan.values[at];
+            if (!seen[at])
+                touched.firstStep = step;
+            seen[at] = true;
+            touched.firstStep = std::min(touched.firstStep, step);
+            touched.lastStep = std::max(touched.lastStep, step);
+        }
+    };
+    for (uint32_t i = 0; i < plan.steps.size(); ++i) {
+        for (uint32_t input : plan.steps[i].inputs)
+            touch(input, i);
+        for (uint32_t output : plan.steps[i].outputs)
+            touch(output, i);
+    }
+    for (uint32_t output : plan.outputs)
+        plan.values[rootOf(plan, output)].lastStep = lastStep;
+}
+
+bool identicalIndex(const Access& read, const Access& write) {
+    return read.index == write.index;
+}
+
+/// All reads of one operand, when the program reads operands only through accesses that are equal
+/// to its write; empty when the operand is used in any other way.
+bool readsLikeWrite(const KernelProgram& program, uint32_t operand) {
+    const std::vector<Access>* reads = nullptr;
+    const std::vector<Access>* writes = nullptr;
+    if (const auto* pointwise = std::get_if<Pointwise>(&program.code)) {
+        reads = &pointwise->reads;
+        writes = &pointwise->writes;
+    } else if (const auto* contraction = std::get_if<Contraction>(&program.code)) {
+        bool used = contraction->a.operand == operand || contraction->b.operand == operand ||
+                    contraction->prologueA || contraction->prologueB || contraction->poolWindow;
+        if (used)
+            return false;
+        reads = &contraction->epilogue.reads;
+        writes = &contraction->epilogue.writes;
+    } else {
+        return false;
+    }
+    bool found = false;
+    for (const Access& read : *reads) {
+        if (read.operand != operand)
+            continue;
+        found = true;
+        if (!identicalIndex(read, writes->front()))
+            return false;
+    }
+    return found && writes->size() == 1;
+}
+
+/// Lets output 0 of a step live where an input that dies there lives. Returns that input's root.
+std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
+    const Step& step = plan.steps[stepIndex];
+    if (step.outputs.size() != 1)
+        return std::nullopt;
+    const PlanValue& output = plan.values[step.outputs[0]];
+    if (output.residence != Residence::Arena)
+        return std::nullopt;
+    for (uint32_t i = 0; i < step.inputs.size(); ++i) {
+        uint32_t input = step.inputs[i];
+        const PlanValue& value = plan.values[input];
+        bool fits = value.residence == Residence::Arena && value.lastStep == stepIndex &&
+                    value.dtype == output.dtype && value.extents == output.extents &&
+                    value.strides == output.strides &&
+                    std::count(step.inputs.begin(), step.inputs.end(), input) == 1;
+        if (fits && readsLikeWrite(step.program, i))
+            return input;
+    }
+    return std::nullopt;
+}
+
+/// One allocation: the values that share it (in-place chains), its lifetime and size.
+struct Block {
+    std::vector<uint32_t> values;
+    int64_t bytes = 0;
+    uint32_t first = 0, last = 0;
+    int64_t offset = 0;
+};
+
+std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory) {
+    std::vector<Block> blocks;
+    std::vector<uint32_t> blockOf(plan.values.size(), 0);
+    auto open = [&](uint32_t value) {
+        const PlanValue& owner = plan.values[value];
+        blockOf[value] = static_cast<uint32_t>(blocks.size());
+        blocks.push_back({{value}, aligned(spanBytes(owner)), owner.firstStep, owner.lastStep, 0});
+    };
+    std::vector<bool> placed(plan.values.size(), false);
+    for (uint32_t i = 0; i < plan.steps.size(); ++i)
+        for (uint32_t output : plan.steps[i].outputs) {
+            uint32_t root = rootOf(plan, output);
+            if (plan.values[root].residence != Residence::Arena || placed[root])
+                continue;
+            placed[root] = true;
+            auto operand = reuseMemory && root == output ? inPlaceOperand(plan, i) : std::nullopt;
+            if (!operand || !placed[*operand]) {
+                open(root);
+                continue;
+            }
+            plan.steps[i].inPlace = true;
+            Block& shared = blocks[blockOf[*operand]];
+            blockOf[root] = blockOf[*operand];
+            shared.values.push_back(root);
+            shared.last = std::max(shared.last, plan.values[root].lastStep);
+        }
+    return blocks;
+}
+
+/// Largest blocks first, each in the smallest gap between blocks alive at the same time.
+int64_t placeBlocks(std::vector<Block>& blocks, bool reuseMemory) {
+    std::vector<Block*> order;
+    for (Block& block : blocks)
+        order.push_back(&block);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+    std::vector<const Block*> placed; // by offset
+    int64_t end = 0;
+    for (Block* block : order) {
+        int64_t bestOffset = -1, bestGap = INT64_MAX, cursor = 0;
+        for (const Block* other : placed) {
+            bool together =
+                !reuseMemory || (other->first <= block->last && block->first <= other->last);
+            if (!together)
+                continue;
+            int64_t gap = other->offset - cursor;
+            if (gap >= block->bytes && gap < bestGap) {
+                bestGap = gap;
+                bestOffset = cursor;
+            }
+            cursor = std::max(cursor, other->offset + other->bytes);
+        }
+        block->offset = bestOffset >= 0 ? bestOffset : cursor;
+        end = std::max(end, block->offset + block->bytes);
+        auto at =
+            std::upper_bound(placed.begin(), placed.end(), block,
+                             [](const Block* a, const Block* b) { return a->offset < b->offset; });
+        placed.insert(at, block);
+    }
+    return end;
+}
+
+/// Largest sum of live bytes over the steps, counting arena blocks and caller-visible outputs.
+int64_t peakOf(const Plan& plan, const std::vector<Block>& blocks) {
+    std::map<uint32_t, int64_t> change;
+    auto live = [&](uint32_t first, uint32_t last, int64_t bytes) {
+        change[first] += bytes;
+        change[last + 1] -= bytes;
+    };
+    for (const Block& block : blocks)
+        live(block.first, block.last, block.bytes);
+    for (const PlanValue& value : plan.values)
+        if (value.residence == Residence::Output)
+            live(value.firstStep, value.lastStep, value.bytes);
+    int64_t now = 0, peak = 0;
+    for (const auto& [step, delta] : change)
+        peak = std::max(peak, now += delta);
+    return peak;
+}
+
+} // namespace
+
+void placeBuffers(Plan& plan, bool reuseMemory) {
+    findLifetimes(plan);
+    std::vector<Block> blocks = makeBlocks(plan, reuseMemory);
+    plan.arenaBytes = placeBlocks(blocks, reuseMemory);
+    for (const Block& block : blocks)
+        for (uint32_t value : block.values)
+            plan.values[value].offset = block.offset;
+    plan.peakBytes = peakOf(plan, blocks);
+    plan.constantBytes = 0;
+    for (const PlanValue& value : plan.values)
+        if (value.residence == Residence::Constant)
+            plan.constantBytes += value.bytes;
+}
+
+} // namespace fuselage::planner

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// makePlan: wires the phases of planner_internal.h and holds the small ones (values and steps,
+// views, concats, predictions).
+#include "core/plan/backend.h"
+#include "core/plan/planner_internal.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuselage {
+
+namespace planner {
+
+namespace {
+
+/// True when the program only moves whole operands into disjoint parts of its one output.
+const Copy* asConcat(const KernelProgram& program) {
+    const auto* copy = std::get_if<Copy>(&program.code);
+    if (!copy || program.outputs.size() != 1 || copy->pieces.size() < 2)
+        return nullptr;
+    for (const Copy::Piece& piece : copy->pieces) {
+        if (!piece.read || piece.space != program.inputs[piece.read->operand].extents)
+            return nullptr;
+        for (size_t d = 0; d < piece.space.size(); ++d) {
+            const DimIndex& read = piece.read->index[d];
+            const DimIndex& write = piece.write.index[d];
+            bool identity = read.offset == 0 && read.terms.size() == 1 &&
+                            read.terms[0] == IndexTerm{static_cast<uint32_t>(d), 1};
+            bool unitRead = read.terms.empty() && read.offset == 0 && piece.space[d] == 1;
+            if (!(identity || unitRead) || (identity && write.terms != read.terms))
+                return nullptr;
+        }
+    }
+    return copy;
+}
+
+PlanValue planValueOf(const Graph& graph, ValueId id) {
+    const Value& value = graph.value(id);
+    PlanValue out;
+    out.name = value.name;
+    out.value = id;
+    out.dtype = value.type.dtype;
+    out.constant = value.constant;
+    auto bytes = value.type.byteCount();
+    bool fixed = value.type.kind == TypeKind::Tensor && bytes;
+    if (value.constant)
+        out.residence = Residence::Constant;
+    else if (!fixed)
+        out.residence = Residence::Host;
+    if (fixed || value.constant) {
+        out.extents = value.constant ? value.constant->extents() : *value.type.extents();
+        out.strides = rowMajorStrides(out.extents);
+        out.bytes = bytes.value_or(0);
+    }
+    return out;
+}
+
+Step stepOf(const Graph& graph, const PlannedNode& planned, const std::vector<uint32_t>& index) {
+    const Node& node = graph.node(planned.node);
+    Step step;
+    step.node = planned.node;
+    step.name = node.name;
+    step.program = *planned.program;
+    for (ValueId id : planned.request.operands)
+        step.inputs.push_back(index[id.index()]);
+    for (ValueId id : planned.request.results)
+        step.outputs.push_back(index[id.index()]);
+    step.rule = node.provenance.rule;
+    step.sources = node.provenance.sources;
+    if (step.sources.empty())
+        step.sources.push_back(node.name);
+    return step;
+}
+
+std::vector<uint32_t> indexByValue(const Plan& plan) {
+    std::vector<uint32_t> index(plan.graph->valueBound(), 0);
+    for (uint32_t i = 0; i < plan.values.size(); ++i)
+        index[plan.values[i].value.index()] = i;
+    return index;
+}
+
+} // namespace
+
+uint32_t rootOf(const Plan& plan, uint32_t value) {
+    while (plan.values[value].residence == Residence::Alias)
+        value = plan.values[value].aliasOf;
+    return value;
+}
+
+void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
+    const Graph& graph = *plan.graph;
+    for (ValueId id : graph.values())
+        plan.values.push_back(planValueOf(graph, id));
+    std::vector<uint32_t> index = indexByValue(plan);
+    for (ValueId id : graph.inputs()) {
+        plan.inputs.push_back(index[id.index()]);
+        PlanValue& value = plan.values[plan.inputs.back()];
+        if (value.residence == Residence::Arena)
+            value.residence = Residence::Input;
+    }
+    for (ValueId id : graph.outputs()) {
+        plan.outputs.push_back(index[id.index()]);
+        PlanValue& value = plan.values[plan.outputs.back()];
+        if (value.residence == Residence::Arena)
+            value.residence = Residence::Output;
+    }
+    for (const PlannedNode& planned : nodes)
+        if (planned.program)
+            plan.steps.push_back(stepOf(graph, planned, index));
+}
+
+Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds) {
+    const Graph& graph = *plan.graph;
+    std::vector<uint32_t> index = indexByValue(plan);
+    std::vector<Step> steps;
+    size_t nextStep = 0;
+    for (PlannedNode& planned : nodes) {
+        if (planned.program) {
+            steps.push_back(std::move(plan.steps[nextStep++]));
+            continue;
+        }
+        const Node& node = graph.node(planned.node);
+        uint32_t operand = index[node.inputs[0].index()];
+        ViewOf base{0, plan.values[operand].extents, plan.values[operand].strides};
+        bool all = true;
+        std::vector<std::pair<uint32_t, ViewOf>> views;
+        for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
+            if (!node.outputs[slot].valid())
+                continue;
+            uint32_t result = index[node.outputs[slot].index()];
+            auto view = viewOf(graph, node, slot, base, kinds);
+            all = all && view && plan.values[result].residence == Residence::Arena;
+            if (all)
+                views.emplace_back(result, *view);
+        }
+        if (all) {
+            for (auto& [result, view] : views) {
+                PlanValue& value = plan.values[result];
+                value.residence = Residence::Alias;
+                value.aliasOf = operand;
+                value.offset = view.offset;
+                value.strides = view.strides;
+                value.bytes = 0;
+            }
+            continue;
+        }
+        LowerResult lowered = lower(planned.request);
+        if (auto* program = std::get_if<KernelProgram>(&lowered))
+            planned.program = std::move(*program);
+        else
+            planned.program = libraryProgram(planned.request);
+        steps.push_back(stepOf(graph, planned, index));
+    }
+    plan.steps = std::move(steps);
+    return {};
+}
+
+void aliasConcats(Plan& plan) {
+    std::vector<uint32_t> makers(plan.values.size(), 0); // steps that write each value
+    for (const Step& step : plan.steps)
+        for (uint32_t output : step.outputs)
+            ++makers[output];
+    std::vector<bool> isBase(plan.values.size(), false);
+    for (const PlanValue& value : plan.values)
+        if (value.residence == Residence::Alias)
+            isBase[value.aliasOf] = true;
+
+    std::vector<Step> kept;
+    for (Step& step : plan.steps) {
+        const Copy* concat = asConcat(step.program);
+        uint32_t result = step.outputs.empty() ? 0 : step.outputs[0];
+        bool possible = concat != nullptr;
+        if (possible)
+            for (const Copy::Piece& piece : concat->pieces) {
+                uint32_t operand = step.inputs[piece.read->operand];
+                auto uses = std::count(step.inputs.begin(), step.inputs.end(), operand);
+                possible = possible && plan.values[operand].residence == Residence::Arena &&
+                           makers[operand] == 1 && !isBase[operand] && uses == 1;
+            }
+        if (!possible) {
+            kept.push_back(std::move(step));
+            continue;
+        }
+        const PlanValue& whole = plan.values[result];
+        for (const Copy::Piece& piece : concat->pieces) {
+            PlanValue& part = plan.values[step.inputs[piece.read->operand]];
+            int64_t offset = 0;
+            for (size_t d = 0; d < piece.write.index.size(); ++d)
+                offset += piece.write.index[d].offset * whole.strides[d];
+            part.residence = Residence::Alias;
+            part.aliasOf = result;
+            part.offset = offset;
+            part.strides = whole.strides;
+            part.bytes = 0;
+        }
+        isBase[result] = true;
+    }
+    plan.steps = std::move(kept);
+}
+
+void predictSteps(Plan& plan, const DeviceProfile& profile) {
+    // Distance of a value = bytes that the steps between its producer and its reader move.
+    std::vector<int64_t> producedAt(plan.values.size(), -1);
+    std::vector<int64_t> movedBefore{0};
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        Step& step = plan.steps[i];
+        std::vector<int64_t> distances;
+        for (uint32_t input : step.inputs) {
+            int64_t at = producedAt[rootOf(plan, input)];
+            distances.push_back(at < 0 ? -1
+                                       : movedBefore[i] - movedBefore[static_cast<size_t>(at) + 1]);
+        }
+        step.traffic = predictTraffic(step.program, profile, distances);
+        step.predicted = predictTime(step.program, step.traffic, profile);
+        movedBefore.push_back(movedBefore.back() + step.traffic.logical());
+        for (uint32_t output : step.outputs)
+            producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
+    }
+}
+
+} // namespace planner
+
+Traffic Plan::totalTraffic() const {
+    Traffic total;
+    for (const Step& step : steps)
+        total += step.traffic;
+    return total;
+}
+
+TimeEstimate Plan::totalPredicted() const {
+    TimeEstimate total;
+    for (const Step& step : steps) {
+        total.seconds += step.predicted.seconds;
+        total.low += step.predicted.low;
+        total.high += step.predicted.high;
+        total.launch += step.predicted.launch;
+        total.dram += step.predicted.dram;
+        total.l2 += step.predicted.l2;
+        total.issue += step.predicted.issue;
+        total.matrix += step.predicted.matrix;
+    }
+    return total;
+}
+
+Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
+                                             const PlanOptions& options, Progress& progress) {
+    assert(options.profile && "a plan needs a device profile");
+    for (ValueId id : graph->inputs())
+        if (graph->value(id).type.kind == TypeKind::Tensor && !graph->value(id).type.elementCount())
+            return failure("plan.dynamic",
+                           "shape " + graph->value(id).type.text() + " of input `" +
+                               graph->value(id).name + "` is not known",
+                           "", "give its dimensions, e.g. --dim N=1");
+
+    auto plan = std::make_shared<Plan>();
+    auto planned = std::make_shared<Graph>(graph->clone());
+    auto nodes = planner::lowerNodes(*planned, options, plan->splits, progress);
+    if (!nodes)
+        return failure(nodes.error());
+    plan->graph = planned;
+    planner::makeValuesAndSteps(*plan, *nodes);
+    if (options.backend)
+        options.backend->chooseLayouts(*plan);
+    ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
+    if (auto resolved = planner::resolveViews(*plan, *nodes, kinds); !resolved)
+        return failure(resolved.error());
+    if (options.stridedViews)
+        planner::aliasConcats(*plan);
+    planner::placeBuffers(*plan, options.reuseMemory);
+    planner::predictSteps(*plan, *options.profile);
+    return std::shared_ptr<const Plan>(std::move(plan));
+}
+
+} // namespace fuselage

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases of makePlan, in the order in which make_plan.cpp runs them. Each takes the Plan as the
+// phases before left it.
+#pragma once
+
+#include "core/kernel/lower.h"
+#include "core/plan/backend.h"
+#include "core/plan/plan.h"
+#include "core/plan/views.h"
+
+namespace fuselage::planner {
+
+/// Nodes of the planned graph in execution order, with what computes each.
+struct PlannedNode {
+    NodeId node;
+    LowerRequest request;
+    std::optional<KernelProgram> program; ///< none: perhaps a view, lowered only if it is not
+};
+
+/// Phase 1: lowers every node; fused nodes that do not lower are replaced in `graph` by the fewest
+/// parts that do (split.cpp).
+Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& options,
+                                            std::vector<SplitRecord>& splits, Progress& progress);
+
+/// A Library program of one operator, for nodes with data-dependent shapes.
+KernelProgram libraryProgram(const LowerRequest& request);
+
+/// Phase 2: one plan value for each live value of the graph, row-major; one step for each planned
+/// node with a program.
+void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);
+
+/// Phase 3, after layouts: views become aliases; those that cannot get a copying step.
+Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds);
+
+/// Phase 4: operands of a Concat are written straight into their part of its result.
+void aliasConcats(Plan& plan);
+
+/// Phase 5: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
+void placeBuffers(Plan& plan, bool reuseMemory);
+
+/// Phase 6: traffic and predicted time of every step.
+void predictSteps(Plan& plan, const DeviceProfile& profile);
+
+/// The plan value that owns the memory of a value: itself, or the end of its alias chain.
+uint32_t rootOf(const Plan& plan, uint32_t value);
+
+} // namespace fuselage::planner
