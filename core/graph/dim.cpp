@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/dim.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -173,6 +174,25 @@ Dim Dim::bind(const std::map<std::string, int64_t>& values) const {
         sum = sum + product;
     }
     return sum;
+}
+
+std::optional<int64_t> Dim::lowerBound() const {
+    if (!isSymbolic())
+        return number();
+    int64_t constant = 0;
+    for (const auto& [names, factor] : m_expression->terms) {
+        if (names.empty()) {
+            constant = factor;
+            continue;
+        }
+        // floor((N-3)/2) is a symbol that may be negative.
+        auto maybeNegative = [](const std::string& name) {
+            return name.starts_with("floor(") && name.find('-') != std::string::npos;
+        };
+        if (factor < 0 || std::any_of(names.begin(), names.end(), maybeNegative))
+            return std::nullopt;
+    }
+    return constant;
 }
 
 std::vector<std::string> Dim::symbols() const {

@@ -44,6 +44,10 @@ public:
     /// Replaces symbols by numbers; the result is a number when all symbols are given.
     Dim bind(const std::map<std::string, int64_t>& values) const;
 
+    /// The smallest value this can have when every symbol is at least zero (they are extents); none
+    /// when that does not bound it.
+    std::optional<int64_t> lowerBound() const;
+
     /// The names of the symbols used, sorted.
     std::vector<std::string> symbols() const;
 
