@@ -167,6 +167,20 @@ ValueId Graph::appendOutput(NodeId id, std::string name) {
     return value;
 }
 
+void Graph::moveOutput(ValueId value, NodeId id, uint32_t slot) {
+    Value& moved = m_values[value.index()];
+    if (moved.producer.valid())
+        m_nodes[moved.producer.index()].outputs[moved.outputSlot] = ValueId();
+    ValueId replaced = m_nodes[id.index()].outputs[slot];
+    m_nodes[id.index()].outputs[slot] = value;
+    moved.producer = id;
+    moved.outputSlot = slot;
+    if (!replaced.valid())
+        return;
+    m_values[replaced.index()].producer = NodeId();
+    removeValue(replaced);
+}
+
 void Graph::replaceUses(ValueId from, ValueId to) {
     assert(from != to && "a value cannot replace itself");
     std::vector<Use> uses = std::move(m_values[from.index()].uses);

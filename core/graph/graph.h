@@ -144,6 +144,11 @@ public:
     /// A new output at the end of the node's outputs.
     ValueId appendOutput(NodeId id, std::string name);
 
+    /// `value`, which keeps its name, readers and type, becomes what output `slot` of this node
+    /// makes, instead of the value that stands there (which must be unused and goes away) and
+    /// instead of its own producer (whose output becomes omitted).
+    void moveOutput(ValueId value, NodeId id, uint32_t slot);
+
     /// Every reader of `from`, and the graph's outputs, read `to` instead.
     void replaceUses(ValueId from, ValueId to);
     /// Gives `to` the name of `from` (which gets a fresh one): keeps the names of outputs.

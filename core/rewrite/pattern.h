@@ -64,7 +64,8 @@ struct Term {
     enum class Kind : uint8_t {
         Any,      ///< _ outside a chain: any value, not bound
         Hole,     ///< _ in a chain step, or its implied operand: the source of the nearest Pipe
-        Value,    ///< binds or compares `slot`; follows its definition when the block has one
+        Value,    ///< binds or compares `slot`; when it binds: follows its definition when the
+                  ///< block has one, else matches `step` where that is set (see below)
         Number,   ///< a scalar or splat constant near `number`
         Node,     ///< an operator out of `ops` with arguments and attribute tests
         Region,   ///< a maximal convex set of nodes out of `ops`
@@ -97,7 +98,10 @@ struct Term {
     std::vector<Op> ops;     ///< sorted; classes and traits are already resolved to operators
     bool byFunction = false; ///< `spec Op`: the operator or its function body
     OperandOrder order = OperandOrder::Schema;
-    bool hasArguments = false; ///< false: operands are not looked at (except the Hole's)
+    /// False: operands are not looked at, except a Hole in `arguments` (either operand of a
+    /// commutative operator). A chain step without any Hole reads its source as its first operand.
+    /// True: an operand without an argument must be absent, tested by name, or an integer constant.
+    bool hasArguments = false;
     std::vector<Argument> arguments;
     std::vector<AttributeTest> tests;
     uint32_t least = 1; ///< Region, Repeat
@@ -105,11 +109,17 @@ struct Term {
     uint32_t maxOutputs = 1; ///< Region: live outputs
 
     std::vector<Alternative> alternatives; ///< Choice
-    TermId step;                           ///< Pipe, Optional, Repeat
-    TermId source;                         ///< Pipe, Optional, Repeat
+    /// Pipe, Optional, Repeat: what is applied to `source`. Value: a term that the value must also
+    /// match when the slot is bound first: an argument of an inlined pattern that its body names
+    /// several times, or a local definition of that pattern (which is then no Definition of the
+    /// block, since it only holds where the pattern is used).
+    TermId step;
+    TermId source; ///< Pipe, Optional, Repeat
 };
 
 /// "a, b = Split(x)": the outputs of one term get names. A statement without names has no slots.
+/// One that no other definition of its block reads is a root: it must match and its values may be
+/// read outside. The others hold only where they are read from.
 struct Definition {
     std::vector<SlotIndex> slots; ///< by output position
     TermId term;

@@ -64,3 +64,14 @@ TEST(Graph, NodesOnACycleAreLeftOutOfTheOrder) {
     c.graph.setInput(c.relu, 0, c.y);
     EXPECT_LT(topologicalOrder(c.graph).size(), c.graph.nodeCount());
 }
+
+TEST(Graph, MoveOutputKeepsNameAndReaders) {
+    Chain c;
+    NodeId abs = c.graph.addNode({Op::Abs, "", {c.x}, {"fresh"}});
+    c.graph.moveOutput(c.a, abs, 0);
+    EXPECT_EQ(c.graph.producer(c.a), abs);
+    EXPECT_EQ(c.graph.value(c.a).name, "a");
+    EXPECT_FALSE(c.graph.findValue("fresh").valid());
+    EXPECT_FALSE(c.graph.node(c.relu).outputs[0].valid());
+    EXPECT_EQ(c.graph.node(c.neg).inputs[0], c.a);
+}
