@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fuselage::model_io {
 
@@ -16,6 +17,9 @@ struct LoadOptions {
     size_t maxFileBytes = 16ULL << 30; ///< with external data
     bool inlineFunctions = true;       ///< model-local functions become their nodes
     bool restoreFused = true;          ///< functions of domain "fuselage" become fused nodes
+    /// Receives what a person should know although the model loads: unknown operators, newer
+    /// opsets. May be null.
+    std::vector<std::string>* notes = nullptr;
 };
 
 /// Loads, checks and normalises a model file: one opset-independent form with schema defaults,

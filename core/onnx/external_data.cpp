@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/onnx/external_data_internal.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace fuselage::model_io {
+
+namespace fs = std::filesystem;
+
+/// A whole file in memory. Private pages: writing to them never reaches the file.
+class MappedFile {
+public:
+    MappedFile(std::byte* data, size_t size) : m_data(data), m_size(size) {}
+
+    ~MappedFile() {
+        if (m_size != 0)
+            ::munmap(m_data, m_size);
+    }
+
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+
+    std::byte* data() const { return m_data; }
+
+    size_t size() const { return m_size; }
+
+    static std::shared_ptr<MappedFile> open(const fs::path& path) {
+        int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (file < 0)
+            return nullptr;
+        struct stat status {};
+        std::shared_ptr<MappedFile> out;
+        if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+            auto size = static_cast<size_t>(status.st_size);
+            void* data = nullptr;
+            if (size != 0)
+                data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+            if (data != MAP_FAILED)
+                out = std::make_shared<MappedFile>(static_cast<std::byte*>(data), size);
+        }
+        ::close(file);
+        return out;
+    }
+
+private:
+    std::byte* m_data;
+    size_t m_size;
+};
+
+namespace {
+
+/// A piece of a mapped file, which it keeps open.
+class MappedStorage final : public Storage {
+public:
+    MappedStorage(std::shared_ptr<MappedFile> file, size_t offset, size_t size)
+        : m_file(std::move(file)), m_offset(offset), m_size(size) {}
+
+    std::byte* data() override { return m_file->data() + m_offset; }
+
+    size_t size() const override { return m_size; }
+
+private:
+    std::shared_ptr<MappedFile> m_file;
+    size_t m_offset;
+    size_t m_size;
+};
+
+bool leavesFolder(const fs::path& location) {
+    if (location.empty() || location.is_absolute())
+        return true;
+    for (const fs::path& part : location)
+        if (part == "..")
+            return true;
+    return false;
+}
+
+/// The real path of `location` in `folder`; empty when links lead out of the folder.
+fs::path resolveInside(const fs::path& folder, const fs::path& location) {
+    std::error_code failed;
+    fs::path root = fs::canonical(folder.empty() ? fs::path(".") : folder, failed);
+    if (failed)
+        return {};
+    fs::path path = fs::canonical(root / location, failed);
+    if (failed)
+        return {};
+    auto [rootEnd, pathAt] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+    return rootEnd == root.end() && pathAt != path.end() ? path : fs::path();
+}
+
+} // namespace
+
+Result<std::shared_ptr<MappedFile>> ExternalData::open(const std::string& location,
+                                                       const std::string& where) {
+    auto known = m_files.find(location);
+    if (known != m_files.end())
+        return known->second;
+    if (location.find('\0') != std::string::npos || leavesFolder(location))
+        return failure("load.external_path",
+                       fmt::format("external data `{}` is not inside the model's folder", location),
+                       where, "keep data files beside the model and name them relatively");
+    std::error_code failed;
+    if (!fs::exists(fs::path(m_folder) / location, failed))
+        return failure("load.external_missing",
+                       fmt::format("external data file `{}` does not exist", location), where,
+                       "put the file beside the model");
+    fs::path path = resolveInside(m_folder, location);
+    if (path.empty())
+        return failure("load.external_path",
+                       fmt::format("external data `{}` leads out of the model's folder", location),
+                       where, "keep data files beside the model, not behind links");
+    auto file = MappedFile::open(path);
+    if (!file)
+        return failure("load.external_read",
+                       fmt::format("external data file `{}` cannot be read", location), where,
+                       "check that it is a regular file with read permission");
+    if (file->size() > m_maxBytes || m_mappedBytes > m_maxBytes - file->size())
+        return failure("load.too_large",
+                       fmt::format("external data exceeds the limit maxFileBytes = {}", m_maxBytes),
+                       where, "raise the limit");
+    m_mappedBytes += file->size();
+    m_files.emplace(location, file);
+    return file;
+}
+
+Result<uint64_t> ExternalData::sizeOf(const std::string& location, const std::string& where) {
+    auto file = open(location, where);
+    if (!file)
+        return failure(file.error());
+    return static_cast<uint64_t>((*file)->size());
+}
+
+Result<std::shared_ptr<Storage>> ExternalData::read(const std::string& location, uint64_t offset,
+                                                    uint64_t bytes, size_t alignment,
+                                                    const std::string& where) {
+    auto file = open(location, where);
+    if (!file)
+        return failure(file.error());
+    uint64_t size = (*file)->size();
+    if (offset > size || bytes > size - offset)
+        return failure("load.external_range",
+                       fmt::format("bytes {} to {} are asked for, but `{}` has {} bytes", offset,
+                                   offset + bytes, location, size),
+                       where, "the data file is truncated or belongs to another model");
+    const std::byte* begin = (*file)->data() + offset;
+    if (bytes != 0 && reinterpret_cast<uintptr_t>(begin) % alignment == 0)
+        return std::shared_ptr<Storage>(
+            std::make_shared<MappedStorage>(*file, static_cast<size_t>(offset), bytes));
+    auto copy = Storage::allocate(bytes);
+    if (bytes != 0)
+        std::memcpy(copy->data(), begin, bytes);
+    return copy;
+}
+
+} // namespace fuselage::model_io

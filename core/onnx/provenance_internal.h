@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Provenance of nodes that rules made, kept in the node's doc_string so that a saved model can be
+// explained after it is loaded again.
+#pragma once
+
+#include "core/graph/graph.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::model_io {
+
+/// What a fused node's doc_string also keeps: the names inside its body, whose function is shared.
+struct BodyNames {
+    std::vector<std::string> nodes;  ///< in the function's order
+    std::vector<std::string> values; ///< inputs, then outputs of the nodes in order
+};
+
+/// Empty when the text is no provenance; never fails.
+Provenance provenanceFrom(const std::string& documentation);
+BodyNames bodyNamesFrom(const std::string& documentation);
+
+/// "" for an empty provenance without names.
+std::string documentationFor(const Provenance& provenance, const BodyNames& names = {});
+
+} // namespace fuselage::model_io

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model-local functions: calls are replaced by the function's nodes; functions of domain
+// "fuselage" become fused nodes again.
+#include "core/onnx/provenance_internal.h"
+#include "core/onnx/reader_internal.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/unknown_field_set.h>
+
+namespace fuselage::model_io {
+
+namespace {
+
+using ::onnx::AttributeProto;
+using ::onnx::FunctionProto;
+using ::onnx::NodeProto;
+
+// Fields that came after the protobuf types in use: kept by protobuf as unknown fields.
+constexpr int functionOverloadField = 13;
+constexpr int functionDefaultsField = 11;
+constexpr int nodeOverloadField = 8;
+
+std::vector<std::string> newerField(const google::protobuf::Message& message, int number) {
+    std::vector<std::string> out;
+    const auto& fields = message.GetReflection()->GetUnknownFields(message);
+    for (int i = 0; i < fields.field_count(); ++i)
+        if (fields.field(i).number() == number &&
+            fields.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+            out.push_back(fields.field(i).length_delimited());
+    return out;
+}
+
+std::string keyOf(const std::string& domain, const std::string& name,
+                  const std::vector<std::string>& overload) {
+    return (domain == "ai.onnx" ? "" : domain) + ":" + name + ":" +
+           (overload.empty() ? "" : overload.back());
+}
+
+/// Constant nodes of a restored body become constants of the body, as they were before saving.
+void foldConstantNodes(Graph& graph) {
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        TensorPtr value = node.op == Op::Constant ? node.attributes.tensor("value") : nullptr;
+        if (!value || node.outputs.size() != 1 || !node.outputs[0].valid())
+            continue;
+        graph.makeConstant(node.outputs[0], value);
+        graph.removeNode(id);
+    }
+}
+
+} // namespace
+
+Result<void> Reader::indexFunctions() {
+    for (auto& function : *m_model.mutable_functions()) {
+        std::string key =
+            keyOf(function.domain(), function.name(), newerField(function, functionOverloadField));
+        if (!m_functions.emplace(key, &function).second)
+            return failure("load.function", "the function is defined twice", function.name(),
+                           "rename one of them");
+        OpsetVersions& opsets = m_functionOpsets[&function];
+        for (const auto& opset : function.opset_import())
+            opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
+        // A function that imports nothing means what the model means.
+        opsets.insert(m_opsets.begin(), m_opsets.end());
+        for (const std::string& bytes : newerField(function, functionDefaultsField)) {
+            AttributeProto attribute;
+            if (!attribute.ParseFromString(bytes))
+                return failure("load.function", "a default attribute cannot be read",
+                               function.name(), "export the model again");
+            m_defaults[&function].push_back(std::move(attribute));
+        }
+    }
+    return {};
+}
+
+FunctionProto* Reader::functionFor(const NodeProto& node) {
+    if (m_functions.empty())
+        return nullptr;
+    auto found =
+        m_functions.find(keyOf(node.domain(), node.op_type(), newerField(node, nodeOverloadField)));
+    return found == m_functions.end() ? nullptr : found->second;
+}
+
+Result<void> Reader::bindAttributes(NodeProto& call, const FunctionProto& function, Scope& scope,
+                                    Scope& body) {
+    for (const AttributeProto& attribute : m_defaults[&function])
+        body.attributes[attribute.name()] = {&attribute, nullptr};
+    for (const AttributeProto& attribute : call.attribute()) {
+        if (attribute.ref_attr_name().empty()) {
+            body.attributes[attribute.name()] = {&attribute, &scope};
+            continue;
+        }
+        auto bound = scope.attributes.find(attribute.ref_attr_name());
+        if (bound != scope.attributes.end())
+            body.attributes[attribute.name()] = bound->second;
+    }
+    if (call.input_size() > function.input_size() || call.output_size() > function.output_size())
+        return failure("load.arity",
+                       fmt::format("function `{}` has {} inputs and {} outputs, the call {} and {}",
+                                   function.name(), function.input_size(), function.output_size(),
+                                   call.input_size(), call.output_size()),
+                       nodeLabel(call), "match the call to the function");
+    return {};
+}
+
+Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope& scope) {
+    std::string where = nodeLabel(call);
+    if (m_active[&function])
+        return failure("load.function", fmt::format("function `{}` calls itself", function.name()),
+                       where, "recursive functions are not part of ONNX");
+    if (auto ok = enter(where); !ok)
+        return ok;
+    Scope body;
+    body.graph = scope.graph;
+    body.opsets = &m_functionOpsets[&function];
+    body.prefix = scope.prefix + (call.name().empty() ? function.name() : call.name()) + "/";
+    body.repeated = true;
+    if (auto ok = bindAttributes(call, function, scope, body); !ok)
+        return ok;
+    for (int i = 0; i < function.input_size(); ++i) {
+        bool given = i < call.input_size() && !call.input(i).empty();
+        auto id = given ? resolve(scope, call.input(i), where) : Result<ValueId>(ValueId());
+        if (!id)
+            return failure(id.error());
+        if (auto ok = define(body, function.input(i), *id); !ok)
+            return ok;
+    }
+    auto outerName = [&](const std::string& name) {
+        auto renamed = scope.rename.find(name);
+        return renamed != scope.rename.end() ? renamed->second : scope.prefix + name;
+    };
+    for (int i = 0; i < call.output_size(); ++i)
+        if (!call.output(i).empty())
+            body.rename.emplace(function.output(i), outerName(call.output(i)));
+    m_active[&function] = true;
+    if (auto ok = readNodes(*function.mutable_node(), body); !ok)
+        return ok;
+    m_active[&function] = false;
+    --m_depth;
+    for (int i = 0; i < call.output_size(); ++i) {
+        if (call.output(i).empty())
+            continue;
+        auto id = resolve(body, function.output(i), where);
+        if (!id)
+            return failure(id.error());
+        if (!id->valid())
+            return failure("load.undefined",
+                           fmt::format("function `{}` does not make `{}`", function.name(),
+                                       function.output(i)),
+                           where, "pass the input that it forwards");
+        // An input that is forwarded, or one value returned twice, has a name of its own already.
+        std::string name = outerName(call.output(i));
+        if (scope.graph->value(*id).name != name)
+            id = scope.graph->node(scope.graph->addNode({Op::Identity, where, {*id}, {name}}))
+                     .outputs[0];
+        if (auto ok = defineValue(scope, call.output(i), *id); !ok)
+            return ok;
+    }
+    return {};
+}
+
+Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scope& scope) {
+    std::string where = nodeLabel(call);
+    if (m_active[&function])
+        return failure("load.function", fmt::format("function `{}` calls itself", function.name()),
+                       where, "recursive functions are not part of ONNX");
+    if (auto ok = enter(where); !ok)
+        return ok;
+    auto body = std::make_shared<Graph>();
+    Scope inner;
+    inner.graph = body.get();
+    inner.opsets = &m_functionOpsets[&function];
+    inner.repeated = true;
+    if (auto ok = bindAttributes(call, function, scope, inner); !ok)
+        return ok;
+    NodeSpec spec;
+    spec.op = Op::Fused;
+    spec.name = scope.prefix + (call.name().empty() ? function.name() : call.name());
+    spec.provenance = provenanceFrom(call.doc_string());
+    for (int i = 0; i < function.input_size(); ++i) {
+        bool given = i < call.input_size() && !call.input(i).empty();
+        auto id = given ? resolve(scope, call.input(i), where) : Result<ValueId>(ValueId());
+        if (!id)
+            return failure(id.error());
+        spec.inputs.push_back(*id);
+        Type type = id->valid() ? scope.graph->value(*id).type : Type();
+        if (auto ok = define(inner, function.input(i), body->addInput(function.input(i), type));
+            !ok)
+            return ok;
+    }
+    m_active[&function] = true;
+    if (auto ok = readNodes(*function.mutable_node(), inner); !ok)
+        return ok;
+    m_active[&function] = false;
+    --m_depth;
+    for (const std::string& name : function.output()) {
+        auto id = resolve(inner, name, where);
+        if (!id)
+            return failure(id.error());
+        if (!id->valid())
+            return failure("load.undefined", "an output of the function has no name", where);
+        body->addOutput(*id);
+    }
+    foldConstantNodes(*body);
+    for (int i = 0; i < function.output_size(); ++i) {
+        std::string name = i < call.output_size() ? call.output(i) : std::string();
+        auto renamed = scope.rename.find(name);
+        spec.outputs.push_back(name.empty()                    ? name
+                               : renamed != scope.rename.end() ? renamed->second
+                                                               : scope.prefix + name);
+    }
+    std::string rule = spec.provenance.rule.empty() ? function.name() : spec.provenance.rule;
+    body->setName(rule);
+    NodeId id = scope.graph->addNode(std::move(spec));
+    scope.graph->edit(id).customOp = rule;
+    scope.graph->edit(id).body = std::move(body);
+    return defineOutputs(call, scope, id);
+}
+
+} // namespace fuselage::model_io

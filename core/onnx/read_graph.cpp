@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs and subgraphs: opsets, initializers, inputs, outputs, nodes in readable order.
+#include "core/onnx/reader_internal.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+namespace fuselage::model_io {
+
+namespace {
+
+/// Opset whose meaning of the operators the op table knows.
+constexpr int64_t newestOpset = 22;
+
+OpsetVersions
+versionsFrom(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& all) {
+    OpsetVersions out;
+    for (const auto& opset : all) {
+        std::string domain = opset.domain() == "ai.onnx" ? "" : opset.domain();
+        auto [at, added] = out.emplace(domain, opset.version());
+        if (!added)
+            at->second = std::max<int64_t>(at->second, opset.version());
+    }
+    return out;
+}
+
+} // namespace
+
+Reader::Reader(::onnx::ModelProto& model, ExternalData& external, const LoadOptions& options,
+               Progress& progress)
+    : m_model(model), m_external(external), m_options(options), m_progress(progress) {}
+
+Result<Graph> Reader::read() {
+    if (auto ok = readOpsets(); !ok)
+        return failure(ok.error());
+    if (auto ok = indexFunctions(); !ok)
+        return failure(ok.error());
+    Graph graph(m_model.graph().name());
+    Scope scope;
+    scope.graph = &graph;
+    scope.opsets = &m_opsets;
+    if (auto ok = readGraph(*m_model.mutable_graph(), scope, true); !ok)
+        return failure(ok.error());
+    graph.opsetImports = m_opsets;
+    graph.documentation = m_model.doc_string();
+    for (const auto& entry : m_model.metadata_props())
+        graph.metadata[entry.key()] = entry.value();
+    if (m_options.notes)
+        for (const auto& [text, count] : m_notes)
+            m_options.notes->push_back(count == 1 ? text
+                                                  : fmt::format("{} ({} times)", text, count));
+    return graph;
+}
+
+Result<void> Reader::readOpsets() {
+    m_opsets = versionsFrom(m_model.opset_import());
+    if (m_opsets.empty() && m_model.ir_version() < 3)
+        m_opsets[""] = 1; // the field came with IR version 3
+    auto main = m_opsets.find("");
+    if (main == m_opsets.end())
+        return {};
+    if (main->second < 1)
+        return failure("load.opset", fmt::format("opset {} does not exist", main->second), {},
+                       "export the model again");
+    if (main->second > newestOpset)
+        note(fmt::format("opset {} is newer than {}: operators are read as of opset {}",
+                         main->second, newestOpset, newestOpset));
+    return {};
+}
+
+void Reader::note(const std::string& text) {
+    ++m_notes[text];
+}
+
+Result<void> Reader::enter(const std::string& where) {
+    if (++m_depth > maxDepth)
+        return failure("load.depth",
+                       fmt::format("subgraphs or functions are nested deeper than {}", maxDepth),
+                       where, "flatten the model");
+    return {};
+}
+
+Result<void> Reader::define(Scope& scope, const std::string& name, ValueId id) {
+    if (!scope.names.emplace(name, id).second)
+        return failure("load.duplicate", fmt::format("value `{}` is defined twice", name), {},
+                       "give each value one name");
+    return {};
+}
+
+Result<ValueId> Reader::resolve(Scope& scope, const std::string& name, const std::string& where) {
+    auto own = scope.names.find(name);
+    if (own != scope.names.end())
+        return own->second;
+    if (!scope.parent)
+        return failure("load.undefined", fmt::format("value `{}` is read but never made", name),
+                       where, "add an initializer, an input or a node that makes it");
+    auto outer = resolve(*scope.parent, name, where);
+    if (!outer || !outer->valid())
+        return outer;
+    const Value& value = scope.parent->graph->value(*outer);
+    // A constant of the graph around is a constant in here too: rules and folding see it.
+    ValueId id;
+    if (value.constant)
+        id = scope.graph->addConstant(name, value.constant);
+    else {
+        id = scope.graph->addCapture(name, value.type);
+        scope.captures.emplace_back(*outer, id);
+    }
+    scope.names.emplace(name, id);
+    return id;
+}
+
+Result<void> Reader::readGraph(::onnx::GraphProto& proto, Scope& scope, bool isMain) {
+    if (auto ok = readInitializers(proto, scope); !ok)
+        return ok;
+    if (auto ok = readInputs(proto, scope, isMain); !ok)
+        return ok;
+    for (const auto& info : proto.value_info())
+        scope.types.emplace(info.name(), &info.type());
+    for (const auto& info : proto.output())
+        scope.types.emplace(info.name(), &info.type());
+    if (isMain)
+        m_totalNodes = static_cast<size_t>(proto.node_size());
+    if (auto ok = readNodes(*proto.mutable_node(), scope); !ok)
+        return ok;
+    return readOutputs(proto, scope);
+}
+
+Result<void> Reader::readInitializers(::onnx::GraphProto& proto, Scope& scope) {
+    auto add = [&](const std::string& name, Result<TensorPtr> tensor) -> Result<void> {
+        if (!tensor)
+            return failure(tensor.error());
+        if (name.empty())
+            return failure("load.duplicate", "an initializer has no name");
+        return define(scope, name, scope.graph->addConstant(name, std::move(*tensor)));
+    };
+    for (auto& tensor : *proto.mutable_initializer()) {
+        std::string name = tensor.name();
+        if (auto ok = add(name, readTensor(tensor, scope, name)); !ok)
+            return ok;
+    }
+    for (auto& sparse : *proto.mutable_sparse_initializer()) {
+        std::string name = sparse.values().name();
+        auto dense = tensorFrom(sparse, m_external, name);
+        if (!dense)
+            return failure(dense.error());
+        if (auto ok = add(name, std::make_shared<const Tensor>(std::move(*dense))); !ok)
+            return ok;
+    }
+    return {};
+}
+
+Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, bool isMain) {
+    std::unordered_set<std::string_view> seen;
+    for (const auto& input : proto.input()) {
+        const std::string& name = input.name();
+        if (!seen.insert(name).second)
+            return failure("load.duplicate", fmt::format("input `{}` is listed twice", name));
+        auto type = typeFrom(input.type(), name, isMain ? name : std::string());
+        if (!type)
+            return failure(type.error());
+        auto initializer = scope.names.find(name);
+        // Up to IR version 3 every initializer is listed as an input too.
+        if (isMain && initializer != scope.names.end())
+            continue;
+        if (isMain && type->dtype == DType::Undefined)
+            return failure("load.type", "the input has no element type", name,
+                           "declare the type of each input");
+        if (auto ok = define(scope, name, scope.graph->addInput(name, std::move(*type))); !ok)
+            return ok;
+    }
+    return {};
+}
+
+Result<void> Reader::readNodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
+                               Scope& scope) {
+    auto order = m_order.sort(nodes);
+    if (!order)
+        return failure(order.error());
+    for (int index : *order)
+        if (auto ok = readNode(nodes[index], scope); !ok)
+            return ok;
+    return {};
+}
+
+Result<void> Reader::readOutputs(const ::onnx::GraphProto& proto, Scope& scope) {
+    for (const auto& output : proto.output()) {
+        auto id = resolve(scope, output.name(), "graph output");
+        if (!id)
+            return failure(id.error());
+        if (!id->valid())
+            return failure("load.undefined", "a graph output has no name");
+        scope.graph->addOutput(*id);
+    }
+    return {};
+}
+
+} // namespace fuselage::model_io

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes and their attributes, subgraphs included.
+#include "core/onnx/check_node_internal.h"
+#include "core/onnx/normalise_internal.h"
+#include "core/onnx/provenance_internal.h"
+#include "core/onnx/reader_internal.h"
+#include "core/ops/op_table.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::model_io {
+
+namespace {
+
+using ::onnx::AttributeProto;
+
+/// The declared kind; files of early versions leave it out, then the field that is set decides.
+AttributeProto::AttributeType kindOf(const AttributeProto& proto) {
+    if (proto.type() != AttributeProto::UNDEFINED)
+        return proto.type();
+    if (proto.has_f())
+        return AttributeProto::FLOAT;
+    if (proto.has_i())
+        return AttributeProto::INT;
+    if (proto.has_s())
+        return AttributeProto::STRING;
+    if (proto.has_t())
+        return AttributeProto::TENSOR;
+    if (proto.has_g())
+        return AttributeProto::GRAPH;
+    if (proto.floats_size() != 0)
+        return AttributeProto::FLOATS;
+    if (proto.ints_size() != 0)
+        return AttributeProto::INTS;
+    return proto.strings_size() != 0 ? AttributeProto::STRINGS : AttributeProto::UNDEFINED;
+}
+
+std::string normalisedDomain(const std::string& domain) {
+    return domain == "ai.onnx" ? std::string() : domain;
+}
+
+} // namespace
+
+Result<TensorPtr> Reader::readTensor(::onnx::TensorProto& proto, Scope& scope,
+                                     const std::string& where) {
+    if (scope.repeated)
+        if (auto known = m_tensors.find(&proto); known != m_tensors.end())
+            return known->second;
+    auto tensor = tensorFrom(proto, m_external, where);
+    if (!tensor)
+        return failure(tensor.error());
+    auto shared = std::make_shared<const Tensor>(std::move(*tensor));
+    if (scope.repeated)
+        m_tensors.emplace(&proto, shared);
+    return TensorPtr(shared);
+}
+
+Result<std::shared_ptr<Graph>> Reader::readSubgraph(::onnx::GraphProto& proto, Scope& parent,
+                                                    std::vector<ValueId>& captured,
+                                                    const std::string& where) {
+    if (auto ok = enter(where); !ok)
+        return failure(ok.error());
+    auto graph = std::make_shared<Graph>(proto.name());
+    Scope scope;
+    scope.graph = graph.get();
+    scope.parent = &parent;
+    scope.opsets = parent.opsets;
+    scope.repeated = parent.repeated;
+    if (auto ok = readGraph(proto, scope, false); !ok)
+        return failure(ok.error());
+    for (const auto& [outer, inner] : scope.captures)
+        captured.push_back(outer);
+    --m_depth;
+    return graph;
+}
+
+Result<AttributeValue> Reader::readAttribute(AttributeProto& proto, Scope& scope,
+                                             std::vector<ValueId>& captured,
+                                             const std::string& where) {
+    switch (kindOf(proto)) {
+    case AttributeProto::FLOAT:
+        return AttributeValue(static_cast<double>(proto.f()));
+    case AttributeProto::INT:
+        return AttributeValue(static_cast<int64_t>(proto.i()));
+    case AttributeProto::STRING:
+        return AttributeValue(proto.s());
+    case AttributeProto::FLOATS:
+        return AttributeValue(std::vector<double>(proto.floats().begin(), proto.floats().end()));
+    case AttributeProto::INTS:
+        return AttributeValue(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
+    case AttributeProto::STRINGS:
+        return AttributeValue(
+            std::vector<std::string>(proto.strings().begin(), proto.strings().end()));
+    case AttributeProto::TENSOR: {
+        auto tensor = readTensor(*proto.mutable_t(), scope, where);
+        if (!tensor)
+            return failure(tensor.error());
+        return AttributeValue(std::move(*tensor));
+    }
+    case AttributeProto::SPARSE_TENSOR: {
+        ::onnx::SparseTensorProto copy = proto.sparse_tensor();
+        auto dense = tensorFrom(copy, m_external, where);
+        if (!dense)
+            return failure(dense.error());
+        return AttributeValue(TensorPtr(std::make_shared<const Tensor>(std::move(*dense))));
+    }
+    case AttributeProto::GRAPH: {
+        auto graph = readSubgraph(*proto.mutable_g(), scope, captured, where);
+        if (!graph)
+            return failure(graph.error());
+        return AttributeValue(std::move(*graph));
+    }
+    case AttributeProto::TYPE_PROTO: {
+        auto type = typeFrom(proto.tp(), where);
+        if (!type)
+            return failure(type.error());
+        return AttributeValue(type->text());
+    }
+    default:
+        return failure("load.attribute",
+                       fmt::format("attribute `{}` has a kind that is not supported", proto.name()),
+                       where, "export the model again");
+    }
+}
+
+Result<void> Reader::readAttributes(::onnx::NodeProto& proto, Scope& scope, NodeSpec& spec,
+                                    Captured& captured) {
+    std::string where = nodeLabel(proto);
+    for (auto& attribute : *proto.mutable_attribute()) {
+        AttributeProto* source = &attribute;
+        Scope* names = &scope;
+        if (!attribute.ref_attr_name().empty()) {
+            auto bound = scope.attributes.find(attribute.ref_attr_name());
+            if (bound == scope.attributes.end())
+                continue; // the caller leaves it out: so does the node
+            source = const_cast<AttributeProto*>(bound->second.proto);
+            names = bound->second.scope ? bound->second.scope : &scope;
+            if (source->has_g() && names->graph != scope.graph)
+                return failure(
+                    "load.function",
+                    fmt::format("subgraph `{}` is passed into a nested graph", attribute.name()),
+                    where, "inline the function before loading");
+        }
+        std::vector<ValueId> outer;
+        auto value = readAttribute(*source, *names, outer, where);
+        if (!value)
+            return failure(value.error());
+        if (std::holds_alternative<std::shared_ptr<Graph>>(*value))
+            captured[attribute.name()] = std::move(outer);
+        spec.attributes.set(attribute.name(), std::move(*value));
+    }
+    return {};
+}
+
+Result<int64_t> Reader::versionOf(const std::string& domain, const Scope& scope,
+                                  const std::string& where) {
+    auto found = scope.opsets->find(domain);
+    if (found != scope.opsets->end())
+        return found->second;
+    if (domain.empty())
+        return failure("load.opset", "the model does not say which opset it uses", where,
+                       "add an opset_import of the default domain");
+    note(fmt::format("domain `{}` is used but not imported", domain));
+    return int64_t(1);
+}
+
+Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
+    if (++m_nodes > m_options.maxNodes)
+        return failure("load.too_large",
+                       fmt::format("the model exceeds the limit maxNodes = {}", m_options.maxNodes),
+                       {}, "raise the limit");
+    if (m_nodes % 1024 == 0) {
+        if (m_progress.cancelled())
+            return cancelledFailure("load");
+        m_progress.report("load", m_nodes, std::max(m_nodes, m_totalNodes));
+    }
+    ::onnx::FunctionProto* function = functionFor(proto);
+    if (!function)
+        return addOperator(proto, scope);
+    if (function->domain() == "fuselage" && m_options.restoreFused)
+        return restoreFused(proto, *function, scope);
+    if (m_options.inlineFunctions)
+        return inlineCall(proto, *function, scope);
+    return addOperator(proto, scope);
+}
+
+Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
+    std::string where = nodeLabel(proto);
+    std::string domain = normalisedDomain(proto.domain());
+    auto version = versionOf(domain, scope, where);
+    if (!version)
+        return failure(version.error());
+    auto op = opFromName(domain, proto.op_type());
+    if (!op)
+        note(fmt::format("operator `{}{}{}` is not known: kept as it is", domain,
+                         domain.empty() ? "" : ".", proto.op_type()));
+    NodeSpec spec;
+    spec.op = op.value_or(Op::Unknown);
+    spec.name = scope.prefix + (proto.name().empty() ? proto.op_type() : proto.name());
+    spec.provenance = provenanceFrom(proto.doc_string());
+    for (const std::string& name : proto.input()) {
+        auto id = name.empty() ? Result<ValueId>(ValueId()) : resolve(scope, name, where);
+        if (!id)
+            return failure(id.error());
+        spec.inputs.push_back(*id);
+    }
+    while (!spec.inputs.empty() && !spec.inputs.back().valid())
+        spec.inputs.pop_back();
+    for (const std::string& name : proto.output()) {
+        auto renamed = scope.rename.find(name);
+        spec.outputs.push_back(renamed != scope.rename.end() ? renamed->second
+                               : name.empty()                ? name
+                                                             : scope.prefix + name);
+    }
+    while (!spec.outputs.empty() && spec.outputs.back().empty())
+        spec.outputs.pop_back();
+    Captured captured;
+    if (auto ok = readAttributes(proto, scope, spec, captured); !ok)
+        return ok;
+    if (spec.op != Op::Unknown)
+        if (auto ok = normalise(*scope.graph, spec, domain, *version, where); !ok)
+            return ok;
+    if (auto ok = checkNode(spec, where); !ok)
+        return ok;
+    bool unknown = spec.op == Op::Unknown;
+    NodeId id = scope.graph->addNode(std::move(spec));
+    Node& node = scope.graph->edit(id);
+    if (unknown) {
+        node.customDomain = domain;
+        node.customOp = proto.op_type();
+    }
+    fillDefaults(node);
+    roundNumbers(node);
+    for (const auto& [name, values] : captured)
+        for (ValueId value : values)
+            scope.graph->appendCapturedInput(id, value);
+    return defineOutputs(proto, scope, id);
+}
+
+Result<void> Reader::defineValue(Scope& scope, const std::string& name, ValueId id) {
+    if (auto ok = define(scope, name, id); !ok)
+        return ok;
+    auto declared = scope.types.find(name);
+    if (declared == scope.types.end())
+        return {};
+    auto type = typeFrom(*declared->second, name);
+    if (!type)
+        return failure(type.error());
+    scope.graph->setType(id, std::move(*type));
+    return {};
+}
+
+Result<void> Reader::defineOutputs(const ::onnx::NodeProto& proto, Scope& scope, NodeId id) {
+    const std::vector<ValueId>& outputs = scope.graph->node(id).outputs;
+    for (size_t slot = 0; slot < outputs.size(); ++slot)
+        if (outputs[slot].valid())
+            if (auto ok = defineValue(scope, proto.output(static_cast<int>(slot)), outputs[slot]);
+                !ok)
+                return ok;
+    return {};
+}
+
+} // namespace fuselage::model_io

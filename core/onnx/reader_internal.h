@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a Graph from a ModelProto. One Reader serves one model; a Scope is one namespace of it: a
+// graph, a subgraph or the body of a function that is being inlined.
+#pragma once
+
+#include "core/onnx/model_file.h"
+#include "core/onnx/node_order_internal.h"
+#include "core/onnx/proto_internal.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace fuselage::model_io {
+
+using OpsetVersions = std::map<std::string, int64_t>;
+
+struct Scope;
+
+/// What an attribute reference of a function body stands for: the caller's attribute, and the
+/// names that its subgraph may read.
+struct BoundAttribute {
+    const ::onnx::AttributeProto* proto = nullptr;
+    Scope* scope = nullptr;
+};
+
+struct Scope {
+    Graph* graph = nullptr;
+    Scope* parent = nullptr; ///< of a subgraph: where it reads names that it does not define
+    const OpsetVersions* opsets = nullptr;
+    std::unordered_map<std::string, ValueId> names;    ///< invalid: an omitted optional input
+    std::vector<std::pair<ValueId, ValueId>> captures; ///< value of `parent`'s graph, own value
+    std::unordered_map<std::string_view, const ::onnx::TypeProto*> types;
+
+    // Of a function body that is inlined:
+    std::string prefix;                                  ///< put before names
+    std::unordered_map<std::string, std::string> rename; ///< its outputs: the caller's names
+    std::map<std::string, BoundAttribute, std::less<>> attributes;
+    bool repeated = false; ///< read more than once: data must not be moved out of the messages
+};
+
+class Reader {
+public:
+    Reader(::onnx::ModelProto& model, ExternalData& external, const LoadOptions& options,
+           Progress& progress);
+
+    Result<Graph> read();
+
+private:
+    /// Of each subgraph attribute: the values it reads from outside, parallel to its captures.
+    using Captured = std::map<std::string, std::vector<ValueId>>;
+    using FunctionKey = std::string; ///< "domain:name:overload"
+
+    // read_graph.cpp
+    Result<void> readOpsets();
+    Result<void> readGraph(::onnx::GraphProto& proto, Scope& scope, bool isMain);
+    Result<void> readInitializers(::onnx::GraphProto& proto, Scope& scope);
+    Result<void> readInputs(const ::onnx::GraphProto& proto, Scope& scope, bool isMain);
+    Result<void> readOutputs(const ::onnx::GraphProto& proto, Scope& scope);
+    Result<void> readNodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
+                           Scope& scope);
+    Result<void> define(Scope& scope, const std::string& name, ValueId id);
+    /// The same, and the type that the file declares for it.
+    Result<void> defineValue(Scope& scope, const std::string& name, ValueId id);
+    /// The value of that name in this scope, captured from an outer one if need be.
+    Result<ValueId> resolve(Scope& scope, const std::string& name, const std::string& where);
+
+    // read_node.cpp
+    Result<void> readNode(::onnx::NodeProto& proto, Scope& scope);
+    Result<void> readAttributes(::onnx::NodeProto& proto, Scope& scope, NodeSpec& spec,
+                                Captured& captured);
+    Result<AttributeValue> readAttribute(::onnx::AttributeProto& proto, Scope& scope,
+                                         std::vector<ValueId>& captured, const std::string& where);
+    Result<std::shared_ptr<Graph>> readSubgraph(::onnx::GraphProto& proto, Scope& parent,
+                                                std::vector<ValueId>& captured,
+                                                const std::string& where);
+    Result<TensorPtr> readTensor(::onnx::TensorProto& proto, Scope& scope,
+                                 const std::string& where);
+    Result<int64_t> versionOf(const std::string& domain, const Scope& scope,
+                              const std::string& where);
+    Result<void> addOperator(::onnx::NodeProto& proto, Scope& scope);
+    Result<void> defineOutputs(const ::onnx::NodeProto& proto, Scope& scope, NodeId id);
+
+    // read_function.cpp
+    Result<void> indexFunctions();
+    ::onnx::FunctionProto* functionFor(const ::onnx::NodeProto& node);
+    Result<void> bindAttributes(::onnx::NodeProto& call, const ::onnx::FunctionProto& function,
+                                Scope& scope, Scope& body);
+    Result<void> inlineCall(::onnx::NodeProto& call, ::onnx::FunctionProto& function, Scope& scope);
+    Result<void> restoreFused(::onnx::NodeProto& call, ::onnx::FunctionProto& function,
+                              Scope& scope);
+    Result<void> enter(const std::string& where);
+
+    void note(const std::string& text);
+
+    ::onnx::ModelProto& m_model;
+    ExternalData& m_external;
+    const LoadOptions& m_options;
+    Progress& m_progress;
+    NodeOrder m_order;
+    OpsetVersions m_opsets;
+    std::map<FunctionKey, ::onnx::FunctionProto*> m_functions;
+    std::map<const ::onnx::FunctionProto*, OpsetVersions> m_functionOpsets;
+    std::map<const ::onnx::FunctionProto*, std::vector<::onnx::AttributeProto>> m_defaults;
+    std::map<const ::onnx::FunctionProto*, bool> m_active;
+    std::unordered_map<const ::onnx::TensorProto*, TensorPtr> m_tensors; ///< of function bodies
+    std::map<std::string, size_t> m_notes;
+    size_t m_nodes = 0;
+    size_t m_totalNodes = 0;
+    int m_depth = 0;
+};
+
+} // namespace fuselage::model_io

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types and value types of ONNX files.
+#include "core/onnx/proto_internal.h"
+#include "core/support/checked.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace fuselage::model_io {
+
+namespace {
+
+/// Names of the element types that exist in ONNX and Fuselage does not compute with.
+struct ForeignType {
+    int32_t proto;
+    const char* name;
+};
+
+constexpr std::array<ForeignType, 11> foreign{{{0, "undefined"},
+                                               {14, "complex64"},
+                                               {15, "complex128"},
+                                               {17, "float8e4m3fn"},
+                                               {18, "float8e4m3fnuz"},
+                                               {19, "float8e5m2"},
+                                               {20, "float8e5m2fnuz"},
+                                               {21, "uint4"},
+                                               {22, "int4"},
+                                               {23, "float4e2m1"},
+                                               {24, "float8e8m0"}}};
+
+Result<Shape> shapeFrom(const ::onnx::TensorShapeProto& proto, const std::string& where,
+                        const std::string& symbolBase) {
+    Shape shape;
+    int64_t product = 1;
+    for (int axis = 0; axis < proto.dim_size(); ++axis) {
+        const auto& dim = proto.dim(axis);
+        if (dim.has_dim_value() && dim.dim_value() >= 0) {
+            auto next = checkedMultiply(product, std::max<int64_t>(dim.dim_value(), 1));
+            // Bytes of the widest element type must fit as well.
+            if (!next || !checkedMultiply(*next, 16))
+                return failure("load.dimensions", "the product of the dimensions overflows", where,
+                               "check the declared shape");
+            product = *next;
+            shape.emplace_back(dim.dim_value());
+        } else if (dim.has_dim_param() && !dim.dim_param().empty()) {
+            shape.push_back(Dim::symbol(dim.dim_param()));
+        } else if (!symbolBase.empty()) {
+            shape.push_back(Dim::symbol(fmt::format("{}_dim{}", symbolBase, axis)));
+        } else {
+            shape.emplace_back();
+        }
+    }
+    return shape;
+}
+
+Result<Type> tensorTypeFrom(const ::onnx::TypeProto::Tensor& proto, const std::string& where,
+                            const std::string& symbolBase) {
+    Type type;
+    if (proto.elem_type() != 0) {
+        auto dtype = dtypeFrom(proto.elem_type(), where);
+        if (!dtype)
+            return failure(dtype.error());
+        type.dtype = *dtype;
+    }
+    if (!proto.has_shape())
+        return type;
+    auto shape = shapeFrom(proto.shape(), where, symbolBase);
+    if (!shape)
+        return failure(shape.error());
+    type.shape = std::move(*shape);
+    return type;
+}
+
+} // namespace
+
+Result<DType> dtypeFrom(int32_t elementType, const std::string& where) {
+    auto type = dtypeFromOnnx(elementType);
+    if (type && *type != DType::Undefined)
+        return *type;
+    return failure("load.dtype",
+                   fmt::format("element type {} is not supported", protoDtypeName(elementType)),
+                   where, "convert it to a float, integer, bool or string type");
+}
+
+int32_t protoDtype(DType type) {
+    return static_cast<int32_t>(onnxNumber(type));
+}
+
+std::string protoDtypeName(int32_t elementType) {
+    for (const ForeignType& type : foreign)
+        if (type.proto == elementType)
+            return type.name;
+    auto known = dtypeFromOnnx(elementType);
+    return known ? nameOf(*known) : fmt::format("number {}", elementType);
+}
+
+Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where,
+                      const std::string& symbolBase) {
+    switch (proto.value_case()) {
+    case ::onnx::TypeProto::kTensorType:
+        return tensorTypeFrom(proto.tensor_type(), where, symbolBase);
+    case ::onnx::TypeProto::kSequenceType:
+    case ::onnx::TypeProto::kOptionalType: {
+        bool sequence = proto.value_case() == ::onnx::TypeProto::kSequenceType;
+        const auto& element =
+            sequence ? proto.sequence_type().elem_type() : proto.optional_type().elem_type();
+        auto type = typeFrom(element, where);
+        if (!type)
+            return type;
+        // Type has one level: of nested ones the outermost kind is kept.
+        if (type->kind != TypeKind::Tensor)
+            type->shape.reset();
+        type->kind = sequence ? TypeKind::Sequence : TypeKind::Optional;
+        return type;
+    }
+    case ::onnx::TypeProto::VALUE_NOT_SET:
+        return Type();
+    default:
+        return failure("load.type", "only tensors, sequences and optionals are supported", where,
+                       "remove maps and sparse tensors from the model's interface");
+    }
+}
+
+void typeTo(const Type& type, ::onnx::TypeProto& proto) {
+    if (type.kind == TypeKind::Sequence)
+        return typeTo({TypeKind::Tensor, type.dtype, type.shape},
+                      *proto.mutable_sequence_type()->mutable_elem_type());
+    if (type.kind == TypeKind::Optional)
+        return typeTo({TypeKind::Tensor, type.dtype, type.shape},
+                      *proto.mutable_optional_type()->mutable_elem_type());
+    auto* tensor = proto.mutable_tensor_type();
+    tensor->set_elem_type(protoDtype(type.dtype));
+    if (!type.shape)
+        return;
+    auto* shape = tensor->mutable_shape();
+    for (const Dim& dim : *type.shape) {
+        auto* out = shape->add_dim();
+        if (dim.isNumber())
+            out->set_dim_value(dim.value());
+        else if (dim.isSymbolic())
+            out->set_dim_param(dim.text());
+    }
+}
+
+} // namespace fuselage::model_io
