@@ -108,31 +108,6 @@ Failure typeFailure(const Node& node, const std::vector<DType>& types) {
                    node.name);
 }
 
-Result<std::vector<ReferenceValue>> runTape(const Node& node, ReferenceInputs inputs,
-                                            ReferenceContext& context) {
-    std::vector<const ReferenceValue*> present;
-    std::vector<DType> types;
-    for (const ReferenceValue* input : inputs) {
-        if (!input)
-            continue;
-        if (input->kind != TypeKind::Tensor)
-            return failure("reference.type", fmt::format("`{}` takes tensors", opName(node)),
-                           node.name);
-        present.push_back(input);
-        types.push_back(input->dtype);
-    }
-    auto tape = tapeOf(node, types);
-    if (!tape)
-        return typeFailure(node, types);
-    auto results = evaluateTape(*tape, present, context.threads());
-    if (!results) {
-        Error error = results.error();
-        error.where = node.name;
-        return failure(std::move(error));
-    }
-    return results;
-}
-
 } // namespace
 
 bool canEvaluate(Op op) {
@@ -180,13 +155,38 @@ Result<std::vector<ReferenceValue>> evaluateTape(const Tape& tape,
     return results;
 }
 
+Result<std::vector<ReferenceValue>> evaluateByTape(const Node& node, ReferenceInputs inputs,
+                                                   ReferenceContext& context) {
+    std::vector<const ReferenceValue*> present;
+    std::vector<DType> types;
+    for (const ReferenceValue* input : inputs) {
+        if (!input)
+            continue;
+        if (input->kind != TypeKind::Tensor)
+            return failure("reference.type", fmt::format("`{}` takes tensors", opName(node)),
+                           node.name);
+        present.push_back(input);
+        types.push_back(input->dtype);
+    }
+    auto tape = tapeOf(node, types);
+    if (!tape)
+        return typeFailure(node, types);
+    auto results = evaluateTape(*tape, present, context.threads());
+    if (!results) {
+        Error error = results.error();
+        error.where = node.name;
+        return failure(std::move(error));
+    }
+    return results;
+}
+
 Result<std::vector<ReferenceValue>> evaluateNode(const Node& node, ReferenceInputs inputs,
                                                  ReferenceContext& context) {
     const OpRow& row = rowOf(node.op);
     if (row.reference)
         return row.reference(node, inputs, context);
     if (row.tape)
-        return runTape(node, inputs, context);
+        return evaluateByTape(node, inputs, context);
     return failure("reference.op", fmt::format("no reference function for `{}` (node `{}`)",
                                                opName(node), node.name));
 }

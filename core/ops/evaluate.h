@@ -19,6 +19,10 @@ bool canEvaluate(Op op);
 Result<std::vector<ReferenceValue>> evaluateNode(const Node& node, ReferenceInputs inputs,
                                                  ReferenceContext& context);
 
+/// The tape's part of evaluateNode, for reference functions that add to it.
+Result<std::vector<ReferenceValue>> evaluateByTape(const Node& node, ReferenceInputs inputs,
+                                                   ReferenceContext& context);
+
 /// The node's tape for operands of these types; none when the operator has no tape or does not
 /// take such types.
 std::optional<Tape> tapeOf(const Node& node, const std::vector<DType>& types);

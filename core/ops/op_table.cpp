@@ -3,7 +3,10 @@
 // added by listing its rows() function in `families`.
 #include "core/ops/op_table.h"
 
+#include "core/ops/activation.h"
 #include "core/ops/attribute_schema.h"
+#include "core/ops/elementwise_logic.h"
+#include "core/ops/elementwise_math.h"
 #include "core/ops/pending_ops.h"
 #include "core/ops/shape.h"
 
@@ -20,6 +23,10 @@ constexpr auto opCount = static_cast<size_t>(Op::Count_);
 using Rows = std::span<const OpRow> (*)();
 
 constexpr Rows families[] = {
+    // operators with a tape
+    elementwiseMathRows,
+    elementwiseLogicRows,
+    activationRows,
     // views, sizes and moved elements
     shapeRows,
 };
