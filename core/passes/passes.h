@@ -12,14 +12,16 @@
 
 namespace fuselage {
 
-/// A node whose operands contradict its operator.
+/// A node whose operands contradict its operator, or a declared type that inference contradicts.
 struct InferProblem {
-    NodeId node;
+    NodeId node; ///< of the outermost graph; invalid for a graph output without a producer
     std::string message;
+    bool warning = false; ///< the graph still runs: a wrong declaration, a branch not taken
 };
 
 /// Computes types, shapes and symbolic contents of every value, subgraphs included. What was
-/// declared is kept where inference knows less. Problems do not stop it.
+/// declared is kept where inference knows less; dimensions that nobody knows get symbols named
+/// after the value and its axis. Problems do not stop it.
 std::vector<InferProblem> inferShapes(Graph& graph);
 
 /// Replaces input dimensions: symbols by name ("N"=4); then infers again from the inputs.

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/graph/captures.h"
+#include "core/ops/tensor_index.h"
+#include "core/passes/inference.h"
+#include "core/passes/symbolic_tape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fuselage {
+
+namespace {
+
+const Type unknownType{};
+
+bool holdsContents(DType type) {
+    return isInteger(type) || type == DType::Bool;
+}
+
+std::shared_ptr<const Shape> shared(std::optional<Shape> contents) {
+    return contents ? std::make_shared<const Shape>(std::move(*contents)) : nullptr;
+}
+
+/// Their results are never larger than their inputs, though inference cannot tell how large.
+bool resultIsBoundedByInputs(Op op) {
+    return op == Op::NonZero || op == Op::Unique || op == Op::Compress;
+}
+
+/// Folds all elements of a reduction over shape arithmetic ("the product of the last two").
+std::optional<Dim> reduceDims(Op op, const Shape& contents) {
+    if (contents.empty())
+        return std::nullopt;
+    Dim out = contents.front();
+    for (size_t i = 1; i < contents.size(); ++i) {
+        switch (op) {
+        case Op::ReduceProd:
+            out = out * contents[i];
+            break;
+        case Op::ReduceSum:
+            out = out + contents[i];
+            break;
+        case Op::ReduceMax:
+            out = maxDim(out, contents[i]);
+            break;
+        case Op::ReduceMin:
+            out = minDim(out, contents[i]);
+            break;
+        default:
+            return std::nullopt;
+        }
+    }
+    return out;
+}
+
+bool isFullReduction(Op op) {
+    return op == Op::ReduceProd || op == Op::ReduceSum || op == Op::ReduceMax ||
+           op == Op::ReduceMin;
+}
+
+} // namespace
+
+/// One node's questions and answers.
+class GraphInference::Context final : public InferContext {
+public:
+    Context(GraphInference& walk, NodeId id)
+        : m_walk(walk), m_id(id), types(node().outputs.size()), contentsOut(types.size()) {}
+
+    const Node& node() const override { return m_walk.m_graph.node(m_id); }
+
+    size_t inputCount() const override { return node().explicitInputs; }
+
+    bool has(size_t input) const override {
+        return input < inputCount() && node().inputs[input].valid();
+    }
+
+    const Type& input(size_t input) const override {
+        return has(input) ? m_walk.m_graph.value(node().inputs[input]).type : unknownType;
+    }
+
+    const Tensor* constant(size_t input) const override {
+        return has(input) ? m_walk.constantOf(node().inputs[input]).get() : nullptr;
+    }
+
+    std::optional<Shape> contents(size_t input) const override {
+        return has(input) ? m_walk.contentsOf(node().inputs[input]) : std::nullopt;
+    }
+
+    size_t outputCount() const override { return types.size(); }
+
+    void setOutput(size_t output, Type type) override {
+        if (output < types.size())
+            types[output] = std::move(type);
+    }
+
+    void setContents(size_t output, Shape contents) override {
+        if (output < types.size() && static_cast<int64_t>(contents.size()) <= maxContents)
+            contentsOut[output] = std::make_shared<const Shape>(std::move(contents));
+    }
+
+    std::vector<Type> inferSubgraph(const std::string& attribute,
+                                    const std::vector<Type>& inputs) override;
+
+    void fail(std::string message) override { m_walk.problem(m_id, std::move(message), false); }
+
+private:
+    /// A body is inferred again with weaker types when a loop changes them: start from what was
+    /// declared, not from the stronger types of the first time.
+    void restoreDeclared(const std::string& attribute, Graph& graph);
+
+    GraphInference& m_walk;
+    NodeId m_id;
+    std::map<std::string, std::vector<Type>> m_declared;
+
+public:
+    std::vector<std::optional<Type>> types;
+    std::vector<std::shared_ptr<const Shape>> contentsOut;
+};
+
+void GraphInference::Context::restoreDeclared(const std::string& attribute, Graph& graph) {
+    auto [found, added] = m_declared.try_emplace(attribute);
+    std::vector<Type>& types = found->second;
+    if (added)
+        types.resize(graph.valueBound());
+    for (ValueId id : graph.values()) {
+        if (added)
+            types[id.index()] = graph.value(id).type;
+        else
+            graph.setType(id, types[id.index()]);
+    }
+}
+
+std::vector<Type> GraphInference::Context::inferSubgraph(const std::string& attribute,
+                                                         const std::vector<Type>& inputs) {
+    std::shared_ptr<Graph> graph = ownSubgraph(m_walk.m_graph, m_id, attribute);
+    if (!graph)
+        return {};
+    restoreDeclared(attribute, *graph);
+    const NodeId owner = m_walk.m_owner.valid() ? m_walk.m_owner : m_id;
+    GraphInference inner(*graph, m_walk.m_session, m_walk.pathOf(node(), attribute), owner);
+    for (size_t i = 0; i < std::min(inputs.size(), graph->inputs().size()); ++i) {
+        Type type = inner.merged(graph->inputs()[i], inputs[i]);
+        inner.nameUnknownDimensions(graph->inputs()[i], type);
+        graph->setType(graph->inputs()[i], std::move(type));
+    }
+    for (const SubgraphRef& ref : subgraphsOf(node())) {
+        if (ref.attribute != attribute)
+            continue;
+        for (size_t i = 0; i < graph->captures().size(); ++i) {
+            const ValueId outside = node().inputs[ref.firstCapture + i];
+            const ValueId inside = graph->captures()[i];
+            graph->setType(inside, m_walk.m_graph.value(outside).type);
+            graph->setSymbolicContents(inside, shared(m_walk.contentsOf(outside)));
+            inner.knowConstant(inside, m_walk.constantOf(outside));
+        }
+    }
+    inner.run();
+    return inner.outputTypes();
+}
+
+GraphInference::GraphInference(Graph& graph, InferSession& session, std::string path, NodeId owner)
+    : m_graph(graph), m_session(session), m_path(std::move(path)), m_owner(owner),
+      m_known(graph.valueBound()) {}
+
+std::string GraphInference::pathOf(const Node& node, const std::string& part) const {
+    return m_path + node.name + "." + part + ".";
+}
+
+TensorPtr GraphInference::constantOf(ValueId id) const {
+    if (!id.valid())
+        return nullptr;
+    const TensorPtr& constant = m_graph.value(id).constant;
+    return constant ? constant : m_known[id.index()];
+}
+
+std::optional<Shape> GraphInference::contentsOf(ValueId id) const {
+    if (auto& known = m_graph.value(id).symbolicContents)
+        return *known;
+    TensorPtr constant = constantOf(id);
+    if (!constant || !holdsContents(constant->dtype()) || constant->elementCount() > maxContents)
+        return std::nullopt;
+    return toShape(constant->toInts());
+}
+
+TensorPtr GraphInference::smallTensorOf(ValueId id) const {
+    if (TensorPtr constant = constantOf(id))
+        return constant->elementCount() <= maxSmallElements ? constant : nullptr;
+    const Value& value = m_graph.value(id);
+    auto extents = value.type.extents();
+    if (!value.symbolicContents || !extents || !holdsContents(value.type.dtype) ||
+        static_cast<int64_t>(value.symbolicContents->size()) > maxSmallElements ||
+        elementCount(*extents) != static_cast<int64_t>(value.symbolicContents->size()))
+        return nullptr;
+    auto out = std::make_shared<Tensor>(value.type.dtype, *extents);
+    for (size_t i = 0; i < value.symbolicContents->size(); ++i) {
+        const Dim& dim = (*value.symbolicContents)[i];
+        if (!dim.isNumber())
+            return nullptr;
+        out->setInt(static_cast<int64_t>(i), dim.value());
+    }
+    return out;
+}
+
+void GraphInference::problem(NodeId at, std::string message, bool warning) {
+    if (!m_path.empty())
+        message = m_path + m_graph.node(at).name + ": " + message;
+    m_session.problems.push_back(
+        {m_owner.valid() ? m_owner : at, std::move(message), warning || !m_path.empty()});
+}
+
+Type GraphInference::merged(ValueId id, Type inferred) const {
+    const Type& declared = m_graph.value(id).type;
+    if (inferred.dtype == DType::Undefined) {
+        inferred.dtype = declared.dtype;
+        if (!inferred.shape)
+            inferred.kind = declared.kind;
+    }
+    if (declared.kind != inferred.kind || !declared.shape)
+        return inferred;
+    if (!inferred.shape) {
+        inferred.shape = declared.shape;
+    } else if (inferred.shape->size() == declared.shape->size()) {
+        for (size_t i = 0; i < declared.shape->size(); ++i)
+            if ((*inferred.shape)[i].isUnknown())
+                (*inferred.shape)[i] = (*declared.shape)[i];
+    }
+    return inferred;
+}
+
+void GraphInference::nameUnknownDimensions(ValueId id, Type& type) const {
+    if (!type.shape || type.kind != TypeKind::Tensor)
+        return;
+    for (size_t i = 0; i < type.shape->size(); ++i) {
+        Dim& dim = (*type.shape)[i];
+        if (!dim.isUnknown() && !(dim.isNumber() && dim.value() < 0))
+            continue;
+        std::string name = fmt::format("{}{}_dim{}", m_path, m_graph.value(id).name, i);
+        while (m_session.inputSymbols.contains(name))
+            name += "_";
+        dim = Dim::symbol(name);
+    }
+}
+
+void GraphInference::inferFused(NodeId id, Context& context) {
+    const Node& node = m_graph.node(id);
+    auto body = std::make_shared<Graph>(*node.body);
+    GraphInference inner(*body, m_session, pathOf(node, "body"), m_owner.valid() ? m_owner : id);
+    for (size_t i = 0; i < std::min<size_t>(body->inputs().size(), node.explicitInputs); ++i) {
+        const ValueId outside = node.inputs[i];
+        if (!outside.valid())
+            continue;
+        body->setType(body->inputs()[i], m_graph.value(outside).type);
+        body->setSymbolicContents(body->inputs()[i], shared(contentsOf(outside)));
+        inner.knowConstant(body->inputs()[i], constantOf(outside));
+    }
+    inner.run();
+    std::vector<Type> types = inner.outputTypes();
+    for (size_t i = 0; i < std::min(types.size(), node.outputs.size()); ++i) {
+        context.types[i] = types[i];
+        context.contentsOut[i] = body->value(body->outputs()[i]).symbolicContents;
+    }
+    m_graph.edit(id).body = std::move(body);
+}
+
+void GraphInference::inferUnknownOp(NodeId id, Context& context) {
+    // Without a shape function the subgraphs still learn what they capture.
+    for (const SubgraphRef& ref : subgraphsOf(m_graph.node(id)))
+        context.inferSubgraph(ref.attribute, {});
+}
+
+bool GraphInference::evaluateSmall(NodeId id, Context& context) {
+    const Node& node = m_graph.node(id);
+    if (hasTrait(node.op, Nondeterministic | ControlFlow) || !canEvaluate(node.op) ||
+        (node.explicitInputs == 0 && node.op != Op::Constant))
+        return false;
+    std::vector<TensorPtr> tensors;
+    for (uint32_t i = 0; i < node.explicitInputs; ++i) {
+        tensors.push_back(node.inputs[i].valid() ? smallTensorOf(node.inputs[i]) : nullptr);
+        if (node.inputs[i].valid() && !tensors.back())
+            return false;
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (resultIsBoundedByInputs(node.op))
+            break;
+        auto count = context.types[i] ? context.types[i]->elementCount() : std::nullopt;
+        if (node.outputs[i].valid() && (!count || *count > maxSmallElements))
+            return false;
+    }
+    std::vector<ReferenceValue> values(tensors.size());
+    std::vector<const ReferenceValue*> operands(tensors.size(), nullptr);
+    for (size_t i = 0; i < tensors.size(); ++i)
+        if (tensors[i]) {
+            values[i] = ReferenceValue::from(*tensors[i]);
+            operands[i] = &values[i];
+        }
+    LeafContext leaf(m_session.threads);
+    auto results = evaluateNode(node, operands, leaf);
+    if (!results || results->size() < node.outputs.size())
+        return false;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+        const ReferenceValue& result = (*results)[i];
+        if (!node.outputs[i].valid() || result.kind != TypeKind::Tensor)
+            continue;
+        auto tensor = std::make_shared<Tensor>(result.toTensor());
+        context.types[i] = tensor->type();
+        if (holdsContents(tensor->dtype()))
+            context.setContents(i, toShape(tensor->toInts()));
+        m_known[node.outputs[i].index()] = std::move(tensor);
+    }
+    return true;
+}
+
+void GraphInference::propagateContents(NodeId id, Context& context) {
+    const Node& node = m_graph.node(id);
+    if (node.outputs.size() != 1 || context.contentsOut[0] || !context.types[0] ||
+        !holdsContents(context.types[0]->dtype) || node.explicitInputs == 0)
+        return;
+    const bool elementwise = rowOf(node.op).tape != nullptr;
+    if (!elementwise && !isFullReduction(node.op))
+        return;
+    std::vector<SymbolicTensor> operands;
+    std::vector<DType> types;
+    for (uint32_t i = 0; i < node.explicitInputs; ++i) {
+        if (!node.inputs[i].valid())
+            continue;
+        auto contents = contentsOf(node.inputs[i]);
+        auto extents = m_graph.value(node.inputs[i]).type.extents();
+        if (!contents || !extents ||
+            elementCount(*extents) != static_cast<int64_t>(contents->size()))
+            return;
+        operands.push_back({std::move(*extents), std::move(*contents)});
+        types.push_back(m_graph.value(node.inputs[i]).type.dtype);
+    }
+    if (isFullReduction(node.op)) {
+        if (context.types[0]->elementCount() == 1 && !operands.empty())
+            if (auto reduced = reduceDims(node.op, operands[0].contents))
+                context.setContents(0, {*reduced});
+        return;
+    }
+    auto tape = tapeOf(node, types);
+    auto result = tape ? evaluateOnDims(*tape, operands, maxSmallElements) : std::nullopt;
+    if (result)
+        context.setContents(0, std::move(result->contents));
+}
+
+void GraphInference::store(NodeId id, Context& context) {
+    const std::vector<ValueId> outputs = m_graph.node(id).outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (!outputs[i].valid())
+            continue;
+        Type type = merged(outputs[i], context.types[i] ? *context.types[i] : unknownType);
+        nameUnknownDimensions(outputs[i], type);
+        m_graph.setType(outputs[i], std::move(type));
+        m_graph.setSymbolicContents(outputs[i], context.contentsOut[i]);
+    }
+}
+
+void GraphInference::inferNode(NodeId id) {
+    const Node& node = m_graph.node(id);
+    Context context(*this, id);
+    const OpRow& row = rowOf(node.op);
+    if (node.op == Op::Fused && node.body)
+        inferFused(id, context);
+    else if (row.infer)
+        row.infer(context);
+    else
+        inferUnknownOp(id, context);
+    TensorPtr value = node.op == Op::Constant ? node.attributes.tensor("value") : nullptr;
+    if (value && !node.outputs.empty() && node.outputs[0].valid()) {
+        m_known[node.outputs[0].index()] = value;
+        context.types[0] = value->type();
+    } else if (!evaluateSmall(id, context)) {
+        propagateContents(id, context);
+    }
+    store(id, context);
+}
+
+void GraphInference::run() {
+    std::vector<Type> declared;
+    for (ValueId output : m_graph.outputs())
+        declared.push_back(m_graph.value(output).type);
+    for (NodeId id : topologicalOrder(m_graph))
+        inferNode(id);
+    checkDeclaredOutputs(declared);
+}
+
+void GraphInference::checkDeclaredOutputs(const std::vector<Type>& declared) {
+    for (size_t i = 0; i < declared.size(); ++i) {
+        const ValueId id = m_graph.outputs()[i];
+        const Value& value = m_graph.value(id);
+        const Type& before = declared[i];
+        bool differs = before.dtype != DType::Undefined && before.dtype != value.type.dtype;
+        if (before.shape && value.type.shape) {
+            differs = differs || before.rank() != value.type.rank();
+            for (size_t d = 0; !differs && d < before.rank(); ++d)
+                differs = (*before.shape)[d].isNumber() && (*before.shape)[d].value() >= 0 &&
+                          certainlyDifferent((*before.shape)[d], (*value.type.shape)[d]);
+        }
+        if (differs && value.producer.valid())
+            problem(value.producer,
+                    fmt::format("output `{}` is declared as {}, but is {}", value.name,
+                                before.text(), value.type.text()),
+                    true);
+    }
+}
+
+std::vector<Type> GraphInference::outputTypes() const {
+    std::vector<Type> out;
+    for (ValueId output : m_graph.outputs())
+        out.push_back(m_graph.value(output).type);
+    return out;
+}
+
+std::vector<InferProblem> inferShapes(Graph& graph) {
+    InferSession session;
+    nameInputDimensions(graph);
+    for (ValueId input : graph.inputs())
+        if (graph.value(input).type.shape)
+            for (const Dim& dim : *graph.value(input).type.shape)
+                for (const std::string& name : dim.symbols())
+                    session.inputSymbols.insert(name);
+    GraphInference(graph, session, "", NodeId()).run();
+
+    std::vector<InferProblem> out;
+    for (InferProblem& found : session.problems) {
+        auto same = [&](const InferProblem& other) {
+            return other.node == found.node && other.message == found.message;
+        };
+        if (out.size() < 100 && std::none_of(out.begin(), out.end(), same))
+            out.push_back(std::move(found));
+    }
+    return out;
+}
+
+} // namespace fuselage

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk of shape inference, private to core/passes: one GraphInference for each graph, nested
+// for subgraphs and fused bodies.
+#pragma once
+
+#include "core/ops/evaluate.h"
+#include "core/passes/passes.h"
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace fuselage {
+
+/// Tensors up to this size carry contents and are evaluated during inference.
+constexpr int64_t maxSmallElements = 64;
+
+/// For operators that run outside an interpreter: no subgraphs.
+class LeafContext final : public ReferenceContext {
+public:
+    explicit LeafContext(ThreadPool& threads) : m_threads(threads) {}
+
+    ThreadPool& threads() override { return m_threads; }
+
+    Result<std::vector<ReferenceValue>> runSubgraph(const std::string& attribute,
+                                                    std::vector<ReferenceValue>) override {
+        return failure("reference.subgraph", "`" + attribute + "` runs in the interpreter only");
+    }
+
+    uint64_t seed() override { return 0; }
+
+private:
+    ThreadPool& m_threads;
+};
+
+/// What all graphs of one walk share.
+struct InferSession {
+    std::vector<InferProblem> problems;
+    ThreadPool threads{1};
+    std::unordered_set<std::string> inputSymbols; ///< names that inner values must not take
+};
+
+/// Gives unknown and negative dimensions of the graph's inputs symbols named after input and axis.
+void nameInputDimensions(Graph& graph);
+
+class GraphInference {
+public:
+    /// `path` names the graph in symbols and messages: "" for the outermost, "loop1.body" inside.
+    GraphInference(Graph& graph, InferSession& session, std::string path, NodeId owner);
+
+    /// A value of this graph (capture or input) that is known to be constant outside.
+    void knowConstant(ValueId id, TensorPtr data) { m_known[id.index()] = std::move(data); }
+
+    void run();
+
+    std::vector<Type> outputTypes() const;
+
+private:
+    class Context;
+
+    void inferNode(NodeId id);
+    void inferUnknownOp(NodeId id, Context& context);
+    void inferFused(NodeId id, Context& context);
+    bool evaluateSmall(NodeId id, Context& context);
+    void propagateContents(NodeId id, Context& context);
+    void store(NodeId id, Context& context);
+    Type merged(ValueId id, Type inferred) const;
+    void nameUnknownDimensions(ValueId id, Type& type) const;
+    void checkDeclaredOutputs(const std::vector<Type>& declared);
+    void problem(NodeId at, std::string message, bool warning);
+    std::string pathOf(const Node& node, const std::string& part) const;
+
+    /// The tensor of a constant or of a small value that this walk has computed; else null.
+    TensorPtr constantOf(ValueId id) const;
+    std::optional<Shape> contentsOf(ValueId id) const;
+    /// A small constant, or contents that are all numbers, as a tensor; else null.
+    TensorPtr smallTensorOf(ValueId id) const;
+
+    Graph& m_graph;
+    InferSession& m_session;
+    std::string m_path;
+    NodeId m_owner; ///< node of the outermost graph that this graph belongs to
+    std::vector<TensorPtr> m_known;
+};
+
+} // namespace fuselage
