@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/inputs.h"
+
+#include "core/onnx/model_file.h"
+
+#include <random>
+
+namespace fuselage::app {
+
+namespace {
+
+/// The smallest extent of a table that this value indexes, through any chain of views and casts.
+int64_t indexLimit(const Graph& graph, ValueId id, int depth = 0) {
+    int64_t limit = INT64_MAX;
+    if (depth > 8)
+        return limit;
+    for (const Use& use : graph.value(id).uses) {
+        const Node& node = graph.node(use.node);
+        bool indexes = (node.op == Op::Gather || node.op == Op::GatherElements) && use.slot == 1;
+        if (indexes) {
+            const Type& table = graph.value(node.inputs[0]).type;
+            int64_t axis = node.attributes.integer("axis");
+            if (table.shape && axis < 0)
+                axis += static_cast<int64_t>(table.rank());
+            if (table.shape && axis < static_cast<int64_t>(table.rank()))
+                if (auto extent = (*table.shape)[static_cast<size_t>(axis)].number())
+                    limit = std::min(limit, *extent);
+        } else if (!node.outputs.empty() && node.outputs[0].valid() && use.slot == 0 &&
+                   node.op != Op::Gather) {
+            limit = std::min(limit, indexLimit(graph, node.outputs[0], depth + 1));
+        }
+    }
+    return limit;
+}
+
+Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt19937_64& random) {
+    const Value& value = graph.value(id);
+    Tensor tensor(value.type.dtype, extents);
+    if (value.type.dtype == DType::String)
+        return tensor;
+    if (isFloat(value.type.dtype)) {
+        std::uniform_real_distribution<double> uniform(-1, 1);
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.set(i, uniform(random));
+        return tensor;
+    }
+    int64_t limit = indexLimit(graph, id);
+    bool isMask = value.name.find("mask") != std::string::npos;
+    std::uniform_int_distribution<int64_t> uniform(0, limit == INT64_MAX ? 1 : limit - 1);
+    for (int64_t i = 0; i < tensor.elementCount(); ++i)
+        tensor.setInt(i, isMask ? 1 : uniform(random));
+    return tensor;
+}
+
+} // namespace
+
+Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<Tensor> inputs;
+    for (ValueId id : graph.inputs()) {
+        auto extents = graph.value(id).type.extents();
+        if (!extents || graph.value(id).type.kind != TypeKind::Tensor)
+            return failure("run.input", "no input can be generated for `" + graph.value(id).name +
+                                            "`: " + graph.value(id).type.text());
+        inputs.push_back(generate(graph, id, *extents, random));
+    }
+    return inputs;
+}
+
+Result<std::vector<Tensor>> readInputs(const Graph& graph, const std::string& folder) {
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+        std::string path = folder + "/input_" + std::to_string(i) + ".pb";
+        auto tensor = model_io::loadTensor(path);
+        if (!tensor)
+            return failure(tensor.error());
+        const Value& value = graph.value(graph.inputs()[i]);
+        if (tensor->dtype() != value.type.dtype || tensor->extents() != value.type.extents())
+            return failure("run.input",
+                           "holds " + tensor->type().text() + ", input `" + value.name + "` is " +
+                               value.type.text(),
+                           path, "give the dimensions, e.g. --dim N=1");
+        inputs.push_back(std::move(*tensor));
+    }
+    return inputs;
+}
+
+} // namespace fuselage::app

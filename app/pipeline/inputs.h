@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Input tensors for a run: generated from a seed, or read from a folder of input_N.pb files.
+#pragma once
+
+#include "core/graph/graph.h"
+#include "core/support/result.h"
+
+#include <vector>
+
+namespace fuselage::app {
+
+/// One tensor per graph input. Shapes must be static. Floats are uniform in [-1, 1]; integer inputs
+/// that index a table through Gather stay below its extent; others are 0 or 1.
+Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed);
+
+/// Reads FOLDER/input_0.pb, input_1.pb ...; dtype and extents must fit the graph's inputs.
+Result<std::vector<Tensor>> readInputs(const Graph& graph, const std::string& folder);
+
+} // namespace fuselage::app

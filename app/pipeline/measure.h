@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timing of two executables side by side in one run.
+#pragma once
+
+#include "core/plan/backend.h"
+#include "core/plan/statistics.h"
+
+#include <vector>
+
+namespace fuselage::app {
+
+struct MeasureOptions {
+    double seconds = 3; ///< budget for both sides together
+    uint32_t minRounds = 7;
+    uint32_t maxRounds = 200;
+};
+
+struct MeasuredSide {
+    std::vector<double> totals;                   ///< seconds of each round
+    std::vector<std::vector<double>> stepSeconds; ///< per step, one per round
+};
+
+struct Measured {
+    MeasuredSide before, after;
+};
+
+/// One warm-up of each, then rounds before, after, before, after ... until the budget is spent.
+/// Totals are timed without the per-step clock; a few more rounds collect step times.
+Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
+                         const MeasureOptions& options, Progress& progress);
+
+} // namespace fuselage::app

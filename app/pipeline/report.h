@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything known about one run, as plain data. The terminal, JSON, HTML and Studio render this
+// one structure; nothing renders from the engine directly.
+#pragma once
+
+#include "core/cost/cost.h"
+#include "core/plan/statistics.h"
+#include "core/support/reason.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+/// What was found on this machine and what is used of it.
+struct MachineReport {
+    std::string cpu; ///< model name and instruction sets
+    int cores = 0;
+    int threadsUsed = 0;
+    std::string backend;            ///< "cpu"
+    std::string backendText;        ///< one line of the backend about itself
+    std::vector<std::string> notes; ///< "no CUDA device: libcuda.so.1 not found"
+    std::string profile;            ///< device profile used for predictions
+    std::string profileTitle;
+};
+
+struct ModelReport {
+    std::string path;
+    std::string name;
+    size_t nodes = 0;                         ///< in the file, after constants were folded
+    std::vector<std::string> inputs, outputs; ///< "input: float[N,3,224,224]"
+    std::map<std::string, int64_t> dims;      ///< what symbols were bound to
+};
+
+/// How often a rule fired and what that saved.
+struct RuleCount {
+    std::string rule, file;
+    uint32_t line = 0;
+    size_t fused = 0;
+    size_t nearMisses = 0;
+    int64_t launchesSaved = 0;
+    int64_t bytesSaved = 0;
+};
+
+/// One side, before or after.
+struct SideReport {
+    size_t nodes = 0;
+    size_t launches = 0;
+    Traffic traffic;
+    int64_t peakBytes = 0;
+    int64_t constantBytes = 0;
+    int64_t intermediateBuffers = 0; ///< arena values
+    int64_t flops = 0;
+    double predictedSeconds = 0;
+    std::optional<TimingSummary> measured;
+
+    /// FLOP per logical byte.
+    double intensity() const {
+        return traffic.logical()
+                   ? static_cast<double>(flops) / static_cast<double>(traffic.logical())
+                   : 0;
+    }
+};
+
+/// Agreement of one output with the reference.
+struct OutputAgreement {
+    std::string output;
+    std::string side; ///< "unfused" or "fused"
+    double maxAbsolute = 0;
+    double maxRelative = 0; ///< to the largest magnitude of the reference output
+    double tolerance = 0;   ///< on maxRelative
+    bool ok = false;
+};
+
+struct KernelReport {
+    std::string name, kind, tactic, rule;
+    std::vector<std::string> sources; ///< names of the model's nodes
+    Traffic traffic;
+    int64_t flops = 0;
+    double predictedSeconds = 0;
+    std::string limiter;
+    std::optional<double> measuredSeconds; ///< median
+    double share = 0;                      ///< of the measured (else predicted) total
+    std::vector<Reason> fallbacks;
+};
+
+/// A fused node that no single kernel computes.
+struct SplitReport {
+    std::string node, rule;
+    Reason reason;
+    size_t parts = 0;
+};
+
+struct Report {
+    MachineReport machine;
+    ModelReport model;
+    std::vector<RuleCount> rules;
+    SideReport before, after;
+    std::optional<RatioSummary> ratio; ///< after / before, measured
+    std::vector<OutputAgreement> agreement;
+    std::vector<KernelReport> kernels; ///< of the fused plan, in order
+    std::vector<SplitReport> splits;
+    std::map<std::string, double> stageSeconds; ///< load, match, plan ...
+
+    bool verified() const {
+        for (const OutputAgreement& output : agreement)
+            if (!output.ok)
+                return false;
+        return !agreement.empty();
+    }
+};
+
+} // namespace fuselage::app

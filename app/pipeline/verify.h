@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numeric agreement of a run with the reference backend.
+#pragma once
+
+#include "app/pipeline/report.h"
+#include "core/graph/tensor.h"
+#include "core/ops/reference_value.h"
+
+#include <vector>
+
+namespace fuselage::app {
+
+/// Compares one output. The error is relative to the largest magnitude of the reference output;
+/// equal infinities and NaNs in the same places agree; integers must be equal.
+OutputAgreement compareOutput(const std::string& name, const std::string& side,
+                              const ReferenceValue& reference, const Tensor& actual);
+
+/// The relative error that is expected of a computation in this element type: 1e-4 for float32,
+/// looser for the 16-bit types, 0 for integers.
+double toleranceOf(DType dtype);
+
+} // namespace fuselage::app

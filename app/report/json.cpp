@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace fuselage::app {
+
+namespace {
+
+using nlohmann::json;
+
+json reasonJson(const Reason& reason) {
+    json facts = json::object();
+    for (const ReasonFact& fact : reason.facts)
+        facts[fact.name] = fact.value;
+    return {{"code", reason.code},
+            {"message", reason.message},
+            {"flip", reason.flip},
+            {"facts", facts}};
+}
+
+json trafficJson(const Traffic& traffic) {
+    return {{"logical_read", traffic.logicalRead},
+            {"logical_written", traffic.logicalWritten},
+            {"l2_predicted", traffic.l2},
+            {"dram_predicted", traffic.dram}};
+}
+
+json sideJson(const SideReport& side) {
+    return {{"nodes", side.nodes},
+            {"launches", side.launches},
+            {"logical_bytes", side.traffic.logical()},
+            {"traffic", trafficJson(side.traffic)},
+            {"peak_bytes", side.peakBytes},
+            {"constant_bytes", side.constantBytes},
+            {"intermediate_buffers", side.intermediateBuffers},
+            {"flops", side.flops},
+            {"intensity", side.intensity()},
+            {"predicted_us", side.predictedSeconds * 1e6}};
+}
+
+json timingJson(const TimingSummary& timing) {
+    return {{"median_us", timing.median * 1e6}, {"p10_us", timing.p10 * 1e6},
+            {"p90_us", timing.p90 * 1e6},       {"low_us", timing.low * 1e6},
+            {"high_us", timing.high * 1e6},     {"samples", timing.samples}};
+}
+
+json resultsJson(const Report& r) {
+    json rules = json::array(), kernels = json::array(), splits = json::array();
+    for (const RuleCount& rule : r.rules)
+        rules.push_back({{"rule", rule.rule},
+                         {"file", rule.file},
+                         {"line", rule.line},
+                         {"fused", rule.fused},
+                         {"near_misses", rule.nearMisses},
+                         {"launches_saved", rule.launchesSaved},
+                         {"bytes_saved", rule.bytesSaved}});
+    for (const KernelReport& k : r.kernels)
+        kernels.push_back({{"name", k.name},
+                           {"program", k.kind},
+                           {"rule", k.rule},
+                           {"nodes", k.sources},
+                           {"traffic", trafficJson(k.traffic)},
+                           {"flops", k.flops},
+                           {"predicted_us", k.predictedSeconds * 1e6},
+                           {"limiter", k.limiter}});
+    for (const SplitReport& split : r.splits)
+        splits.push_back({{"node", split.node},
+                          {"rule", split.rule},
+                          {"parts", split.parts},
+                          {"reason", reasonJson(split.reason)}});
+    return {{"model",
+             {{"name", r.model.name},
+              {"nodes", r.model.nodes},
+              {"inputs", r.model.inputs},
+              {"outputs", r.model.outputs},
+              {"dims", r.model.dims}}},
+            {"target", {{"profile", r.machine.profile}, {"backend", r.machine.backend}}},
+            {"rules", rules},
+            {"before", sideJson(r.before)},
+            {"after", sideJson(r.after)},
+            {"kernels", kernels},
+            {"splits", splits}};
+}
+
+json timingsJson(const Report& r) {
+    json out{{"machine",
+              {{"cpu", r.machine.cpu},
+               {"cores", r.machine.cores},
+               {"threads", r.machine.threadsUsed},
+               {"backend", r.machine.backendText},
+               {"notes", r.machine.notes}}},
+             {"stages_s", r.stageSeconds}};
+    if (r.before.measured)
+        out["before"] = timingJson(*r.before.measured);
+    if (r.after.measured)
+        out["after"] = timingJson(*r.after.measured);
+    if (r.ratio)
+        out["ratio"] = {{"median", r.ratio->ratio}, {"low", r.ratio->low}, {"high", r.ratio->high}};
+    json agreement = json::array(), kernels = json::array();
+    for (const OutputAgreement& o : r.agreement)
+        agreement.push_back({{"side", o.side},
+                             {"output", o.output},
+                             {"max_abs", o.maxAbsolute},
+                             {"max_rel", o.maxRelative},
+                             {"tolerance", o.tolerance},
+                             {"ok", o.ok}});
+    for (const KernelReport& k : r.kernels) {
+        json fallbacks = json::array();
+        for (const Reason& reason : k.fallbacks)
+            fallbacks.push_back(reasonJson(reason));
+        json row{{"name", k.name}, {"tactic", k.tactic}, {"fallbacks", fallbacks}};
+        if (k.measuredSeconds)
+            row["median_us"] = *k.measuredSeconds * 1e6;
+        kernels.push_back(std::move(row));
+    }
+    out["agreement"] = agreement;
+    out["kernels"] = kernels;
+    return out;
+}
+
+} // namespace
+
+std::string renderJson(const Report& report) {
+    json out{{"schema", "fuselage.report/1"},
+             {"results", resultsJson(report)},
+             {"timings", timingsJson(report)}};
+    return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+} // namespace fuselage::app

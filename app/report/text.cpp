@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/text.h"
+
+#include "app/report/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr size_t kernelsShown = 10;
+using Align = TextTable::Align;
+
+std::string machineText(const Report& r) {
+    const MachineReport& m = r.machine;
+    std::string out = "machine\n";
+    out += fmt::format("  {}, {} core{}; {} thread{} used\n", m.cpu, m.cores,
+                       m.cores == 1 ? "" : "s", m.threadsUsed, m.threadsUsed == 1 ? "" : "s");
+    out += fmt::format("  backend {}: {}\n", m.backend, m.backendText);
+    for (const std::string& note : m.notes)
+        out += "  " + note + "\n";
+    out += fmt::format("  predictions for {} ({})\n", m.profileTitle, m.profile);
+    return out;
+}
+
+std::string modelText(const Report& r) {
+    std::string out = fmt::format("model {}\n", r.model.path);
+    for (const std::string& input : r.model.inputs)
+        out += "  in   " + input + "\n";
+    for (const std::string& output : r.model.outputs)
+        out += "  out  " + output + "\n";
+    for (const auto& [name, value] : r.model.dims)
+        out += fmt::format("  {} = {}\n", name, value);
+    return out;
+}
+
+std::string change(double before, double after) {
+    return before > 0 ? percentText(after / before - 1) : "";
+}
+
+std::string measuredText(const std::optional<TimingSummary>& timing) {
+    if (!timing)
+        return "not measured";
+    return fmt::format("{} ({} .. {})", secondsText(timing->median), secondsText(timing->p10),
+                       secondsText(timing->p90));
+}
+
+std::string sidesText(const Report& r) {
+    TextTable table({Align::Left, Align::Right, Align::Right, Align::Right});
+    const SideReport &b = r.before, &a = r.after;
+    auto count = [&](const std::string& name, int64_t before, int64_t after) {
+        table.row({name, countText(before), countText(after),
+                   change(static_cast<double>(before), static_cast<double>(after))});
+    };
+    auto bytes = [&](const std::string& name, int64_t before, int64_t after) {
+        table.row({name, bytesText(before), bytesText(after),
+                   change(static_cast<double>(before), static_cast<double>(after))});
+    };
+    table.row({"", "before", "after", ""});
+    count("nodes", static_cast<int64_t>(b.nodes), static_cast<int64_t>(a.nodes));
+    count("launches", static_cast<int64_t>(b.launches), static_cast<int64_t>(a.launches));
+    bytes("logical traffic", b.traffic.logical(), a.traffic.logical());
+    bytes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
+    bytes("DRAM traffic, predicted", b.traffic.dram, a.traffic.dram);
+    bytes("peak memory", b.peakBytes, a.peakBytes);
+    table.row({"arithmetic intensity", fmt::format("{:.1f} FLOP/B", b.intensity()),
+               fmt::format("{:.1f} FLOP/B", a.intensity()), change(b.intensity(), a.intensity())});
+    table.row({"time, predicted", secondsText(b.predictedSeconds), secondsText(a.predictedSeconds),
+               change(b.predictedSeconds, a.predictedSeconds)});
+    table.row({"time, measured (p10 .. p90)", measuredText(b.measured), measuredText(a.measured),
+               b.measured && a.measured ? change(b.measured->median, a.measured->median) : ""});
+    std::string out = "before -> after\n" + table.text();
+    if (r.ratio && r.verified())
+        out += fmt::format("  speed-up {:.2f}x (95 % interval {:.2f} .. {:.2f}), {} rounds each\n",
+                           1 / r.ratio->ratio, 1 / r.ratio->high, 1 / r.ratio->low,
+                           a.measured ? a.measured->samples : 0);
+    else if (r.ratio && !r.agreement.empty())
+        out += "  no speed-up is given: the numeric check failed\n";
+    return out;
+}
+
+std::string agreementText(const Report& r) {
+    if (r.agreement.empty())
+        return "numeric agreement\n  not checked\n";
+    TextTable table({Align::Left, Align::Left, Align::Right, Align::Right, Align::Left});
+    for (const OutputAgreement& o : r.agreement)
+        table.row({o.side, o.output, fmt::format("max abs {:.2e}", o.maxAbsolute),
+                   fmt::format("relative {:.2e}", o.maxRelative),
+                   fmt::format("{} (limit {:.0e})", o.ok ? "ok" : "FAILED", o.tolerance)});
+    return "numeric agreement with the double-precision reference\n" + table.text();
+}
+
+std::string sourcesText(const std::vector<std::string>& sources) {
+    constexpr size_t shown = 4;
+    std::string out;
+    for (size_t i = 0; i < sources.size() && i < shown; ++i)
+        out += (i ? " " : "") + sources[i];
+    if (sources.size() > shown)
+        out += fmt::format(" and {} more", sources.size() - shown);
+    return out;
+}
+
+std::string kernelsText(const Report& r) {
+    std::vector<const KernelReport*> order;
+    for (const KernelReport& kernel : r.kernels)
+        order.push_back(&kernel);
+    std::stable_sort(order.begin(), order.end(), [](const KernelReport* a, const KernelReport* b) {
+        return a->share > b->share;
+    });
+    size_t shown = std::min(order.size(), kernelsShown);
+    bool measured = shown > 0 && order[0]->measuredSeconds.has_value();
+    TextTable table({Align::Right, Align::Right, Align::Left, Align::Left, Align::Right,
+                     Align::Left, Align::Left});
+    table.row({"share", "time", "rule", "kernel", "bytes", "tactic", "source nodes"});
+    for (size_t i = 0; i < shown; ++i) {
+        const KernelReport& k = *order[i];
+        table.row({fmt::format("{:.1f} %", k.share * 100),
+                   secondsText(k.measuredSeconds.value_or(k.predictedSeconds)),
+                   k.rule.empty() ? "-" : k.rule, k.kind, bytesText(k.traffic.logical()), k.tactic,
+                   sourcesText(k.sources)});
+    }
+    return fmt::format("the {} kernels that cost most, {} ({} in all)\n", shown,
+                       measured ? "measured" : "predicted", order.size()) +
+           table.text();
+}
+
+std::string splitsText(const Report& r) {
+    if (r.splits.empty())
+        return {};
+    std::string out = "fused nodes that no single kernel computes\n";
+    for (const SplitReport& split : r.splits)
+        out += fmt::format("  {} ({}): {} parts; {}\n", split.node, split.rule, split.parts,
+                           split.reason.text());
+    return out;
+}
+
+} // namespace
+
+std::string renderCounts(const Report& r) {
+    TextTable table({Align::Left, Align::Right, Align::Right, Align::Right, Align::Right});
+    table.row({"rule", "fused nodes", "launches saved", "bytes saved", "near misses"});
+    size_t total = 0;
+    for (const RuleCount& rule : r.rules) {
+        total += rule.fused;
+        table.row({rule.rule, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
+                   bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
+    }
+    table.row({"total", std::to_string(total), "", "", ""});
+    return "fused nodes by rule\n" + table.text();
+}
+
+std::string renderText(const Report& r) {
+    std::string out = machineText(r) + "\n" + modelText(r) + "\n" + renderCounts(r) + "\n";
+    out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
+    std::string splits = splitsText(r);
+    return splits.empty() ? out : out + "\n" + splits;
+}
+
+} // namespace fuselage::app
