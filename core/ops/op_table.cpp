@@ -7,7 +7,11 @@
 #include "core/ops/attribute_schema.h"
 #include "core/ops/elementwise_logic.h"
 #include "core/ops/elementwise_math.h"
+#include "core/ops/fill.h"
+#include "core/ops/indexing.h"
+#include "core/ops/movement.h"
 #include "core/ops/pending_ops.h"
+#include "core/ops/selection.h"
 #include "core/ops/shape.h"
 
 #include <algorithm>
@@ -29,6 +33,10 @@ constexpr Rows families[] = {
     activationRows,
     // views, sizes and moved elements
     shapeRows,
+    fillRows,
+    movementRows,
+    indexingRows,
+    selectionRows,
 };
 
 /// A second domain or name under which files spell an operator.
