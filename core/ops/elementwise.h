@@ -10,10 +10,6 @@ namespace fuselage {
 /// Broadcast shape, the tape's result type, and contents where those of the inputs are known.
 void inferElementwise(InferContext& context);
 
-/// Contents of the tape's first output, `count` elements; each input has one element or `count`.
-/// Elements that symbols do not decide are unknown.
-Shape tapeContents(const Tape& tape, const std::vector<Shape>& inputs, size_t count);
-
 /// A row with one output that is given by its tape.
 constexpr OpRow elementwiseRow(Op op, const char* name, int since, const char* inputs, int arity,
                                TapeFunction tape, uint32_t traits = 0,

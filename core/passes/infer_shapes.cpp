@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/captures.h"
+#include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
 #include "core/passes/inference.h"
-#include "core/passes/symbolic_tape.h"
 
 #include <fmt/format.h>
 
@@ -311,37 +311,15 @@ bool GraphInference::evaluateSmall(NodeId id, Context& context) {
     return true;
 }
 
-void GraphInference::propagateContents(NodeId id, Context& context) {
+void GraphInference::reduceContents(NodeId id, Context& context) {
     const Node& node = m_graph.node(id);
-    if (node.outputs.size() != 1 || context.contentsOut[0] || !context.types[0] ||
-        !holdsContents(context.types[0]->dtype) || node.explicitInputs == 0)
+    if (!isFullReduction(node.op) || context.contentsOut[0] || !context.has(0) ||
+        !context.types[0] || context.types[0]->elementCount() != 1)
         return;
-    const bool elementwise = rowOf(node.op).tape != nullptr;
-    if (!elementwise && !isFullReduction(node.op))
-        return;
-    std::vector<SymbolicTensor> operands;
-    std::vector<DType> types;
-    for (uint32_t i = 0; i < node.explicitInputs; ++i) {
-        if (!node.inputs[i].valid())
-            continue;
-        auto contents = contentsOf(node.inputs[i]);
-        auto extents = m_graph.value(node.inputs[i]).type.extents();
-        if (!contents || !extents ||
-            elementCount(*extents) != static_cast<int64_t>(contents->size()))
-            return;
-        operands.push_back({std::move(*extents), std::move(*contents)});
-        types.push_back(m_graph.value(node.inputs[i]).type.dtype);
-    }
-    if (isFullReduction(node.op)) {
-        if (context.types[0]->elementCount() == 1 && !operands.empty())
-            if (auto reduced = reduceDims(node.op, operands[0].contents))
-                context.setContents(0, {*reduced});
-        return;
-    }
-    auto tape = tapeOf(node, types);
-    auto result = tape ? evaluateOnDims(*tape, operands, maxSmallElements) : std::nullopt;
-    if (result)
-        context.setContents(0, std::move(result->contents));
+    auto contents = contentsOf(node.inputs[0]);
+    auto reduced = contents ? reduceDims(node.op, *contents) : std::nullopt;
+    if (reduced)
+        context.setContents(0, {*reduced});
 }
 
 void GraphInference::store(NodeId id, Context& context) {
@@ -371,7 +349,7 @@ void GraphInference::inferNode(NodeId id) {
         m_known[node.outputs[0].index()] = value;
         context.types[0] = value->type();
     } else if (!evaluateSmall(id, context)) {
-        propagateContents(id, context);
+        reduceContents(id, context);
     }
     store(id, context);
 }

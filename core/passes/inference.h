@@ -62,7 +62,7 @@ private:
     void inferUnknownOp(NodeId id, Context& context);
     void inferFused(NodeId id, Context& context);
     bool evaluateSmall(NodeId id, Context& context);
-    void propagateContents(NodeId id, Context& context);
+    void reduceContents(NodeId id, Context& context);
     void store(NodeId id, Context& context);
     Type merged(ValueId id, Type inferred) const;
     void nameUnknownDimensions(ValueId id, Type& type) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/passes/symbolic_tape.h"
+#include "core/ops/symbolic_tape.h"
 
 #include "core/ops/tensor_index.h"
 
