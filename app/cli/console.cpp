@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/console.h"
+
+#include "app/cli/exit_codes.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <unistd.h>
+
+namespace fuselage::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A signal handler can reach nothing but a global; ConsoleProgress owns what it points to.
+std::atomic<Progress*> activeProgress{nullptr};
+
+void onInterrupt(int) {
+    Progress* progress = activeProgress.load();
+    if (progress == nullptr || progress->cancelled())
+        _exit(ExitInterrupted);
+    progress->cancel();
+}
+
+constexpr int barWidth = 24;
+
+std::string bar(size_t done, size_t total) {
+    if (total == 0)
+        return std::string(barWidth, '.');
+    size_t filled = std::min<size_t>(barWidth, barWidth * done / total);
+    return std::string(filled, '#') + std::string(barWidth - filled, '.');
+}
+
+} // namespace
+
+struct ConsoleProgress::State {
+    std::mutex mutex;
+    Clock::time_point start = Clock::now();
+    Clock::time_point drawn = start;
+    std::string stage;
+    bool quiet = false;
+    bool terminal = false;
+    bool onScreen = false;
+
+    void erase() {
+        if (onScreen)
+            std::fputs("\r\033[K", stderr);
+        onScreen = false;
+    }
+};
+
+ConsoleProgress::ConsoleProgress(bool quiet) : m_state(std::make_unique<State>()) {
+    m_state->quiet = quiet;
+    m_state->terminal = isatty(STDERR_FILENO) != 0;
+    activeProgress.store(this);
+    std::signal(SIGINT, onInterrupt);
+}
+
+ConsoleProgress::~ConsoleProgress() {
+    activeProgress.store(nullptr);
+    m_state->erase();
+}
+
+void ConsoleProgress::report(std::string_view stage, size_t done, size_t total) {
+    State& state = *m_state;
+    std::lock_guard lock(state.mutex);
+    auto now = Clock::now();
+    if (state.quiet || now - state.start < std::chrono::seconds(1))
+        return;
+    bool newStage = state.stage != stage;
+    if (!newStage && (!state.terminal || now - state.drawn < std::chrono::milliseconds(100)))
+        return;
+    state.stage = stage;
+    state.drawn = now;
+    if (!state.terminal) {
+        fmt::print(stderr, "{} ...\n", stage);
+        return;
+    }
+    fmt::print(stderr, "\r\033[K{:<12} [{}] {}", stage, bar(done, total),
+               total > 0 ? fmt::format("{}/{}", done, total) : "");
+    std::fflush(stderr);
+    state.onScreen = true;
+}
+
+int reportError(const Error& error) {
+    std::string place = error.where.empty() ? "" : error.where + ": ";
+    fmt::print(stderr, "fuselage: {}{} [{}]\n", place, error.message, error.code);
+    if (!error.fix.empty())
+        fmt::print(stderr, "  fix: {}\n", error.fix);
+    auto starts = [&](std::string_view prefix) { return error.code.rfind(prefix, 0) == 0; };
+    if (error.code == "cancelled")
+        return ExitInterrupted;
+    if (starts("usage."))
+        return ExitUsage;
+    if (starts("device."))
+        return ExitDevice;
+    if (starts("resource.") || starts("write."))
+        return ExitResource;
+    if (starts("internal."))
+        return ExitInternal;
+    return ExitInput;
+}
+
+void printOut(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
+
+} // namespace fuselage::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line shows on standard error: a progress bar for work over a second, and errors.
+// Ctrl-C cancels the running work; a second Ctrl-C ends the program at once.
+#pragma once
+
+#include "core/support/progress.h"
+
+#include <memory>
+#include <string>
+
+namespace fuselage::cli {
+
+/// Progress on a terminal: one line redrawn at most ten times a second, only after the first
+/// second; on a file or pipe one line a stage.
+class ConsoleProgress final : public Progress {
+public:
+    /// `quiet` draws nothing but still cancels. Installs the Ctrl-C handler while alive.
+    explicit ConsoleProgress(bool quiet);
+    ~ConsoleProgress() override;
+    void report(std::string_view stage, size_t done, size_t total) override;
+
+private:
+    struct State;
+    std::unique_ptr<State> m_state;
+};
+
+/// Prints "fuselage: where: message" with the fix on a line of its own and returns the exit code
+/// that its code prefix stands for ("load." 3, "cancelled" 130 ...).
+int reportError(const Error& error);
+
+/// Prints to standard output; a closed pipe ends the program quietly.
+void printOut(const std::string& text);
+
+} // namespace fuselage::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exit codes of `fuselage`: stable, documented in README.md, tested.
+#pragma once
+
+namespace fuselage::cli {
+
+enum ExitCode : int {
+    ExitOk = 0,
+    ExitGate = 1,          ///< a gate, expectation or rule test failed
+    ExitUsage = 2,         ///< the command line is wrong
+    ExitInput = 3,         ///< a model or .fuse file is invalid or cannot be read
+    ExitVerification = 4,  ///< numeric verification failed
+    ExitDevice = 5,        ///< a required device is absent or unusable
+    ExitResource = 6,      ///< a limit of time, memory or disk
+    ExitInternal = 10,     ///< a mistake in Fuselage itself
+    ExitInterrupted = 130, ///< Ctrl-C
+};
+
+} // namespace fuselage::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/machine.h"
+
+#include "core/support/parallel.h"
+
+#include <array>
+#include <dlfcn.h>
+#include <fstream>
+#include <sstream>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr std::array interesting{"sse4_2",      "avx",         "avx2",     "fma",     "avx512f",
+                                 "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"};
+
+/// The value after ':' of the first line of /proc/cpuinfo that starts with `key`.
+std::string cpuInfo(const std::string& key) {
+    std::ifstream in("/proc/cpuinfo");
+    for (std::string line; std::getline(in, line);) {
+        size_t colon = line.find(':');
+        if (line.rfind(key, 0) == 0 && colon != std::string::npos && colon + 2 <= line.size())
+            return line.substr(colon + 2);
+    }
+    return {};
+}
+
+std::string cudaDriverPath() {
+    void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr)
+        return {};
+    Dl_info info{};
+    void* symbol = dlsym(library, "cuInit");
+    bool located = symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr;
+    std::string path = located ? info.dli_fname : "libcuda.so.1";
+    dlclose(library);
+    return path;
+}
+
+} // namespace
+
+MachineInfo inspectMachine() {
+    MachineInfo out;
+    out.cpu = cpuInfo("model name");
+    if (out.cpu.empty())
+        out.cpu = "unknown processor";
+    std::istringstream flags(cpuInfo("flags"));
+    for (std::string flag; flags >> flag;)
+        for (const char* wanted : interesting)
+            if (flag == wanted)
+                out.instructionSets.push_back(flag);
+    out.cores = machineThreads();
+    out.cudaDriver = cudaDriverPath();
+    return out;
+}
+
+std::string text(const MachineInfo& machine) {
+    std::string out = machine.cpu;
+    for (size_t i = 0; i < machine.instructionSets.size(); ++i)
+        out += (i ? " " : ", ") + machine.instructionSets[i];
+    return out;
+}
+
+} // namespace fuselage::app
