@@ -11,7 +11,7 @@ namespace fuselage::model_io {
 namespace {
 
 /// Opset whose meaning of the operators the op table knows.
-constexpr int64_t newestOpset = 22;
+constexpr int64_t newestOpset = 24;
 
 OpsetVersions
 versionsFrom(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& all) {
@@ -191,6 +191,10 @@ Result<void> Reader::readOutputs(const ::onnx::GraphProto& proto, Scope& scope) 
             return failure(id.error());
         if (!id->valid())
             return failure("load.undefined", "a graph output has no name");
+        // A value added by normalisation may have taken the name first.
+        ValueId taker = scope.graph->findValue(output.name());
+        if (taker.valid() && taker != *id && scope.graph->value(*id).producer.valid())
+            scope.graph->takeName(*id, taker);
         scope.graph->addOutput(*id);
     }
     return {};

@@ -191,9 +191,6 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     if (!version)
         return failure(version.error());
     auto op = opFromName(domain, proto.op_type());
-    if (!op)
-        note(fmt::format("operator `{}{}{}` is not known: kept as it is", domain,
-                         domain.empty() ? "" : ".", proto.op_type()));
     NodeSpec spec;
     spec.op = op.value_or(Op::Unknown);
     spec.name = scope.prefix + (proto.name().empty() ? proto.op_type() : proto.name());
@@ -223,6 +220,9 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     if (auto ok = checkNode(spec, where); !ok)
         return ok;
     bool unknown = spec.op == Op::Unknown;
+    if (unknown)
+        note(fmt::format("operator `{}{}{}` of opset {} is not known: kept as it is", domain,
+                         domain.empty() ? "" : ".", proto.op_type(), *version));
     NodeId id = scope.graph->addNode(std::move(spec));
     Node& node = scope.graph->edit(id);
     if (unknown) {
