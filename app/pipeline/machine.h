@@ -11,7 +11,7 @@ struct MachineInfo {
     std::string cpu;                          ///< model name
     std::vector<std::string> instructionSets; ///< those that kernels care about: "avx2" ...
     int cores = 1;                            ///< available to this process
-    std::string cudaDriver; ///< path of libcuda if it can be opened, else empty
+    std::string cudaDriver;                   ///< path of libcuda if it can be opened, else empty
 };
 
 MachineInfo inspectMachine();

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/compiled.h"
+
+#include "core/graph/subgraph.h"
+#include "core/passes/passes.h"
+
+#include <chrono>
+
+namespace fuselage {
+
+Result<std::unique_ptr<Backend>> makeBackend(const std::string& name, int threads) {
+    if (name == "cpu" || name == "auto")
+        return makeCpuBackend({threads, false});
+    if (name == "reference")
+        return makeReferenceBackend(threads);
+    return failure("usage.backend", "no backend `" + name + "`", "",
+                   "one of: auto, cpu, reference");
+}
+
+Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options) {
+    CompiledGraph out;
+    auto backend = makeBackend(options.backend, options.threads);
+    if (!backend)
+        return failure(backend.error());
+    out.m_backend = std::move(*backend);
+    auto profile = deviceProfile(options.profile);
+    if (!profile)
+        return failure(profile.error());
+    inferShapes(graph);
+    PlanOptions planning;
+    planning.profile = &*profile;
+    planning.backend = out.m_backend.get();
+    planning.stridedViews = !options.oneKernelPerNode;
+    Progress progress;
+    auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
+    if (!plan)
+        return failure(plan.error());
+    out.m_plan = *plan;
+    auto executable = out.m_backend->prepare(out.m_plan, progress);
+    if (!executable)
+        return failure(executable.error());
+    out.m_executable = std::move(*executable);
+    return out;
+}
+
+Result<std::vector<Tensor>> CompiledGraph::run(const std::vector<Tensor>& inputs) {
+    Progress progress;
+    return m_executable->run(inputs, {}, progress);
+}
+
+Result<std::vector<double>> CompiledGraph::time(const std::vector<Tensor>& inputs, double seconds) {
+    using Clock = std::chrono::steady_clock;
+    if (auto warm = run(inputs); !warm)
+        return failure(warm.error());
+    std::vector<double> out;
+    auto begin = Clock::now();
+    while (out.size() < 5 ||
+           std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
+        auto start = Clock::now();
+        if (auto ran = run(inputs); !ran)
+            return failure(ran.error());
+        out.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    return out;
+}
+
+Graph fuseWhole(const Graph& graph, const std::string& name) {
+    Graph out = graph.clone();
+    std::vector<NodeId> nodes = topologicalOrder(out);
+    replaceByFused(out, nodes, cutOut(out, nodes, escapingValues(out, nodes)), name, {});
+    return out;
+}
+
+MemoryOperations memoryOperations(const Plan& plan) {
+    MemoryOperations out;
+    for (const Step& step : plan.steps) {
+        for (uint32_t input : step.inputs)
+            out.reads += plan.values[input].residence == Residence::Constant ? 0 : 1;
+        out.writes += step.outputs.size();
+    }
+    for (const PlanValue& value : plan.values)
+        out.intermediateBuffers += value.residence == Residence::Arena ? 1 : 0;
+    return out;
+}
+
+} // namespace fuselage

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph made ready to run: Plan and Executable in one object. The way from C++ code to kernels,
+// for programs that use Fuselage as a library.
+//
+//     auto graph = model_io::loadText("f (float[1,8] x, float[8,4] w) => (float[1,4] y) {"
+//                                     " t = MatMul(x, w)  y = Relu(t) }");
+//     auto fused = CompiledGraph::compile(fuseWhole(*graph, "MatMulRelu"), {});
+//     auto outputs = fused->run({x, w});
+#pragma once
+
+#include "core/plan/backend.h"
+#include "core/plan/statistics.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+struct CompileOptions {
+    int threads = 0;               ///< 0: all of the machine
+    std::string backend = "cpu";   ///< "cpu" or "reference"
+    std::string profile = "cpu";   ///< device profile for predictions
+    bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
+};
+
+class CompiledGraph {
+public:
+    /// Infers shapes, plans and prepares. Input shapes must be static.
+    static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options);
+
+    /// Inputs are parallel to the graph's inputs.
+    Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+
+    /// Seconds of repeated runs after one warm-up, for about `seconds`.
+    Result<std::vector<double>> time(const std::vector<Tensor>& inputs, double seconds);
+
+    const Plan& plan() const { return *m_plan; }
+
+    Executable& executable() { return *m_executable; }
+
+private:
+    std::unique_ptr<Backend> m_backend;
+    std::shared_ptr<const Plan> m_plan;
+    std::unique_ptr<Executable> m_executable;
+};
+
+/// The graph with all its nodes as the body of one fused node.
+Graph fuseWhole(const Graph& graph, const std::string& name);
+
+/// Tensors that the kernels of a plan read (weights apart) and write, and buffers between them.
+struct MemoryOperations {
+    size_t reads = 0, writes = 0, intermediateBuffers = 0;
+};
+
+MemoryOperations memoryOperations(const Plan& plan);
+
+/// The backend of that name; error "usage.backend" lists the names.
+Result<std::unique_ptr<Backend>> makeBackend(const std::string& name, int threads);
+
+} // namespace fuselage
