@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wires the token pass and the grammar, words the syntax errors and finds the place to go on.
+#include "dsl/parse.h"
+
+#include "dsl/grammar.h"
+
+#include <algorithm>
+
+namespace fuselage::dsl {
+
+namespace {
+
+constexpr int64_t languageVersion = 1;
+
+bool isComment(const Token& token) {
+    return token.kind == Token::Kind::Comment || token.kind == Token::Kind::DocComment;
+}
+
+/// What a grammar rule or literal is called in a message.
+std::string expectedText(const std::string& which) {
+    if (which.size() >= 2 && (which.front() == '\'' || which.front() == '"'))
+        return "`" + which.substr(1, which.size() - 2) + "`";
+    return which;
+}
+
+std::string fixFor(const std::string& expected) {
+    static constexpr std::pair<std::string_view, std::string_view> fixes[] = {
+        {"an item", "begin with rule, pattern, class, fn, import, opset or pipeline"},
+        {"a clause", "begin with match, rewrite, gate, escape, numeric, qdq, verify, hint or test"},
+        {"a statement", "write `name = pattern;`, or begin with let, where, many or unless"},
+        {"a type", "write const, scalar, input, an element type or dimensions in `[...]`"},
+        {"a name", "write a name that begins with a small letter and is no keyword"},
+        {"`fuse 1;`", "write `fuse 1;` on the first line"},
+    };
+    for (auto& [what, fix] : fixes)
+        if (what == expected)
+            return std::string(fix);
+    return (expected[0] == '`' ? "add " : "write ") + expected + " here";
+}
+
+int bracketStep(std::string_view mark) {
+    if (mark == "(" || mark == "[" || mark == "{")
+        return 1;
+    return mark == ")" || mark == "]" || mark == "}" ? -1 : 0;
+}
+
+/// Errors that the token pass alone can tell. Returns false when parsing would be pointless.
+bool checkTokens(ParseState& state) {
+    int depth = 0;
+    bool usable = true;
+    for (const Token& token : *state.tokens) {
+        Span span{state.source, token.begin, token.end};
+        if (token.kind == Token::Kind::Unclosed) {
+            Diagnostic& d = state.diagnostics->error(
+                "E0102", {state.source, token.begin, token.begin + 1}, "string is not closed");
+            d.expected = "`\"` before the end of the file";
+            d.fix = "add the closing `\"`";
+            state.silentFrom = token.begin;
+        } else if (token.kind == Token::Kind::Stray) {
+            Diagnostic& d =
+                state.diagnostics->error("E0106", span, "the language does not use this character");
+            d.fix = "delete it";
+            state.silentFrom = std::min(state.silentFrom, token.begin);
+        } else if (token.kind == Token::Kind::Symbol) {
+            depth += bracketStep(textOf(token, state.text));
+            if (depth > static_cast<int>(nestingLimit) && usable) {
+                state.reportDepth(span);
+                usable = false;
+            }
+        }
+    }
+    return usable;
+}
+
+template <typename T> void dropUnknown(std::vector<T>& list) {
+    std::erase_if(list, [](const T& element) {
+        if constexpr (requires { element.span; })
+            return element.span.empty();
+        else
+            return ast::spanOf(element).empty();
+    });
+}
+
+void dropUnknownStatements(std::vector<ast::Statement>& body) {
+    dropUnknown(body);
+    for (ast::Statement& statement : body) {
+        if (auto* unless = std::get_if<ast::Unless>(&statement))
+            dropUnknownStatements(unless->body);
+        else if (auto* many = std::get_if<ast::Many>(&statement))
+            dropUnknownStatements(many->body);
+    }
+}
+
+void dropUnknownClauses(ast::Rule& rule) {
+    dropUnknown(rule.clauses);
+    for (ast::Clause& clause : rule.clauses) {
+        if (auto* match = std::get_if<ast::Match>(&clause))
+            dropUnknownStatements(match->body);
+        else if (auto* rewrite = std::get_if<ast::Rewrite>(&clause))
+            dropUnknown(rewrite->body);
+        else if (auto* test = std::get_if<ast::TestBlock>(&clause))
+            dropUnknown(test->entries);
+    }
+}
+
+void finishItems(ast::File& file, const ParseState& state) {
+    dropUnknown(file.items);
+    for (ast::Item& item : file.items) {
+        if (auto* rule = std::get_if<ast::Rule>(&item))
+            dropUnknownClauses(*rule);
+        else if (auto* pattern = std::get_if<ast::Pattern>(&item))
+            dropUnknownStatements(pattern->body);
+        std::visit(
+            [&](auto& it) {
+                if constexpr (requires { it.documentation; })
+                    it.documentation = documentationAbove(*state.tokens, state.text, it.span.begin);
+            },
+            item);
+    }
+}
+
+} // namespace
+
+void ParseState::reportDepth(const Span& span) {
+    if (tooDeep)
+        return;
+    tooDeep = true;
+    Diagnostic& d = diagnostics->error("E0105", span, "nested too deep");
+    d.expected = "at most " + std::to_string(nestingLimit) + " levels";
+    d.fix = "name an inner part with `let`, `fn` or a statement of its own";
+}
+
+void ParseState::report(const char* where, const std::string& which) {
+    auto offset = static_cast<uint32_t>(where - base);
+    size_t index = tokenAt(*tokens, offset);
+    while (index < tokens->size() && isComment((*tokens)[index]))
+        ++index;
+    bool atEnd = index == tokens->size();
+    uint32_t begin = atEnd ? static_cast<uint32_t>(text.size()) : (*tokens)[index].begin;
+    if (begin >= silentFrom || begin + 1 <= reportedUpTo)
+        return;
+    reportedUpTo = begin + 1;
+
+    std::string found =
+        atEnd ? "the end of the file" : "`" + std::string(textOf((*tokens)[index], text)) + "`";
+    std::string expected = expectedText(which);
+    Span place{source, begin, atEnd ? begin : (*tokens)[index].end};
+    bool isCloser =
+        expected == "`;`" || expected == "`}`" || expected == "`)`" || expected == "`]`";
+    size_t before = tokenAt(*tokens, offset);
+    if (isCloser && before > 0) {
+        // A missing mark belongs behind what was written, not before the next line.
+        const Token& last = (*tokens)[before - 1];
+        if (text.substr(last.end, begin - last.end).find('\n') != std::string_view::npos || atEnd)
+            place = {source, last.end - 1, last.end};
+    }
+    bool isOpen = expected == "`}`" && (atEnd || isItemKeyword(textOf((*tokens)[index], text)));
+    const char* code = expected == "`fuse 1;`" ? "E0104" : isOpen ? "E0103" : "E0101";
+    Diagnostic& d = diagnostics->error(code, place, "expected " + expected);
+    d.found = found;
+    d.expected = expected;
+    d.fix = fixFor(expected);
+}
+
+const char* ParseState::recover(const char* first, const char* where, bool isItem) const {
+    size_t index = tokenAt(*tokens, static_cast<uint32_t>(where - base));
+    size_t start = tokenAt(*tokens, static_cast<uint32_t>(first - base));
+    int depth = 0;
+    for (; index < tokens->size(); ++index) {
+        const Token& token = (*tokens)[index];
+        std::string_view mark = textOf(token, text);
+        if (token.kind == Token::Kind::Word && isItemKeyword(mark) && index > start &&
+            (index == 0 ||
+             text.substr((*tokens)[index - 1].end, token.begin - (*tokens)[index - 1].end)
+                     .find('\n') != std::string_view::npos))
+            return base + token.begin;
+        if (token.kind != Token::Kind::Symbol)
+            continue;
+        int step = bracketStep(mark);
+        if (step < 0 && mark == "}" && depth <= 0) {
+            if (!isItem)
+                return base + token.begin;
+            depth = 0; // an item is left by the closing brace of its body
+            continue;
+        }
+        depth = std::max(0, depth + step);
+        if (mark == ";" && depth == 0 && !isItem)
+            return base + token.end;
+        if (isItem && mark == ";" && depth == 0 && index + 1 < tokens->size() &&
+            isItemKeyword(textOf((*tokens)[index + 1], text)))
+            return base + token.end;
+    }
+    return base + text.size();
+}
+
+ParsedFile parse(const SourceSet& sources, uint32_t source) {
+    namespace x3 = boost::spirit::x3;
+    ParsedFile out;
+    const std::string& text = sources[source].text();
+    out.tokens = tokenize(text);
+    out.file.source = source;
+
+    ParseState state;
+    state.base = text.data();
+    state.text = text;
+    state.source = source;
+    state.tokens = &out.tokens;
+    state.diagnostics = &out.diagnostics;
+    if (!checkTokens(state))
+        return out;
+
+    const char* first = text.data();
+    const char* last = first + text.size();
+    try {
+        bool whole =
+            x3::phrase_parse(first, last, x3::with<StateTag>(std::ref(state))[grammar::file],
+                             grammar::skipper, out.file);
+        if (!whole || first != last)
+            state.report(first, "an item");
+    } catch (const x3::expectation_failure<const char*>& failure) {
+        state.report(failure.where(), failure.which());
+    }
+    out.file.source = source;
+    if (!out.diagnostics.hasErrors() && out.file.version != languageVersion) {
+        Diagnostic& d = out.diagnostics.error("E0104", {source, 0, out.tokens[2].end},
+                                              "this language version is not known");
+        d.found = std::to_string(out.file.version);
+        d.expected = "1";
+        d.fix = "write `fuse 1;`";
+    }
+    finishItems(out.file, state);
+    out.diagnostics.sort();
+    return out;
+}
+
+} // namespace fuselage::dsl
