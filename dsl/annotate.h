@@ -10,6 +10,16 @@
 
 #include <functional>
 
+/// A parser with an action is called like the parser itself in messages.
+template <typename Subject, typename Action>
+struct boost::spirit::x3::get_info<boost::spirit::x3::action<Subject, Action>> {
+    using result_type = std::string;
+
+    std::string operator()(const boost::spirit::x3::action<Subject, Action>& parser) const {
+        return boost::spirit::x3::what(parser.subject);
+    }
+};
+
 namespace fuselage::dsl {
 
 /// How deep brackets and expressions may nest.

@@ -88,7 +88,8 @@ const auto endOfBody = x3::lit('}') | x3::omit[wordOf(itemWord)] | x3::eoi;
 
 const auto defineNames_def = (lower[append] % ',') >> '=' >> !x3::lit('=');
 const auto define_def =
-    spanned(-defineNames[set<&ast::Define::names>] >> choice[set<&ast::Define::choice>] > ';');
+    spanned(((defineNames[set<&ast::Define::names>] > choice[set<&ast::Define::choice>]) |
+             choice[set<&ast::Define::choice>]) > ';');
 const auto let_def = spanned(keyword("let") > lower[set<&ast::Let::name>] > '=' >
                              expression[set<&ast::Let::value>] > ';');
 const auto where_def =

@@ -125,7 +125,9 @@ std::string documentationAbove(const std::vector<Token>& tokens, std::string_vie
             line.remove_prefix(1);
         while (!line.empty() && isSpace(line.back()))
             line.remove_suffix(1);
-        out += (out.empty() && i == begin ? "" : "\n") + std::string(line);
+        if (i > begin)
+            out += '\n';
+        out += line;
     }
     return out;
 }

@@ -97,7 +97,7 @@ TEST(DslParse, SeveralErrorsInOneTextEachWithItsPlace) {
                   "}\n"
                   "ruel B { match { y = Relu(x); } }\n"
                   "rule C { match { y = Abs(x); } }\n");
-    EXPECT_EQ(parsed.problems(), (Strings{"E0101 4:14 expected `)`", "E0101 6:9 expected a pattern",
+    EXPECT_EQ(parsed.problems(), (Strings{"E0101 4:16 expected `)`", "E0101 6:9 expected a pattern",
                                           "E0101 8:3 expected a clause",
                                           "E0101 9:11 expected `exact`, `wider`, `reassociated` or "
                                           "`approximate`",
