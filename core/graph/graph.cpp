@@ -266,20 +266,33 @@ size_t Graph::removeDead() {
         for (ValueId input : m_nodes[id.index()].inputs)
             need(input);
     }
-    // Uses go first, so that each dead node's outputs are unused when it is removed.
+    // Uses go first, so that each dead node's outputs are unused when it is removed; all at once,
+    // since a constant may have a reader in every node.
     std::vector<NodeId> dead;
     for (NodeId id : nodes())
         if (!needed[id.index()])
             dead.push_back(id);
-    for (NodeId id : dead)
-        for (uint32_t slot = 0; slot < m_nodes[id.index()].inputs.size(); ++slot)
-            setInput(id, slot, ValueId());
+    std::vector<bool> touched(m_values.size(), false);
+    for (NodeId id : dead) {
+        for (ValueId input : m_nodes[id.index()].inputs)
+            if (input.valid())
+                touched[input.index()] = true;
+        m_nodes[id.index()].inputs.clear();
+    }
+    for (size_t i = 0; i < m_values.size(); ++i)
+        if (touched[i])
+            std::erase_if(m_values[i].uses,
+                          [&](const Use& use) { return !needed[use.node.index()]; });
     for (NodeId id : dead)
         removeNode(id);
+    std::vector<bool> pinned(m_values.size(), false);
+    for (ValueId id : m_inputs)
+        pinned[id.index()] = true;
+    for (ValueId id : m_outputs)
+        pinned[id.index()] = true;
     for (ValueId id : values()) {
         const Value& candidate = value(id);
-        if (candidate.constant && candidate.uses.empty() && !isGraphOutput(id) &&
-            std::find(m_inputs.begin(), m_inputs.end(), id) == m_inputs.end())
+        if (candidate.constant && candidate.uses.empty() && !pinned[id.index()])
             removeValue(id);
     }
     return dead.size();

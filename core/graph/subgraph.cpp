@@ -141,12 +141,15 @@ NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
     return fused;
 }
 
-std::vector<ValueId> inlineBody(Graph& graph, const Graph& body,
-                                const std::vector<ValueId>& inputs) {
+std::vector<ValueId> inlineBody(Graph& graph, const Graph& body, const std::vector<ValueId>& inputs,
+                                const std::vector<ValueId>& captures) {
     assert(inputs.size() == body.inputs().size() && "one value for each input of the body");
+    assert(captures.size() == body.captures().size() && "one value for each capture of the body");
     ValueMap map;
     for (size_t i = 0; i < inputs.size(); ++i)
         map[body.inputs()[i]] = inputs[i];
+    for (size_t i = 0; i < captures.size(); ++i)
+        map[body.captures()[i]] = captures[i];
     for (ValueId id : body.values())
         if (body.isConstant(id) && !map.contains(id))
             map[id] = graph.addConstant(body.value(id).name, body.value(id).constant);

@@ -38,9 +38,9 @@ Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
 NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
                       const std::string& name, Provenance provenance);
 
-/// Copies the nodes of `body` into `graph` with its inputs bound to `inputs`; returns the values
-/// that stand for its outputs. Names are made unique.
-std::vector<ValueId> inlineBody(Graph& graph, const Graph& body,
-                                const std::vector<ValueId>& inputs);
+/// Copies the nodes of `body` into `graph` with its inputs (and captures) bound to these values;
+/// returns the values that stand for its outputs. Names are made unique.
+std::vector<ValueId> inlineBody(Graph& graph, const Graph& body, const std::vector<ValueId>& inputs,
+                                const std::vector<ValueId>& captures = {});
 
 } // namespace fuselage

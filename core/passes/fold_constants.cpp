@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants, shape arithmetic with known results, and nodes that change nothing. Nodes are taken
+// once, in topological order, so that what one becomes is seen by the next.
+#include "core/graph/captures.h"
+#include "core/graph/subgraph.h"
+#include "core/ops/evaluate.h"
+#include "core/passes/inference.h"
+#include "core/passes/simplify.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace fuselage {
+
+namespace {
+
+constexpr std::string_view stage = "fold constants";
+
+/// Results up to this size may be larger than their operands.
+constexpr int64_t maxGrownBytes = 1 << 20;
+/// The same for operators that only repeat: writing the copies down gains nothing.
+constexpr int64_t maxRepeatedBytes = 64 << 10;
+
+bool onlyRepeats(Op op) {
+    return op == Op::Expand || op == Op::Tile || op == Op::ConstantOfShape || op == Op::Range;
+}
+
+/// Quantised weights stay small; a rule wants to see them.
+bool keepsQuantization(Op op) {
+    return op == Op::DequantizeLinear || op == Op::QuantizeLinear;
+}
+
+struct FoldSession {
+    const FoldOptions& options;
+    Progress& progress;
+    ThreadPool threads{1};
+    bool cancelled = false;
+};
+
+class Folder {
+public:
+    using Constants = std::unordered_map<ValueId, TensorPtr>;
+
+    Folder(Graph& graph, FoldSession& session, Constants captured)
+        : m_graph(graph), m_session(session), m_captured(std::move(captured)),
+          m_isOutput(graph.valueBound(), false) {
+        for (ValueId id : graph.outputs())
+            m_isOutput[id.index()] = true;
+    }
+
+    /// Number of nodes removed, those of subgraphs included.
+    size_t run();
+
+private:
+    void foldCaptures();
+    void foldNode(NodeId id);
+    void foldSubgraphs(NodeId id);
+    bool foldConstantNode(NodeId id);
+    bool foldByValue(NodeId id);
+    bool foldByContents(NodeId id);
+    bool inlineBranch(NodeId id);
+    bool bypass(ValueId out, ValueId in);
+    bool sizeIsAcceptable(const Node& node, int64_t inputBytes) const;
+
+    TensorPtr constantOf(ValueId id) const {
+        if (!id.valid())
+            return nullptr;
+        if (m_graph.value(id).constant)
+            return m_graph.value(id).constant;
+        auto found = m_captured.find(id);
+        return found == m_captured.end() ? nullptr : found->second;
+    }
+
+    bool isOutput(ValueId id) const {
+        return id.index() < m_isOutput.size() && m_isOutput[id.index()];
+    }
+
+    Graph& m_graph;
+    FoldSession& m_session;
+    Constants m_captured;
+    std::vector<bool> m_isOutput; ///< by value; values made here are never outputs
+    ConstantLookup m_lookup = [this](ValueId id) { return constantOf(id); };
+    size_t m_removedInside = 0;
+};
+
+/// Contents that are all numbers, as a tensor; else null.
+TensorPtr tensorOfContents(const Value& value) {
+    auto extents = value.type.extents();
+    const bool integral = isInteger(value.type.dtype) || value.type.dtype == DType::Bool;
+    if (!value.symbolicContents || !extents || !integral ||
+        elementCount(*extents) != static_cast<int64_t>(value.symbolicContents->size()))
+        return nullptr;
+    auto out = std::make_shared<Tensor>(value.type.dtype, *extents);
+    int64_t at = 0;
+    for (const Dim& dim : *value.symbolicContents) {
+        if (!dim.isNumber())
+            return nullptr;
+        out->setInt(at++, dim.value());
+    }
+    return out;
+}
+
+bool Folder::bypass(ValueId out, ValueId in) {
+    if (!isOutput(out)) {
+        m_graph.replaceUses(out, in);
+        return true;
+    }
+    if (TensorPtr constant = m_graph.value(in).constant) {
+        m_graph.makeConstant(out, constant);
+        return true;
+    }
+    if (!m_graph.producer(in).valid() || isOutput(in))
+        return false;
+    m_graph.takeName(in, out);
+    m_graph.replaceUses(out, in);
+    m_isOutput[out.index()] = false;
+    if (in.index() >= m_isOutput.size())
+        m_isOutput.resize(in.index() + 1, false);
+    m_isOutput[in.index()] = true;
+    return true;
+}
+
+bool Folder::foldConstantNode(NodeId id) {
+    const Node& node = m_graph.node(id);
+    if (node.op != Op::Constant || node.outputs.empty() || !node.outputs[0].valid())
+        return false;
+    if (TensorPtr value = node.attributes.tensor("value")) {
+        m_graph.makeConstant(node.outputs[0], value);
+        return true;
+    }
+    LeafContext context(m_session.threads);
+    auto results = evaluateNode(node, {}, context);
+    if (!results || results->size() != 1 || results->front().kind != TypeKind::Tensor)
+        return false;
+    m_graph.makeConstant(node.outputs[0], std::make_shared<Tensor>(results->front().toTensor()));
+    return true;
+}
+
+bool Folder::sizeIsAcceptable(const Node& node, int64_t inputBytes) const {
+    const int64_t grown = onlyRepeats(node.op) ? maxRepeatedBytes : maxGrownBytes;
+    for (ValueId output : node.outputs) {
+        if (!output.valid())
+            continue;
+        const Type& type = m_graph.value(output).type;
+        auto bytes = type.byteCount();
+        if (type.dtype == DType::String || !bytes) {
+            // Never larger than their operands, though nobody knows how large.
+            if (node.op != Op::NonZero && node.op != Op::Unique && node.op != Op::Compress)
+                return false;
+            bytes = inputBytes;
+        }
+        const bool small = *bytes <= grown || *bytes <= 2 * inputBytes;
+        if (!small || *bytes > static_cast<int64_t>(m_session.options.maxBytes))
+            return false;
+    }
+    return true;
+}
+
+bool Folder::foldByValue(NodeId id) {
+    const Node& node = m_graph.node(id);
+    if (hasTrait(node.op, Nondeterministic | ControlFlow) || node.explicitInputs == 0 ||
+        node.inputs.size() != node.explicitInputs || !canEvaluate(node.op) ||
+        keepsQuantization(node.op))
+        return false;
+    int64_t inputBytes = 0;
+    for (ValueId input : node.inputs) {
+        TensorPtr tensor = constantOf(input);
+        if (input.valid() && !tensor)
+            return false;
+        inputBytes += tensor ? static_cast<int64_t>(tensor->byteCount()) : 0;
+    }
+    if (!sizeIsAcceptable(node, inputBytes))
+        return false;
+    std::vector<ReferenceValue> values(node.inputs.size());
+    std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+        if (TensorPtr tensor = constantOf(node.inputs[i])) {
+            values[i] = ReferenceValue::from(*tensor);
+            operands[i] = &values[i];
+        }
+    LeafContext context(m_session.threads);
+    auto results = evaluateNode(node, operands, context);
+    if (!results || results->size() < node.outputs.size())
+        return false;
+    for (const ReferenceValue& result : *results)
+        if (result.kind != TypeKind::Tensor)
+            return false;
+    const std::vector<ValueId> outputs = node.outputs;
+    for (size_t i = 0; i < outputs.size(); ++i)
+        if (outputs[i].valid())
+            m_graph.makeConstant(outputs[i], std::make_shared<Tensor>((*results)[i].toTensor()));
+    return true;
+}
+
+bool Folder::foldByContents(NodeId id) {
+    const Node& node = m_graph.node(id);
+    if (hasTrait(node.op, Nondeterministic | ControlFlow) || node.op == Op::Fused)
+        return false;
+    std::vector<std::pair<ValueId, TensorPtr>> known;
+    for (ValueId output : node.outputs) {
+        if (!output.valid())
+            continue;
+        TensorPtr tensor = tensorOfContents(m_graph.value(output));
+        if (!tensor)
+            return false; // an output cannot go alone: Split must keep all of its own
+        known.emplace_back(output, std::move(tensor));
+    }
+    for (auto& [output, tensor] : known)
+        m_graph.makeConstant(output, std::move(tensor));
+    return !known.empty();
+}
+
+bool Folder::inlineBranch(NodeId id) {
+    const Node& node = m_graph.node(id);
+    if (node.op != Op::If || node.explicitInputs != 1)
+        return false;
+    TensorPtr condition = constantOf(node.inputs[0]);
+    if (!condition || condition->elementCount() != 1 || condition->dtype() != DType::Bool)
+        return false;
+    const std::string branch = condition->intAt(0) != 0 ? "then_branch" : "else_branch";
+    for (const SubgraphRef& ref : subgraphsOf(node)) {
+        if (ref.attribute != branch || !ref.graph->inputs().empty())
+            continue;
+        auto first = node.inputs.begin() + ref.firstCapture;
+        const std::vector<ValueId> captures(
+            first, first + static_cast<std::ptrdiff_t>(ref.graph->captures().size()));
+        const std::vector<ValueId> outputs = node.outputs;
+        std::vector<ValueId> results = inlineBody(m_graph, *ref.graph, {}, captures);
+        for (size_t i = 0; i < std::min(outputs.size(), results.size()); ++i) {
+            if (!outputs[i].valid() || bypass(outputs[i], results[i]))
+                continue;
+            NodeId copy = m_graph.addNode({Op::Identity, "", {results[i]}, {"copy"}});
+            const ValueId copied = m_graph.node(copy).outputs[0];
+            m_graph.setType(copied, m_graph.value(results[i]).type);
+            bypass(outputs[i], copied);
+        }
+        return true;
+    }
+    return false;
+}
+
+void Folder::foldSubgraphs(NodeId id) {
+    const std::vector<SubgraphRef> refs = subgraphsOf(m_graph.node(id));
+    for (size_t k = 0; k < refs.size(); ++k) {
+        Constants captured;
+        for (size_t i = 0; i < refs[k].graph->captures().size(); ++i) {
+            const ValueId outside = m_graph.node(id).inputs[refs[k].firstCapture + i];
+            TensorPtr known = constantOf(outside);
+            if (!known && outside.valid())
+                known = tensorOfContents(m_graph.value(outside));
+            if (known)
+                captured.emplace(refs[k].graph->captures()[i], std::move(known));
+        }
+        // The reference list itself holds the graph, so that ownSubgraph would always copy.
+        auto graph = std::make_shared<Graph>(*refs[k].graph);
+        m_graph.edit(id).attributes.set(refs[k].attribute, graph);
+        m_removedInside += Folder(*graph, m_session, std::move(captured)).run();
+    }
+}
+
+void Folder::foldCaptures() {
+    for (const auto& [capture, tensor] : m_captured)
+        if (tensor->elementCount() <= maxSmallElements && !m_graph.value(capture).uses.empty())
+            m_graph.replaceUses(capture, m_graph.addConstant(m_graph.value(capture).name, tensor));
+}
+
+void Folder::foldNode(NodeId id) {
+    if (m_graph.node(id).inputs.size() > m_graph.node(id).explicitInputs ||
+        hasTrait(m_graph.node(id).op, ControlFlow))
+        foldSubgraphs(id);
+    if (inlineBranch(id) || foldConstantNode(id) || foldByValue(id) || foldByContents(id))
+        return;
+    simplifyShapeOperands(m_graph, id, m_lookup);
+    const Node& node = m_graph.node(id);
+    if (isNoOp(m_graph, node, m_lookup))
+        bypass(node.outputs[0], node.inputs[0]);
+}
+
+size_t Folder::run() {
+    foldCaptures();
+    const std::vector<NodeId> order = topologicalOrder(m_graph);
+    for (size_t i = 0; i < order.size() && !m_session.cancelled; ++i) {
+        m_session.cancelled = m_session.progress.cancelled();
+        foldNode(order[i]);
+        if (i % 1024 == 0)
+            m_session.progress.report(stage, i, order.size());
+    }
+    return m_graph.removeDead() + m_removedInside;
+}
+
+} // namespace
+
+Result<size_t> foldConstants(Graph& graph, const FoldOptions& options, Progress& progress) {
+    FoldSession session{options, progress};
+    const size_t removed = Folder(graph, session, {}).run();
+    if (session.cancelled)
+        return cancelledFailure(stage);
+    return removed;
+}
+
+} // namespace fuselage

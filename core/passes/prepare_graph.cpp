@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/passes/passes.h"
+
+namespace fuselage {
+
+namespace {
+
+/// One round is enough for most models: inference evaluates small values as it goes. Another is
+/// needed where folding opened something (a branch, a large constant).
+constexpr int maxRounds = 6;
+
+} // namespace
+
+Result<void> prepareGraph(Graph& graph, Progress& progress) {
+    for (int round = 0; round < maxRounds; ++round) {
+        for (const InferProblem& problem : inferShapes(graph))
+            if (!problem.warning)
+                return failure("infer.contradiction", problem.message,
+                               graph.node(problem.node).name);
+        auto removed = foldConstants(graph, {}, progress);
+        if (!removed)
+            return failure(removed.error());
+        if (*removed == 0)
+            break;
+    }
+    return {};
+}
+
+} // namespace fuselage

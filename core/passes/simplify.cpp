@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/passes/simplify.h"
+
+#include "core/ops/op_table.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+bool hasInput(const Node& node, size_t slot) {
+    return slot < node.explicitInputs && node.inputs[slot].valid();
+}
+
+const Shape* shapeOf(const Graph& graph, ValueId id) {
+    const auto& shape = graph.value(id).type.shape;
+    return shape ? &*shape : nullptr;
+}
+
+/// Contents with unknown entries where nothing is known; none when even the length is unknown.
+std::optional<Shape> contentsOf(const Graph& graph, ValueId id) {
+    const Value& value = graph.value(id);
+    if (value.symbolicContents)
+        return *value.symbolicContents;
+    return std::nullopt;
+}
+
+/// The slot reads these values from now on, in the integer type that it had.
+void setConstantInput(Graph& graph, NodeId id, uint32_t slot, const Extents& extents,
+                      const std::vector<int64_t>& values) {
+    const Value& like = graph.value(graph.node(id).inputs[slot]);
+    const DType dtype = like.type.dtype == DType::Int32 ? DType::Int32 : DType::Int64;
+    auto data = std::make_shared<Tensor>(dtype, extents);
+    for (size_t i = 0; i < values.size(); ++i)
+        data->setInt(static_cast<int64_t>(i), values[i]);
+    graph.setInput(id, slot, graph.addConstant(like.name, std::move(data)));
+}
+
+bool replaceOperand(Graph& graph, NodeId id, uint32_t slot,
+                    const std::optional<std::vector<int64_t>>& values) {
+    if (!values)
+        return false;
+    setConstantInput(graph, id, slot, {static_cast<int64_t>(values->size())}, *values);
+    return true;
+}
+
+/// [N,197,768] from [N,197,12,64]: [-1,197,768]; [N,L,12,64] from [N,L,768]: [0,0,12,64].
+std::optional<std::vector<int64_t>> reshapeTarget(const Shape& from, const Shape& target,
+                                                  bool allowZero) {
+    std::vector<int64_t> out;
+    std::vector<size_t> open;
+    for (size_t i = 0; i < target.size(); ++i) {
+        out.push_back(target[i].isNumber() ? target[i].value() : -1);
+        if (out.back() == -1)
+            open.push_back(i);
+        // A written 0 copies a dimension; a computed 0 beside -1 would leave the rest undefined.
+        if (out.back() == 0)
+            return std::nullopt;
+    }
+    for (auto it = open.begin(); open.size() > 1 && it != open.end();) {
+        const bool copied = !allowZero && *it < from.size() && target[*it] == from[*it];
+        if (copied)
+            out[*it] = 0;
+        it = copied ? open.erase(it) : it + 1;
+    }
+    return open.size() <= 1 ? std::optional(out) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> expandTarget(const Shape& from, const Shape& target) {
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < target.size(); ++i) {
+        if (target[i].isNumber()) {
+            out.push_back(target[i].value());
+            continue;
+        }
+        const size_t fromEnd = target.size() - i;
+        if (fromEnd > from.size() || !(from[from.size() - fromEnd] == target[i]))
+            return std::nullopt;
+        out.push_back(1);
+    }
+    return out;
+}
+
+bool allPositive(const Tensor& steps) {
+    for (int64_t i = 0; i < steps.elementCount(); ++i)
+        if (steps.intAt(i) <= 0)
+            return false;
+    return true;
+}
+
+/// Ends that are the dimension itself become "to the end".
+std::optional<std::vector<int64_t>> sliceEnds(const Graph& graph, const Node& node,
+                                              const ConstantLookup& constantOf) {
+    const Shape* x = shapeOf(graph, node.inputs[0]);
+    auto ends = contentsOf(graph, node.inputs[2]);
+    TensorPtr axes = hasInput(node, 3) ? constantOf(node.inputs[3]) : nullptr;
+    TensorPtr steps = hasInput(node, 4) ? constantOf(node.inputs[4]) : nullptr;
+    if (!x || !ends || (hasInput(node, 3) && !axes) || (hasInput(node, 4) && !steps) ||
+        (steps && !allPositive(*steps)) || (axes && axes->elementCount() < int64_t(ends->size())))
+        return std::nullopt;
+    const int64_t toTheEnd =
+        graph.value(node.inputs[2]).type.dtype == DType::Int32 ? INT32_MAX : INT64_MAX;
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < ends->size(); ++i) {
+        if ((*ends)[i].isNumber()) {
+            out.push_back((*ends)[i].value());
+            continue;
+        }
+        int64_t axis = axes ? axes->intAt(static_cast<int64_t>(i)) : static_cast<int64_t>(i);
+        axis += axis < 0 ? static_cast<int64_t>(x->size()) : 0;
+        if (axis < 0 || axis >= static_cast<int64_t>(x->size()) ||
+            !((*x)[static_cast<size_t>(axis)] == (*ends)[i]))
+            return std::nullopt;
+        out.push_back(toTheEnd);
+    }
+    return out;
+}
+
+bool isInferenceDropout(const Node& node, const ConstantLookup& constantOf) {
+    if (node.outputs.size() > 1 && node.outputs[1].valid())
+        return false; // somebody may want the mask
+    if (hasInput(node, 2)) {
+        TensorPtr training = constantOf(node.inputs[2]);
+        if (training && training->elementCount() == 1 && training->intAt(0) == 0)
+            return true;
+        TensorPtr ratio = hasInput(node, 1) ? constantOf(node.inputs[1]) : nullptr;
+        return ratio && ratio->elementCount() == 1 && ratio->at(0) == 0;
+    }
+    return node.attributes.integer("training_mode") == 0;
+}
+
+bool isIdentityPermutation(const Graph& graph, const Node& node) {
+    const Shape* x = shapeOf(graph, node.inputs[0]);
+    std::vector<int64_t> perm = node.attributes.integers("perm");
+    if (perm.empty())
+        return x && x->size() <= 1;
+    for (size_t i = 0; i < perm.size(); ++i)
+        if (perm[i] != static_cast<int64_t>(i))
+            return false;
+    return true;
+}
+
+bool isZeroPad(const Node& node, const ConstantLookup& constantOf) {
+    TensorPtr pads = hasInput(node, 1) ? constantOf(node.inputs[1]) : nullptr;
+    if (!pads)
+        return false;
+    for (int64_t i = 0; i < pads->elementCount(); ++i)
+        if (pads->intAt(i) != 0)
+            return false;
+    return true;
+}
+
+bool slicesForward(const Node& node, const ConstantLookup& constantOf) {
+    TensorPtr steps = hasInput(node, 4) ? constantOf(node.inputs[4]) : nullptr;
+    return !hasInput(node, 4) || (steps && allPositive(*steps));
+}
+
+} // namespace
+
+bool simplifyShapeOperands(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
+    const Node& node = graph.node(id);
+    const uint32_t slot = node.op == Op::Slice ? 2 : 1;
+    if ((node.op != Op::Reshape && node.op != Op::Expand && node.op != Op::Slice) ||
+        !hasInput(node, 0) || !hasInput(node, slot) || constantOf(node.inputs[slot]))
+        return false;
+    if (node.op == Op::Slice)
+        return replaceOperand(graph, id, slot, sliceEnds(graph, node, constantOf));
+    const Shape* from = shapeOf(graph, node.inputs[0]);
+    auto target = contentsOf(graph, node.inputs[slot]);
+    if (!from || !target)
+        return false;
+    if (node.op == Op::Expand)
+        return replaceOperand(graph, id, slot, expandTarget(*from, *target));
+    const bool allowZero = node.attributes.integer("allowzero") != 0;
+    return replaceOperand(graph, id, slot, reshapeTarget(*from, *target, allowZero));
+}
+
+bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constantOf) {
+    if (!hasInput(node, 0) || node.outputs.empty() || !node.outputs[0].valid())
+        return false;
+    const Type& from = graph.value(node.inputs[0]).type;
+    const Type& to = graph.value(node.outputs[0]).type;
+    switch (node.op) {
+    case Op::Identity:
+        return true;
+    case Op::Dropout:
+        return isInferenceDropout(node, constantOf);
+    case Op::Cast:
+    case Op::CastLike:
+        return from.dtype != DType::Undefined && from.dtype == to.dtype;
+    case Op::Transpose:
+        return isIdentityPermutation(graph, node);
+    case Op::Pad:
+        return isZeroPad(node, constantOf);
+    case Op::Concat:
+        return node.explicitInputs == 1;
+    case Op::Slice:
+        return certainlyEqual(from, to) && slicesForward(node, constantOf);
+    case Op::Reshape:
+    case Op::Flatten:
+    case Op::Squeeze:
+    case Op::Unsqueeze:
+    case Op::Expand:
+    case Op::Tile:
+        return certainlyEqual(from, to);
+    default:
+        return false;
+    }
+}
+
+} // namespace fuselage

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Local simplifications around shapes, private to core/passes: operands that can be written as
+// constants though a dimension is symbolic, and nodes that change nothing.
+#pragma once
+
+#include "core/graph/graph.h"
+
+#include <functional>
+
+namespace fuselage {
+
+/// The tensor of a value that is constant here, also when it is captured from outside; else null.
+using ConstantLookup = std::function<TensorPtr(ValueId)>;
+
+/// Writes shape operands as constants: Reshape's target with 0 for copied dimensions and one -1,
+/// Expand's with 1 where nothing is repeated, Slice's ends at the dimension's end. True when it
+/// changed the node.
+bool simplifyShapeOperands(Graph& graph, NodeId node, const ConstantLookup& constantOf);
+
+/// True when output 0 certainly equals input 0: Identity, inference-mode Dropout, a Reshape to the
+/// same shape, a Cast to the same type ...
+bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constantOf);
+
+} // namespace fuselage
