@@ -128,6 +128,9 @@ struct Definition {
 
 struct Condition {
     Expression expression; ///< must be true; unknown refuses the match with M0410
+    /// Set for a condition of an inlined pattern: it counts only where the pattern was used, that
+    /// is where this slot (the pattern's result) is bound.
+    std::optional<SlotIndex> when;
     Span span;
 };
 
@@ -139,6 +142,8 @@ struct Block {
     std::vector<Condition> conditions;
     std::vector<Many> manys;
     std::vector<Block> unless; ///< none of these may match
+    /// Set for the `unless` of an inlined pattern, as in Condition.
+    std::optional<SlotIndex> when;
 };
 
 /// "many 2..16 all { ... }": disjoint instances of a block; slots bound inside become lists.
@@ -153,7 +158,7 @@ struct Many {
 };
 
 struct Slot {
-    std::string name;
+    std::string name; ///< as written; "Act.x" for a name of an inlined pattern
     bool isList = false; ///< bound inside a `many`
     Span span;
 };
