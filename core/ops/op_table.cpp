@@ -5,12 +5,15 @@
 
 #include "core/ops/activation.h"
 #include "core/ops/attribute_schema.h"
+#include "core/ops/conv.h"
 #include "core/ops/elementwise_logic.h"
 #include "core/ops/elementwise_math.h"
 #include "core/ops/fill.h"
 #include "core/ops/indexing.h"
+#include "core/ops/matmul.h"
 #include "core/ops/movement.h"
 #include "core/ops/pending_ops.h"
+#include "core/ops/quantized.h"
 #include "core/ops/selection.h"
 #include "core/ops/shape.h"
 
@@ -31,6 +34,10 @@ constexpr Rows families[] = {
     elementwiseMathRows,
     elementwiseLogicRows,
     activationRows,
+    // sums of products
+    matmulRows,
+    convRows,
+    quantizedContractionRows,
     // views, sizes and moved elements
     shapeRows,
     fillRows,
