@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/backend_test.h"
+
+#include "core/graph/captures.h"
+#include "core/onnx/value_file.h"
+#include "core/passes/passes.h"
+#include "core/plan/backend.h"
+#include "tests/conformance/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace fuselage::conformance {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> subfolders(const fs::path& path) {
+    std::vector<std::string> out;
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator(path, failed))
+        if (entry.is_directory())
+            out.push_back(entry.path().filename().string());
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+using Values = std::vector<ReferenceValue>;
+
+Result<Values> readValues(const Graph& graph, const std::vector<ValueId>& ids,
+                          const std::string& stem) {
+    Values out;
+    for (size_t i = 0; i < ids.size(); ++i) {
+        const std::string path = fmt::format("{}_{}.pb", stem, i);
+        if (!fs::exists(path)) // trailing inputs may be optional
+            break;
+        auto value = model_io::loadValue(path, graph.value(ids[i]).type.kind);
+        if (!value)
+            return failure(value.error());
+        out.push_back(std::move(*value));
+    }
+    return out;
+}
+
+bool isRandom(const Graph& graph) {
+    for (NodeId id : graph.nodes())
+        if (hasTrait(graph.node(id).op, Nondeterministic))
+            return true;
+    return false;
+}
+
+Failure failed(const char* phase, const std::string& message) {
+    return failure(fmt::format("conformance.{}", phase), fmt::format("{}: {}", phase, message));
+}
+
+Result<void> checkInference(Graph& graph, const Values& expected) {
+    for (const InferProblem& problem : inferShapes(graph))
+        if (!problem.warning)
+            return failed("infer", problem.message);
+    for (size_t i = 0; i < expected.size(); ++i)
+        if (auto found = contradiction(graph.value(graph.outputs()[i]).type, expected[i]))
+            return failed("infer", fmt::format("output {} {}", i, *found));
+    return {};
+}
+
+Result<void> checkRun(const char* phase, const Graph& graph, const Values& inputs,
+                      const Values& expected, ThreadPool& threads) {
+    Progress progress;
+    auto outputs = interpret(graph, inputs, threads, progress);
+    if (!outputs)
+        return failed(phase, outputs.error().text());
+    if (outputs->size() < expected.size())
+        return failed(phase, "too few outputs");
+    const bool random = isRandom(graph);
+    for (size_t i = 0; i < expected.size(); ++i) {
+        auto found = random ? typeDifference((*outputs)[i], expected[i])
+                            : difference((*outputs)[i], expected[i]);
+        if (found)
+            return failed(phase, fmt::format("output {}: {}", i, *found));
+    }
+    return {};
+}
+
+Result<void> runDataSet(const fs::path& folder, Graph graph, ThreadPool& threads) {
+    auto inputs = readValues(graph, graph.inputs(), (folder / "input").string());
+    if (!inputs)
+        return failed("data", inputs.error().text());
+    auto expected = readValues(graph, graph.outputs(), (folder / "output").string());
+    if (!expected)
+        return failed("data", expected.error().text());
+    if (expected->empty())
+        return failed("data", "no expected outputs");
+    if (auto good = checkInference(graph, *expected); !good)
+        return good;
+    if (auto good = checkRun("run", graph, *inputs, *expected, threads); !good)
+        return good;
+    Progress progress;
+    if (auto prepared = prepareGraph(graph, progress); !prepared)
+        return failed("prepare", prepared.error().text());
+    return checkRun("folded", graph, *inputs, *expected, threads);
+}
+
+void collectOperators(const Graph& graph, std::set<std::string>& out) {
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (node.op == Op::Unknown)
+            out.insert(node.customDomain.empty() ? node.customOp
+                                                 : node.customDomain + "." + node.customOp);
+        else
+            out.insert(nameOf(node.op));
+        for (const SubgraphRef& ref : subgraphsOf(node))
+            collectOperators(*ref.graph, out);
+    }
+}
+
+} // namespace
+
+std::vector<BackendTest> findTests(const std::string& data) {
+    std::vector<BackendTest> out;
+    for (const char* set : {"node", "simple", "pytorch-converted", "pytorch-operator"})
+        for (const std::string& name : subfolders(fs::path(data) / set)) {
+            fs::path path = fs::path(data) / set / name;
+            if (fs::exists(path / "model.onnx"))
+                out.push_back({set, name, path.string()});
+        }
+    return out;
+}
+
+std::set<std::string> operatorsOf(const Graph& graph) {
+    std::set<std::string> out;
+    collectOperators(graph, out);
+    return out;
+}
+
+Result<void> runTest(const BackendTest& test, const Graph& graph, ThreadPool& threads) {
+    size_t ran = 0;
+    for (const std::string& name : subfolders(test.path)) {
+        if (!name.starts_with("test_data_set_"))
+            continue;
+        ++ran;
+        if (auto good = runDataSet(fs::path(test.path) / name, graph.clone(), threads); !good)
+            return good;
+    }
+    return ran > 0 ? Result<void>() : failed("data", "no data set");
+}
+
+} // namespace fuselage::conformance
