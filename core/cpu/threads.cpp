@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/threads.h"
+
+#include "core/support/parallel.h"
+
+#include <algorithm>
+#include <new>
+#include <omp.h>
+
+namespace fuselage::cpu {
+
+void Scratch::Free::operator()(std::byte* memory) const {
+    ::operator delete(memory, std::align_val_t(64));
+}
+
+std::byte* Scratch::reserve(size_t bytes) {
+    if (bytes > m_size) {
+        m_memory.reset();
+        m_memory.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64))));
+        m_size = bytes;
+    }
+    return m_memory.get();
+}
+
+Threads::Threads(int threads)
+    : m_scratch(static_cast<size_t>(threads > 0 ? threads : machineThreads())) {}
+
+void Threads::activate() const {
+    omp_set_num_threads(count());
+}
+
+void Threads::forRange(size_t count, size_t grain, const Body& body) const {
+    if (count == 0)
+        return;
+    size_t workers = std::min(m_scratch.size(), count / std::max<size_t>(grain, 1));
+    if (workers <= 1) {
+        body(0, 0, count);
+        return;
+    }
+#pragma omp parallel num_threads(static_cast <int>(workers))
+    {
+        // The runtime may give fewer threads than asked for, so each takes every n-th part.
+        auto self = static_cast<size_t>(omp_get_thread_num());
+        auto team = static_cast<size_t>(omp_get_num_threads());
+        for (size_t part = self; part < workers; part += team)
+            body(self, count * part / workers, count * (part + 1) / workers);
+    }
+}
+
+} // namespace fuselage::cpu

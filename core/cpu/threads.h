@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel loops of the cpu backend, run by OpenMP because oneDNN is: two pools whose threads both
+// spin would fight for the cores. Inside such a loop oneDNN primitives run on one thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace fuselage::cpu {
+
+/// 64-byte aligned memory that only grows; contents do not survive growth.
+class Scratch {
+public:
+    std::byte* reserve(size_t bytes);
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+
+    std::unique_ptr<std::byte, Free> m_memory;
+    size_t m_size = 0;
+};
+
+class Threads {
+public:
+    /// 0 takes all of the machine.
+    explicit Threads(int threads);
+
+    int count() const { return static_cast<int>(m_scratch.size()); }
+
+    /// Makes this thread's OpenMP regions (oneDNN's too) use count() threads.
+    void activate() const;
+
+    using Body = std::function<void(size_t worker, size_t begin, size_t end)>;
+    /// Calls body over contiguous parts of [0, count), at most one a worker, none smaller than
+    /// `grain` unless it is the only one.
+    void forRange(size_t count, size_t grain, const Body& body) const;
+
+    /// Memory of one worker, for use within one call of a body.
+    Scratch& scratch(size_t worker) { return m_scratch[worker]; }
+
+    /// Memory of the thread that runs the plan, for use within one step.
+    Scratch& stepScratch() { return m_stepScratch; }
+
+private:
+    std::vector<Scratch> m_scratch;
+    Scratch m_stepScratch;
+};
+
+} // namespace fuselage::cpu

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/tile_operands.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace fuselage::cpu {
+
+int64_t OperandLayout::span() const {
+    int64_t last = 0;
+    for (size_t d = 0; d < extents.size(); ++d) {
+        if (extents[d] == 0)
+            return 0;
+        last += (extents[d] - 1) * strides[d];
+    }
+    return last + 1;
+}
+
+bool OperandLayout::rowMajor() const {
+    Extents dense = rowMajorStrides(extents);
+    for (size_t d = 0; d < extents.size(); ++d)
+        if (extents[d] > 1 && dense[d] != strides[d])
+            return false;
+    return true;
+}
+
+StridedAccess stridedFor(const Access& access, const OperandLayout& layout, size_t dims) {
+    return strided(access, layout.strides, dims);
+}
+
+TileOperand tileOperand(const Access& access, const OperandLayout& layout, size_t dims,
+                        const VectorTable& table) {
+    auto type = static_cast<size_t>(layout.dtype);
+    TileOperand out{access.operand, layout.dtype, sizeOf(layout.dtype),
+                    stridedFor(access, layout, dims)};
+    out.load = table.load[type];
+    out.store = table.store[type];
+    out.lanesAreElements = layout.dtype == DType::Float32 || layout.dtype == DType::Float64 ||
+                           layout.dtype == DType::Int64 || layout.dtype == DType::UInt64;
+    return out;
+}
+
+namespace {
+
+bool contiguous(int64_t rows, int64_t cols, int64_t rowStride, int64_t colStride) {
+    return (colStride == 1 || cols == 1) && (rows == 1 || rowStride == cols);
+}
+
+bool wholeGroups(int64_t rows, int64_t cols) {
+    return rows * cols % static_cast<int64_t>(laneGroup) == 0;
+}
+
+} // namespace
+
+void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
+                      const TileOperand& operand, const std::byte* source, int64_t rows,
+                      int64_t cols, int64_t rowStride, int64_t colStride) {
+    Held& held = m_held[k];
+    if (code.uniformInput(k)) {
+        if (held.source != source)
+            operand.load(frame.buffers[k], source, 1, laneGroup, 0, 0);
+        held.source = source;
+        return;
+    }
+    if (operand.lanesAreElements && wholeGroups(rows, cols) &&
+        contiguous(rows, cols, rowStride, colStride)) {
+        frame.slots[k] = const_cast<std::byte*>(source); // no instruction writes an input slot
+        return;
+    }
+    frame.slots[k] = frame.buffers[k];
+    if (held.source == source && held.rows == rows && held.cols == cols &&
+        held.rowStride == rowStride && held.colStride == colStride)
+        return;
+    bool dense = contiguous(rows, cols, rowStride, colStride);
+    operand.load(frame.buffers[k], source, dense ? 1 : static_cast<size_t>(rows),
+                 static_cast<size_t>(dense ? rows * cols : cols), rowStride, dense ? 1 : colStride);
+    held = {source, rows, cols, rowStride, colStride};
+}
+
+bool redirectOutput(const TileCode& code, TileCode::Frame& frame, size_t k,
+                    const TileOperand& operand, std::byte* target, int64_t rows, int64_t cols,
+                    int64_t rowStride, int64_t colStride, bool inPlace) {
+    bool direct = operand.lanesAreElements && wholeGroups(rows, cols) &&
+                  contiguous(rows, cols, rowStride, colStride) &&
+                  (inPlace ? code.redirectableInPlace(k) : code.redirectable(k));
+    if (direct)
+        code.redirect(frame, k, target);
+    else
+        code.unredirect(frame, k);
+    return direct;
+}
+
+namespace {
+
+/// No two index tuples of the moving loops reach one element.
+bool meetsEachOnce(const TileSpace& space, size_t k) {
+    std::vector<std::pair<int64_t, int64_t>> moving; // |stride|, extent
+    auto add = [&](const Loop& loop) {
+        if (loop.extent > 1 && loop.strides[k] != 0)
+            moving.emplace_back(std::abs(loop.strides[k]), loop.extent);
+    };
+    for (const Loop& loop : space.outer)
+        add(loop);
+    add(space.rows);
+    add(space.cols);
+    std::sort(moving.begin(), moving.end());
+    int64_t reach = 0;
+    for (auto [stride, extent] : moving) {
+        if (stride <= reach)
+            return false;
+        reach += stride * (extent - 1);
+    }
+    return true;
+}
+
+} // namespace
+
+TouchCounter::TouchCounter(const TileSpace& space, const std::vector<TileOperand>& operands,
+                           size_t writes, const std::vector<OperandLayout>& inputs,
+                           const std::vector<OperandLayout>& outputs)
+    : m_space(space) {
+    for (size_t k = 0; k < operands.size(); ++k) {
+        bool write = k < writes;
+        bool shared = false;
+        for (size_t j = 0; j < operands.size(); ++j)
+            shared = shared || (j != k && (j < writes) == write &&
+                                operands[j].operand == operands[k].operand);
+        m_entries.push_back({write, operands[k].operand, operands[k].elementBytes,
+                             !shared && meetsEachOnce(space, k)});
+        m_touchedOf.push_back(k);
+        m_touched.emplace_back();
+        if (m_entries.back().once)
+            continue;
+        for (size_t j = 0; j < k; ++j)
+            if (m_entries[j].write == write && m_entries[j].operand == operands[k].operand)
+                m_touchedOf[k] = m_touchedOf[j];
+        if (m_touchedOf[k] == k)
+            m_touched[k].assign(
+                static_cast<size_t>((write ? outputs : inputs)[operands[k].operand].span()), 0);
+    }
+}
+
+void TouchCounter::mark(std::vector<uint8_t>& touched, size_t k, const TileCursor& cursor) const {
+    for (int64_t r = 0; r < cursor.rows(); ++r)
+        for (int64_t c = 0; c < cursor.cols(); ++c) {
+            int64_t at = cursor.offset(k) + r * m_space.rows.strides[k] +
+                         c * m_space.cols.strides[k];
+            __atomic_store_n(&touched[static_cast<size_t>(at)], 1, __ATOMIC_RELAXED);
+        }
+}
+
+void TouchCounter::note(const TileCursor& cursor) {
+    for (size_t k = 0; k < m_entries.size(); ++k) {
+        if (m_entries[k].once)
+            __atomic_fetch_add(&m_entries[k].count, cursor.freshElements(k), __ATOMIC_RELAXED);
+        else
+            mark(m_touched[m_touchedOf[k]], k, cursor);
+    }
+}
+
+void TouchCounter::addTo(CountedBytes& total) const {
+    for (size_t k = 0; k < m_entries.size(); ++k) {
+        const Entry& entry = m_entries[k];
+        int64_t count = entry.count;
+        if (!entry.once)
+            count = m_touchedOf[k] == k
+                        ? std::count(m_touched[k].begin(), m_touched[k].end(), uint8_t{1})
+                        : 0;
+        (entry.write ? total.written : total.read) +=
+            count * static_cast<int64_t>(entry.elementBytes);
+    }
+}
+
+} // namespace fuselage::cpu

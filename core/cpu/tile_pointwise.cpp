@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/tile_pointwise.h"
+
+#include "core/cpu/tile_operands.h"
+
+#include <optional>
+
+namespace fuselage::cpu {
+
+namespace {
+
+class PointwiseKernel final : public Kernel {
+public:
+    PointwiseKernel(const Pointwise& program, const PrepareContext& context);
+    void run(const Operands& operands, RunContext& context) override;
+
+private:
+    bool aliased(const Operands& operands) const;
+    void runTiles(const Operands& operands, Scratch& scratch, size_t begin, size_t end,
+                  bool inPlace, TouchCounter* counter) const;
+
+    std::vector<OperandLayout> m_inputs, m_outputs;
+    std::vector<TileOperand> m_operands; ///< writes, then reads
+    size_t m_writes = 0;
+    TileSpace m_space;
+    TileCode m_code;
+};
+
+PointwiseKernel::PointwiseKernel(const Pointwise& program, const PrepareContext& context)
+    : m_inputs(context.inputs), m_outputs(context.outputs), m_writes(program.writes.size()) {
+    size_t dims = program.space.size();
+    for (const Access& write : program.writes)
+        m_operands.push_back(
+            tileOperand(write, context.outputs[write.operand], dims, context.table));
+    for (const Access& read : program.reads)
+        m_operands.push_back(tileOperand(read, context.inputs[read.operand], dims, context.table));
+    std::vector<StridedAccess> accesses;
+    for (const TileOperand& operand : m_operands)
+        accesses.push_back(operand.access);
+    // The tile's shape decides which inputs are uniform, and the code's buffers decide its size.
+    m_space = tileSpace(program.space, accesses, 0, 1024);
+    for (int round = 0; round < 2; ++round) {
+        std::vector<bool> uniform;
+        for (size_t k = m_writes; k < m_operands.size(); ++k)
+            uniform.push_back(m_space.cols.strides[k] == 0 &&
+                              (m_space.tileRows == 1 || m_space.rows.strides[k] == 0));
+        m_code = TileCode(program.tape, uniform, context.table, context.strict);
+        if (round == 0)
+            m_space = tileSpace(program.space, accesses, 0, lanesThatFit(m_code.bytesPerLane()));
+    }
+    tactic = std::string("tile interpreter ") + context.table.name;
+}
+
+/// Whether some output shares memory with some input.
+bool PointwiseKernel::aliased(const Operands& operands) const {
+    for (size_t o = 0; o < m_outputs.size(); ++o)
+        for (size_t i = 0; i < m_inputs.size(); ++i) {
+            const std::byte* in = operands.inputs[i];
+            const std::byte* out = operands.outputs[o];
+            if (!in || !out)
+                continue;
+            auto inBytes = m_inputs[i].span() * static_cast<int64_t>(sizeOf(m_inputs[i].dtype));
+            auto outBytes = m_outputs[o].span() * static_cast<int64_t>(sizeOf(m_outputs[o].dtype));
+            if (in < out + outBytes && out < in + inBytes)
+                return true;
+        }
+    return false;
+}
+
+void PointwiseKernel::run(const Operands& operands, RunContext& context) {
+    std::optional<TouchCounter> counter;
+    if (context.count)
+        counter.emplace(m_space, m_operands, m_writes, m_inputs, m_outputs);
+    bool inPlace = aliased(operands);
+    constexpr size_t lanesPerTask = 16384; // below this a second thread costs more than it saves
+    size_t grain = lanesPerTask / std::max<size_t>(m_space.lanes(), 1) + 1;
+    context.threads.forRange(
+        m_space.tileCount(), grain, [&](size_t worker, size_t begin, size_t end) {
+            runTiles(operands, context.threads.scratch(worker), begin, end, inPlace,
+                     counter ? &*counter : nullptr);
+        });
+    if (counter) {
+        counter->addTo(*context.count);
+        context.counted = true;
+    }
+}
+
+void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_t begin,
+                               size_t end, bool inPlace, TouchCounter* counter) const {
+    size_t maxLanes = roundUpToGroup(m_space.lanes());
+    TileCode::Frame frame = m_code.bind(scratch.reserve(m_code.frameBytes(maxLanes)), maxLanes);
+    size_t reads = m_operands.size() - m_writes;
+    TileLoader loader(reads);
+    std::vector<bool> direct(m_writes);
+    const auto& rowStrides = m_space.rows.strides;
+    const auto& colStrides = m_space.cols.strides;
+    TileCursor cursor(m_space, begin);
+    for (size_t tile = begin; tile < end; ++tile) {
+        int64_t rows = cursor.rows(), cols = cursor.cols();
+        for (size_t k = 0; k < reads; ++k) {
+            size_t at = m_writes + k;
+            const TileOperand& x = m_operands[at];
+            const std::byte* source = operands.inputs[x.operand] +
+                                      cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
+            loader.load(m_code, frame, k, x, source, rows, cols, rowStrides[at], colStrides[at]);
+        }
+        auto target = [&](size_t k) {
+            return operands.outputs[m_operands[k].operand] +
+                   cursor.offset(k) * static_cast<int64_t>(m_operands[k].elementBytes);
+        };
+        for (size_t k = 0; k < m_writes; ++k)
+            direct[k] = redirectOutput(m_code, frame, k, m_operands[k], target(k), rows, cols,
+                                       rowStrides[k], colStrides[k], inPlace);
+        m_code.run(frame, roundUpToGroup(static_cast<size_t>(rows * cols)));
+        for (size_t k = 0; k < m_writes; ++k)
+            if (!direct[k])
+                m_operands[k].store(target(k), m_code.output(frame, k), static_cast<size_t>(rows),
+                                    static_cast<size_t>(cols), rowStrides[k], colStrides[k]);
+        if (counter)
+            counter->note(cursor);
+        if (tile + 1 < end)
+            cursor.next();
+    }
+}
+
+} // namespace
+
+std::unique_ptr<Kernel> preparePointwise(const Pointwise& program, const PrepareContext& context) {
+    return std::make_unique<PointwiseKernel>(program, context);
+}
+
+} // namespace fuselage::cpu

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/tile_space.h"
+
+#include "core/cpu/vector_table.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace fuselage::cpu {
+
+size_t TileSpace::tileCount() const {
+    if (empty)
+        return 0;
+    int64_t count = rowTiles() * colTiles();
+    for (const Loop& loop : outer)
+        count *= loop.extent;
+    return static_cast<size_t>(count);
+}
+
+void mergeNeighbours(std::vector<Loop>& loops) {
+    for (size_t i = loops.size(); i-- > 1;) {
+        Loop& inner = loops[i];
+        Loop& outer = loops[i - 1];
+        bool merges = true;
+        for (size_t k = 0; k < inner.strides.size(); ++k)
+            merges = merges && outer.strides[k] == inner.strides[k] * inner.extent;
+        if (!merges)
+            continue;
+        outer.extent *= inner.extent;
+        outer.strides = inner.strides;
+        loops.erase(loops.begin() + static_cast<ptrdiff_t>(i));
+    }
+}
+
+std::vector<Loop> mergedLoops(const Extents& space, const std::vector<StridedAccess>& operands) {
+    std::vector<Loop> loops;
+    for (size_t d = 0; d < space.size(); ++d) {
+        if (space[d] == 1)
+            continue;
+        Loop loop{space[d], {}};
+        for (const StridedAccess& operand : operands)
+            loop.strides.push_back(operand.strides[d]);
+        loops.push_back(std::move(loop));
+    }
+    mergeNeighbours(loops);
+    return loops;
+}
+
+void sortByStrides(std::vector<Loop>& loops, size_t leader) {
+    std::stable_sort(loops.begin(), loops.end(), [leader](const Loop& a, const Loop& b) {
+        return std::abs(a.strides[leader]) > std::abs(b.strides[leader]);
+    });
+}
+
+TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& operands, size_t leader,
+                    size_t maxLanes) {
+    TileSpace out;
+    for (const StridedAccess& operand : operands)
+        out.offsets.push_back(operand.offset);
+    out.empty = std::find(space.begin(), space.end(), 0) != space.end();
+    std::vector<Loop> loops = mergedLoops(space, operands);
+    sortByStrides(loops, leader);
+    mergeNeighbours(loops);
+    Loop still{1, std::vector<int64_t>(operands.size(), 0)};
+    while (loops.size() < 2)
+        loops.insert(loops.begin(), still);
+    bool transposed = false;
+    for (size_t k = 0; k < operands.size() && !transposed; ++k) {
+        int64_t stride = loops.back().strides[k];
+        if (stride == 0 || stride == 1)
+            continue;
+        for (size_t i = 0; i + 1 < loops.size() && !transposed; ++i) {
+            if (loops[i].strides[k] != 1)
+                continue;
+            std::rotate(loops.begin() + static_cast<ptrdiff_t>(i),
+                        loops.begin() + static_cast<ptrdiff_t>(i) + 1, loops.end() - 1);
+            transposed = true;
+        }
+    }
+    out.cols = loops.back();
+    loops.pop_back();
+    out.rows = loops.back();
+    loops.pop_back();
+    out.outer = std::move(loops);
+    auto limit = static_cast<int64_t>(maxLanes);
+    out.tileCols = std::min(out.cols.extent, transposed ? std::min<int64_t>(32, limit) : limit);
+    out.tileCols = std::max<int64_t>(out.tileCols, 1);
+    out.tileRows = std::clamp<int64_t>(limit / out.tileCols, 1, std::max<int64_t>(1, out.rows.extent));
+    if (!transposed && out.tileCols < out.cols.extent)
+        out.tileRows = 1;
+    return out;
+}
+
+TileCursor::TileCursor(const TileSpace& space, size_t tile)
+    : m_space(&space), m_index(space.outer.size() + 2, 0) {
+    auto rest = static_cast<int64_t>(tile);
+    m_index.back() = rest % space.colTiles();
+    rest /= space.colTiles();
+    m_index[space.outer.size()] = rest % space.rowTiles();
+    rest /= space.rowTiles();
+    for (size_t i = space.outer.size(); i-- > 0;) {
+        m_index[i] = rest % space.outer[i].extent;
+        rest /= space.outer[i].extent;
+    }
+    m_offsets.resize(space.operandCount());
+    place();
+}
+
+void TileCursor::place() {
+    const TileSpace& s = *m_space;
+    int64_t row = m_index[s.outer.size()] * s.tileRows;
+    int64_t col = m_index.back() * s.tileCols;
+    m_rows = std::min(s.tileRows, s.rows.extent - row);
+    m_cols = std::min(s.tileCols, s.cols.extent - col);
+    for (size_t k = 0; k < m_offsets.size(); ++k) {
+        int64_t offset = s.offsets[k] + row * s.rows.strides[k] + col * s.cols.strides[k];
+        for (size_t i = 0; i < s.outer.size(); ++i)
+            offset += m_index[i] * s.outer[i].strides[k];
+        m_offsets[k] = offset;
+    }
+}
+
+void TileCursor::next() {
+    const TileSpace& s = *m_space;
+    size_t i = m_index.size() - 1;
+    if (++m_index[i] == s.colTiles()) {
+        m_index[i--] = 0;
+        if (++m_index[i] == s.rowTiles()) {
+            m_index[i] = 0;
+            while (i-- > 0) {
+                if (++m_index[i] < s.outer[i].extent)
+                    break;
+                m_index[i] = 0;
+            }
+        }
+    }
+    place();
+}
+
+int64_t TileCursor::freshElements(size_t operand) const {
+    const TileSpace& s = *m_space;
+    for (size_t i = 0; i < s.outer.size(); ++i)
+        if (s.outer[i].strides[operand] == 0 && m_index[i] != 0)
+            return 0;
+    auto span = [&](const Loop& loop, int64_t tile, int64_t count) {
+        if (loop.strides[operand] != 0)
+            return count;
+        return tile == 0 ? int64_t{1} : int64_t{0};
+    };
+    return span(s.rows, m_index[s.outer.size()], m_rows) * span(s.cols, m_index.back(), m_cols);
+}
+
+size_t lanesThatFit(size_t bytesPerLane) {
+    constexpr size_t budget = 24 << 10;
+    size_t lanes = budget / std::max<size_t>(bytesPerLane, 1);
+    return std::clamp<size_t>(lanes / laneGroup * laneGroup, 64, 1024);
+}
+
+} // namespace fuselage::cpu

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of packed tiles. Included only by vector_body.h, inside its unnamed namespace. Sums of
+// float run in 32 independent float partial sums per tile (at most a few thousand elements) and are
+// carried from tile to tile in double, in an order that depends on the shape alone.
+
+template <typename T> struct AccumulatorOf {
+    using Type = int64_t;
+};
+
+template <> struct AccumulatorOf<float> {
+    using Type = double;
+};
+
+template <> struct AccumulatorOf<double> {
+    using Type = double;
+};
+
+constexpr size_t partials = 32;
+
+/// Folds `cols` elements with 32 partial results.
+template <typename T, typename F> T foldRow(const T* x, size_t cols) {
+    if (cols < partials) {
+        T result = x[0];
+        for (size_t i = 1; i < cols; ++i)
+            result = F::of(result, x[i]);
+        return result;
+    }
+    T part[partials];
+    for (size_t j = 0; j < partials; ++j)
+        part[j] = x[j];
+    size_t i = partials;
+    for (; i + partials <= cols; i += partials)
+        for (size_t j = 0; j < partials; ++j)
+            part[j] = F::of(part[j], x[i + j]);
+    for (size_t j = 0; i < cols; ++i, ++j)
+        part[j] = F::of(part[j], x[i]);
+    for (size_t width = partials / 2; width > 0; width /= 2)
+        for (size_t j = 0; j < width; ++j)
+            part[j] = F::of(part[j], part[j + width]);
+    return part[0];
+}
+
+template <typename T, template <typename> typename F>
+void innerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64_t) {
+    using Acc = typename AccumulatorOf<T>::Type;
+    auto* acc = static_cast<Acc*>(into.values);
+    const auto* in = static_cast<const T*>(x);
+    for (size_t r = 0; r < rows; ++r, in += cols)
+        acc[r] = F<Acc>::of(acc[r], static_cast<Acc>(foldRow<T, F<T>>(in, cols)));
+}
+
+template <typename T, template <typename> typename F>
+void outerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64_t) {
+    using Acc = typename AccumulatorOf<T>::Type;
+    auto* acc = static_cast<Acc*>(into.values);
+    const auto* in = static_cast<const T*>(x);
+    constexpr size_t width = 64;
+    T part[width];
+    for (size_t first = 0; first < cols; first += width) {
+        size_t n = cols - first < width ? cols - first : width;
+        for (size_t j = 0; j < n; ++j)
+            part[j] = in[first + j];
+        for (size_t r = 1; r < rows; ++r) {
+            const T* row = in + r * cols + first;
+            for (size_t j = 0; j < n; ++j)
+                part[j] = F<T>::of(part[j], row[j]);
+        }
+        for (size_t j = 0; j < n; ++j)
+            acc[first + j] = F<Acc>::of(acc[first + j], static_cast<Acc>(part[j]));
+    }
+}
+
+/// True when x replaces the best so far; the first NaN wins (of the Last kinds the last one).
+template <typename Acc, bool maximum, bool last> bool better(Acc x, Acc best) {
+    if (best != best)
+        return last && x != x;
+    if (x != x)
+        return true;
+    return (maximum ? x > best : x < best) || (last && x == best);
+}
+
+template <typename T, bool maximum, bool last>
+void innerArg(Accumulators into, const void* x, size_t rows, size_t cols, int64_t firstIndex) {
+    using Acc = typename AccumulatorOf<T>::Type;
+    auto* acc = static_cast<Acc*>(into.values);
+    const auto* in = static_cast<const T*>(x);
+    for (size_t r = 0; r < rows; ++r, in += cols)
+        for (size_t c = 0; c < cols; ++c) {
+            auto value = static_cast<Acc>(in[c]);
+            int64_t index = firstIndex + static_cast<int64_t>(c);
+            if (index == 0 || better<Acc, maximum, last>(value, acc[r])) {
+                acc[r] = value;
+                into.indices[r] = index;
+            }
+        }
+}
+
+template <typename T, bool maximum, bool last>
+void outerArg(Accumulators into, const void* x, size_t rows, size_t cols, int64_t firstIndex) {
+    using Acc = typename AccumulatorOf<T>::Type;
+    auto* acc = static_cast<Acc*>(into.values);
+    const auto* in = static_cast<const T*>(x);
+    for (size_t r = 0; r < rows; ++r, in += cols)
+        for (size_t c = 0; c < cols; ++c) {
+            auto value = static_cast<Acc>(in[c]);
+            int64_t index = firstIndex + static_cast<int64_t>(r);
+            if (index == 0 || better<Acc, maximum, last>(value, acc[c])) {
+                acc[c] = value;
+                into.indices[c] = index;
+            }
+        }
+}
+
+template <typename T> void reductionsOf(VectorTable& t, Lane lane) {
+    auto l = static_cast<size_t>(lane);
+    auto set = [&](ReduceKind kind, ReduceFunction inner, ReduceFunction outer) {
+        t.reduceInner[static_cast<size_t>(kind)][l] = inner;
+        t.reduceOuter[static_cast<size_t>(kind)][l] = outer;
+    };
+    set(ReduceKind::Sum, innerFold<T, AddOf>, outerFold<T, AddOf>);
+    set(ReduceKind::Product, innerFold<T, MulOf>, outerFold<T, MulOf>);
+    set(ReduceKind::Max, innerFold<T, MaxOf>, outerFold<T, MaxOf>);
+    set(ReduceKind::Min, innerFold<T, MinOf>, outerFold<T, MinOf>);
+    set(ReduceKind::ArgMax, innerArg<T, true, false>, outerArg<T, true, false>);
+    set(ReduceKind::ArgMin, innerArg<T, false, false>, outerArg<T, false, false>);
+    set(ReduceKind::ArgMaxLast, innerArg<T, true, true>, outerArg<T, true, true>);
+    set(ReduceKind::ArgMinLast, innerArg<T, false, true>, outerArg<T, false, true>);
+}
+
+void fillReductions(VectorTable& t) {
+    reductionsOf<float>(t, Lane::F32);
+    reductionsOf<double>(t, Lane::F64);
+    reductionsOf<int64_t>(t, Lane::I64);
+    reductionsOf<uint8_t>(t, Lane::Bool);
+}

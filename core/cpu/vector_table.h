@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vector functions of the tile interpreter: one loop per tape operation, lane type and operand
+// form, compiled once per instruction set. This header fixes their signatures and picks the set
+// that this machine runs; the loops are in vector_body.h.
+#pragma once
+
+#include "core/graph/dtype.h"
+#include "core/kernel/program.h"
+#include "core/ops/tape.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fuselage::cpu {
+
+/// How a tile holds a dtype: 16-bit floats as float, every integer as int64, bool as one byte.
+enum class Lane : uint8_t { F32, F64, I64, Bool };
+constexpr size_t laneCount = 4;
+
+Lane laneOf(DType type);
+
+constexpr size_t laneBytes(Lane lane) {
+    return lane == Lane::F32 ? 4 : lane == Lane::Bool ? 1 : 8;
+}
+
+/// Which operands are one value for the whole tile (read from their first lane). Of Select they are
+/// the second and third operand; its condition is always a vector.
+enum class Form : uint8_t { VectorVector, VectorScalar, ScalarVector };
+constexpr size_t formCount = 3;
+
+/// Lanes are computed in groups of this many: every count is a multiple of it.
+constexpr size_t laneGroup = 16;
+
+constexpr size_t roundUpToGroup(size_t n) {
+    return (n + laneGroup - 1) / laneGroup * laneGroup;
+}
+
+/// out may be one of the operands when lane sizes agree; n is a multiple of laneGroup.
+using VectorFunction = void (*)(void* out, const void* a, const void* b, const void* c, size_t n);
+
+/// Lanes from `rows` x `cols` stored elements (strides in elements), packed row after row.
+using LoadFunction = void (*)(void* lanes, const void* source, size_t rows, size_t cols,
+                              int64_t rowStride, int64_t colStride);
+using StoreFunction = void (*)(void* target, const void* lanes, size_t rows, size_t cols,
+                               int64_t rowStride, int64_t colStride);
+
+/// A reduction under way: values are double for float lanes and int64 for the others.
+struct Accumulators {
+    void* values = nullptr;
+    int64_t* indices = nullptr; ///< of arg-reductions
+};
+
+/// Folds `rows` x `cols` packed lanes into accumulators. Inner: one accumulator a row. Outer: one
+/// accumulator a column. firstIndex: position of the first element along the reduced dimension.
+using ReduceFunction = void (*)(Accumulators into, const void* x, size_t rows, size_t cols,
+                                int64_t firstIndex);
+
+constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
+constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
+constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
+
+struct VectorTable {
+    const char* name = "";
+    VectorFunction op[tapeOpCount][laneCount][formCount] = {}; ///< by lane of the last operand
+    VectorFunction opUnsigned[tapeOpCount][formCount] = {};    ///< uint64 where it differs
+    VectorFunction convert[laneCount][laneCount] = {};         ///< from, to
+    VectorFunction fromUnsigned[laneCount] = {}; ///< uint64 held in I64, to a float lane
+    VectorFunction round[dtypeCount] = {};       ///< F32 to a 16-bit float's grid, I64 wraps
+    VectorFunction splat[laneCount] = {};        ///< the first lane of a into all lanes
+    LoadFunction load[dtypeCount] = {};
+    StoreFunction store[dtypeCount] = {};
+    ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
+    ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
+};
+
+/// The best table that this processor runs.
+const VectorTable& vectorTable();
+
+/// All tables that this processor runs, best first; for tests.
+size_t vectorTableCount();
+const VectorTable& vectorTable(size_t index);
+
+namespace baseline {
+void fill(VectorTable& table);
+}
+
+namespace avx2 {
+void fill(VectorTable& table);
+}
+
+namespace avx512 {
+void fill(VectorTable& table);
+}
+
+} // namespace fuselage::cpu
