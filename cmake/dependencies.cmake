@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every library that Fuselage links. `./dev setup` installs them on Debian 12.
 find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX) # the one that oneDNN is built with
 find_package(fmt 9 REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)

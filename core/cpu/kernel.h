@@ -20,7 +20,7 @@ namespace fuselage::cpu {
 struct OperandLayout {
     DType dtype = DType::Float32;
     Extents extents;
-    Extents strides;   ///< elements
+    Extents strides;    ///< elements
     TensorPtr constant; ///< the data when it never changes (row-major), else null
 
     /// Elements from the first to the last, both included.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/tile_code.h"
 
+#include "core/ops/tape_interpreter.h"
+
 #include <algorithm>
 #include <cassert>
 #include <optional>
@@ -243,7 +245,8 @@ private:
                     if (operand < m_tape.inputs.size())
                         lastRead = std::max(lastRead, i);
             }
-            bool unique = std::count(m_out.m_outputSlots.begin(), m_out.m_outputSlots.end(), s) == 1;
+            bool unique =
+                std::count(m_out.m_outputSlots.begin(), m_out.m_outputSlots.end(), s) == 1;
             m_out.m_redirectable.push_back(unique && s >= m_tape.inputs.size());
             m_out.m_inPlace.push_back(m_out.m_redirectable.back() && first >= lastRead);
         }
@@ -264,6 +267,24 @@ private:
 TileCode::TileCode(const Tape& tape, const std::vector<bool>& uniformInputs,
                    const VectorTable& table, bool strict) {
     TileCompiler(*this, tape, table, strict).compile(uniformInputs);
+}
+
+std::optional<Reason> TileCode::unsupported(const Tape& tape) {
+    if (!wellTyped(tape))
+        return Reason{"dtype", "the tape's operand types do not agree", {}, {}};
+    const VectorTable& table = vectorTable();
+    for (const TapeInstruction& x : tape.code) {
+        if (x.op == TapeOp::Input || x.op == TapeOp::Constant || x.op == TapeOp::Cast)
+            continue;
+        DType type = tape.type(x.operand[operandCount(x.op) - 1]);
+        if (!table.op[static_cast<size_t>(x.op)][static_cast<size_t>(laneOf(type))][0])
+            return Reason{"dtype",
+                          std::string("the tile interpreter has no ") + nameOf(x.op) + " of " +
+                              nameOf(type),
+                          {},
+                          {}};
+    }
+    return std::nullopt;
 }
 
 namespace {
@@ -327,8 +348,7 @@ TileCode::Frame TileCode::bind(std::byte* memory, size_t lanes) const {
 void TileCode::run(Frame& frame, size_t lanes) const {
     void* const* slots = frame.slots.data();
     for (const Instruction& x : m_code)
-        x.function(slots[x.out], slots[x.a], slots[x.b], slots[x.c],
-                   x.uniform ? laneGroup : lanes);
+        x.function(slots[x.out], slots[x.a], slots[x.b], slots[x.c], x.uniform ? laneGroup : lanes);
 }
 
 } // namespace fuselage::cpu

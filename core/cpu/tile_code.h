@@ -4,8 +4,10 @@
 #pragma once
 
 #include "core/cpu/vector_table.h"
+#include "core/support/reason.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +20,9 @@ public:
     /// every instruction of a 16-bit float type.
     TileCode(const Tape& tape, const std::vector<bool>& uniformInputs, const VectorTable& table,
              bool strict);
+
+    /// Why a tape cannot be compiled: ill typed, or an operation without lanes of that type.
+    static std::optional<Reason> unsupported(const Tape& tape);
 
     /// Where the slots of one worker lie while it runs.
     struct Frame {

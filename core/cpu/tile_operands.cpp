@@ -143,8 +143,8 @@ TouchCounter::TouchCounter(const TileSpace& space, const std::vector<TileOperand
 void TouchCounter::mark(std::vector<uint8_t>& touched, size_t k, const TileCursor& cursor) const {
     for (int64_t r = 0; r < cursor.rows(); ++r)
         for (int64_t c = 0; c < cursor.cols(); ++c) {
-            int64_t at = cursor.offset(k) + r * m_space.rows.strides[k] +
-                         c * m_space.cols.strides[k];
+            int64_t at =
+                cursor.offset(k) + r * m_space.rows.strides[k] + c * m_space.cols.strides[k];
             __atomic_store_n(&touched[static_cast<size_t>(at)], 1, __ATOMIC_RELAXED);
         }
 }

@@ -74,19 +74,19 @@ void PointwiseKernel::run(const Operands& operands, RunContext& context) {
     bool inPlace = aliased(operands);
     constexpr size_t lanesPerTask = 16384; // below this a second thread costs more than it saves
     size_t grain = lanesPerTask / std::max<size_t>(m_space.lanes(), 1) + 1;
-    context.threads.forRange(
-        m_space.tileCount(), grain, [&](size_t worker, size_t begin, size_t end) {
-            runTiles(operands, context.threads.scratch(worker), begin, end, inPlace,
-                     counter ? &*counter : nullptr);
-        });
+    context.threads.forRange(m_space.tileCount(), grain,
+                             [&](size_t worker, size_t begin, size_t end) {
+                                 runTiles(operands, context.threads.scratch(worker), begin, end,
+                                          inPlace, counter ? &*counter : nullptr);
+                             });
     if (counter) {
         counter->addTo(*context.count);
         context.counted = true;
     }
 }
 
-void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_t begin,
-                               size_t end, bool inPlace, TouchCounter* counter) const {
+void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_t begin, size_t end,
+                               bool inPlace, TouchCounter* counter) const {
     size_t maxLanes = roundUpToGroup(m_space.lanes());
     TileCode::Frame frame = m_code.bind(scratch.reserve(m_code.frameBytes(maxLanes)), maxLanes);
     size_t reads = m_operands.size() - m_writes;

@@ -85,7 +85,8 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
     auto limit = static_cast<int64_t>(maxLanes);
     out.tileCols = std::min(out.cols.extent, transposed ? std::min<int64_t>(32, limit) : limit);
     out.tileCols = std::max<int64_t>(out.tileCols, 1);
-    out.tileRows = std::clamp<int64_t>(limit / out.tileCols, 1, std::max<int64_t>(1, out.rows.extent));
+    out.tileRows =
+        std::clamp<int64_t>(limit / out.tileCols, 1, std::max<int64_t>(1, out.rows.extent));
     if (!transposed && out.tileCols < out.cols.extent)
         out.tileRows = 1;
     return out;

@@ -15,7 +15,6 @@ namespace fuselage::cpu::FUSELAGE_ISA {
 namespace {
 
 #include "core/cpu/vector_math.h"
-
 #include "core/cpu/vector_scalar.h"
 
 // --- elementwise loops ---------------------------------------------------------------------
@@ -226,6 +225,10 @@ void fillIntegers(VectorTable& t) {
     binary<int64_t, OrOf>(t, TapeOp::BitOr, Lane::I64);
     binary<int64_t, XorOf>(t, TapeOp::BitXor, Lane::I64);
     unary<int64_t, BitNotOf>(t, TapeOp::BitNot, Lane::I64);
+    binary<int64_t, AndOf>(t, TapeOp::And, Lane::I64);
+    binary<int64_t, OrOf>(t, TapeOp::Or, Lane::I64);
+    binary<int64_t, XorOf>(t, TapeOp::Xor, Lane::I64);
+    unary<int64_t, NotOf>(t, TapeOp::Not, Lane::I64);
     binary<int64_t, ShiftLeftOf>(t, TapeOp::ShiftLeft, Lane::I64);
     binary<int64_t, ShiftRightOf>(t, TapeOp::ShiftRight, Lane::I64);
     setForms<uint8_t, uint64_t, LessOf<uint64_t>>(t.opUnsigned[at(TapeOp::Less)]);
@@ -239,6 +242,9 @@ void fillIntegers(VectorTable& t) {
     binary<uint8_t, AndOf>(t, TapeOp::And, Lane::Bool);
     binary<uint8_t, OrOf>(t, TapeOp::Or, Lane::Bool);
     binary<uint8_t, XorOf>(t, TapeOp::Xor, Lane::Bool);
+    binary<uint8_t, AndOf>(t, TapeOp::BitAnd, Lane::Bool);
+    binary<uint8_t, OrOf>(t, TapeOp::BitOr, Lane::Bool);
+    binary<uint8_t, XorOf>(t, TapeOp::BitXor, Lane::Bool);
     binary<uint8_t, MinOf>(t, TapeOp::Min, Lane::Bool);
     binary<uint8_t, MaxOf>(t, TapeOp::Max, Lane::Bool);
     unary<uint8_t, NotOf>(t, TapeOp::Not, Lane::Bool);

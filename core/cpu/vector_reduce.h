@@ -3,17 +3,11 @@
 // float run in 32 independent float partial sums per tile (at most a few thousand elements) and are
 // carried from tile to tile in double, in an order that depends on the shape alone.
 
-template <typename T> struct AccumulatorOf {
-    using Type = int64_t;
-};
+template <typename T> struct AccumulatorOf { using Type = int64_t; };
 
-template <> struct AccumulatorOf<float> {
-    using Type = double;
-};
+template <> struct AccumulatorOf<float> { using Type = double; };
 
-template <> struct AccumulatorOf<double> {
-    using Type = double;
-};
+template <> struct AccumulatorOf<double> { using Type = double; };
 
 constexpr size_t partials = 32;
 

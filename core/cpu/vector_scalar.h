@@ -170,7 +170,7 @@ template <typename T> struct ShiftLeftOf {
 };
 
 template <typename T> struct ShiftRightOf {
-    static T of(T a, T b) { return b < 0 || b > 63 ? (a < 0 ? T(-1) : T(0)) : a >> b; }
+    static T of(T a, T b) { return b < 0 || b > 63 ? 0 : a >> b; }
 };
 
 template <typename T> struct EqualOf {
@@ -189,14 +189,15 @@ template <typename From, typename To> struct StaticCast {
     static To of(From a) { return static_cast<To>(a); }
 };
 
-/// Floats go to int64 clamped to its range (NaN gives zero), so that no conversion is undefined.
+/// A float outside int64's range (or NaN) gives its smallest value, so that no conversion is
+/// undefined.
 template <typename From, typename To> struct ConvertOf {
     static To of(From a) {
         if constexpr (isFloatLane<From> && !isFloatLane<To>) {
-            constexpr From limit = From(9223371487098961920.0); // the float just below 2^63
-            From low = a < -limit ? -limit : a;
-            From clamped = low > limit ? limit : low;
-            return a != a ? To(0) : static_cast<To>(clamped);
+            constexpr From limit = From(9223372036854775808.0); // 2^63
+            bool inside = a >= -limit && a < limit;
+            auto value = static_cast<To>(inside ? a : From(0));
+            return inside ? value : static_cast<To>(uint64_t{1} << 63);
         } else {
             return static_cast<To>(a);
         }

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tile interpreter's vector functions against the plain tape interpreter: every operation and
+// lane type, special values included, for every instruction set that this machine has.
+#include "core/cpu/tile_code.h"
+#include "core/ops/tape_interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace fuselage;
+using namespace fuselage::cpu;
+
+namespace {
+
+constexpr size_t lanes = 256;
+
+struct Values {
+    std::vector<double> floats = std::vector<double>(lanes);
+    std::vector<int64_t> ints = std::vector<int64_t>(lanes);
+};
+
+Values randomValues(DType type, uint32_t seed, double range) {
+    std::mt19937 random(seed);
+    Values out;
+    const double special[] = {0.0,  -0.0,  1.0, -1.0, INFINITY, -INFINITY, NAN, 1e-40,
+                              3e38, -3e38, 0.5, 88.8, -88.0,    -103.0,    2.0, 3.0};
+    for (size_t i = 0; i < lanes; ++i) {
+        double x = std::uniform_real_distribution<double>(-range, range)(random);
+        if (i % 8 == 3)
+            x = special[random() % std::size(special)];
+        out.floats[i] = roundTo(type, x);
+        out.ints[i] =
+            wrapTo(type, static_cast<int64_t>(random() % 23) - (type == DType::UInt64 ? 0 : 11));
+    }
+    return out;
+}
+
+/// Distance in units of the last place of float.
+double ulps(double actual, double expected) {
+    if (std::isnan(expected))
+        return std::isnan(actual) ? 0 : INFINITY;
+    auto rounded = static_cast<float>(expected);
+    if (static_cast<float>(actual) == rounded)
+        return 0;
+    if (std::isinf(rounded) || std::isinf(actual))
+        return INFINITY;
+    int exponent = 0;
+    std::frexp(expected, &exponent);
+    return std::abs(actual - expected) / std::ldexp(1.0, std::max(exponent, -125) - 24);
+}
+
+double allowedUlps(TapeOp op) {
+    switch (op) {
+    case TapeOp::Exp:
+    case TapeOp::Log:
+    case TapeOp::Log1p:
+    case TapeOp::Erf:
+    case TapeOp::Tanh:
+        return 3;
+    case TapeOp::Pow:
+    case TapeOp::Sin:
+    case TapeOp::Cos:
+    case TapeOp::Tan:
+    case TapeOp::Asin:
+    case TapeOp::Acos:
+    case TapeOp::Atan:
+    case TapeOp::Sinh:
+    case TapeOp::Cosh:
+    case TapeOp::Asinh:
+    case TapeOp::Acosh:
+    case TapeOp::Atanh:
+        return 3; // of the C library
+    default:
+        return 0.5;
+    }
+}
+
+void writeLanes(void* target, Lane lane, const Values& values) {
+    for (size_t i = 0; i < lanes; ++i) {
+        if (lane == Lane::F32)
+            static_cast<float*>(target)[i] = static_cast<float>(values.floats[i]);
+        else if (lane == Lane::F64)
+            static_cast<double*>(target)[i] = values.floats[i];
+        else if (lane == Lane::I64)
+            static_cast<int64_t*>(target)[i] = values.ints[i];
+        else
+            static_cast<uint8_t*>(target)[i] = static_cast<uint8_t>(values.ints[i]);
+    }
+}
+
+void expectLane(const void* lanesOut, Lane lane, size_t i, double number, int64_t integer,
+                double tolerance, const std::string& what) {
+    switch (lane) {
+    case Lane::F32:
+        EXPECT_LE(ulps(static_cast<const float*>(lanesOut)[i], number), tolerance)
+            << what << " lane " << i << ": " << static_cast<const float*>(lanesOut)[i] << " for "
+            << number;
+        return;
+    case Lane::F64: {
+        double actual = static_cast<const double*>(lanesOut)[i];
+        EXPECT_TRUE(std::isnan(number) ? std::isnan(actual) : actual == number)
+            << what << " lane " << i << ": " << actual << " for " << number;
+        return;
+    }
+    case Lane::I64:
+        EXPECT_EQ(static_cast<const int64_t*>(lanesOut)[i], integer) << what << " lane " << i;
+        return;
+    case Lane::Bool:
+        EXPECT_EQ(static_cast<const uint8_t*>(lanesOut)[i] != 0, integer != 0)
+            << what << " lane " << i;
+    }
+}
+
+/// Runs a tape both ways on random inputs, input k uniform where the mask says so.
+void compare(const Tape& tape, const std::vector<bool>& uniform, const VectorTable& table,
+             double range, double tolerance, const std::string& what) {
+    TileCode code(tape, uniform, table, false);
+    std::vector<std::byte> memory(code.frameBytes(lanes) + 64);
+    auto* aligned =
+        reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    TileCode::Frame frame = code.bind(aligned, lanes);
+    TapeBlock block(tape);
+    std::vector<Values> inputs;
+    for (size_t k = 0; k < tape.inputs.size(); ++k) {
+        Values values = randomValues(tape.inputs[k], static_cast<uint32_t>(k + 1), range);
+        if (uniform[k])
+            for (size_t i = 1; i < lanes; ++i) {
+                values.floats[i] = values.floats[0];
+                values.ints[i] = values.ints[0];
+            }
+        Lane lane = laneOf(tape.inputs[k]);
+        if (uniform[k]) { // a uniform slot has room for one group only
+            std::vector<std::byte> whole(lanes * 8);
+            writeLanes(whole.data(), lane, values);
+            std::memcpy(frame.slots[k], whole.data(), laneGroup * laneBytes(lane));
+        } else {
+            writeLanes(frame.slots[k], lane, values);
+        }
+        inputs.push_back(std::move(values));
+    }
+    for (size_t reg = 0; reg < tape.code.size(); ++reg)
+        if (tape.code[reg].op == TapeOp::Input)
+            for (size_t i = 0; i < lanes; ++i) {
+                const Values& values = inputs[tape.code[reg].index];
+                block.floats(static_cast<uint16_t>(reg))[i] = values.floats[i];
+                block.ints(static_cast<uint16_t>(reg))[i] = values.ints[i];
+            }
+    code.run(frame, lanes);
+    block.run(lanes);
+    for (size_t k = 0; k < tape.outputs.size(); ++k)
+        for (size_t i = 0; i < lanes && !testing::Test::HasFailure(); ++i)
+            expectLane(code.output(frame, k), code.outputLane(k), i,
+                       block.floats(tape.outputs[k])[i], block.ints(tape.outputs[k])[i], tolerance,
+                       what);
+}
+
+Tape tapeOf(TapeOp op, DType operandType, DType resultType) {
+    TapeBuilder builder;
+    int operands = operandCount(op);
+    Scalar a = builder.input(op == TapeOp::Select ? DType::Bool : operandType);
+    if (operands == 1)
+        return builder.finish({builder.apply(op, resultType, {a})});
+    Scalar b = builder.input(operandType);
+    if (operands == 2)
+        return builder.finish({builder.apply(op, resultType, {a, b})});
+    Scalar c = builder.input(operandType);
+    return builder.finish({builder.apply(op, resultType, {a, b, c})});
+}
+
+} // namespace
+
+TEST(TileCode, EveryOperationAgreesWithThePlainInterpreter) {
+    const DType types[] = {DType::Float32, DType::Float64, DType::Int64, DType::Int32,
+                           DType::UInt8,   DType::UInt64,  DType::Bool};
+    size_t tested = 0;
+    for (size_t t = 0; t < vectorTableCount(); ++t)
+        for (size_t o = static_cast<size_t>(TapeOp::Add); o < tapeOpCount; ++o)
+            for (DType type : types) {
+                auto op = static_cast<TapeOp>(o);
+                DType result = op >= TapeOp::Equal && op <= TapeOp::IsInf ? DType::Bool : type;
+                if (op == TapeOp::Cast)
+                    continue;
+                Tape tape = tapeOf(op, type, result);
+                if (TileCode::unsupported(tape))
+                    continue;
+                size_t inputs = tape.inputs.size();
+                std::string what =
+                    std::string(vectorTable(t).name) + " " + nameOf(op) + " " + nameOf(type);
+                for (size_t mask = 0; mask < (size_t{1} << inputs); ++mask) {
+                    std::vector<bool> uniform;
+                    for (size_t k = 0; k < inputs; ++k)
+                        uniform.push_back((mask >> k & 1) != 0);
+                    bool wrapsRange = type == DType::UInt8 && op == TapeOp::Pow;
+                    if (!wrapsRange)
+                        compare(tape, uniform, vectorTable(t), mask == 0 ? 90 : 3, allowedUlps(op),
+                                what);
+                    if (HasFailure())
+                        return;
+                    ++tested;
+                }
+            }
+    EXPECT_GT(tested, 200U);
+}
+
+TEST(TileCode, EveryCastAgreesWithThePlainInterpreter) {
+    const DType types[] = {DType::Float32, DType::Float16, DType::BFloat16, DType::Float64,
+                           DType::Int8,    DType::Int16,   DType::Int32,    DType::Int64,
+                           DType::UInt8,   DType::UInt16,  DType::UInt32,   DType::UInt64,
+                           DType::Bool};
+    for (size_t t = 0; t < vectorTableCount(); ++t)
+        for (DType from : types)
+            for (DType to : types) {
+                Tape tape = tapeOf(TapeOp::Cast, from, to);
+                // Non-finite floats to integers are undefined in ONNX: keep the values in range.
+                TapeBuilder builder;
+                Scalar x = builder.input(from);
+                if (isFloat(from))
+                    x = select(builder.apply(TapeOp::Less, DType::Bool,
+                                             {unary(TapeOp::Abs, x), builder.constant(from, 100)}),
+                               x, builder.constant(from, 1));
+                Tape safe = builder.finish({cast(x, to)});
+                compare(isInteger(to) ? safe : tape, {false}, vectorTable(t), 50, 0.5,
+                        std::string(nameOf(from)) + " to " + nameOf(to));
+                if (HasFailure())
+                    return;
+            }
+}
+
+TEST(TileCode, LongChainsReuseSlots) {
+    TapeBuilder builder;
+    Scalar x = builder.input(DType::Float32);
+    Scalar y = x;
+    for (int i = 0; i < 40; ++i)
+        y = unary(TapeOp::Tanh, y * 1.5 + x);
+    TileCode code(builder.finish({y}), {false}, vectorTable(), false);
+    EXPECT_LE(code.bytesPerLane(), 4U * 4U);
+}
+
+TEST(TileCode, AnOutputThatIsReadAgainIsNotOverwritten) {
+    TapeBuilder builder;
+    Scalar x = builder.input(DType::Float32);
+    Scalar a = unary(TapeOp::Exp, x * 0.01);
+    Scalar b = a * 2.0 + x;
+    compare(builder.finish({a, b, x}), {false}, vectorTable(), 10, 1000, "two outputs");
+}
+
+TEST(TileCode, InPlaceNeedsEveryInputReadBefore) {
+    TapeBuilder builder;
+    Scalar x = builder.input(DType::Float32);
+    Scalar a = unary(TapeOp::Exp, x);
+    Scalar b = a + x;
+    TileCode code(builder.finish({a, b}), {false}, vectorTable(), false);
+    EXPECT_FALSE(code.redirectableInPlace(0));
+    EXPECT_TRUE(code.redirectableInPlace(1));
+}
