@@ -2,6 +2,7 @@
 // Named parameters of a node.
 #pragma once
 
+#include "core/graph/op.h"
 #include "core/graph/tensor.h"
 
 #include <memory>
@@ -56,6 +57,9 @@ private:
 
 /// "[1, 1]", "\"NOTSET\"", "1e-05": the form used in messages and in textual graphs.
 std::string text(const AttributeValue& value);
+
+/// True when leaving the attribute out means the same; defined by the op table.
+bool isSchemaDefault(Op op, std::string_view attribute, const AttributeValue& value);
 
 /// Equal type and value; tensors by content, graphs by identity.
 bool equal(const AttributeValue& a, const AttributeValue& b);

@@ -10,11 +10,14 @@ namespace fuselage {
 
 struct TextOptions {
     bool types = false;      ///< annotate each value with its type in a comment
+    bool defaults = false;   ///< also print attributes that have their schema's default
     bool fusedBodies = true; ///< print the body of each fused node after the graph
     size_t maxConstant = 16; ///< larger constants are printed as their type only
 };
 
-/// The whole graph; parses again with model_io::loadText when all constants fit maxConstant.
+/// The whole graph. Names that are no identifiers stand in backticks, omitted inputs are ``; after
+/// the graph follow the distinct bodies of its fused nodes as functions. Parses again with
+/// model_io::loadText when all constants fit maxConstant.
 std::string text(const Graph& graph, const TextOptions& options = {});
 
 /// "Y = Add(T, B)": one node.

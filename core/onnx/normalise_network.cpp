@@ -161,9 +161,8 @@ Result<void> normaliseGroupNormalization18(Draft& draft) {
         return {};
     const Type type = draft.graph.value(spec.inputs[0]).type;
     int64_t groups = spec.attributes.integer("num_groups");
-    bool known = type.shape && type.shape->size() > 1 &&
-                 (*type.shape)[1].isNumber() && groups > 0 &&
-                 (*type.shape)[1].value() % groups == 0;
+    bool known = type.shape && type.shape->size() > 1 && (*type.shape)[1].isNumber() &&
+                 groups > 0 && (*type.shape)[1].value() % groups == 0;
     if (!known)
         return keepUnknown(draft);
     int64_t perGroup = (*type.shape)[1].value() / groups;

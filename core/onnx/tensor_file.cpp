@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// One TensorProto in a file.
+#include "core/onnx/file_internal.h"
+#include "core/onnx/model_file.h"
+#include "core/onnx/proto_internal.h"
+
+#include <climits>
+#include <filesystem>
+
+namespace fuselage::model_io {
+
+Result<Tensor> loadTensor(const std::string& path) {
+    ::onnx::TensorProto proto;
+    if (auto ok = parseFile(path, INT_MAX, proto); !ok)
+        return failure(ok.error());
+    ExternalData external(std::filesystem::path(path).parent_path().string(), INT_MAX);
+    return tensorFrom(proto, external, path);
+}
+
+Result<void> saveTensor(const Tensor& tensor, const std::string& path) {
+    ::onnx::TensorProto proto;
+    tensorTo(tensor, proto);
+    std::string bytes;
+    if (proto.ByteSizeLong() > INT_MAX || !proto.SerializeToString(&bytes))
+        return failure("save.too_large", "tensor files are limited to 2 GiB", path,
+                       "save fewer elements");
+    return writeFile(bytes, path);
+}
+
+} // namespace fuselage::model_io
