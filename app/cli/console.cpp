@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -104,6 +105,25 @@ int reportError(const Error& error) {
     if (starts("internal."))
         return ExitInternal;
     return ExitInput;
+}
+
+Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>& entries) {
+    std::map<std::string, int64_t> out;
+    for (const std::string& entry : entries) {
+        size_t equals = entry.find('=');
+        int64_t value = 0;
+        const char* end = entry.data() + entry.size();
+        bool good = equals != std::string::npos && equals > 0;
+        if (good) {
+            auto parsed = std::from_chars(entry.data() + equals + 1, end, value);
+            good = parsed.ec == std::errc() && parsed.ptr == end && value > 0;
+        }
+        if (!good)
+            return failure("usage.dim", "`" + entry + "` is not NAME=NUMBER", "--dim",
+                           "write e.g. --dim N=4");
+        out[entry.substr(0, equals)] = value;
+    }
+    return out;
 }
 
 void printOut(const std::string& text) {

@@ -5,8 +5,10 @@
 
 #include "core/support/progress.h"
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace fuselage::cli {
 
@@ -27,6 +29,9 @@ private:
 /// Prints "fuselage: where: message" with the fix on a line of its own and returns the exit code
 /// that its code prefix stands for ("load." 3, "cancelled" 130 ...).
 int reportError(const Error& error);
+
+/// "N=4" entries as a map; error "usage.dim" quotes the entry that is not NAME=NUMBER.
+Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>& entries);
 
 /// Prints to standard output; a closed pipe ends the program quietly.
 void printOut(const std::string& text);

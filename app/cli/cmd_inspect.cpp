@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage inspect MODEL: operators, inputs and outputs, parameters, what is unknown.
+#include "app/cli/command.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/pipeline/model.h"
+#include "app/report/format.h"
+#include "core/graph/text.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    std::string model;
+    std::vector<std::string> dims;
+    bool showGraph = false;
+};
+
+std::string operatorsText(const Graph& graph) {
+    std::map<std::string, size_t> counts;
+    for (NodeId id : graph.nodes())
+        ++counts[opText(graph.node(id))];
+    std::vector<std::pair<std::string, size_t>> sorted(counts.begin(), counts.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    app::TextTable table({app::TextTable::Align::Left, app::TextTable::Align::Right});
+    for (const auto& [op, count] : sorted)
+        table.row({op, app::countText(static_cast<int64_t>(count))});
+    return "operators\n" + table.text();
+}
+
+std::string valuesText(const Graph& graph, const std::string& title,
+                       const std::vector<ValueId>& ids) {
+    std::string out = title + "\n";
+    for (ValueId id : ids)
+        out += fmt::format("  {}: {}\n", graph.value(id).name, graph.value(id).type.text());
+    return out;
+}
+
+std::string factsText(const app::LoadedModel& model) {
+    int64_t parameters = 0, bytes = 0;
+    size_t unknown = 0;
+    for (ValueId id : model.graph.values()) {
+        const Value& value = model.graph.value(id);
+        if (value.constant) {
+            parameters += value.constant->elementCount();
+            bytes += static_cast<int64_t>(value.constant->byteCount());
+        } else if (!value.type.shape) {
+            ++unknown;
+        }
+    }
+    return fmt::format("nodes {} in the file, {} after folding constants and shape arithmetic\n"
+                       "parameters {} ({})\nvalues of unknown rank {}\n",
+                       app::countText(static_cast<int64_t>(model.fileNodes)),
+                       app::countText(static_cast<int64_t>(model.graph.nodeCount())),
+                       app::countText(parameters), app::bytesText(bytes), unknown);
+}
+
+int run(const Options& options) {
+    auto dims = parseDims(options.dims);
+    if (!dims)
+        return reportError(dims.error());
+    ConsoleProgress progress(false);
+    auto model = app::loadModel(options.model, *dims, progress);
+    if (!model)
+        return reportError(model.error());
+    std::string out = options.model + "\n" + factsText(*model);
+    out += valuesText(model->graph, "inputs", model->graph.inputs());
+    out += valuesText(model->graph, "outputs", model->graph.outputs());
+    out += operatorsText(model->graph);
+    if (options.showGraph)
+        out += text(model->graph);
+    for (const app::MissingOperator& missing : app::missingOperators(model->graph))
+        out += fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`\n", missing.op,
+                           missing.nodes.size(), missing.nodes.front());
+    printOut(out);
+    return ExitOk;
+}
+
+} // namespace
+
+Action addInspect(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app.add_option("model", options->model, "ONNX file")->required();
+    app.add_option("--dim", options->dims, "bind a symbolic dimension, e.g. N=4; repeatable");
+    app.add_flag("--graph", options->showGraph, "print the graph in ONNX's textual syntax");
+    return [options] { return run(*options); };
+}
+
+} // namespace fuselage::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/model.h"
+
+#include "core/graph/text.h"
+#include "core/onnx/model_file.h"
+#include "core/ops/op_table.h"
+#include "core/passes/passes.h"
+
+#include <chrono>
+
+namespace fuselage::app {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool canRun(const Node& node) {
+    if (node.op == Op::Fused)
+        return true;
+    const OpRow& row = rowOf(node.op);
+    return row.reference != nullptr || row.tape != nullptr;
+}
+
+void collectMissing(const Graph& graph, std::map<std::string, std::vector<std::string>>& missing) {
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (!canRun(node))
+            missing[opText(node)].push_back(node.name);
+        for (const Attributes::Entry& entry : node.attributes)
+            if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&entry.value))
+                collectMissing(**inner, missing);
+        if (node.body)
+            collectMissing(*node.body, missing);
+    }
+}
+
+} // namespace
+
+Result<LoadedModel> loadModel(const std::string& path, const std::map<std::string, int64_t>& dims,
+                              Progress& progress) {
+    LoadedModel out;
+    out.path = path;
+    auto start = Clock::now();
+    auto graph = model_io::load(path, {}, progress);
+    if (!graph)
+        return failure(graph.error());
+    out.graph = std::move(*graph);
+    out.fileNodes = out.graph.nodeCount();
+    out.seconds["load"] = since(start);
+    start = Clock::now();
+    if (!dims.empty())
+        if (auto bound = bindDimensions(out.graph, dims); !bound)
+            return failure(bound.error());
+    if (auto prepared = prepareGraph(out.graph, progress); !prepared)
+        return failure(prepared.error());
+    out.seconds["prepare"] = since(start);
+    return out;
+}
+
+std::vector<MissingOperator> missingOperators(const Graph& graph) {
+    std::map<std::string, std::vector<std::string>> missing;
+    collectMissing(graph, missing);
+    std::vector<MissingOperator> out;
+    for (auto& [op, nodes] : missing)
+        out.push_back({op, std::move(nodes)});
+    return out;
+}
+
+Result<void> requireOperators(const Graph& graph) {
+    constexpr size_t shown = 5;
+    std::string list;
+    for (const MissingOperator& missing : missingOperators(graph)) {
+        list += (list.empty() ? "`" : "; `") + missing.op + "` (";
+        for (size_t i = 0; i < missing.nodes.size() && i < shown; ++i)
+            list += (i ? ", " : "") + missing.nodes[i];
+        if (missing.nodes.size() > shown)
+            list += ", and " + std::to_string(missing.nodes.size() - shown) + " more";
+        list += ")";
+    }
+    if (list.empty())
+        return {};
+    return failure("load.missing", "operators that cannot be run: " + list, "",
+                   "`fuselage fuse` still rewrites the model; these nodes are kept as they are");
+}
+
+} // namespace fuselage::app
