@@ -5,6 +5,7 @@
 
 #include "core/ops/activation.h"
 #include "core/ops/attribute_schema.h"
+#include "core/ops/control_flow.h"
 #include "core/ops/conv.h"
 #include "core/ops/elementwise_logic.h"
 #include "core/ops/elementwise_math.h"
@@ -13,8 +14,10 @@
 #include "core/ops/matmul.h"
 #include "core/ops/movement.h"
 #include "core/ops/pending_ops.h"
+#include "core/ops/quantize.h"
 #include "core/ops/quantized.h"
 #include "core/ops/selection.h"
+#include "core/ops/sequence.h"
 #include "core/ops/shape.h"
 
 #include <algorithm>
@@ -44,6 +47,9 @@ constexpr Rows families[] = {
     movementRows,
     indexingRows,
     selectionRows,
+    quantizeRows,
+    controlFlowRows,
+    sequenceRows,
 };
 
 /// A second domain or name under which files spell an operator.

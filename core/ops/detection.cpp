@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/detection.h"
+
+#include "core/ops/infer_support.h"
+#include "core/ops/tensor_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fuselage {
+
+namespace {
+
+using Results = Result<std::vector<ReferenceValue>>;
+
+// --- NonMaxSuppression --------------------------------------------------------------------
+
+struct Box {
+    double top = 0;
+    double left = 0;
+    double bottom = 0;
+    double right = 0;
+
+    double area() const { return (bottom - top) * (right - left); }
+};
+
+/// The box at four numbers: two corners in any order, or centre and size.
+Box boxAt(const double* numbers, bool centred) {
+    if (centred) {
+        const double x = numbers[0];
+        const double y = numbers[1];
+        const double halfWidth = numbers[2] / 2;
+        const double halfHeight = numbers[3] / 2;
+        return {y - halfHeight, x - halfWidth, y + halfHeight, x + halfWidth};
+    }
+    return {std::min(numbers[0], numbers[2]), std::min(numbers[1], numbers[3]),
+            std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3])};
+}
+
+bool overlapMoreThan(const Box& a, const Box& b, double threshold) {
+    const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
+    const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
+    if (height <= 0 || width <= 0 || a.area() <= 0 || b.area() <= 0)
+        return false;
+    const double common = height * width;
+    return common / (a.area() + b.area() - common) > threshold;
+}
+
+void inferNonMaxSuppression(InferContext& context) {
+    setTensor(context, 0, DType::Int64, Shape{Dim(), 3});
+}
+
+double scalarAt(ReferenceInputs inputs, size_t index, double fallback) {
+    const ReferenceValue* value = inputAt(inputs, index);
+    return value && value->count() > 0 && value->dtype != DType::String ? value->at(0) : fallback;
+}
+
+Results runNonMaxSuppression(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& boxes = *inputs[0];
+    const ReferenceValue& scores = *inputs[1];
+    if (boxes.extents.size() != 3 || scores.extents.size() != 3 || boxes.extents[2] != 4 ||
+        boxes.extents[0] != scores.extents[0] || boxes.extents[1] != scores.extents[2] ||
+        !isFloat(boxes.dtype) || !isFloat(scores.dtype))
+        return badInput(node, fmt::format("boxes {} and scores {} do not go together",
+                                          text(boxes.extents), text(scores.extents)));
+    const double limit = scalarAt(inputs, 2, 0);
+    const double overlap = scalarAt(inputs, 3, 0);
+    const double least = scalarAt(inputs, 4, -std::numeric_limits<double>::infinity());
+    const bool centred = node.attributes.integer("center_point_box") != 0;
+    const int64_t count = boxes.extents[1];
+    std::vector<int64_t> selected;
+    for (int64_t row = 0; row < scores.extents[0] * scores.extents[1]; ++row) {
+        const int64_t batch = row / scores.extents[1];
+        const double* score = scores.floats.data() + row * count;
+        const auto box = [&](int64_t i) {
+            return boxAt(boxes.floats.data() + (batch * count + i) * 4, centred);
+        };
+        std::vector<int64_t> order;
+        for (int64_t i = 0; i < count; ++i)
+            if (score[i] > least)
+                order.push_back(i);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+        std::vector<Box> kept;
+        for (int64_t i : order) {
+            if (static_cast<double>(kept.size()) >= limit)
+                break;
+            const Box candidate = box(i);
+            if (std::any_of(kept.begin(), kept.end(), [&](const Box& other) {
+                    return overlapMoreThan(candidate, other, overlap);
+                }))
+                continue;
+            kept.push_back(candidate);
+            selected.insert(selected.end(), {batch, row % scores.extents[1], i});
+        }
+    }
+    ReferenceValue out;
+    out.dtype = DType::Int64;
+    out.extents = {static_cast<int64_t>(selected.size() / 3), 3};
+    out.ints = std::move(selected);
+    return single(std::move(out));
+}
+
+// --- RoiAlign -----------------------------------------------------------------------------
+
+void inferRoiAlign(InferContext& context) {
+    const Shape* x = shapeOf(context, 0);
+    const Shape* rois = shapeOf(context, 1);
+    const auto& attributes = context.node().attributes;
+    Shape shape(4);
+    if (rois && !rois->empty())
+        shape[0] = rois->front();
+    if (x && x->size() == 4)
+        shape[1] = (*x)[1];
+    shape[2] = attributes.integer("output_height", 1);
+    shape[3] = attributes.integer("output_width", 1);
+    setTensor(context, 0, dtypeOf(context, 0), std::move(shape));
+}
+
+/// One bilinear sample of a plane: four positions and weights, none when outside.
+struct Sample {
+    int64_t at[4] = {0, 0, 0, 0};
+    double weight[4] = {0, 0, 0, 0};
+};
+
+Sample sampleAt(double y, double x, int64_t height, int64_t width) {
+    Sample out;
+    if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 &&
+          x <= static_cast<double>(width)))
+        return out;
+    y = std::max(y, 0.0);
+    x = std::max(x, 0.0);
+    const int64_t top = std::min(static_cast<int64_t>(y), height - 1);
+    const int64_t left = std::min(static_cast<int64_t>(x), width - 1);
+    const int64_t bottom = std::min(top + 1, height - 1);
+    const int64_t right = std::min(left + 1, width - 1);
+    // On the last row or column the position itself is clamped.
+    const double dy = top == height - 1 ? 0 : y - static_cast<double>(top);
+    const double dx = left == width - 1 ? 0 : x - static_cast<double>(left);
+    out = {{top * width + left, top * width + right, bottom * width + left, bottom * width + right},
+           {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx}};
+    return out;
+}
+
+struct RoiSettings {
+    bool average = true;
+    bool halfPixel = true;
+    double scale = 1;
+    int64_t height = 1;
+    int64_t width = 1;
+    int64_t sampling = 0;
+};
+
+/// Samples of one roi: for each output bin the same number of them.
+struct RoiSamples {
+    std::vector<Sample> samples;
+    size_t perBin = 1;
+};
+
+constexpr double maxSamplesPerRoi = 1 << 26;
+
+std::optional<RoiSamples> samplesOf(const RoiSettings& settings, const double* roi, int64_t height,
+                                    int64_t width) {
+    const double shift = settings.halfPixel ? 0.5 : 0;
+    const double left = roi[0] * settings.scale - shift;
+    const double top = roi[1] * settings.scale - shift;
+    double roiWidth = roi[2] * settings.scale - shift - left;
+    double roiHeight = roi[3] * settings.scale - shift - top;
+    if (!settings.halfPixel) { // the older convention gives every roi at least one pixel
+        roiWidth = std::max(roiWidth, 1.0);
+        roiHeight = std::max(roiHeight, 1.0);
+    }
+    const double binHeight = roiHeight / static_cast<double>(settings.height);
+    const double binWidth = roiWidth / static_cast<double>(settings.width);
+    const auto grid = [&](double bin) {
+        return settings.sampling > 0 ? static_cast<double>(settings.sampling) : std::ceil(bin);
+    };
+    const double rows = grid(binHeight);
+    const double columns = grid(binWidth);
+    const auto bins = static_cast<double>(settings.height) * static_cast<double>(settings.width);
+    if (!(rows * columns * bins <= maxSamplesPerRoi))
+        return std::nullopt;
+    RoiSamples out;
+    out.perBin = rows > 0 && columns > 0 ? static_cast<size_t>(rows * columns) : 0;
+    if (out.perBin == 0)
+        return out;
+    for (int64_t i = 0; i < settings.height; ++i)
+        for (int64_t j = 0; j < settings.width; ++j)
+            for (double r = 0; r < rows; ++r)
+                for (double c = 0; c < columns; ++c)
+                    out.samples.push_back(
+                        sampleAt(top + (static_cast<double>(i) + (r + 0.5) / rows) * binHeight,
+                                 left + (static_cast<double>(j) + (c + 0.5) / columns) * binWidth,
+                                 height, width));
+    return out;
+}
+
+/// Mean, or largest weighted corner, of a bin's samples in one plane.
+double pooled(const RoiSamples& roi, size_t bin, const double* plane, bool average) {
+    double sum = 0;
+    double best = 0;
+    for (size_t k = 0; k < roi.perBin; ++k) {
+        const Sample& sample = roi.samples[bin * roi.perBin + k];
+        double corners[4];
+        for (size_t i = 0; i < 4; ++i)
+            corners[i] = sample.weight[i] * plane[sample.at[i]];
+        sum += corners[0] + corners[1] + corners[2] + corners[3];
+        const double largest = *std::max_element(corners, corners + 4);
+        best = k == 0 ? largest : std::max(best, largest);
+    }
+    return average ? sum / static_cast<double>(std::max<size_t>(1, roi.perBin)) : best;
+}
+
+Results runRoiAlign(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& x = *inputs[0];
+    const ReferenceValue& rois = *inputs[1];
+    const std::vector<int64_t> batches = intsOf(*inputs[2]);
+    RoiSettings settings;
+    settings.average = node.attributes.string("mode", "avg") != "max";
+    settings.halfPixel =
+        node.attributes.string("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+    settings.scale = node.attributes.number("spatial_scale", 1);
+    settings.height = node.attributes.integer("output_height", 1);
+    settings.width = node.attributes.integer("output_width", 1);
+    settings.sampling = node.attributes.integer("sampling_ratio");
+    if (x.extents.size() != 4 || rois.extents.size() != 2 || rois.extents[1] != 4 ||
+        static_cast<int64_t>(batches.size()) != rois.extents[0] || !isFloat(x.dtype) ||
+        !isFloat(rois.dtype) || settings.sampling > 1024)
+        return badInput(
+            node, fmt::format("rois {} do not go with X {}", text(rois.extents), text(x.extents)));
+    const int64_t channels = x.extents[1];
+    const int64_t plane = x.extents[2] * x.extents[3];
+    auto out =
+        allocateResult(node, x.dtype, {rois.extents[0], channels, settings.height, settings.width});
+    if (!out || out->count() == 0)
+        return single(std::move(out));
+    if (plane == 0)
+        return badInput(node, "the image is empty");
+    const auto bins = static_cast<size_t>(settings.height * settings.width);
+    for (int64_t r = 0; r < rois.extents[0]; ++r) {
+        const int64_t batch = batches[static_cast<size_t>(r)];
+        if (batch < 0 || batch >= x.extents[0])
+            return badInput(node, fmt::format("batch index {} is out of range", batch));
+        const auto samples =
+            samplesOf(settings, rois.floats.data() + r * 4, x.extents[2], x.extents[3]);
+        if (!samples)
+            return badInput(node, fmt::format("roi {} is too large", r));
+        for (int64_t c = 0; c < channels; ++c)
+            for (size_t bin = 0; bin < bins; ++bin)
+                out->floats[static_cast<size_t>(r * channels + c) * bins + bin] =
+                    pooled(*samples, bin, x.floats.data() + (batch * channels + c) * plane,
+                           settings.average);
+    }
+    return single(std::move(out));
+}
+
+const OpRow rows[] = {
+    {.op = Op::NonMaxSuppression,
+     .name = "NonMaxSuppression",
+     .since = 10,
+     .minInputs = 2,
+     .maxInputs = 5,
+     .traits = Discontinuous,
+     .inputs = "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
+     .attributes = "center_point_box:int=0",
+     .infer = inferNonMaxSuppression,
+     .reference = onTensors<runNonMaxSuppression>},
+    {.op = Op::RoiAlign,
+     .name = "RoiAlign",
+     .since = 10,
+     .minInputs = 3,
+     .maxInputs = 3,
+     .traits = WindowOp,
+     .inputs = "X rois batch_indices",
+     .attributes = "coordinate_transformation_mode:string='half_pixel' mode:string='avg' "
+                   "output_height:int=1 output_width:int=1 sampling_ratio:int=0 "
+                   "spatial_scale:float=1",
+     .infer = inferRoiAlign,
+     .reference = onTensors<runRoiAlign>},
+};
+
+} // namespace
+
+std::span<const OpRow> detectionRows() {
+    return rows;
+}
+
+} // namespace fuselage

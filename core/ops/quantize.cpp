@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scale belongs to the whole tensor, to one index of `axis`, or to a block along it.
+#include "core/ops/quantize.h"
+
+#include "core/ops/infer_support.h"
+#include "core/ops/tensor_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage {
+
+namespace {
+
+using Results = Result<std::vector<ReferenceValue>>;
+
+/// Nearest integer within `dtype`, ties to even; NaN becomes 0.
+int64_t saturated(DType dtype, double value) {
+    const int bits = static_cast<int>(8 * sizeOf(dtype));
+    const double high = std::ldexp(1.0, isSigned(dtype) ? bits - 1 : bits) - 1;
+    const double low = isSigned(dtype) ? -std::ldexp(1.0, bits - 1) : 0.0;
+    if (std::isnan(value))
+        return 0;
+    return static_cast<int64_t>(std::clamp(std::nearbyint(value), low, high));
+}
+
+bool isQuantized(DType dtype) {
+    return isInteger(dtype) && sizeOf(dtype) <= 4;
+}
+
+/// For every element of x the position of its scale.
+Result<std::vector<int64_t>> scalePositions(const Node& node, const ReferenceValue& x,
+                                            const ReferenceValue& scale) {
+    std::vector<int64_t> out(static_cast<size_t>(x.count()), 0);
+    if (scale.count() == 1)
+        return out;
+    const auto axis = normalizedAxis(node.attributes.integer("axis", 1), x.extents.size());
+    const int64_t block = node.attributes.integer("block_size");
+    const auto misfit = [&] {
+        return badInput(node, fmt::format("scales of extents {} do not fit {}", text(scale.extents),
+                                          text(x.extents)));
+    };
+    if (!axis)
+        return misfit();
+    Extents scaleExtents = x.extents;
+    if (scale.extents.size() == 1 && block == 0) {
+        if (scale.count() != x.extents[*axis])
+            return misfit();
+        const int64_t inner = countOf(x.extents, *axis + 1, x.extents.size());
+        for (size_t i = 0; i < out.size(); ++i)
+            out[i] = static_cast<int64_t>(i) / inner % x.extents[*axis];
+        return out;
+    }
+    if (block < 1 || scale.extents.size() != x.extents.size())
+        return misfit();
+    scaleExtents[*axis] = (x.extents[*axis] - 1) / block + 1;
+    if (scale.extents != scaleExtents)
+        return misfit();
+    const Extents strides = rowMajorStrides(scale.extents);
+    for (StridedWalk walk(x.extents); walk.valid(); walk.next()) {
+        int64_t at = 0;
+        for (size_t d = 0; d < strides.size(); ++d)
+            at += (d == *axis ? walk.index()[d] / block : walk.index()[d]) * strides[d];
+        out[static_cast<size_t>(walk.position())] = at;
+    }
+    return out;
+}
+
+/// The zero point must be given once for each scale.
+Result<void> checkZeroPoint(const Node& node, const ReferenceValue* zero,
+                            const ReferenceValue& scale) {
+    if (!isFloat(scale.dtype) || (zero && (zero->count() != scale.count() || isFloat(zero->dtype) ||
+                                           zero->dtype == DType::String)))
+        return badInput(node, "scale and zero point do not go together");
+    return {};
+}
+
+DType quantizedDtype(const Node& node, DType zeroPoint) {
+    if (zeroPoint != DType::Undefined)
+        return zeroPoint;
+    const int64_t number = node.attributes.integer("output_dtype");
+    return number ? dtypeFromOnnx(number).value_or(DType::Undefined) : DType::UInt8;
+}
+
+void inferQuantizeLinear(InferContext& context) {
+    const Shape* x = shapeOf(context, 0);
+    setTensor(context, 0, quantizedDtype(context.node(), dtypeOf(context, 2)),
+              x ? std::optional(*x) : std::nullopt);
+}
+
+Results runQuantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& x = *inputs[0];
+    const ReferenceValue& scale = *inputs[1];
+    const ReferenceValue* zero = inputAt(inputs, 2);
+    if (auto checked = checkZeroPoint(node, zero, scale); !checked)
+        return failure(checked.error());
+    const auto positions = scalePositions(node, x, scale);
+    if (!positions)
+        return failure(positions.error());
+    const DType dtype = quantizedDtype(node, zero ? zero->dtype : DType::Undefined);
+    if (!isQuantized(dtype) || x.dtype == DType::String)
+        return badInput(node,
+                        fmt::format("cannot quantize {} to {}", nameOf(x.dtype), nameOf(dtype)));
+    ReferenceValue out = ReferenceValue::tensor(dtype, x.extents);
+    for (size_t i = 0; i < out.ints.size(); ++i) {
+        const int64_t at = (*positions)[i];
+        const double steps = std::nearbyint(x.at(static_cast<int64_t>(i)) / scale.at(at));
+        out.ints[i] = saturated(dtype, steps + (zero ? zero->at(at) : 0.0));
+    }
+    return single(std::move(out));
+}
+
+void inferDequantizeLinear(InferContext& context) {
+    const Shape* x = shapeOf(context, 0);
+    setTensor(context, 0, dtypeOf(context, 1), x ? std::optional(*x) : std::nullopt);
+}
+
+Results runDequantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& x = *inputs[0];
+    const ReferenceValue& scale = *inputs[1];
+    const ReferenceValue* zero = inputAt(inputs, 2);
+    if (auto checked = checkZeroPoint(node, zero, scale); !checked)
+        return failure(checked.error());
+    const auto positions = scalePositions(node, x, scale);
+    if (!positions)
+        return failure(positions.error());
+    if (isFloat(x.dtype) || x.dtype == DType::String)
+        return badInput(node, fmt::format("cannot dequantize {}", nameOf(x.dtype)));
+    ReferenceValue out = ReferenceValue::tensor(scale.dtype, x.extents);
+    for (size_t i = 0; i < out.floats.size(); ++i) {
+        const int64_t at = (*positions)[i];
+        out.floats[i] =
+            (x.at(static_cast<int64_t>(i)) - (zero ? zero->at(at) : 0.0)) * scale.at(at);
+    }
+    return single(std::move(out));
+}
+
+void inferDynamicQuantizeLinear(InferContext& context) {
+    const Shape* x = shapeOf(context, 0);
+    setTensor(context, 0, DType::UInt8, x ? std::optional(*x) : std::nullopt);
+    setTensor(context, 1, DType::Float32, Shape{});
+    setTensor(context, 2, DType::UInt8, Shape{});
+}
+
+Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& x = *inputs[0];
+    if (!isFloat(x.dtype))
+        return badInput(node, fmt::format("cannot quantize {}", nameOf(x.dtype)));
+    double low = 0; // the range always contains zero, so that zero is exact
+    double high = 0;
+    for (double value : x.floats) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    const double scale = high > low ? (high - low) / 255 : 1;
+    const double zero = static_cast<double>(saturated(DType::UInt8, -low / scale));
+    std::vector<ReferenceValue> out;
+    out.push_back(ReferenceValue::tensor(DType::UInt8, x.extents));
+    out.push_back(ReferenceValue::tensor(DType::Float32, {}));
+    out.push_back(ReferenceValue::tensor(DType::UInt8, {}));
+    for (size_t i = 0; i < x.floats.size(); ++i)
+        out[0].ints[i] = saturated(DType::UInt8, std::nearbyint(x.floats[i] / scale) + zero);
+    out[1].floats[0] = scale;
+    out[2].ints[0] = static_cast<int64_t>(zero);
+    return trimmed(node, std::move(out));
+}
+
+const OpRow rows[] = {
+    {.op = Op::DequantizeLinear,
+     .name = "DequantizeLinear",
+     .since = 10,
+     .minInputs = 2,
+     .maxInputs = 3,
+     .inputs = "x x_scale x_zero_point",
+     .attributes = "axis:int=1 block_size:int=0",
+     .infer = inferDequantizeLinear,
+     .reference = onTensors<runDequantizeLinear>},
+    {.op = Op::DynamicQuantizeLinear,
+     .name = "DynamicQuantizeLinear",
+     .since = 11,
+     .minOutputs = 3,
+     .maxOutputs = 3,
+     .traits = Discontinuous,
+     .inputs = "x",
+     .infer = inferDynamicQuantizeLinear,
+     .reference = onTensors<runDynamicQuantizeLinear>},
+    {.op = Op::QuantizeLinear,
+     .name = "QuantizeLinear",
+     .since = 10,
+     .minInputs = 2,
+     .maxInputs = 3,
+     .traits = Discontinuous,
+     .inputs = "x y_scale y_zero_point",
+     .attributes = "axis:int=1 block_size:int=0 output_dtype:int=0 saturate:int=1",
+     .infer = inferQuantizeLinear,
+     .reference = onTensors<runQuantizeLinear>},
+};
+
+} // namespace
+
+std::span<const OpRow> quantizeRows() {
+    return rows;
+}
+
+} // namespace fuselage
