@@ -7,6 +7,7 @@
 #include "core/ops/attribute_schema.h"
 #include "core/ops/control_flow.h"
 #include "core/ops/conv.h"
+#include "core/ops/detection.h"
 #include "core/ops/elementwise_logic.h"
 #include "core/ops/elementwise_math.h"
 #include "core/ops/fill.h"
@@ -16,6 +17,7 @@
 #include "core/ops/pending_ops.h"
 #include "core/ops/quantize.h"
 #include "core/ops/quantized.h"
+#include "core/ops/resample.h"
 #include "core/ops/selection.h"
 #include "core/ops/sequence.h"
 #include "core/ops/shape.h"
@@ -50,6 +52,8 @@ constexpr Rows families[] = {
     quantizeRows,
     controlFlowRows,
     sequenceRows,
+    resampleRows,
+    detectionRows,
 };
 
 /// A second domain or name under which files spell an operator.
