@@ -102,7 +102,9 @@ Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
                 continue;
             const Value& value = graph.value(input);
             bool embed = value.constant && value.constant->rank() <= 1 &&
-                         value.constant->elementCount() <= options.maxEmbeddedElements;
+                         value.constant->elementCount() <= options.maxEmbeddedElements &&
+                         (value.constant->elementCount() == 1 ||
+                          !isFloat(value.constant->dtype())); // a small bias is still an operand
             if (embed) {
                 map[input] = cut.body.addConstant(value.name, value.constant);
                 continue;

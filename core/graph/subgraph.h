@@ -19,8 +19,8 @@ struct Cut {
 };
 
 struct CutOptions {
-    /// Constants up to this many elements and rank 1 are copied into the body, larger ones become
-    /// inputs. 0 makes every constant an input.
+    /// Constants up to this many elements and rank 1 are copied into the body when they hold one
+    /// element or no floats (shapes, axes); others become inputs. 0 makes every constant an input.
     int64_t maxEmbeddedElements = 8;
 };
 
