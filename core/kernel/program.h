@@ -13,6 +13,7 @@
 #include "core/ops/tape.h"
 #include "core/support/reason.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,7 +140,8 @@ struct Attention {
     Access q, k, v, output;
     std::optional<Access> mask;
     double scale = 1;
-    bool maskIsBool = false; ///< false entries are masked out; else the mask is added
+    bool maskIsBool = false; ///< entries that are false get `maskedScore`; else the mask is added
+    double maskedScore = -std::numeric_limits<double>::infinity();
 };
 
 /// Pooling with elementwise work before and after. Space: [N, C, spatial...].

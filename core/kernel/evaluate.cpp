@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/kernel/evaluate.h"
+
+#include "core/ops/tape_interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fuselage {
+
+namespace {
+
+/// One register's worth: which member counts follows from the type.
+struct Element {
+    double number = 0;
+    int64_t integer = 0;
+};
+
+/// Row-major walk over all indices of an iteration space.
+template <typename Body> void forEach(const Extents& space, Body&& body) {
+    Extents index(space.size(), 0);
+    const int64_t count = *elementCount(space);
+    for (int64_t i = 0; i < count; ++i) {
+        body(index);
+        for (size_t d = space.size(); d-- > 0;) {
+            if (++index[d] < space[d])
+                break;
+            index[d] = 0;
+        }
+    }
+}
+
+int64_t at(const DimIndex& index, const Extents& iteration) {
+    int64_t out = index.offset;
+    for (const IndexTerm& term : index.terms)
+        out += term.scale * iteration[term.dim];
+    return out;
+}
+
+/// A tensor that remembers which elements were touched.
+struct Operand {
+    ReferenceValue value;
+    Extents strides;
+    std::vector<bool> touched;
+
+    explicit Operand(ReferenceValue tensor)
+        : value(std::move(tensor)), strides(rowMajorStrides(value.extents)),
+          touched(static_cast<size_t>(value.count()), false) {}
+
+    size_t offset(const std::vector<DimIndex>& index, const Extents& iteration) const {
+        int64_t out = 0;
+        for (size_t d = 0; d < index.size(); ++d)
+            out += fuselage::at(index[d], iteration) * strides[d];
+        return static_cast<size_t>(out);
+    }
+
+    Element load(size_t offset) {
+        touched[offset] = true;
+        return isFloat(value.dtype) ? Element{value.floats[offset], 0}
+                                    : Element{0, value.ints[offset]};
+    }
+
+    void store(size_t offset, Element element) {
+        touched[offset] = true;
+        if (isFloat(value.dtype))
+            value.floats[offset] = element.number;
+        else
+            value.ints[offset] = element.integer;
+    }
+
+    int64_t bytes() const {
+        return std::count(touched.begin(), touched.end(), true) *
+               static_cast<int64_t>(sizeOf(value.dtype));
+    }
+};
+
+/// A tape run one element at a time.
+class ScalarTape {
+public:
+    explicit ScalarTape(const Tape& tape) : m_tape(tape), m_block(tape) {}
+
+    std::vector<Element> run(const std::vector<Element>& inputs) {
+        for (size_t reg = 0; reg < m_tape.code.size(); ++reg) {
+            const TapeInstruction& code = m_tape.code[reg];
+            if (code.op != TapeOp::Input)
+                continue;
+            m_block.floats(static_cast<uint16_t>(reg))[0] = inputs[code.index].number;
+            m_block.ints(static_cast<uint16_t>(reg))[0] = inputs[code.index].integer;
+        }
+        m_block.run(1);
+        std::vector<Element> out;
+        for (uint16_t reg : m_tape.outputs)
+            out.push_back({m_block.floats(reg)[0], m_block.ints(reg)[0]});
+        return out;
+    }
+
+private:
+    const Tape& m_tape;
+    TapeBlock m_block;
+};
+
+/// Sum, product, extremum or its position over one row.
+class Reducer {
+public:
+    Reducer(ReduceKind kind, DType type) : m_kind(kind), m_float(isFloat(type)) {
+        if (kind == ReduceKind::Product)
+            m_value = {1, 1};
+    }
+
+    void add(Element x) {
+        switch (m_kind) {
+        case ReduceKind::Sum:
+            m_value.number += x.number;
+            m_value.integer += x.integer;
+            break;
+        case ReduceKind::Product:
+            m_value.number *= x.number;
+            m_value.integer *= x.integer;
+            break;
+        default:
+            if (m_count == 0 || better(x)) {
+                m_value = x;
+                m_position = m_count;
+            }
+        }
+        ++m_count;
+    }
+
+    Element result() const {
+        return m_kind >= ReduceKind::ArgMax ? Element{0, m_position} : m_value;
+    }
+
+private:
+    bool better(Element x) const {
+        const bool last = m_kind == ReduceKind::ArgMaxLast || m_kind == ReduceKind::ArgMinLast;
+        const bool largest = m_kind == ReduceKind::Max || m_kind == ReduceKind::ArgMax ||
+                             m_kind == ReduceKind::ArgMaxLast;
+        auto decide = [&](auto a, auto b) {
+            if (a != a) // NaN wins, once
+                return b == b;
+            return largest ? (last ? a >= b : a > b) : (last ? a <= b : a < b);
+        };
+        return m_float ? decide(x.number, m_value.number) : decide(x.integer, m_value.integer);
+    }
+
+    ReduceKind m_kind;
+    bool m_float;
+    Element m_value;
+    int64_t m_position = 0;
+    int64_t m_count = 0;
+};
+
+class Evaluator {
+public:
+    Evaluator(const KernelProgram& program, const std::vector<ReferenceValue>& inputs) {
+        for (const ReferenceValue& input : inputs)
+            m_inputs.emplace_back(input);
+        for (const OperandType& output : program.outputs)
+            m_outputs.emplace_back(ReferenceValue::tensor(output.dtype, output.extents));
+    }
+
+    void operator()(const Pointwise& code);
+    void operator()(const Row& code);
+    void operator()(const Contraction& code);
+    void operator()(const Attention& code);
+    void operator()(const Window& code);
+    void operator()(const Copy& code);
+
+    void operator()(const Group&) { m_supported = false; }
+
+    void operator()(const Library&) { m_supported = false; }
+
+    bool supported() const { return m_supported; }
+
+    Evaluation finish() {
+        Evaluation out;
+        for (const Operand& input : m_inputs)
+            out.bytesRead += input.bytes();
+        for (Operand& output : m_outputs) {
+            out.bytesWritten += output.bytes();
+            out.outputs.push_back(std::move(output.value));
+        }
+        return out;
+    }
+
+private:
+    void load(const std::vector<Access>& reads, const Extents& index, std::vector<Element>& out) {
+        for (const Access& read : reads)
+            out.push_back(load(read, index));
+    }
+
+    Element load(const Access& read, const Extents& index) {
+        Operand& operand = m_inputs[read.operand];
+        return operand.load(operand.offset(read.index, index));
+    }
+
+    void store(const std::vector<Access>& writes, const Extents& index,
+               const std::vector<Element>& elements) {
+        for (size_t i = 0; i < writes.size(); ++i) {
+            Operand& operand = m_outputs[writes[i].operand];
+            operand.store(operand.offset(writes[i].index, index), elements[i]);
+        }
+    }
+
+    /// The whole operand after its prologue; touches everything.
+    std::vector<double> prepared(uint32_t operand, const std::optional<Prologue>& prologue);
+    std::vector<double> matMul(const Contraction& code);
+    std::vector<double> conv(const Contraction& code);
+    std::vector<double> convTranspose(const Contraction& code);
+    void pool(const std::vector<double>& x, const Extents& extents, const SlidingWindow& window,
+              PoolKind kind, int64_t p, const Extents& space, std::vector<double>& out);
+
+    std::vector<Operand> m_inputs, m_outputs;
+    bool m_supported = true;
+};
+
+void Evaluator::operator()(const Pointwise& code) {
+    ScalarTape tape(code.tape);
+    forEach(code.space, [&](const Extents& index) {
+        std::vector<Element> in;
+        load(code.reads, index, in);
+        store(code.writes, index, tape.run(in));
+    });
+}
+
+void Evaluator::operator()(const Row& code) {
+    std::vector<ScalarTape> maps, scalars;
+    for (const Row::Stage& stage : code.stages) {
+        maps.emplace_back(stage.map);
+        scalars.emplace_back(stage.scalar);
+    }
+    ScalarTape element(code.element), row(code.row);
+    forEach(code.outer, [&](const Extents& outer) {
+        std::vector<Element> rowScalars;
+        auto overInner = [&](auto&& body) {
+            forEach(code.inner, [&](const Extents& inner) {
+                Extents index = outer;
+                index.insert(index.end(), inner.begin(), inner.end());
+                std::vector<Element> in;
+                load(code.reads, index, in);
+                in.insert(in.end(), rowScalars.begin(), rowScalars.end());
+                body(index, in);
+            });
+        };
+        for (size_t s = 0; s < code.stages.size(); ++s) {
+            const Row::Stage& stage = code.stages[s];
+            std::vector<Reducer> reducers;
+            for (size_t i = 0; i < stage.reduce.size(); ++i)
+                reducers.emplace_back(stage.reduce[i], stage.map.type(stage.map.outputs[i]));
+            overInner([&](const Extents&, const std::vector<Element>& in) {
+                std::vector<Element> mapped = maps[s].run(in);
+                for (size_t i = 0; i < reducers.size(); ++i)
+                    reducers[i].add(mapped[i]);
+            });
+            for (const Reducer& reducer : reducers)
+                rowScalars.push_back(reducer.result());
+            std::vector<Element> more = scalars[s].run(rowScalars);
+            rowScalars.insert(rowScalars.end(), more.begin(), more.end());
+        }
+        if (!code.elementWrites.empty())
+            overInner([&](const Extents& index, const std::vector<Element>& in) {
+                store(code.elementWrites, index, element.run(in));
+            });
+        store(code.rowWrites, outer, row.run(rowScalars));
+    });
+}
+
+std::vector<double> Evaluator::prepared(uint32_t operand, const std::optional<Prologue>& prologue) {
+    const Extents extents = m_inputs[operand].value.extents;
+    const bool wide = isFloat(m_inputs[operand].value.dtype);
+    std::vector<double> out;
+    std::optional<ScalarTape> tape;
+    if (prologue)
+        tape.emplace(prologue->tape);
+    const bool floatResult =
+        prologue ? isFloat(prologue->tape.type(prologue->tape.outputs[0])) : wide;
+    forEach(extents, [&](const Extents& index) {
+        Element element = m_inputs[operand].load(out.size());
+        if (prologue) {
+            std::vector<Element> in{element};
+            load(prologue->reads, index, in);
+            element = tape->run(in)[0];
+        }
+        out.push_back(floatResult ? element.number : static_cast<double>(element.integer));
+    });
+    return out;
+}
+
+std::vector<double> Evaluator::matMul(const Contraction& code) {
+    // Only the elements that the accesses reach are touched, unless a prologue runs over all.
+    std::vector<double> a, b;
+    if (code.prologueA)
+        a = prepared(code.a.operand, code.prologueA);
+    if (code.prologueB)
+        b = prepared(code.b.operand, code.prologueB);
+    auto number = [&](const Access& access, const std::vector<double>& ready,
+                      const Extents& index) {
+        Operand& operand = m_inputs[access.operand];
+        const size_t offset = operand.offset(access.index, index);
+        if (!ready.empty())
+            return ready[offset];
+        Element element = operand.load(offset);
+        return isFloat(operand.value.dtype) ? element.number : static_cast<double>(element.integer);
+    };
+    std::vector<double> out;
+    forEach(code.space, [&](const Extents& outer) {
+        double sum = 0;
+        forEach(code.k, [&](const Extents& k) {
+            Extents index = outer;
+            index.insert(index.end(), k.begin(), k.end());
+            sum += number(code.a, a, index) * number(code.b, b, index);
+        });
+        out.push_back(sum);
+    });
+    return out;
+}
+
+/// Index of the input along one spatial dim, or -1 in the padding.
+int64_t inputIndex(const SlidingWindow& window, size_t d, int64_t out, int64_t tap,
+                   int64_t extent) {
+    const int64_t in = out * window.strides[d] - window.padsBegin[d] + tap * window.dilations[d];
+    return in >= 0 && in < extent ? in : -1;
+}
+
+std::vector<double> Evaluator::conv(const Contraction& code) {
+    const std::vector<double> x = prepared(code.a.operand, code.prologueA);
+    const std::vector<double> w = prepared(code.b.operand, code.prologueB);
+    const Extents& xe = m_inputs[code.a.operand].value.extents;
+    const Extents& we = m_inputs[code.b.operand].value.extents;
+    const Extents xs = rowMajorStrides(xe), ws = rowMajorStrides(we);
+    const int64_t perGroup = we[0] / code.groups;
+    std::vector<double> out;
+    forEach(code.space, [&](const Extents& o) {
+        const int64_t group = o[1] / perGroup;
+        double sum = 0;
+        forEach(Extents(we.begin() + 1, we.end()), [&](const Extents& tap) {
+            int64_t xi = o[0] * xs[0] + (group * we[1] + tap[0]) * xs[1];
+            int64_t wi = o[1] * ws[0] + tap[0] * ws[1];
+            for (size_t d = 0; d + 2 < xe.size(); ++d) {
+                const int64_t in = inputIndex(code.window, d, o[d + 2], tap[d + 1], xe[d + 2]);
+                if (in < 0)
+                    return;
+                xi += in * xs[d + 2];
+                wi += tap[d + 1] * ws[d + 2];
+            }
+            sum += x[static_cast<size_t>(xi)] * w[static_cast<size_t>(wi)];
+        });
+        out.push_back(sum);
+    });
+    return out;
+}
+
+std::vector<double> Evaluator::convTranspose(const Contraction& code) {
+    const std::vector<double> x = prepared(code.a.operand, code.prologueA);
+    const std::vector<double> w = prepared(code.b.operand, code.prologueB);
+    const Extents& xe = m_inputs[code.a.operand].value.extents;
+    const Extents& we = m_inputs[code.b.operand].value.extents; // [C, K / groups, ...]
+    const Extents ws = rowMajorStrides(we), os = rowMajorStrides(code.space);
+    const int64_t perGroup = xe[1] / code.groups;
+    std::vector<double> out(static_cast<size_t>(*elementCount(code.space)), 0);
+    size_t xi = 0;
+    forEach(xe, [&](const Extents& i) {
+        const double value = x[xi++];
+        forEach(Extents(we.begin() + 1, we.end()), [&](const Extents& tap) {
+            int64_t oi = i[0] * os[0] + (i[1] / perGroup * we[1] + tap[0]) * os[1];
+            int64_t wi = i[1] * ws[0] + tap[0] * ws[1];
+            for (size_t d = 0; d + 2 < xe.size(); ++d) {
+                const int64_t at = i[d + 2] * code.window.strides[d] - code.window.padsBegin[d] +
+                                   tap[d + 1] * code.window.dilations[d];
+                if (at < 0 || at >= code.space[d + 2])
+                    return;
+                oi += at * os[d + 2];
+                wi += tap[d + 1] * ws[d + 2];
+            }
+            out[static_cast<size_t>(oi)] += value * w[static_cast<size_t>(wi)];
+        });
+    });
+    return out;
+}
+
+void Evaluator::pool(const std::vector<double>& x, const Extents& extents,
+                     const SlidingWindow& window, PoolKind kind, int64_t p, const Extents& space,
+                     std::vector<double>& out) {
+    const Extents strides = rowMajorStrides(extents);
+    forEach(space, [&](const Extents& o) {
+        double best = -std::numeric_limits<double>::infinity(), sum = 0;
+        int64_t inside = 0, padded = 0;
+        bool sawNan = false;
+        forEach(window.kernel, [&](const Extents& tap) {
+            int64_t offset = o[0] * strides[0] + o[1] * strides[1];
+            bool in = true, inPadded = true;
+            for (size_t d = 0; d < tap.size(); ++d) {
+                const int64_t raw = o[d + 2] * window.strides[d] - window.padsBegin[d] +
+                                    tap[d] * window.dilations[d];
+                in = in && raw >= 0 && raw < extents[d + 2];
+                inPadded = inPadded && raw < extents[d + 2] + window.padsEnd[d];
+                offset += raw * strides[d + 2];
+            }
+            padded += inPadded ? 1 : 0;
+            if (!in)
+                return;
+            const double value = x[static_cast<size_t>(offset)];
+            ++inside;
+            sawNan = sawNan || std::isnan(value);
+            best = std::max(best, value);
+            sum +=
+                kind == PoolKind::Lp ? std::pow(std::fabs(value), static_cast<double>(p)) : value;
+        });
+        switch (kind) {
+        case PoolKind::Max:
+            out.push_back(sawNan ? std::nan("") : best);
+            break;
+        case PoolKind::Average:
+            out.push_back(sum / static_cast<double>(inside));
+            break;
+        case PoolKind::AverageIncludingPad:
+            out.push_back(sum / static_cast<double>(padded));
+            break;
+        case PoolKind::Lp:
+            out.push_back(std::pow(sum, 1.0 / static_cast<double>(p)));
+            break;
+        }
+    });
+}
+
+void Evaluator::operator()(const Contraction& code) {
+    std::vector<double> sums = code.kind == Contraction::Kind::MatMul ? matMul(code)
+                               : code.kind == Contraction::Kind::Conv ? conv(code)
+                                                                      : convTranspose(code);
+    ScalarTape tape(code.epilogue.tape);
+    std::vector<double> results;
+    size_t i = 0;
+    forEach(code.space, [&](const Extents& index) {
+        std::vector<Element> in{{sums[i], static_cast<int64_t>(sums[i])}};
+        ++i;
+        load(code.epilogue.reads, index, in);
+        std::vector<Element> made = tape.run(in);
+        if (code.poolWindow)
+            results.push_back(made[0].number);
+        else
+            store(code.epilogue.writes, index, made);
+    });
+    if (!code.poolWindow)
+        return;
+    std::vector<double> pooled;
+    pool(results, code.space, *code.poolWindow, code.poolKind, 2, code.poolSpace, pooled);
+    i = 0;
+    forEach(code.poolSpace, [&](const Extents& index) {
+        store(code.epilogue.writes, index, {{pooled[i], static_cast<int64_t>(pooled[i])}});
+        ++i;
+    });
+}
+
+void Evaluator::operator()(const Attention& code) {
+    forEach(code.batch, [&](const Extents& batch) {
+        auto with = [&](int64_t row, int64_t column) {
+            Extents index = batch;
+            index.push_back(row);
+            index.push_back(column);
+            return index;
+        };
+        for (int64_t l = 0; l < code.l; ++l) {
+            std::vector<double> scores;
+            for (int64_t s = 0; s < code.s; ++s) {
+                double sum = 0;
+                for (int64_t d = 0; d < code.d; ++d)
+                    sum += load(code.q, with(l, d)).number * load(code.k, with(s, d)).number;
+                sum *= code.scale;
+                if (code.mask && code.maskIsBool)
+                    sum = load(*code.mask, with(l, s)).integer != 0 ? sum : code.maskedScore;
+                else if (code.mask)
+                    sum += load(*code.mask, with(l, s)).number;
+                scores.push_back(sum);
+            }
+            const double top = *std::max_element(scores.begin(), scores.end());
+            double total = 0;
+            for (double& score : scores)
+                total += score = std::exp(score - top);
+            for (int64_t e = 0; e < code.e; ++e) {
+                double sum = 0;
+                for (int64_t s = 0; s < code.s; ++s)
+                    sum += scores[static_cast<size_t>(s)] / total * load(code.v, with(s, e)).number;
+                store({code.output}, with(l, e), {{sum, 0}});
+            }
+        }
+    });
+}
+
+void Evaluator::operator()(const Window& code) {
+    const std::vector<double> x = prepared(code.operand, code.prologue);
+    std::vector<double> pooled;
+    pool(x, m_inputs[code.operand].value.extents, code.window, code.kind, code.p, code.space,
+         pooled);
+    ScalarTape tape(code.epilogue.tape);
+    size_t i = 0;
+    forEach(code.space, [&](const Extents& index) {
+        std::vector<Element> in{{pooled[i], static_cast<int64_t>(pooled[i])}};
+        ++i;
+        load(code.epilogue.reads, index, in);
+        store(code.epilogue.writes, index, tape.run(in));
+    });
+}
+
+void Evaluator::operator()(const Copy& code) {
+    for (const Copy::Piece& piece : code.pieces)
+        forEach(piece.space, [&](const Extents& index) {
+            Element element{piece.fill, static_cast<int64_t>(piece.fill)};
+            if (piece.read)
+                element = load(*piece.read, index);
+            store({piece.write}, index, {element});
+        });
+}
+
+} // namespace
+
+Result<Evaluation> evaluate(const KernelProgram& program,
+                            const std::vector<ReferenceValue>& inputs) {
+    if (inputs.size() != program.inputs.size())
+        return failure("evaluate.inputs", "one value for each input is needed");
+    for (size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i].dtype != program.inputs[i].dtype ||
+            inputs[i].extents != program.inputs[i].extents)
+            return failure("evaluate.inputs", "input " + std::to_string(i) +
+                                                  " has not the type of the program's operand");
+    Evaluator evaluator(program, inputs);
+    std::visit(evaluator, program.code);
+    if (!evaluator.supported())
+        return failure("evaluate.kind",
+                       std::string(kindOf(program)) + " programs have no accesses to walk");
+    return evaluator.finish();
+}
+
+} // namespace fuselage

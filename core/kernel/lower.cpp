@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// lower(): sorts the nodes of a body into classes and hands it to the program kind that its anchor
+// asks for. A single node that no kind takes becomes a Library program.
+#include "core/kernel/lower.h"
+
+#include "core/kernel/lower_body_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <unordered_map>
+
+namespace fuselage {
+
+namespace {
+
+struct Classes {
+    std::vector<NodeId> contractions, reductions, pools, copies, elementwise, others;
+
+    explicit Classes(const LowerBody& body)
+        : contractions(body.nodesOf(NodeClass::Contraction)),
+          reductions(body.nodesOf(NodeClass::Reduction)), pools(body.nodesOf(NodeClass::Pool)),
+          copies(body.nodesOf(NodeClass::Copying)),
+          elementwise(body.nodesOf(NodeClass::Elementwise)),
+          others(body.nodesOf(NodeClass::Other)) {}
+};
+
+Reason unsupported(const LowerBody& body, const std::vector<NodeId>& others) {
+    const Node& first = body.node(others.front());
+    return {"unsupported-op",
+            fmt::format("{} runs as a library routine of its own", describe(first)),
+            "leave it out of the match",
+            {{"node", first.name}, {"count", std::to_string(others.size())}}};
+}
+
+Reason pairRefusal(const LowerBody& body, NodeId a, const char* aKind, NodeId b, const char* bKind,
+                   const char* why) {
+    return kindReason(
+        aKind, bKind,
+        fmt::format("{} and {}: {}", describe(body.node(a)), describe(body.node(b)), why),
+        "match one of them only");
+}
+
+/// Anchors that no program holds together; none when the classes go with one kind.
+std::optional<Reason> clash(const LowerBody& body, const Classes& classes) {
+    const auto& [contractions, reductions, pools, copies, elementwise, others] = classes;
+    if (!others.empty())
+        return unsupported(body, others);
+    if (!contractions.empty() && !reductions.empty())
+        return pairRefusal(body, contractions[0], "Contraction", reductions[0], "Row",
+                           "a reduction over results crosses the tiles of the contraction");
+    if (!reductions.empty() && !pools.empty())
+        return pairRefusal(body, pools[0], "Window", reductions[0], "Row",
+                           "a reduction needs the windows of a whole row");
+    if (pools.size() > 1)
+        return pairRefusal(body, pools[0], "Window", pools[1], "Window",
+                           "windows of windows overlap");
+    if (!copies.empty()) {
+        const char* kind = !contractions.empty() ? "Contraction"
+                           : !reductions.empty() ? "Row"
+                           : !pools.empty()      ? "Window"
+                                                 : nullptr;
+        NodeId anchor = !contractions.empty() ? contractions[0]
+                        : !reductions.empty() ? reductions[0]
+                        : !pools.empty()      ? pools[0]
+                                              : NodeId();
+        if (kind)
+            return pairRefusal(body, copies[0], "Copy", anchor, kind,
+                               "pieces of several operands are no affine read");
+        if (!elementwise.empty())
+            return pairRefusal(body, copies[0], "Copy", elementwise[0], "Pointwise",
+                               "pieces of several operands have no common tape");
+    }
+    return std::nullopt;
+}
+
+LowerResult lowerByClass(const LowerBody& body) {
+    Classes classes(body);
+    const bool attentionShaped = classes.contractions.size() == 2 && classes.others.empty() &&
+                                 classes.pools.empty() && classes.copies.empty() &&
+                                 classes.reductions.size() == 1 &&
+                                 body.node(classes.reductions[0]).op == Op::Softmax;
+    if (attentionShaped)
+        return lowerAttention(body);
+    if (classes.contractions.size() > 1)
+        return pairRefusal(body, classes.contractions[0], "Contraction", classes.contractions[1],
+                           "Contraction", "each needs its own accumulators");
+    if (auto reason = clash(body, classes))
+        return *reason;
+    if (!classes.contractions.empty())
+        return lowerContraction(body);
+    if (!classes.reductions.empty())
+        return lowerRow(body);
+    if (!classes.pools.empty())
+        return lowerWindow(body);
+    if (classes.elementwise.empty())
+        return lowerCopy(body);
+    return lowerPointwise(body);
+}
+
+/// The program of a body of one node that no other kind takes.
+KernelProgram libraryProgram(const LowerRequest& request, NodeId node) {
+    KernelProgram out;
+    out.code = Library{node};
+    out.body = request.body;
+    auto operandOf = [&](ValueId id) {
+        const Type& type = request.body->value(id).type;
+        return OperandType{type.dtype, type.extents().value_or(Extents{})};
+    };
+    for (ValueId id : request.body->inputs())
+        out.inputs.push_back(operandOf(id));
+    for (ValueId id : request.body->outputs())
+        out.outputs.push_back(operandOf(id));
+    return out;
+}
+
+bool hasRoutine(const Node& node) {
+    return node.op != Op::Unknown && node.op != Op::Fused &&
+           (rowOf(node.op).reference || rowOf(node.op).tape);
+}
+
+} // namespace
+
+LowerResult lower(const LowerRequest& request) {
+    assert(request.body && "a request without a body");
+    std::vector<NodeId> nodes = request.body->nodes();
+    LowerResult result = [&]() -> LowerResult {
+        if (nodes.empty() || request.body->outputs().empty())
+            return Reason{"unsupported-op", "the body has no nodes or no outputs", "", {}};
+        std::variant<LowerBody, Reason> body = LowerBody::make(request);
+        if (auto* reason = std::get_if<Reason>(&body))
+            return std::move(*reason);
+        return lowerByClass(std::get<LowerBody>(body));
+    }();
+    auto* reason = std::get_if<Reason>(&result);
+    if (reason && reason->code != "dynamic-dim" && nodes.size() == 1 &&
+        hasRoutine(request.body->node(nodes[0])))
+        return libraryProgram(request, nodes[0]);
+    return result;
+}
+
+LowerRequest bodyOf(const Graph& graph, NodeId id) {
+    const Node& node = graph.node(id);
+    LowerRequest out;
+    for (ValueId result : node.outputs)
+        if (result.valid())
+            out.results.push_back(result);
+    if (node.op == Op::Fused) {
+        out.body = node.body;
+        out.operands = node.inputs;
+    } else {
+        Graph body(node.name);
+        std::unordered_map<ValueId, ValueId> map;
+        NodeSpec spec{node.op, node.name, {}, {}, node.attributes, node.provenance};
+        for (ValueId input : node.inputs) {
+            if (input.valid() && !map.contains(input)) {
+                map[input] = body.addInput(graph.value(input).name, graph.value(input).type);
+                out.operands.push_back(input);
+            }
+            spec.inputs.push_back(input.valid() ? map[input] : ValueId());
+        }
+        for (ValueId output : node.outputs)
+            spec.outputs.push_back(output.valid() ? graph.value(output).name : "");
+        NodeId copy = body.addNode(std::move(spec));
+        Node& made = body.edit(copy);
+        made.explicitInputs = node.explicitInputs;
+        made.customDomain = node.customDomain;
+        made.customOp = node.customOp;
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            if (!node.outputs[i].valid())
+                continue;
+            body.setType(made.outputs[i], graph.value(node.outputs[i]).type);
+            body.addOutput(made.outputs[i]);
+        }
+        out.body = std::make_shared<const Graph>(std::move(body));
+    }
+    for (ValueId operand : out.operands)
+        out.constants.push_back(operand.valid() ? graph.value(operand).constant : nullptr);
+    return out;
+}
+
+} // namespace fuselage

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(scale * Q K^T + mask) V: two MatMuls around a Softmax. The result is walked back to the
+// second MatMul, its left operand to the Softmax, that one's operand through scale and mask to the
+// first MatMul. Scales are constants and multiply into one.
+#include "core/kernel/tape_compose_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+/// A value with its index map on the way back.
+struct Cursor {
+    ValueId value;
+    IndexMap map;
+};
+
+Reason notAttention(const std::string& message, const std::string& flip) {
+    return kindReason("Contraction", "Contraction", message, flip);
+}
+
+class AttentionLowering {
+public:
+    explicit AttentionLowering(const LowerBody& body) : m_body(body) {
+        const Extents& extents = body.extents(body.graph().outputs()[0]);
+        m_space = extents;
+        m_first = identityMap(extents);
+        m_written = extents.size();
+        m_s = m_d = IndexMap(1);
+    }
+
+    LowerResult run();
+
+private:
+    std::variant<KernelProgram, DimSplit, Reason> attempt();
+    bool start();
+    bool walkResult();
+    bool walkScores(Cursor& at);
+    bool walkOneScore(Cursor& at, const Node& node);
+    bool scaleBy(Cursor& at, const Node& node);
+    bool addMask(Cursor& at, const Node& node);
+    bool selectMask(Cursor& at, const Node& node);
+    bool walkFirstMatMul(const Cursor& scores);
+    bool placeDims();
+    bool number(const char* name, const IndexMap& map, std::vector<uint32_t>& seen,
+                const std::vector<uint32_t>& dims);
+
+    std::optional<Access> operandAt(Cursor at, bool scaled);
+    std::optional<IndexMap> broadcast(const Cursor& at, const Node& node, ValueId operand);
+    bool throughViews(Cursor& at);
+    bool fromFirstMatMul(ValueId id) const;
+    std::optional<double> scalarConstant(ValueId id) const;
+    bool fail(Reason reason) {
+        m_reason = std::move(reason);
+        return false;
+    }
+
+    const LowerBody& m_body;
+    NodeId m_firstId, m_softmaxId, m_secondId;
+    Extents m_space;
+    size_t m_written = 0;
+    IndexMap m_first;  ///< of the result
+    IndexMap m_s, m_d; ///< one entry each: key position and head depth
+    Attention m_out;
+    IndexMap m_resultMap; ///< of the second MatMul's result
+    std::optional<DimSplit> m_split;
+    std::optional<Reason> m_reason;
+};
+
+std::optional<double> AttentionLowering::scalarConstant(ValueId id) const {
+    const Tensor* tensor = m_body.constant(id);
+    return tensor && tensor->elementCount() == 1 ? std::optional(tensor->at(0)) : std::nullopt;
+}
+
+bool AttentionLowering::fromFirstMatMul(ValueId id) const {
+    std::vector<ValueId> work{id};
+    while (!work.empty()) {
+        NodeId maker = m_body.graph().producer(work.back());
+        work.pop_back();
+        if (maker == m_firstId)
+            return true;
+        if (maker.valid())
+            for (ValueId input : m_body.node(maker).inputs)
+                if (input.valid())
+                    work.push_back(input);
+    }
+    return false;
+}
+
+bool AttentionLowering::throughViews(Cursor& at) {
+    for (;;) {
+        NodeId maker = m_body.graph().producer(at.value);
+        if (!maker.valid() || m_body.classOf(maker) != NodeClass::View)
+            return true;
+        ViewStepResult step = stepThroughView(
+            m_body, maker, m_body.graph().value(at.value).outputSlot, at.map, m_space);
+        if (auto* split = std::get_if<DimSplit>(&step)) {
+            m_split = *split;
+            return false;
+        }
+        if (auto* reason = std::get_if<Reason>(&step))
+            return fail(std::move(*reason));
+        auto& next = std::get<ViewStep>(step);
+        at = {next.value, std::move(next.map)};
+    }
+}
+
+std::optional<IndexMap> AttentionLowering::broadcast(const Cursor& at, const Node& node,
+                                                     ValueId operand) {
+    MapResult result =
+        broadcastMap(at.map, m_body.extents(node.outputs[0]), m_body.extents(operand));
+    if (auto* map = std::get_if<IndexMap>(&result))
+        return *map;
+    fail(shapeReason(text(m_body.extents(operand)), text(m_body.extents(node.outputs[0])),
+                     fmt::format("{} broadcasts its scores", describe(node))));
+    return std::nullopt;
+}
+
+bool AttentionLowering::scaleBy(Cursor& at, const Node& node) {
+    auto left = scalarConstant(node.inputs[0]), right = scalarConstant(node.inputs[1]);
+    const bool divides = node.op == Op::Div;
+    if (!right && (divides || !left))
+        return fail(notAttention(fmt::format("{} scales by no constant", describe(node)),
+                                 "make the scale a constant"));
+    ValueId next = right ? node.inputs[0] : node.inputs[1];
+    m_out.scale = divides ? m_out.scale / *right : m_out.scale * (right ? *right : *left);
+    auto map = broadcast(at, node, next);
+    if (!map)
+        return false;
+    at = {next, std::move(*map)};
+    return true;
+}
+
+bool AttentionLowering::addMask(Cursor& at, const Node& node) {
+    const bool firstIsScore = fromFirstMatMul(node.inputs[0]);
+    ValueId score = node.inputs[firstIsScore ? 0 : 1], mask = node.inputs[firstIsScore ? 1 : 0];
+    if (m_out.mask || fromFirstMatMul(mask) || m_out.scale != 1)
+        return fail(notAttention(fmt::format("{} is no plain mask", describe(node)),
+                                 "scale before the mask is added, once"));
+    auto scoreMap = broadcast(at, node, score), maskMap = broadcast(at, node, mask);
+    if (!scoreMap || !maskMap)
+        return false;
+    m_out.mask = operandAt({mask, std::move(*maskMap)}, false);
+    at = {score, std::move(*scoreMap)};
+    return m_out.mask.has_value();
+}
+
+bool AttentionLowering::selectMask(Cursor& at, const Node& node) {
+    auto masked = scalarConstant(node.inputs[2]);
+    if (!masked || m_out.mask || m_out.scale != 1)
+        return fail(notAttention(
+            fmt::format("{} keeps scores where its condition is false", describe(node)),
+            "write the mask as Where(keep, scores, constant)"));
+    auto scoreMap = broadcast(at, node, node.inputs[1]);
+    auto maskMap = broadcast(at, node, node.inputs[0]);
+    if (!scoreMap || !maskMap)
+        return false;
+    m_out.mask = operandAt({node.inputs[0], std::move(*maskMap)}, false);
+    m_out.maskIsBool = true;
+    m_out.maskedScore = *masked;
+    at = {node.inputs[1], std::move(*scoreMap)};
+    return m_out.mask.has_value();
+}
+
+bool AttentionLowering::walkOneScore(Cursor& at, const Node& node) {
+    switch (node.op) {
+    case Op::Mul:
+    case Op::Div:
+        return scaleBy(at, node);
+    case Op::Add:
+        return addMask(at, node);
+    case Op::Where:
+        return selectMask(at, node);
+    default:
+        return fail(notAttention(
+            fmt::format("{} between the two products is no scale or mask", describe(node)),
+            "leave it out of the match"));
+    }
+}
+
+/// From the Softmax's operand to the first MatMul.
+bool AttentionLowering::walkScores(Cursor& at) {
+    for (;;) {
+        if (!throughViews(at))
+            return false;
+        NodeId maker = m_body.graph().producer(at.value);
+        if (maker == m_firstId)
+            return true;
+        if (!maker.valid())
+            return fail(notAttention("the scores come from no product inside the body",
+                                     "match the first MatMul too"));
+        if (!walkOneScore(at, m_body.node(maker)))
+            return false;
+    }
+}
+
+/// The operand behind views; with `scaled`, constant factors on the way go into the scale.
+std::optional<Access> AttentionLowering::operandAt(Cursor at, bool scaled) {
+    for (;;) {
+        if (!throughViews(at))
+            return std::nullopt;
+        if (auto operand = m_body.operand(at.value))
+            return Access{*operand, at.map};
+        NodeId maker = m_body.graph().producer(at.value);
+        const Node* node = maker.valid() ? &m_body.node(maker) : nullptr;
+        if (!scaled || !node || (node->op != Op::Mul && node->op != Op::Div)) {
+            fail(notAttention(node ? fmt::format("{} before the attention", describe(*node))
+                                   : "an operand of the attention is a constant of the body",
+                              "leave it out of the match"));
+            return std::nullopt;
+        }
+        if (!scaleBy(at, *node))
+            return std::nullopt;
+    }
+}
+
+/// The index map of a MatMul's operand from that of its result; `inner` is the reduced index.
+IndexMap matMulOperand(const LowerBody& body, const Node& node, size_t slot, const IndexMap& result,
+                       const DimIndex& inner) {
+    const Extents& own = body.extents(node.inputs[slot]);
+    IndexMap out(own.size());
+    for (size_t d = 0; d + 2 < own.size(); ++d)
+        if (own[d] != 1)
+            out[d] = result[result.size() - own.size() + d];
+    const DimIndex& free = slot == 0 ? result[result.size() - 2] : result.back();
+    const bool transposed = node.attributes.integer(slot == 0 ? "transA" : "transB") != 0;
+    const bool innerLast = (slot == 0) != transposed;
+    out[own.size() - 2] = innerLast ? free : inner;
+    out[own.size() - 1] = innerLast ? inner : free;
+    return out;
+}
+
+bool AttentionLowering::start() {
+    std::vector<NodeId> products = m_body.nodesOf(NodeClass::Contraction);
+    m_softmaxId = m_body.nodesOf(NodeClass::Reduction)[0];
+    m_firstId = products[0];
+    m_secondId = products[1];
+    if (m_body.graph().outputs().size() != 1)
+        return fail(notAttention("attention has one result, this body has more",
+                                 "leave readers of the scores out of the match"));
+    for (NodeId id : products) {
+        const Node& node = m_body.node(id);
+        const bool plain = node.op == Op::MatMul || node.op == Op::FusedMatMul;
+        const bool matrices = plain && m_body.extents(node.inputs[0]).size() >= 2 &&
+                              m_body.extents(node.inputs[1]).size() >= 2 &&
+                              node.attributes.integer("transBatchA") == 0 &&
+                              node.attributes.integer("transBatchB") == 0;
+        if (!matrices)
+            return fail(notAttention(fmt::format("{} is no product of matrices", describe(node)),
+                                     "leave it out of the match"));
+    }
+    const Node& softmax = m_body.node(m_softmaxId);
+    const size_t rank = m_body.extents(softmax.inputs[0]).size();
+    if (axisOf(softmax.attributes.integer("axis", -1), rank) != rank - 1)
+        return fail(notAttention(fmt::format("{} is not along the last dim", describe(softmax)),
+                                 "softmax along the keys"));
+    const Extents& v = m_body.extents(m_body.node(m_secondId).inputs[1]);
+    const Node& firstNode = m_body.node(m_firstId);
+    const Extents& q = m_body.extents(firstNode.inputs[0]);
+    const bool vTransposed = m_body.node(m_secondId).attributes.integer("transB") != 0;
+    const bool qTransposed = firstNode.attributes.integer("transA") != 0;
+    const int64_t s = v[v.size() - (vTransposed ? 1 : 2)];
+    const int64_t d = q[q.size() - (qTransposed ? 2 : 1)];
+    m_s = identityMap({s}, static_cast<uint32_t>(m_space.size()));
+    m_space.push_back(s);
+    m_d = identityMap({d}, static_cast<uint32_t>(m_space.size()));
+    m_space.push_back(d);
+    return true;
+}
+
+bool AttentionLowering::walkResult() {
+    Cursor at{m_body.graph().outputs()[0], m_first};
+    if (!throughViews(at))
+        return false;
+    const Node& second = m_body.node(m_secondId);
+    if (m_body.graph().producer(at.value) != m_secondId)
+        return fail(notAttention(fmt::format("{} is not the last step", describe(second)),
+                                 "leave what follows the attention out of the match"));
+    if (second.attributes.number("alpha", 1) != 1)
+        return fail(notAttention(fmt::format("{} scales its result", describe(second)),
+                                 "scale the scores instead"));
+    m_resultMap = at.map;
+    Cursor weights{second.inputs[0], matMulOperand(m_body, second, 0, at.map, m_s[0])};
+    if (!throughViews(weights))
+        return false;
+    const Node& softmax = m_body.node(m_softmaxId);
+    if (m_body.graph().producer(weights.value) != m_softmaxId || weights.map.back() != m_s[0])
+        return fail(notAttention(
+            fmt::format("{} does not feed {} directly", describe(softmax), describe(second)),
+            "leave what lies between out of the match"));
+    auto v = operandAt({second.inputs[1], matMulOperand(m_body, second, 1, at.map, m_s[0])}, false);
+    if (!v)
+        return false;
+    m_out.v = std::move(*v);
+    Cursor scores{softmax.inputs[0], weights.map};
+    return walkScores(scores) && walkFirstMatMul(scores);
+}
+
+bool AttentionLowering::walkFirstMatMul(const Cursor& scores) {
+    const Node& node = m_body.node(m_firstId);
+    m_out.scale *= node.attributes.number("alpha", 1);
+    auto q = operandAt({node.inputs[0], matMulOperand(m_body, node, 0, scores.map, m_d[0])}, true);
+    if (!q)
+        return false;
+    auto k = operandAt({node.inputs[1], matMulOperand(m_body, node, 1, scores.map, m_d[0])}, true);
+    if (!k)
+        return false;
+    m_out.q = std::move(*q);
+    m_out.k = std::move(*k);
+    return true;
+}
+
+/// Numbers the dims [batch..., rows, columns] and checks that each operand uses only its own.
+bool AttentionLowering::placeDims() {
+    auto only = [&](const DimIndex& index, int64_t& extent, uint32_t& dim) {
+        if (index.terms.size() > 1 || index.offset != 0)
+            return false;
+        dim = index.terms.empty() ? UINT32_MAX : index.terms[0].dim;
+        extent = index.terms.empty() ? 1 : m_space[dim];
+        return index.terms.empty() || index.terms[0].scale == 1;
+    };
+    uint32_t l = 0, e = 0, s = 0, d = 0;
+    const size_t rank = m_resultMap.size();
+    if (!only(m_resultMap[rank - 2], m_out.l, l) || !only(m_resultMap.back(), m_out.e, e) ||
+        !only(m_s[0], m_out.s, s) || !only(m_d[0], m_out.d, d))
+        return fail(shapeReason(text(m_resultMap), text(m_space),
+                                "rows, keys or depth of the attention are split",
+                                "keep each of them one dim"));
+    std::vector<uint32_t> newDim(m_space.size(), 0);
+    for (uint32_t dim = 0; dim < m_written; ++dim) {
+        if (m_space[dim] == 1 || dim == l || dim == e)
+            continue;
+        newDim[dim] = static_cast<uint32_t>(m_out.batch.size());
+        m_out.batch.push_back(m_space[dim]);
+    }
+    const auto row = static_cast<uint32_t>(m_out.batch.size()), column = row + 1;
+    auto renumbered = [&](Access& access, uint32_t rowDim, uint32_t columnDim) {
+        std::vector<uint32_t> numbers = newDim;
+        for (uint32_t dim : dimsOf(access.index)) {
+            const bool isBatch = dim < m_written && dim != l && dim != e;
+            if (!isBatch && dim != rowDim && dim != columnDim)
+                return false;
+        }
+        if (rowDim != UINT32_MAX)
+            numbers[rowDim] = row;
+        if (columnDim != UINT32_MAX)
+            numbers[columnDim] = column;
+        renumber(access.index, numbers);
+        return true;
+    };
+    bool fits = renumbered(m_out.q, l, d) && renumbered(m_out.k, s, d) &&
+                renumbered(m_out.v, s, e) && renumbered(m_out.output, l, e);
+    if (m_out.mask)
+        fits = fits && renumbered(*m_out.mask, l, s);
+    return fits || fail(shapeReason(text(m_resultMap), text(m_space),
+                                    "an operand of the attention moves along a foreign dim"));
+}
+
+std::variant<KernelProgram, DimSplit, Reason> AttentionLowering::attempt() {
+    m_out = Attention{};
+    m_split.reset();
+    m_reason.reset();
+    m_out.output = {0, m_first};
+    const bool done = walkResult() && placeDims();
+    if (m_split)
+        return *m_split;
+    if (!done)
+        return m_reason.value_or(notAttention("no attention", ""));
+    return m_body.program(std::move(m_out), NumericClass::Reassociated);
+}
+
+LowerResult AttentionLowering::run() {
+    if (!start())
+        return *m_reason;
+    for (int i = 0; i < maxAttempts; ++i) {
+        auto result = attempt();
+        if (auto* program = std::get_if<KernelProgram>(&result))
+            return std::move(*program);
+        if (auto* reason = std::get_if<Reason>(&result))
+            return std::move(*reason);
+        const DimSplit at = std::get<DimSplit>(result);
+        refine(m_space, at);
+        refine(m_first, at);
+        refine(m_s, at);
+        refine(m_d, at);
+        m_written += at.dim < m_written ? 1 : 0;
+    }
+    return shapeReason(text(m_space), text(m_first),
+                       "the shapes of the body cannot be brought to one space");
+}
+
+} // namespace
+
+LowerResult lowerAttention(const LowerBody& body) {
+    return AttentionLowering(body).run();
+}
+
+} // namespace fuselage

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies that only move elements. Each output starts as one piece that is walked back to an
+// operand; Concat and Pad cut a piece where the operand changes. Pieces have spaces of their own.
+#include "core/kernel/lower_body_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+namespace fuselage {
+
+namespace {
+
+/// More pieces than this are no program but a loop over nodes.
+constexpr size_t maxPieces = 256;
+
+struct Pending {
+    Extents space;
+    Access write;
+    ValueId value;
+    IndexMap map; ///< of value
+};
+
+/// The iteration dim that alone and unscaled moves along an index; none when it does not move.
+std::optional<uint32_t> movingDim(const DimIndex& index) {
+    if (index.terms.size() != 1)
+        return std::nullopt;
+    return index.terms[0].dim;
+}
+
+class CopyLowering {
+public:
+    explicit CopyLowering(const LowerBody& body) : m_body(body) {}
+
+    LowerResult run();
+
+private:
+    std::optional<Reason> advance(Pending piece);
+    std::optional<Reason> throughView(Pending piece, NodeId maker);
+    std::optional<Reason> throughConcat(const Pending& piece, const Node& node);
+    std::optional<Reason> throughPad(const Pending& piece, const Node& node);
+    std::optional<Reason> constantPiece(const Pending& piece, const Tensor& tensor);
+    std::optional<Pending> part(const Pending& piece, size_t axis, int64_t begin, int64_t end);
+    Reason notAffine(const Node& node, const Pending& piece) const;
+    void fill(const Pending& piece, double value) {
+        m_out.pieces.push_back({piece.space, std::nullopt, piece.write, value});
+    }
+
+    const LowerBody& m_body;
+    Copy m_out;
+    std::deque<Pending> m_work;
+};
+
+Reason CopyLowering::notAffine(const Node& node, const Pending& piece) const {
+    return shapeReason(text(piece.map), text(piece.space),
+                       fmt::format("{} is read at {}, which cannot be cut into boxes",
+                                   describe(node), text(piece.map)),
+                       "leave it out of the match");
+}
+
+/// The part of a piece whose index along `axis` is in [begin, end), rebased to begin; none when
+/// empty. The index must move with one dim, or stand still.
+std::optional<Pending> CopyLowering::part(const Pending& piece, size_t axis, int64_t begin,
+                                          int64_t end) {
+    Pending out = piece;
+    DimIndex& index = out.map[axis];
+    auto dim = movingDim(index);
+    if (!dim) {
+        if (index.offset < begin || index.offset >= end)
+            return std::nullopt;
+        index.offset -= begin;
+        return out;
+    }
+    // offset + scale * i in [begin, end) for i in [low, high)
+    const int64_t scale = index.terms[0].scale;
+    auto ceilDivide = [](int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); };
+    int64_t low = scale > 0 ? ceilDivide(begin - index.offset, scale)
+                            : ceilDivide(index.offset - (end - 1), -scale);
+    int64_t high = scale > 0 ? ceilDivide(end - index.offset, scale)
+                             : ceilDivide(index.offset - begin + 1, -scale);
+    low = std::max<int64_t>(low, 0);
+    high = std::min(high, piece.space[*dim]);
+    if (low >= high)
+        return std::nullopt;
+    out.space[*dim] = high - low;
+    auto shift = [&](std::vector<DimIndex>& map) {
+        for (DimIndex& at : map) {
+            for (const IndexTerm& term : at.terms)
+                if (term.dim == *dim)
+                    at.offset += term.scale * low;
+            if (high - low == 1) // a dim of extent 1 has no terms
+                std::erase_if(at.terms, [&](const IndexTerm& term) { return term.dim == *dim; });
+        }
+    };
+    shift(out.map);
+    shift(out.write.index);
+    out.map[axis].offset -= begin;
+    return out;
+}
+
+std::optional<Reason> CopyLowering::throughConcat(const Pending& piece, const Node& node) {
+    auto axis = axisOf(node.attributes.integer("axis"), piece.map.size());
+    if (!axis || piece.map[*axis].terms.size() > 1)
+        return notAffine(node, piece);
+    int64_t begin = 0;
+    for (ValueId input : node.inputs) {
+        const int64_t end = begin + m_body.extents(input)[*axis];
+        if (auto next = part(piece, *axis, begin, end)) {
+            next->value = input;
+            m_work.push_back(std::move(*next));
+        }
+        begin = end;
+    }
+    return std::nullopt;
+}
+
+std::optional<Reason> CopyLowering::throughPad(const Pending& piece, const Node& node) {
+    const size_t rank = piece.map.size();
+    auto pads = m_body.integers(node, "pads");
+    const Tensor* value = m_body.constant(LowerBody::input(node, 2));
+    auto axes = m_body.integers(node, "axes");
+    const bool axesGiven = LowerBody::input(node, 3).valid();
+    const bool known = pads && (value || !LowerBody::input(node, 2).valid()) &&
+                       (axes || !axesGiven) && pads->size() == 2 * (axes ? axes->size() : rank);
+    if (node.attributes.string("mode", "constant") != "constant" || !known)
+        return Reason{"unsupported-op",
+                      fmt::format("{} does not pad with constant amounts", describe(node)),
+                      "leave it out of the match",
+                      {{"node", node.name}}};
+    const double fillValue = value ? value->at(0) : node.attributes.number("value");
+    const Extents& x = m_body.extents(node.inputs[0]);
+    Pending middle = piece;
+    for (size_t i = 0; i < pads->size() / 2; ++i) {
+        auto axis = axisOf(axes ? (*axes)[i] : static_cast<int64_t>(i), rank);
+        if (!axis || middle.map[*axis].terms.size() > 1)
+            return notAffine(node, piece);
+        const int64_t before = (*pads)[i], after = (*pads)[pads->size() / 2 + i];
+        const int64_t extent = before + x[*axis] + after;
+        if (auto low = part(middle, *axis, 0, std::max<int64_t>(before, 0)))
+            fill(*low, fillValue);
+        if (auto high = part(middle, *axis, before + x[*axis], extent))
+            fill(*high, fillValue);
+        auto inside = part(middle, *axis, std::max<int64_t>(before, 0), before + x[*axis]);
+        if (!inside)
+            return std::nullopt;
+        middle = std::move(*inside);
+        middle.map[*axis].offset += std::max<int64_t>(before, 0) - before;
+    }
+    middle.value = node.inputs[0];
+    m_work.push_back(std::move(middle));
+    return std::nullopt;
+}
+
+std::optional<Reason> CopyLowering::throughView(Pending piece, NodeId maker) {
+    for (int i = 0; i < 32; ++i) {
+        ViewStepResult step = stepThroughView(
+            m_body, maker, m_body.graph().value(piece.value).outputSlot, piece.map, piece.space);
+        if (auto* reason = std::get_if<Reason>(&step))
+            return std::move(*reason);
+        if (auto* next = std::get_if<ViewStep>(&step)) {
+            piece.value = next->value;
+            piece.map = std::move(next->map);
+            m_work.push_back(std::move(piece));
+            return std::nullopt;
+        }
+        refine(piece.map, std::get<DimSplit>(step));
+        refine(piece.write.index, std::get<DimSplit>(step));
+        refine(piece.space, std::get<DimSplit>(step));
+    }
+    return notAffine(m_body.node(maker), piece);
+}
+
+std::optional<Reason> CopyLowering::constantPiece(const Pending& piece, const Tensor& tensor) {
+    for (int64_t i = 1; i < tensor.elementCount(); ++i)
+        if (tensor.at(i) != tensor.at(0))
+            return Reason{"io-count",
+                          fmt::format("constant `{}` lies inside the body and is no operand",
+                                      m_body.graph().value(piece.value).name),
+                          "make it an input of the fused node",
+                          {}};
+    fill(piece, tensor.at(0));
+    return std::nullopt;
+}
+
+std::optional<Reason> CopyLowering::advance(Pending piece) {
+    if (auto operand = m_body.operand(piece.value)) {
+        m_out.pieces.push_back({piece.space, Access{*operand, piece.map}, piece.write, 0});
+        return std::nullopt;
+    }
+    if (const Tensor* tensor = m_body.constant(piece.value))
+        return constantPiece(piece, *tensor);
+    NodeId maker = m_body.graph().producer(piece.value);
+    const Node& node = m_body.node(maker);
+    if (node.op == Op::Concat)
+        return throughConcat(piece, node);
+    if (node.op == Op::Pad)
+        return throughPad(piece, node);
+    return throughView(std::move(piece), maker);
+}
+
+LowerResult CopyLowering::run() {
+    const std::vector<ValueId>& outputs = m_body.graph().outputs();
+    for (uint32_t i = 0; i < outputs.size(); ++i) {
+        const Extents& extents = m_body.extents(outputs[i]);
+        IndexMap identity = identityMap(extents);
+        m_work.push_back({extents, {i, identity}, outputs[i], identity});
+    }
+    while (!m_work.empty()) {
+        Pending piece = std::move(m_work.front());
+        m_work.pop_front();
+        if (auto reason = advance(std::move(piece)))
+            return *reason;
+        if (m_out.pieces.size() + m_work.size() > maxPieces)
+            return Reason{"io-count",
+                          fmt::format("more than {} pieces in one copy", maxPieces),
+                          "match fewer nodes",
+                          {{"limit", std::to_string(maxPieces)}}};
+    }
+    return m_body.program(std::move(m_out), NumericClass::Exact);
+}
+
+} // namespace
+
+LowerResult lowerCopy(const LowerBody& body) {
+    return CopyLowering(body).run();
+}
+
+} // namespace fuselage

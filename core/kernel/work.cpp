@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting the work of one launch: multiply-adds exactly, tapes by their instructions.
+#include "core/kernel/program.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+bool isTranscendental(TapeOp op) {
+    switch (op) {
+    case TapeOp::Pow:
+    case TapeOp::Sqrt:
+    case TapeOp::Exp:
+    case TapeOp::Log:
+    case TapeOp::Log1p:
+    case TapeOp::Erf:
+    case TapeOp::Sin:
+    case TapeOp::Cos:
+    case TapeOp::Tan:
+    case TapeOp::Asin:
+    case TapeOp::Acos:
+    case TapeOp::Atan:
+    case TapeOp::Sinh:
+    case TapeOp::Cosh:
+    case TapeOp::Tanh:
+    case TapeOp::Asinh:
+    case TapeOp::Acosh:
+    case TapeOp::Atanh:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int64_t count(const Extents& extents) {
+    return elementCount(extents).value_or(0);
+}
+
+struct Counter {
+    const KernelProgram& program;
+    Work out;
+
+    void tape(const Tape& tape, int64_t times) {
+        for (const TapeInstruction& at : tape.code) {
+            if (at.op == TapeOp::Input || at.op == TapeOp::Constant)
+                continue;
+            out.tapeInstructions += times;
+            out.transcendental += isTranscendental(at.op) ? times : 0;
+            out.flops += isFloat(at.type) && at.op != TapeOp::Cast ? times : 0;
+        }
+    }
+
+    void prologue(const std::optional<Prologue>& prologue, uint32_t operand) {
+        if (prologue)
+            tape(prologue->tape, count(program.inputs[operand].extents));
+    }
+
+    void operator()(const Pointwise& code) { tape(code.tape, count(code.space)); }
+
+    void operator()(const Row& code) {
+        const int64_t rows = count(code.outer), elements = rows * count(code.inner);
+        for (const Row::Stage& stage : code.stages) {
+            tape(stage.map, elements);
+            tape(stage.scalar, rows);
+            out.tapeInstructions += elements * static_cast<int64_t>(stage.reduce.size());
+            out.flops += elements * static_cast<int64_t>(stage.reduce.size());
+        }
+        tape(code.element, elements);
+        tape(code.row, rows);
+    }
+
+    void operator()(const Contraction& code) {
+        // One multiply-add for each result and reduced element; a transposed convolution has one
+        // for each input element and weight that it meets.
+        int64_t results = count(code.space), reduced = count(code.k);
+        const Extents& w = program.inputs[code.b.operand].extents;
+        if (code.kind == Contraction::Kind::Conv)
+            reduced = count(Extents(w.begin() + 1, w.end()));
+        if (code.kind == Contraction::Kind::ConvTranspose) {
+            results = count(program.inputs[code.a.operand].extents);
+            reduced = count(Extents(w.begin() + 1, w.end()));
+        }
+        out.flops += 2 * results * reduced;
+        out.matrix = isFloat(code.accumulate);
+        tape(code.epilogue.tape, count(code.space));
+        prologue(code.prologueA, code.a.operand);
+        prologue(code.prologueB, code.b.operand);
+        if (code.poolWindow)
+            out.flops += count(code.poolSpace) * count(code.poolWindow->kernel);
+    }
+
+    void operator()(const Attention& code) {
+        const int64_t scores = count(code.batch) * code.l * code.s;
+        out.flops += 2 * scores * (code.d + code.e) + 4 * scores;
+        out.transcendental += scores;
+        out.tapeInstructions += 5 * scores; // scale, mask, exp, running maximum and sum
+        out.matrix = true;
+    }
+
+    void operator()(const Window& code) {
+        out.flops += count(code.space) * count(code.window.kernel);
+        out.tapeInstructions += count(code.space) * count(code.window.kernel);
+        prologue(code.prologue, code.operand);
+        tape(code.epilogue.tape, count(code.space));
+    }
+
+    void operator()(const Copy&) {}
+
+    void operator()(const Group& code) {
+        for (const KernelProgram& member : code.members) {
+            const Work work = workOf(member);
+            out.flops += work.flops;
+            out.transcendental += work.transcendental;
+            out.tapeInstructions += work.tapeInstructions;
+            out.matrix = out.matrix || work.matrix;
+        }
+    }
+
+    void operator()(const Library&) {
+        for (const OperandType& output : program.outputs) {
+            out.flops += count(output.extents);
+            out.tapeInstructions += count(output.extents);
+        }
+    }
+};
+
+} // namespace
+
+Work workOf(const KernelProgram& program) {
+    Counter counter{program, {}};
+    std::visit(counter, program.code);
+    return counter.out;
+}
+
+} // namespace fuselage
