@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// interpret(): order, fused bodies, subgraphs with captures, errors that name the node.
+#include "core/graph/subgraph.h"
+#include "core/plan/backend.h"
+#include "tests/unit/passes_support.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+using fuselage::test::GraphMaker;
+
+namespace {
+
+ReferenceValue floats(Extents extents, std::vector<double> values) {
+    ReferenceValue out = ReferenceValue::tensor(DType::Float32, std::move(extents));
+    out.floats = std::move(values);
+    return out;
+}
+
+Result<std::vector<ReferenceValue>> run(const Graph& graph, std::vector<ReferenceValue> inputs,
+                                        const std::vector<ValueId>& keep = {}) {
+    ThreadPool threads(1);
+    Progress progress;
+    return interpret(graph, std::move(inputs), threads, progress, keep);
+}
+
+/// y = Neg(x + one)
+GraphMaker addThenNegate() {
+    GraphMaker m;
+    ValueId sum = m.node(Op::Add, {m.input("x", {2}), m.floats("one", {1}, {1})}, "sum");
+    m.output(m.node(Op::Neg, {sum}, "y"));
+    return m;
+}
+
+} // namespace
+
+TEST(Interpret, RunsNodesInOrderAndReturnsKeptValues) {
+    GraphMaker m = addThenNegate();
+    auto out = run(m.graph, {floats({2}, {1, 5})}, {m.graph.findValue("sum")});
+    ASSERT_TRUE(out) << out.error().text();
+    ASSERT_EQ(out->size(), 2U);
+    EXPECT_EQ((*out)[0].floats, (std::vector<double>{-2, -6}));
+    EXPECT_EQ((*out)[1].floats, (std::vector<double>{2, 6}));
+}
+
+TEST(Interpret, FusedNodesRunTheirBody) {
+    GraphMaker m = addThenNegate();
+    std::vector<NodeId> nodes = m.graph.nodes();
+    ValueId y = m.graph.findValue("y");
+    replaceByFused(m.graph, nodes, cutOut(m.graph, nodes, {y}), "Both", {});
+    ASSERT_EQ(m.graph.nodeCount(), 1U);
+    auto out = run(m.graph, {floats({2}, {1, 5})});
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_EQ((*out)[0].floats, (std::vector<double>{-2, -6}));
+}
+
+TEST(Interpret, BranchesReadWhatTheyCapture) {
+    auto branch = [](Op op) {
+        GraphMaker inner;
+        inner.output(inner.node(op, {inner.graph.addCapture("x", {})}, "r"));
+        return std::make_shared<Graph>(inner.graph);
+    };
+    GraphMaker m;
+    ValueId condition = m.input("c", {}, DType::Bool);
+    ValueId x = m.input("x", {1});
+    ValueId y = m.node(Op::If, {condition}, "y",
+                       {{"then_branch", branch(Op::Neg)}, {"else_branch", branch(Op::Abs)}});
+    m.graph.appendCapturedInput(m.graph.producer(y), x);
+    m.graph.appendCapturedInput(m.graph.producer(y), x);
+    m.output(y);
+    for (int64_t taken : {0, 1}) {
+        ReferenceValue c = ReferenceValue::tensor(DType::Bool, {});
+        c.ints[0] = taken;
+        auto out = run(m.graph, {c, floats({1}, {3})});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_EQ((*out)[0].floats[0], taken ? -3 : 3);
+    }
+}
+
+TEST(Interpret, MissingReferenceFunctionNamesTheNode) {
+    GraphMaker m;
+    NodeId custom = m.graph.addNode({Op::Unknown, "blur", {m.input("x", {2})}, {"y"}});
+    m.graph.edit(custom).customOp = "Blur";
+    m.output(m.graph.node(custom).outputs[0]);
+    auto out = run(m.graph, {floats({2}, {1, 2})});
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "reference.op");
+    EXPECT_EQ(out.error().text(), "no reference function for `Blur` (node `blur`)");
+}
+
+TEST(Interpret, InputOfAnotherTypeIsRefused) {
+    GraphMaker m = addThenNegate();
+    auto out = run(m.graph, {ReferenceValue::ofInts({1, 2})});
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().text(), "x: the input is float[2], int64 was given");
+}
+
+TEST(Interpret, MissingInputsAreRefused) {
+    GraphMaker m = addThenNegate();
+    auto out = run(m.graph, {});
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "reference.inputs");
+}
+
+TEST(Interpret, CancelStops) {
+    GraphMaker m = addThenNegate();
+    ThreadPool threads(1);
+    Progress progress;
+    progress.cancel();
+    auto out = interpret(m.graph, {floats({2}, {1, 5})}, threads, progress);
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "cancelled");
+}
