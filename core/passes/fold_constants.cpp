@@ -60,6 +60,10 @@ private:
     bool foldByContents(NodeId id);
     bool inlineBranch(NodeId id);
     bool bypass(ValueId out, ValueId in);
+    bool bypassNoOp(NodeId id) {
+        const Node& node = m_graph.node(id);
+        return isNoOp(m_graph, node, m_lookup) && bypass(node.outputs[0], node.inputs[0]);
+    }
     bool sizeIsAcceptable(const Node& node, int64_t inputBytes) const;
 
     TensorPtr constantOf(ValueId id) const {
@@ -268,12 +272,11 @@ void Folder::foldNode(NodeId id) {
     if (m_graph.node(id).inputs.size() > m_graph.node(id).explicitInputs ||
         hasTrait(m_graph.node(id).op, ControlFlow))
         foldSubgraphs(id);
-    if (inlineBranch(id) || foldConstantNode(id) || foldByValue(id) || foldByContents(id))
+    if (bypassNoOp(id) || inlineBranch(id) || foldConstantNode(id) || foldByValue(id) ||
+        foldByContents(id))
         return;
-    simplifyShapeOperands(m_graph, id, m_lookup);
-    const Node& node = m_graph.node(id);
-    if (isNoOp(m_graph, node, m_lookup))
-        bypass(node.outputs[0], node.inputs[0]);
+    if (simplifyShapeOperands(m_graph, id, m_lookup))
+        bypassNoOp(id); // a Slice whose end became constant may take everything
 }
 
 size_t Folder::run() {

@@ -58,11 +58,12 @@ std::optional<std::vector<int64_t>> reshapeTarget(const Shape& from, const Shape
         if (out.back() == 0)
             return std::nullopt;
     }
-    for (auto it = open.begin(); open.size() > 1 && it != open.end();) {
-        const bool copied = !allowZero && *it < from.size() && target[*it] == from[*it];
-        if (copied)
-            out[*it] = 0;
-        it = copied ? open.erase(it) : it + 1;
+    if (open.size() > 1) {
+        std::erase_if(open, [&](size_t i) {
+            const bool copied = !allowZero && i < from.size() && target[i] == from[i];
+            out[i] = copied ? 0 : -1;
+            return copied;
+        });
     }
     return open.size() <= 1 ? std::optional(out) : std::nullopt;
 }

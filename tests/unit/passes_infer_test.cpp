@@ -53,7 +53,7 @@ TEST(InferShapes, ArithmeticOnDimensionsIsExact) {
     inferShapes(m.graph);
     EXPECT_EQ(m.contentsOf("scaled"), "[2*N,2*L,16]");
     EXPECT_EQ(m.contentsOf("isOpen"), "[0,0,1]") << "an extent is never -1";
-    EXPECT_EQ(m.contentsOf("chosen"), "[floor(2*N/4),floor(2*L/4),1]");
+    EXPECT_EQ(m.contentsOf("chosen"), "[floor((2*N)/4),floor((2*L)/4),1]");
 }
 
 TEST(InferShapes, NumbersThroughFloatsAreEvaluated) {
