@@ -14,6 +14,11 @@
 #include "core/ops/indexing.h"
 #include "core/ops/matmul.h"
 #include "core/ops/movement.h"
+#include "core/ops/reduce.h"
+#include "core/ops/softmax.h"
+#include "core/ops/normalization.h"
+#include "core/ops/layer_norm.h"
+#include "core/ops/pooling.h"
 #include "core/ops/pending_ops.h"
 #include "core/ops/quantize.h"
 #include "core/ops/quantized.h"
@@ -43,6 +48,12 @@ constexpr Rows families[] = {
     matmulRows,
     convRows,
     quantizedContractionRows,
+    // along axes and over windows
+    reduceRows,
+    softmaxRows,
+    normalizationRows,
+    layerNormRows,
+    poolingRows,
     // views, sizes and moved elements
     shapeRows,
     fillRows,

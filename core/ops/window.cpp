@@ -176,6 +176,8 @@ Result<WindowGeometry> transposedGeometry(const Node& node, const Extents& input
 
 void windowOffsets(const WindowGeometry& g, int64_t kernelPosition, int64_t first,
                    std::span<int64_t> offsets) {
+    if (offsets.empty()) // an output without pixels has no first one
+        return;
     const size_t rank = g.input.size();
     Extents base(rank), at(rank), strides = rowMajorStrides(g.input);
     for (size_t d = rank; d-- > 0;) {
