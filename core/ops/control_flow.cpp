@@ -162,6 +162,9 @@ void inferLoop(InferContext& context) {
         1, outputs);
     for (size_t i = 0; i < context.outputCount(); ++i) {
         if (i < carried.size()) {
+            // A body may turn an optional that it is given into what the optional holds.
+            if (i + 1 < outputs.size() && carried[i].kind == TypeKind::Optional)
+                carried[i].kind = outputs[i + 1].kind;
             context.setOutput(i, carried[i]);
             continue;
         }

@@ -154,7 +154,8 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
         low = std::min(low, value);
         high = std::max(high, value);
     }
-    const double scale = high > low ? (high - low) / 255 : 1;
+    // The scale is an output of float type: rounding with the exact one would not fit it.
+    const double scale = high > low ? roundTo(DType::Float32, (high - low) / 255) : 1;
     const double zero = static_cast<double>(saturated(DType::UInt8, -low / scale));
     std::vector<ReferenceValue> out;
     out.push_back(ReferenceValue::tensor(DType::UInt8, x.extents));
