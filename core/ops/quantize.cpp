@@ -154,7 +154,7 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
         low = std::min(low, value);
         high = std::max(high, value);
     }
-    // The scale is an output of float type: rounding with the exact one would not fit it.
+    // The scale is an output of float type, and ties are decided by float division.
     const double scale = high > low ? roundTo(DType::Float32, (high - low) / 255) : 1;
     const double zero = static_cast<double>(saturated(DType::UInt8, -low / scale));
     std::vector<ReferenceValue> out;
@@ -162,7 +162,8 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
     out.push_back(ReferenceValue::tensor(DType::Float32, {}));
     out.push_back(ReferenceValue::tensor(DType::UInt8, {}));
     for (size_t i = 0; i < x.floats.size(); ++i)
-        out[0].ints[i] = saturated(DType::UInt8, std::nearbyint(x.floats[i] / scale) + zero);
+        out[0].ints[i] = saturated(
+            DType::UInt8, std::nearbyint(roundTo(DType::Float32, x.floats[i] / scale)) + zero);
     out[1].floats[0] = scale;
     out[2].ints[0] = static_cast<int64_t>(zero);
     return trimmed(node, std::move(out));
