@@ -273,7 +273,7 @@ void Folder::foldNode(NodeId id) {
         hasTrait(m_graph.node(id).op, ControlFlow))
         foldSubgraphs(id);
     if (bypassNoOp(id) || inlineBranch(id) || foldConstantNode(id) || foldByValue(id) ||
-        foldByContents(id))
+        foldByContents(id) || restoreSoftmax(m_graph, id))
         return;
     if (simplifyShapeOperands(m_graph, id, m_lookup))
         bypassNoOp(id); // a Slice whose end became constant may take everything

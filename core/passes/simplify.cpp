@@ -118,9 +118,13 @@ std::optional<std::vector<int64_t>> sliceEnds(const Graph& graph, const Node& no
     return out;
 }
 
-bool isInferenceDropout(const Node& node, const ConstantLookup& constantOf) {
-    if (node.outputs.size() > 1 && node.outputs[1].valid())
-        return false; // somebody may want the mask
+bool isRead(const Graph& graph, ValueId id) {
+    return id.valid() && (!graph.value(id).uses.empty() || graph.isGraphOutput(id));
+}
+
+bool isInferenceDropout(const Graph& graph, const Node& node, const ConstantLookup& constantOf) {
+    if (node.outputs.size() > 1 && isRead(graph, node.outputs[1]))
+        return false; // somebody wants the mask
     if (hasInput(node, 2)) {
         TensorPtr training = constantOf(node.inputs[2]);
         if (training && training->elementCount() == 1 && training->intAt(0) == 0)
@@ -157,6 +161,29 @@ bool slicesForward(const Node& node, const ConstantLookup& constantOf) {
     return !hasInput(node, 4) || (steps && allPositive(*steps));
 }
 
+bool worksOnRows(const Node& node) {
+    return (node.op == Op::Softmax || node.op == Op::LogSoftmax || node.op == Op::Hardmax) &&
+           hasInput(node, 0) && node.attributes.integer("axis", -1) == -1;
+}
+
+/// The one axis from `first` on that may be longer than 1, -1 for the last; none when several may.
+std::optional<int64_t> onlyWideAxis(const Shape& shape, int64_t first) {
+    const auto rank = static_cast<int64_t>(shape.size());
+    first += first < 0 ? rank : 0;
+    if (first < 0 || first >= rank)
+        return std::nullopt;
+    int64_t wide = first;
+    int64_t count = 0;
+    for (int64_t axis = first; axis < rank; ++axis)
+        if (!(shape[static_cast<size_t>(axis)] == Dim(1))) {
+            wide = axis;
+            ++count;
+        }
+    if (count > 1)
+        return std::nullopt;
+    return wide == rank - 1 ? -1 : wide;
+}
+
 } // namespace
 
 bool simplifyShapeOperands(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
@@ -177,6 +204,32 @@ bool simplifyShapeOperands(Graph& graph, NodeId id, const ConstantLookup& consta
     return replaceOperand(graph, id, slot, reshapeTarget(*from, *target, allowZero));
 }
 
+bool restoreSoftmax(Graph& graph, NodeId id) {
+    const Node& reshape = graph.node(id);
+    if (reshape.op != Op::Reshape || !hasInput(reshape, 0))
+        return false;
+    const NodeId rowsId = graph.producer(reshape.inputs[0]);
+    if (!rowsId.valid() || !worksOnRows(graph.node(rowsId)))
+        return false;
+    const NodeId flattenId = graph.producer(graph.node(rowsId).inputs[0]);
+    if (!flattenId.valid() || graph.node(flattenId).op != Op::Flatten)
+        return false;
+    const ValueId x = graph.node(flattenId).inputs[0];
+    if (!x.valid() || !certainlyEqual(graph.value(x).type, graph.value(reshape.outputs[0]).type))
+        return false;
+    auto axis = onlyWideAxis(*graph.value(x).type.shape,
+                             graph.node(flattenId).attributes.integer("axis", 1));
+    if (!axis)
+        return false;
+    graph.eraseInputsFrom(id, 1);
+    graph.setInput(id, 0, x);
+    Node& node = graph.edit(id);
+    node.op = graph.node(rowsId).op;
+    node.attributes = graph.node(rowsId).attributes;
+    node.attributes.set("axis", *axis);
+    return true;
+}
+
 bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constantOf) {
     if (!hasInput(node, 0) || node.outputs.empty() || !node.outputs[0].valid())
         return false;
@@ -186,7 +239,7 @@ bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constant
     case Op::Identity:
         return true;
     case Op::Dropout:
-        return isInferenceDropout(node, constantOf);
+        return isInferenceDropout(graph, node, constantOf);
     case Op::Cast:
     case Op::CastLike:
         return from.dtype != DType::Undefined && from.dtype == to.dtype;

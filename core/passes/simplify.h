@@ -17,6 +17,11 @@ using ConstantLookup = std::function<TensorPtr(ValueId)>;
 /// changed the node.
 bool simplifyShapeOperands(Graph& graph, NodeId node, const ConstantLookup& constantOf);
 
+/// Turns Flatten, Softmax along rows, Reshape back (how opset 12 defines Softmax, LogSoftmax and
+/// Hardmax) into one node where only one of the flattened dimensions is longer than 1. `node` is
+/// the Reshape; true when it was turned.
+bool restoreSoftmax(Graph& graph, NodeId node);
+
 /// True when output 0 certainly equals input 0: Identity, inference-mode Dropout, a Reshape to the
 /// same shape, a Cast to the same type ...
 bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constantOf);

@@ -211,6 +211,29 @@ TEST(FoldConstants, KnownBranchIsInlinedUnderTheOutputsName) {
     EXPECT_EQ(m.typeOf("y"), "float[N,3]");
 }
 
+TEST(FoldConstants, FlattenedSoftmaxOverOneDimensionIsASoftmax) {
+    GraphMaker m;
+    ValueId x = m.input("x", {N, 12, L, L});
+    ValueId flat = m.node(Op::Flatten, {x}, "flat", {{"axis", int64_t(3)}});
+    ValueId rows = m.node(Op::Softmax, {flat}, "rows", {{"axis", int64_t(-1)}});
+    m.output(m.node(Op::Reshape, {rows, m.node(Op::Shape, {x}, "shape")}, "y"));
+    prepare(m);
+    ASSERT_EQ(m.graph.nodeCount(), 1U);
+    const Node& softmax = m.graph.node(m.graph.nodes()[0]);
+    EXPECT_EQ(softmax.op, Op::Softmax);
+    EXPECT_EQ(softmax.attributes.integer("axis"), -1);
+}
+
+TEST(FoldConstants, FlattenedSoftmaxOverTwoDimensionsStays) {
+    GraphMaker m;
+    ValueId x = m.input("x", {N, 4, 4});
+    ValueId flat = m.node(Op::Flatten, {x}, "flat", {{"axis", int64_t(1)}});
+    ValueId rows = m.node(Op::Softmax, {flat}, "rows", {{"axis", int64_t(-1)}});
+    m.output(m.node(Op::Reshape, {rows, m.node(Op::Shape, {x}, "shape")}, "y"));
+    prepare(m);
+    EXPECT_EQ(m.count(Op::Flatten), 1U);
+}
+
 TEST(FoldConstants, CancellingStops) {
     GraphMaker m;
     m.output(m.node(Op::Relu, {m.input("x", {N})}, "y"));
