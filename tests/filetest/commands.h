@@ -2,6 +2,7 @@
 // The commands of case files: each computes sections from the case's input sections.
 #pragma once
 
+#include "core/graph/graph.h"
 #include "tests/filetest/case_file.h"
 
 #include <map>
@@ -21,6 +22,9 @@ using Command = Outcome (*)(const CaseFile&);
 
 /// All commands by name.
 const std::map<std::string, Command>& commands();
+
+/// Parses a section as ONNX textual syntax; the outcome is broken when it cannot.
+Outcome readGraph(const CaseFile& file, const std::string& section, Graph& graph);
 
 Outcome runInfer(const CaseFile& file);
 Outcome runFold(const CaseFile& file);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views: which reshapes, transposes and slices of strided memory need no copy.
+#include "core/plan/views.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace fuselage;
+
+namespace {
+
+/// Offsets of all elements in row-major order of the extents.
+std::vector<int64_t> offsets(const Extents& extents, const Extents& strides) {
+    std::vector<int64_t> out{0};
+    for (size_t d = 0; d < extents.size(); ++d) {
+        std::vector<int64_t> next;
+        for (int64_t base : out)
+            for (int64_t i = 0; i < extents[d]; ++i)
+                next.push_back(base + i * strides[d]);
+        out = std::move(next);
+    }
+    return out;
+}
+
+} // namespace
+
+TEST(ReshapeStrides, SplitsAndMergesDenseDims) {
+    EXPECT_EQ(reshapeStrides({2, 12}, {12, 1}, {2, 3, 4}), (Extents{12, 4, 1}));
+    EXPECT_EQ(reshapeStrides({2, 3, 4}, {12, 4, 1}, {24}), (Extents{1}));
+}
+
+TEST(ReshapeStrides, SplitsADimOfAStridedSlice) {
+    // Q of a packed projection: [197, 1, 768] inside rows of 2304, seen as 12 heads of 64.
+    EXPECT_EQ(reshapeStrides({197, 1, 768}, {2304, 2304, 1}, {197, 12, 64}),
+              (Extents{2304, 64, 1}));
+}
+
+TEST(ReshapeStrides, MergesChannelsLastSpatialDims) {
+    EXPECT_EQ(reshapeStrides({1, 768, 14, 14}, {150528, 1, 10752, 768}, {1, 768, 196}),
+              (Extents{768 * 196, 1, 768}));
+}
+
+TEST(ReshapeStrides, RefusesWhatNeedsACopy) {
+    EXPECT_FALSE(reshapeStrides({3, 4}, {1, 3}, {12})); // transposed
+    EXPECT_FALSE(reshapeStrides({3, 4}, {8, 1}, {12})); // gaps between rows
+    EXPECT_FALSE(reshapeStrides({3, 4}, {1, 3}, {2, 6}));
+}
+
+TEST(ReshapeStrides, AgreesWithEnumerationOnRandomLayouts) {
+    std::mt19937 random(7);
+    const std::vector<Extents> shapes{{24},    {2, 12},   {4, 6},   {2, 3, 4},
+                                      {1, 24}, {6, 2, 2}, {4, 1, 6}};
+    for (int round = 0; round < 300; ++round) {
+        const Extents& from = shapes[random() % shapes.size()];
+        const Extents& to = shapes[random() % shapes.size()];
+        std::vector<size_t> order(from.size());
+        for (size_t i = 0; i < order.size(); ++i)
+            order[i] = i;
+        std::shuffle(order.begin(), order.end(), random);
+        Extents strides(from.size());
+        int64_t stride = 1;
+        for (size_t d : order) {
+            strides[d] = stride;
+            stride *= from[d] + (random() % 4 == 0 ? 1 : 0);
+        }
+        auto result = reshapeStrides(from, strides, to);
+        if (result)
+            EXPECT_EQ(offsets(to, *result), offsets(from, strides));
+    }
+}
