@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contraction and attention programs, and what they refuse.
+#include "kernel_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_kernel;
+
+TEST(LowerContraction, MatMulBiasReluPrintsAsStableText) {
+    KernelProgram program =
+        expectLowers("(float[2,4,8] x, float[8,6] w, float[6] b) => (float[2,4,6] y) "
+                     "{ t = MatMul(x, w)  u = Add(b, t)  y = Relu(u) }",
+                     "Contraction");
+    EXPECT_EQ(text(program),
+              R"(Contraction (float[2,4,8], float[8,6], float[6]) => (float[2,4,6]) exact
+  matmul space [2,4,6] k [8]
+  batch 0 m 2 n 1
+  a = in0[d0, d1, d3]
+  b = in1[d3, d2]
+  accumulate float
+  read 0 = in2[d2]
+  epilogue:
+    r0 = input 1 : float
+    r1 = input 0 : float
+    r2 = add r0 r1 : float
+    r3 = constant 0 : float
+    r4 = max r2 r3 : float
+    return r4
+  write out0[d0, d1, d2]
+)");
+}
+
+TEST(LowerContraction, HeadsAreSplitInTheWrites) {
+    KernelProgram program = expectLowers("(float[2,4,8] x, float[8,6] w) => (float[2,3,4,2] y) "
+                                         "{ t = MatMul(x, w)  s = Constant<value_ints=[2,4,3,2]>() "
+                                         "r = Reshape(t, s)  y = Transpose<perm=[0,2,1,3]>(r) }",
+                                         "Contraction");
+    const auto& code = std::get<Contraction>(program.code);
+    EXPECT_EQ(code.space, (Extents{2, 4, 3, 2}));
+    EXPECT_EQ(code.nDims, 2U);
+}
+
+TEST(LowerContraction, HeadsAreMergedInTheReads) {
+    KernelProgram program =
+        expectLowers("(float[2,3,4,2] x, float[6,5] w) => (float[2,4,5] y) "
+                     "{ t = Transpose<perm=[0,2,1,3]>(x)  s = Constant<value_ints=[2,4,6]>() "
+                     "r = Reshape(t, s)  y = MatMul(r, w) }",
+                     "Contraction");
+    EXPECT_EQ(std::get<Contraction>(program.code).k, (Extents{3, 2}));
+}
+
+TEST(LowerContraction, BatchedMatMulBroadcastsItsBatchDims) {
+    KernelProgram program = expectLowers(
+        "(float[2,3,4,5] a, float[3,5,6] b) => (float[2,3,4,6] y) { y = MatMul(a, b) }",
+        "Contraction");
+    const auto& code = std::get<Contraction>(program.code);
+    EXPECT_EQ(code.batchDims, 1U);
+    EXPECT_EQ(code.mDims, 2U);
+    expectLowers("(float[5] a, float[2,5,6] b) => (float[2,6] y) { y = MatMul(a, b) }",
+                 "Contraction");
+    expectLowers("(float[4,5] a, float[5] b) => (float[4] y) { y = MatMul(a, b) }", "Contraction");
+    expectLowers("(float[5] a, float[5] b) => (float y) { y = MatMul(a, b) }", "Contraction");
+}
+
+TEST(LowerContraction, GemmTransposesAndScales) {
+    expectLowers("(float[5,4] a, float[6,5] b, float[6] c) => (float[4,6] y) "
+                 "{ t = Gemm<transA=1, transB=1, alpha=0.5, beta=2.0>(a, b, c)  y = Tanh(t) }",
+                 "Contraction");
+}
+
+TEST(LowerContraction, GroupedAndDilatedConvolutions) {
+    expectLowers("(float[2,4,7,8] x, float[6,2,3,3] w, float[6] b) => (float[2,6,3,4] y) "
+                 "{ t = Conv<group=2, strides=[2,2], dilations=[2,1], pads=[1,1,1,0]>(x, w, b) "
+                 "y = Sigmoid(t) }",
+                 "Contraction");
+    expectLowers("(float[1,4,9] x, float[4,1,3] w) => (float[1,4,5] y) "
+                 "{ y = Conv<group=4, strides=[2], auto_pad=\"SAME_UPPER\">(x, w) }",
+                 "Contraction");
+}
+
+TEST(LowerContraction, TransposedConvolution) {
+    expectLowers("(float[1,4,5,5] x, float[4,3,3,3] w) => (float[1,6,11,11] y) "
+                 "{ t = ConvTranspose<group=2, strides=[2,2], output_padding=[1,1], "
+                 "pads=[0,0,1,1]>(x, w)  y = Relu(t) }",
+                 "Contraction");
+}
+
+TEST(LowerContraction, ConvBatchNormAddReluHasTwoResults) {
+    KernelProgram program = expectLowers(
+        "(float[1,2,5,5] x, float[3,2,3,3] w, float[3] g, float[3] b, float[3] m, float[3] var, "
+        "float[1,3,5,5] r) => (float[1,3,5,5] s, float[1,3,5,5] y) "
+        "{ c = Conv<pads=[1,1,1,1]>(x, w)  n = BatchNormalization(c, g, b, m, var) "
+        "s = Add(r, n)  y = Relu(s) }",
+        "Contraction");
+    EXPECT_EQ(std::get<Contraction>(program.code).epilogue.writes.size(), 2U);
+    EXPECT_EQ(program.numeric, NumericClass::Reassociated);
+}
+
+TEST(LowerContraction, StemEndsInAPool) {
+    KernelProgram program =
+        expectLowers("(float[1,3,9,9] x, float[4,3,3,3] w, float[4] b) => (float[1,4,3,3] y) "
+                     "{ c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w, b)  r = Relu(c) "
+                     "y = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(r) }",
+                     "Contraction");
+    const auto& code = std::get<Contraction>(program.code);
+    EXPECT_EQ(code.poolSpace, (Extents{1, 4, 3, 3}));
+    EXPECT_EQ(code.space, (Extents{1, 4, 5, 5}));
+}
+
+TEST(LowerContraction, PatchEmbeddingFlattensInTheWrites) {
+    expectLowers("(float[1,3,8,8] x, float[5,3,4,4] w) => (float[1,4,5] y) "
+                 "{ c = Conv<strides=[4,4]>(x, w)  s = Constant<value_ints=[1,5,4]>() "
+                 "r = Reshape(c, s)  y = Transpose<perm=[0,2,1]>(r) }",
+                 "Contraction");
+}
+
+TEST(LowerContraction, CheapWorkOnAnOperandIsAPrologue) {
+    KernelProgram program =
+        expectLowers("(float[1,3,4,4] x, float[1,3,1,1] s, float[2,3,1,1] w) => (float[1,2,4,4] y) "
+                     "{ t = Mul(s, x)  y = Conv(t, w) }",
+                     "Contraction");
+    EXPECT_TRUE(std::get<Contraction>(program.code).prologueA.has_value());
+}
+
+TEST(LowerContraction, ExpensivePrologueIsRefused) {
+    Reason reason = refusalOf("(float[4,5] x, float[5,6] w) => (float[4,6] y) "
+                              "{ t = Tanh(x)  y = MatMul(t, w) }");
+    EXPECT_EQ(reason.code, "kind");
+    EXPECT_EQ(reason.facts[0], (ReasonFact{"producer", "Pointwise"}));
+}
+
+TEST(LowerContraction, TwoContractionsAreRefused) {
+    Reason reason = refusalOf("(float[4,5] x, float[5,6] w, float[6,3] v) => (float[4,3] y) "
+                              "{ t = MatMul(x, w)  y = MatMul(t, v) }");
+    EXPECT_EQ(reason.code, "kind");
+    EXPECT_EQ(reason.facts,
+              (std::vector<ReasonFact>{{"producer", "Contraction"}, {"consumer", "Contraction"}}));
+}
+
+TEST(LowerContraction, ReductionAfterAContractionIsRefused) {
+    Reason reason = refusalOf("(float[4,5] x, float[5,6] w) => (float[4,6] y) "
+                              "{ t = MatMul(x, w)  y = Softmax(t) }");
+    EXPECT_EQ(reason.code, "kind");
+    EXPECT_EQ(reason.facts[1], (ReasonFact{"consumer", "Row"}));
+}
+
+TEST(LowerContraction, AccumulatorReadAtTwoPlacesIsRefused) {
+    Reason reason = refusalOf("(float[4,5] x, float[5,4] w) => (float[4,4] y) "
+                              "{ t = MatMul(x, w)  u = Transpose<perm=[1,0]>(t)  y = Add(t, u) }");
+    EXPECT_EQ(reason.code, "kind");
+}
+
+TEST(LowerAttention, ScaledAndMasked) {
+    KernelProgram program = expectLowers(
+        "(float[2,3,4,5] q, float[2,3,5,7] k, float[2,3,7,6] v, float[2,1,1,7] m) => "
+        "(float[2,3,4,6] y) { c = Constant<value_float=2.0>()  s = MatMul(q, k)  d = Div(s, c) "
+        "a = Add(d, m)  p = Softmax<axis=-1>(a)  y = MatMul(p, v) }",
+        "Attention");
+    EXPECT_EQ(
+        text(program),
+        R"(Attention (float[2,3,4,5], float[2,3,5,7], float[2,3,7,6], float[2,1,1,7]) => (float[2,3,4,6]) reassociated
+  batch [2,3] l 4 s 7 d 5 e 6 scale 0.5
+  q = in0[d0, d1, d2, d3]
+  k = in1[d0, d1, d3, d2]
+  v = in2[d0, d1, d2, d3]
+  mask = + in3[d0, 0, 0, d3]
+  write out0[d0, d1, d2, d3]
+)");
+}
+
+TEST(LowerAttention, HeadsAreAbsorbed) {
+    expectLowers("(float[2,4,6] q, float[2,5,6] k, float[2,5,6] v) => (float[2,4,6] y) "
+                 "{ ql = Constant<value_ints=[2,4,3,2]>()  kl = Constant<value_ints=[2,5,3,2]>() "
+                 "c = Constant<value_float=0.5>() "
+                 "q1 = Reshape(q, ql)  q2 = Transpose<perm=[0,2,1,3]>(q1)  q3 = Mul(q2, c) "
+                 "k1 = Reshape(k, kl)  k2 = Transpose<perm=[0,2,3,1]>(k1) "
+                 "v1 = Reshape(v, kl)  v2 = Transpose<perm=[0,2,1,3]>(v1) "
+                 "s = MatMul(q3, k2)  p = Softmax(s)  o = MatMul(p, v2) "
+                 "t = Transpose<perm=[0,2,1,3]>(o)  ol = Constant<value_ints=[2,4,6]>() "
+                 "y = Reshape(t, ol) }",
+                 "Attention");
+}
+
+TEST(LowerAttention, BooleanMaskKeepsItsFill) {
+    KernelProgram program = expectLowers(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, bool[4,4] m) => (float[3,4,6] y) "
+        "{ c = Constant<value_float=-10000.0>()  s = MatMul(q, k)  a = Where(m, s, c) "
+        "p = Softmax(a)  y = MatMul(p, v) }",
+        "Attention");
+    EXPECT_EQ(std::get<Attention>(program.code).maskedScore, -10000);
+}
+
+TEST(LowerAttention, OtherWorkBetweenTheProductsIsRefused) {
+    Reason reason =
+        refusalOf("(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v) => (float[3,4,6] y)"
+                  "{ s = MatMul(q, k)  a = Tanh(s)  p = Softmax(a)  y = MatMul(p, v) }");
+    EXPECT_EQ(reason.code, "kind");
+    EXPECT_NE(reason.message.find("Tanh"), std::string::npos);
+}
