@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 
 namespace fuselage {
@@ -22,11 +23,38 @@ struct Pending {
     IndexMap map; ///< of value
 };
 
-/// The iteration dim that alone and unscaled moves along an index; none when it does not move.
-std::optional<uint32_t> movingDim(const DimIndex& index) {
-    if (index.terms.size() != 1)
+/// The term that moves furthest along an index, for which bounds must be whole multiples of
+/// `granularity`: 1 when it is alone.
+struct MovingTerm {
+    IndexTerm term;
+    int64_t granularity = 1;
+};
+
+/// None when the index stands still, or when its terms overlap.
+std::optional<MovingTerm> movingTerm(const DimIndex& index, const Extents& space) {
+    if (index.terms.empty())
         return std::nullopt;
-    return index.terms[0].dim;
+    MovingTerm out{index.terms[0], 1};
+    for (const IndexTerm& term : index.terms)
+        if (std::abs(term.scale) > std::abs(out.term.scale))
+            out.term = term;
+    if (index.terms.size() == 1)
+        return out;
+    int64_t below = 0;
+    for (const IndexTerm& term : index.terms)
+        below += term.dim == out.term.dim ? 0 : term.scale * (space[term.dim] - 1);
+    const bool ordered = std::all_of(index.terms.begin(), index.terms.end(),
+                                     [](const IndexTerm& term) { return term.scale > 0; });
+    out.granularity = out.term.scale;
+    return ordered && below < out.term.scale ? std::optional(out) : std::nullopt;
+}
+
+/// True when a cut of the index at `bound` falls between two steps of its moving term.
+bool cutsCleanly(const DimIndex& index, const Extents& space, int64_t bound) {
+    if (index.terms.size() <= 1)
+        return true;
+    auto moving = movingTerm(index, space);
+    return moving && (bound - index.offset) % moving->granularity == 0;
 }
 
 class CopyLowering {
@@ -65,32 +93,33 @@ std::optional<Pending> CopyLowering::part(const Pending& piece, size_t axis, int
                                           int64_t end) {
     Pending out = piece;
     DimIndex& index = out.map[axis];
-    auto dim = movingDim(index);
-    if (!dim) {
+    auto moving = movingTerm(index, piece.space);
+    if (!moving) {
         if (index.offset < begin || index.offset >= end)
             return std::nullopt;
         index.offset -= begin;
         return out;
     }
     // offset + scale * i in [begin, end) for i in [low, high)
-    const int64_t scale = index.terms[0].scale;
+    const int64_t scale = moving->term.scale;
+    const uint32_t dim = moving->term.dim;
     auto ceilDivide = [](int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); };
     int64_t low = scale > 0 ? ceilDivide(begin - index.offset, scale)
                             : ceilDivide(index.offset - (end - 1), -scale);
     int64_t high = scale > 0 ? ceilDivide(end - index.offset, scale)
                              : ceilDivide(index.offset - begin + 1, -scale);
     low = std::max<int64_t>(low, 0);
-    high = std::min(high, piece.space[*dim]);
+    high = std::min(high, piece.space[dim]);
     if (low >= high)
         return std::nullopt;
-    out.space[*dim] = high - low;
+    out.space[dim] = high - low;
     auto shift = [&](std::vector<DimIndex>& map) {
         for (DimIndex& at : map) {
             for (const IndexTerm& term : at.terms)
-                if (term.dim == *dim)
+                if (term.dim == dim)
                     at.offset += term.scale * low;
             if (high - low == 1) // a dim of extent 1 has no terms
-                std::erase_if(at.terms, [&](const IndexTerm& term) { return term.dim == *dim; });
+                std::erase_if(at.terms, [&](const IndexTerm& term) { return term.dim == dim; });
         }
     };
     shift(out.map);
@@ -101,11 +130,13 @@ std::optional<Pending> CopyLowering::part(const Pending& piece, size_t axis, int
 
 std::optional<Reason> CopyLowering::throughConcat(const Pending& piece, const Node& node) {
     auto axis = axisOf(node.attributes.integer("axis"), piece.map.size());
-    if (!axis || piece.map[*axis].terms.size() > 1)
+    if (!axis)
         return notAffine(node, piece);
     int64_t begin = 0;
     for (ValueId input : node.inputs) {
         const int64_t end = begin + m_body.extents(input)[*axis];
+        if (!cutsCleanly(piece.map[*axis], piece.space, end))
+            return notAffine(node, piece);
         if (auto next = part(piece, *axis, begin, end)) {
             next->value = input;
             m_work.push_back(std::move(*next));

@@ -110,6 +110,11 @@ TEST(LowerRow, InstanceAndGroupNormalization) {
     expectLowers("(float[2,4,3,3] x, float[4] s, float[4] b) => (float[2,4,3,3] y) "
                  "{ t = InstanceNormalization(x, s, b)  y = Relu(t) }",
                  "Row");
+    LowerRequest grouped = bodyFrom("(float[2,4,3,3] x, float[4] s, float[4] b) => "
+                                    "(float[2,4,3,3] y) "
+                                    "{ y = GroupNormalization<num_groups=2>(x, s, b) }");
+    KernelProgram program = expectLowers(grouped, "Row");
+    EXPECT_EQ(std::get<Row>(program.code).outer, (Extents{2, 2}));
     expectLowers("(float[2,4,3,3] x) => (float[2,4,3,3] y) "
                  "{ y = LpNormalization<axis=1, p=2>(x) }",
                  "Row");
