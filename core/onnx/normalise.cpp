@@ -68,6 +68,7 @@ constexpr Change changes[] = {
     {Op::Upsample, 1, always, normaliseUpsample},
     {Op::Resize, 10, 11, normaliseResize10},
     {Op::Resize, 11, always, normaliseResizeInputs},
+    {Op::RoiAlign, 1, 16, normaliseRoiAlign},
     {Op::LpPool, 1, 2, normaliseOldPower},
     {Op::GlobalLpPool, 1, 2, normaliseOldPower},
     {Op::RNN, 1, 7, normaliseOldRecurrent},

@@ -76,6 +76,7 @@ Result<void> normaliseScatter(Draft& draft);
 // normalise_network.cpp
 Result<void> normaliseFlatSoftmax(Draft& draft);
 Result<void> normaliseBatchNormalization(Draft& draft);
+Result<void> normaliseRoiAlign(Draft& draft);
 Result<void> normaliseOldGemm(Draft& draft);
 Result<void> normaliseUpsample(Draft& draft);
 Result<void> normaliseResize10(Draft& draft);

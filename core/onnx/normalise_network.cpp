@@ -53,6 +53,12 @@ Result<void> normaliseFlatSoftmax(Draft& draft) {
     return {};
 }
 
+/// Opset 10..15: no choice of coordinates, and not the one that is the default today.
+Result<void> normaliseRoiAlign(Draft& draft) {
+    draft.spec.attributes.set("coordinate_transformation_mode", std::string("output_half_pixel"));
+    return {};
+}
+
 /// Opset 1..13: training is said by the number of outputs.
 Result<void> normaliseBatchNormalization(Draft& draft) {
     NodeSpec& spec = draft.spec;
