@@ -4,10 +4,13 @@
 #include "core/ops/op_table.h"
 
 #include "core/ops/activation.h"
+#include "core/ops/attention.h"
 #include "core/ops/attribute_schema.h"
 #include "core/ops/control_flow.h"
 #include "core/ops/conv.h"
 #include "core/ops/detection.h"
+#include "core/ops/dropout.h"
+#include "core/ops/einsum.h"
 #include "core/ops/elementwise_logic.h"
 #include "core/ops/elementwise_math.h"
 #include "core/ops/fill.h"
@@ -22,6 +25,7 @@
 #include "core/ops/quantized.h"
 #include "core/ops/reduce.h"
 #include "core/ops/resample.h"
+#include "core/ops/rotary.h"
 #include "core/ops/selection.h"
 #include "core/ops/sequence.h"
 #include "core/ops/shape.h"
@@ -48,12 +52,16 @@ constexpr Rows families[] = {
     matmulRows,
     convRows,
     quantizedContractionRows,
+    einsumRows,
+    attentionRows,
+    rotaryRows,
     // along axes and over windows
     reduceRows,
     softmaxRows,
     normalizationRows,
     layerNormRows,
     poolingRows,
+    dropoutRows,
     // views, sizes and moved elements
     shapeRows,
     fillRows,
