@@ -16,6 +16,7 @@
 #include "core/ops/fill.h"
 #include "core/ops/indexing.h"
 #include "core/ops/layer_norm.h"
+#include "core/ops/losses.h"
 #include "core/ops/matmul.h"
 #include "core/ops/movement.h"
 #include "core/ops/normalization.h"
@@ -23,13 +24,17 @@
 #include "core/ops/pooling.h"
 #include "core/ops/quantize.h"
 #include "core/ops/quantized.h"
+#include "core/ops/random.h"
+#include "core/ops/recurrent.h"
 #include "core/ops/reduce.h"
 #include "core/ops/resample.h"
 #include "core/ops/rotary.h"
 #include "core/ops/selection.h"
 #include "core/ops/sequence.h"
 #include "core/ops/shape.h"
+#include "core/ops/signal.h"
 #include "core/ops/softmax.h"
+#include "core/ops/strings.h"
 
 #include <algorithm>
 #include <cassert>
@@ -73,6 +78,11 @@ constexpr Rows families[] = {
     sequenceRows,
     resampleRows,
     detectionRows,
+    recurrentRows,
+    signalRows,
+    randomRows,
+    stringsRows,
+    lossesRows,
 };
 
 /// A second domain or name under which files spell an operator.

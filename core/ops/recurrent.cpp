@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sequence of one direction at a time: gates from the input and the state, then the cell's own
+// update. Sequences stop at their length; reversed ones start there.
+#include "core/ops/recurrent.h"
+
+#include "core/ops/infer_support.h"
+#include "core/ops/tensor_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace fuselage {
+
+namespace {
+
+using Results = Result<std::vector<ReferenceValue>>;
+using Activation = std::function<double(double)>;
+
+// --- activations --------------------------------------------------------------------------
+
+struct ActivationRow {
+    const char* name;
+    int parameters; ///< alpha, or alpha and beta
+    double alpha;
+    double beta;
+    double (*function)(double x, double alpha, double beta);
+};
+
+constexpr ActivationRow activations[] = {
+    {"sigmoid", 0, 0, 0, [](double x, double, double) { return 1 / (1 + std::exp(-x)); }},
+    {"tanh", 0, 0, 0, [](double x, double, double) { return std::tanh(x); }},
+    {"relu", 0, 0, 0, [](double x, double, double) { return std::max(x, 0.0); }},
+    {"softsign", 0, 0, 0, [](double x, double, double) { return x / (1 + std::abs(x)); }},
+    {"softplus", 0, 0, 0, [](double x, double, double) { return std::log1p(std::exp(x)); }},
+    {"leakyrelu", 1, 0.01, 0, [](double x, double a, double) { return x >= 0 ? x : a * x; }},
+    {"thresholdedrelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0.0; }},
+    {"elu", 1, 1, 0, [](double x, double a, double) { return x >= 0 ? x : a * std::expm1(x); }},
+    {"affine", 2, 1, 0, [](double x, double a, double b) { return a * x + b; }},
+    {"scaledtanh", 2, 1, 1, [](double x, double a, double b) { return a * std::tanh(b * x); }},
+    {"hardsigmoid", 2, 0.2, 0.5,
+     [](double x, double a, double b) { return std::clamp(a * x + b, 0.0, 1.0); }},
+};
+
+std::string lowered(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// All activations of a node, `perDirection` for each; none when a name is unknown.
+std::optional<std::vector<Activation>>
+activationsOf(const Node& node, const std::vector<std::string>& defaults, size_t directions) {
+    std::vector<std::string> names = node.attributes.strings("activations");
+    if (names.empty())
+        for (size_t i = 0; i < directions; ++i)
+            names.insert(names.end(), defaults.begin(), defaults.end());
+    if (names.size() != defaults.size() * directions)
+        return std::nullopt;
+    const std::vector<double> alphas = node.attributes.numbers("activation_alpha");
+    const std::vector<double> betas = node.attributes.numbers("activation_beta");
+    size_t alphaAt = 0; // parameters are listed only for the functions that take them
+    size_t betaAt = 0;
+    std::vector<Activation> out;
+    for (const std::string& name : names) {
+        const auto row = std::find_if(
+            std::begin(activations), std::end(activations),
+            [&](const ActivationRow& candidate) { return lowered(name) == candidate.name; });
+        if (row == std::end(activations))
+            return std::nullopt;
+        double alpha = row->alpha;
+        double beta = row->beta;
+        if (row->parameters >= 1 && alphaAt < alphas.size())
+            alpha = alphas[alphaAt++];
+        if (row->parameters >= 2 && betaAt < betas.size())
+            beta = betas[betaAt++];
+        out.emplace_back(
+            [function = row->function, alpha, beta](double x) { return function(x, alpha, beta); });
+    }
+    return out;
+}
+
+// --- the layer ----------------------------------------------------------------------------
+
+struct CellKind {
+    Op op = Op::RNN;
+    int64_t gates = 1;
+    bool hasCellState = false;
+    std::vector<std::string> activations;
+};
+
+CellKind kindOf(Op op) {
+    if (op == Op::RNN)
+        return {op, 1, false, {"Tanh"}};
+    if (op == Op::GRU)
+        return {op, 3, false, {"Sigmoid", "Tanh"}};
+    return {op, 4, true, {"Sigmoid", "Tanh", "Tanh"}};
+}
+
+size_t directionsOf(const Node& node) {
+    return node.attributes.string("direction", "forward") == "bidirectional" ? 2 : 1;
+}
+
+/// Sizes and operands of one recurrent node, checked against each other.
+struct Layer {
+    CellKind kind;
+    int64_t length = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
+    bool batchFirst = false, inputForget = false, linearBeforeReset = false;
+    double clip = 0;
+    std::vector<Activation> activations;
+    const double *x = nullptr, *w = nullptr, *r = nullptr, *b = nullptr, *p = nullptr;
+    const double *initialH = nullptr, *initialC = nullptr;
+    std::vector<int64_t> lengths;
+
+    int64_t rows() const { return kind.gates * hidden; }
+
+    double clipped(double value) const { return clip > 0 ? std::clamp(value, -clip, clip) : value; }
+
+    /// Row of a state tensor ([directions, batch, hidden], or batch first).
+    int64_t stateAt(int64_t direction, int64_t n) const {
+        return (batchFirst ? n * directions + direction : direction * batch + n) * hidden;
+    }
+
+    int64_t inputAtStep(int64_t t, int64_t n) const {
+        return (batchFirst ? n * length + t : t * batch + n) * inputs;
+    }
+
+    int64_t outputAt(int64_t t, int64_t direction, int64_t n) const {
+        return (batchFirst ? (n * length + t) * directions + direction
+                           : (t * directions + direction) * batch + n) *
+               hidden;
+    }
+};
+
+/// out[row] += matrix[row] . vector
+void addProduct(const double* matrix, const double* vector, int64_t rows, int64_t columns,
+                double* out) {
+    for (int64_t row = 0; row < rows; ++row) {
+        const double* line = matrix + row * columns;
+        double sums[4] = {0, 0, 0, 0};
+        int64_t k = 0;
+        for (; k + 4 <= columns; k += 4)
+            for (int64_t lane = 0; lane < 4; ++lane)
+                sums[lane] += line[k + lane] * vector[k + lane];
+        for (; k < columns; ++k)
+            sums[0] += line[k] * vector[k];
+        out[row] += sums[0] + sums[1] + sums[2] + sums[3];
+    }
+}
+
+/// One sequence under way: its state and scratch memory.
+struct Walker {
+    const Layer& layer;
+    int64_t direction;
+    std::vector<double> h, c, gates, recurrent, reset;
+
+    Walker(const Layer& layerToRun, int64_t whichDirection, int64_t n)
+        : layer(layerToRun), direction(whichDirection), h(static_cast<size_t>(layer.hidden), 0.0),
+          c(h), gates(static_cast<size_t>(layer.rows())), recurrent(gates), reset(h) {
+        const int64_t at = layer.stateAt(direction, n);
+        if (layer.initialH)
+            std::copy_n(layer.initialH + at, layer.hidden, h.begin());
+        if (layer.initialC)
+            std::copy_n(layer.initialC + at, layer.hidden, c.begin());
+    }
+
+    double activate(size_t which, double x) const {
+        const size_t count = layer.kind.activations.size();
+        return layer.activations[static_cast<size_t>(direction) * count + which](layer.clipped(x));
+    }
+
+    const double* recurrentRow(int64_t gate) const {
+        return layer.r + (direction * layer.rows() + gate * layer.hidden) * layer.hidden;
+    }
+
+    const double* recurrentBias() const {
+        return layer.b ? layer.b + (2 * direction + 1) * layer.rows() : nullptr;
+    }
+
+    /// gates = W x + Wb, recurrent = R h + Rb.
+    void project(const double* x) {
+        std::fill(gates.begin(), gates.end(), 0.0);
+        std::fill(recurrent.begin(), recurrent.end(), 0.0);
+        if (layer.b) {
+            std::copy_n(layer.b + 2 * direction * layer.rows(), layer.rows(), gates.begin());
+            std::copy_n(recurrentBias(), layer.rows(), recurrent.begin());
+        }
+        addProduct(layer.w + direction * layer.rows() * layer.inputs, x, layer.rows(), layer.inputs,
+                   gates.data());
+        addProduct(recurrentRow(0), h.data(), layer.rows(), layer.hidden, recurrent.data());
+    }
+
+    void step(const double* x) {
+        project(x);
+        if (layer.kind.op == Op::RNN)
+            stepRnn();
+        else if (layer.kind.op == Op::GRU)
+            stepGru();
+        else
+            stepLstm();
+    }
+
+    void stepRnn() {
+        for (size_t i = 0; i < h.size(); ++i)
+            h[i] = activate(0, gates[i] + recurrent[i]);
+    }
+
+    void stepGru() {
+        const size_t size = h.size();
+        std::vector<double> candidate(size, 0.0);
+        for (size_t i = 0; i < size; ++i)
+            reset[i] = activate(0, gates[size + i] + recurrent[size + i]);
+        if (layer.linearBeforeReset) {
+            for (size_t i = 0; i < size; ++i)
+                candidate[i] = reset[i] * recurrent[2 * size + i];
+        } else {
+            for (size_t i = 0; i < size; ++i)
+                reset[i] *= h[i];
+            if (layer.b)
+                std::copy_n(recurrentBias() + 2 * layer.hidden, layer.hidden, candidate.begin());
+            addProduct(recurrentRow(2), reset.data(), layer.hidden, layer.hidden, candidate.data());
+        }
+        for (size_t i = 0; i < size; ++i) {
+            const double update = activate(0, gates[i] + recurrent[i]);
+            const double fresh = activate(1, gates[2 * size + i] + candidate[i]);
+            h[i] = (1 - update) * fresh + update * h[i];
+        }
+    }
+
+    double peephole(int64_t gate, size_t i) const {
+        return layer.p ? layer.p[(direction * 3 + gate) * layer.hidden + static_cast<int64_t>(i)]
+                       : 0.0;
+    }
+
+    void stepLstm() { // gates come as input, output, forget, cell
+        const size_t size = h.size();
+        const auto sum = [&](size_t gate, size_t i) {
+            return gates[gate * size + i] + recurrent[gate * size + i];
+        };
+        for (size_t i = 0; i < size; ++i) {
+            const double input = activate(0, sum(0, i) + peephole(0, i) * c[i]);
+            const double forget =
+                layer.inputForget ? 1 - input : activate(0, sum(2, i) + peephole(2, i) * c[i]);
+            c[i] = forget * c[i] + input * activate(1, sum(3, i));
+            const double output = activate(0, sum(1, i) + peephole(1, i) * c[i]);
+            h[i] = output * activate(2, c[i]);
+        }
+    }
+};
+
+/// True when the value has these extents and floats; null is allowed.
+bool fits(const ReferenceValue* value, const Extents& extents) {
+    return !value || (isFloat(value->dtype) && value->extents == extents);
+}
+
+const double* dataOf(const ReferenceValue* value) {
+    return value ? value->floats.data() : nullptr;
+}
+
+Result<Layer> layerOf(const Node& node, ReferenceInputs inputs) {
+    const ReferenceValue &x = *inputs[0], &w = *inputs[1], &r = *inputs[2];
+    Layer out;
+    out.kind = kindOf(node.op);
+    const Attributes& attributes = node.attributes;
+    out.directions = static_cast<int64_t>(directionsOf(node));
+    out.batchFirst = attributes.integer("layout") != 0;
+    out.inputForget = attributes.integer("input_forget") != 0;
+    out.linearBeforeReset = attributes.integer("linear_before_reset") != 0;
+    out.clip = attributes.number("clip");
+    if (x.extents.size() != 3 || r.extents.size() != 3)
+        return badInput(node, "X, W and R must have three dimensions");
+    out.length = x.extents[out.batchFirst ? 1 : 0];
+    out.batch = x.extents[out.batchFirst ? 0 : 1];
+    out.inputs = x.extents[2];
+    out.hidden = r.extents[2];
+    const int64_t hidden = out.hidden, directions = out.directions, rows = out.rows();
+    const Extents state = out.batchFirst ? Extents{out.batch, directions, hidden}
+                                         : Extents{directions, out.batch, hidden};
+    const ReferenceValue *b = inputAt(inputs, 3), *initialH = inputAt(inputs, 5);
+    const ReferenceValue* initialC = out.kind.hasCellState ? inputAt(inputs, 6) : nullptr;
+    const ReferenceValue* p = out.kind.hasCellState ? inputAt(inputs, 7) : nullptr;
+    if (hidden > (int64_t(1) << 24) || !isFloat(x.dtype) ||
+        !fits(&w, {directions, rows, out.inputs}) || !fits(&r, {directions, rows, hidden}) ||
+        !fits(b, {directions, 2 * rows}) || !fits(initialH, state) || !fits(initialC, state) ||
+        !fits(p, {directions, 3 * hidden}))
+        return badInput(node,
+                        fmt::format("X {}, W {}, R {} and the other inputs do not go together",
+                                    text(x.extents), text(w.extents), text(r.extents)));
+    auto functions = activationsOf(node, out.kind.activations, directionsOf(node));
+    if (!functions)
+        return badInput(node, "`activations` has an unknown name or the wrong number of them");
+    out.activations = std::move(*functions);
+    out.lengths.assign(static_cast<size_t>(out.batch), out.length);
+    if (const ReferenceValue* lengths = inputAt(inputs, 4)) {
+        out.lengths = intsOf(*lengths);
+        if (static_cast<int64_t>(out.lengths.size()) != out.batch)
+            return badInput(node, "`sequence_lens` does not have one length for each sequence");
+        for (int64_t length : out.lengths)
+            if (length < 0 || length > out.length)
+                return badInput(node,
+                                fmt::format("length {} is not within 0..{}", length, out.length));
+    }
+    out.x = x.floats.data();
+    out.w = w.floats.data();
+    out.r = r.floats.data();
+    out.b = dataOf(b);
+    out.p = dataOf(p);
+    out.initialH = dataOf(initialH);
+    out.initialC = dataOf(initialC);
+    return out;
+}
+
+Results runLayer(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
+    const auto checked = layerOf(node, inputs);
+    if (!checked)
+        return failure(checked.error());
+    const Layer& layer = *checked;
+    const int64_t d = layer.directions, n = layer.batch, h = layer.hidden, t = layer.length;
+    const DType dtype = inputs[0]->dtype;
+    auto y =
+        allocateResult(node, dtype, layer.batchFirst ? Extents{n, t, d, h} : Extents{t, d, n, h});
+    auto yH = allocateResult(node, dtype, layer.batchFirst ? Extents{n, d, h} : Extents{d, n, h});
+    if (!y || !yH)
+        return failure(y ? yH.error() : y.error());
+    ReferenceValue yC = *yH;
+    const bool backwards = node.attributes.string("direction", "forward") == "reverse";
+    context.threads().forRange(static_cast<size_t>(d * n), 1, [&](size_t begin, size_t end) {
+        for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
+            const int64_t direction = row / n;
+            const int64_t sequence = row % n;
+            const int64_t length = layer.lengths[static_cast<size_t>(sequence)];
+            Walker walker(layer, direction, sequence);
+            for (int64_t step = 0; step < length; ++step) {
+                const bool reversed = backwards || direction == 1;
+                const int64_t at = reversed ? length - 1 - step : step;
+                walker.step(layer.x + layer.inputAtStep(at, sequence));
+                std::copy(walker.h.begin(), walker.h.end(),
+                          y->floats.begin() + layer.outputAt(at, direction, sequence));
+            }
+            const int64_t state = layer.stateAt(direction, sequence);
+            std::copy(walker.h.begin(), walker.h.end(), yH->floats.begin() + state);
+            std::copy(walker.c.begin(), walker.c.end(), yC.floats.begin() + state);
+        }
+    });
+    std::vector<ReferenceValue> out;
+    out.push_back(std::move(*y));
+    out.push_back(std::move(*yH));
+    if (layer.kind.hasCellState)
+        out.push_back(std::move(yC));
+    return trimmed(node, std::move(out));
+}
+
+void inferLayer(InferContext& context) {
+    const Node& node = context.node();
+    const Shape* x = shapeOf(context, 0);
+    const Shape* r = shapeOf(context, 2);
+    const bool batchFirst = node.attributes.integer("layout") != 0;
+    const bool quantized = node.op == Op::DynamicQuantizeLSTM;
+    const auto directions = static_cast<int64_t>(directionsOf(node));
+    if ((x && x->size() != 3) || (r && r->size() != 3))
+        return context.fail("X, W and R must have three dimensions");
+    const Dim length = x ? (*x)[batchFirst ? 1 : 0] : Dim();
+    const Dim batch = x ? (*x)[batchFirst ? 0 : 1] : Dim();
+    Dim hidden = r ? (*r)[quantized ? 1 : 2] : Dim();
+    if (hidden.isUnknown() && node.attributes.has("hidden_size"))
+        hidden = node.attributes.integer("hidden_size");
+    const DType dtype = dtypeOf(context, 0);
+    setTensor(context, 0, dtype,
+              batchFirst ? Shape{batch, length, directions, hidden}
+                         : Shape{length, directions, batch, hidden});
+    for (size_t i = 1; i < context.outputCount(); ++i)
+        setTensor(context, i, dtype,
+                  batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden});
+}
+
+// --- DynamicQuantizeLSTM ------------------------------------------------------------------
+
+/// [directions, columns, rows] of integers as the [directions, rows, columns] of floats that an
+/// LSTM takes; none when the scales do not fit.
+std::optional<ReferenceValue> dequantized(const ReferenceValue* weights,
+                                          const ReferenceValue* scale, const ReferenceValue* zero) {
+    if (!weights || !scale || weights->extents.size() != 3 || isFloat(weights->dtype) ||
+        weights->dtype == DType::String || !isFloat(scale->dtype))
+        return std::nullopt;
+    const int64_t directions = weights->extents[0], columns = weights->extents[1],
+                  rows = weights->extents[2];
+    const bool perRow = scale->count() == directions * rows && rows != 1;
+    if ((!perRow && scale->count() != directions) ||
+        (zero && (zero->count() != scale->count() || zero->dtype == DType::String)))
+        return std::nullopt;
+    ReferenceValue out = ReferenceValue::tensor(DType::Float32, {directions, rows, columns});
+    for (int64_t d = 0; d < directions; ++d)
+        for (int64_t row = 0; row < rows; ++row)
+            for (int64_t k = 0; k < columns; ++k) {
+                const int64_t at = perRow ? d * rows + row : d;
+                const double stored = weights->at((d * columns + k) * rows + row);
+                out.floats[static_cast<size_t>((d * rows + row) * columns + k)] =
+                    (stored - (zero ? zero->at(at) : 0.0)) * scale->at(at);
+            }
+    return out;
+}
+
+/// Weights are dequantized exactly; activations stay exact, so that a runtime which quantizes them
+/// differs by its own quantization noise.
+Results runDynamicQuantizeLstm(const Node& node, ReferenceInputs inputs,
+                               ReferenceContext& context) {
+    const auto w = dequantized(inputAt(inputs, 1), inputAt(inputs, 8), inputAt(inputs, 9));
+    const auto r = dequantized(inputAt(inputs, 2), inputAt(inputs, 10), inputAt(inputs, 11));
+    const ReferenceValue* x = inputAt(inputs, 0);
+    if (!w || !r || !x || x->kind != TypeKind::Tensor)
+        return badInput(node, "weights, scales and zero points do not go together");
+    std::vector<const ReferenceValue*> plain{x, &*w, &*r};
+    for (size_t i = 3; i < 8; ++i)
+        plain.push_back(inputAt(inputs, i));
+    return runLayer(node, plain, context);
+}
+
+constexpr const char* layerAttributes =
+    "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+    "direction:string='forward' hidden_size:int layout:int=0";
+
+const OpRow rows[] = {
+    {.op = Op::DynamicQuantizeLSTM,
+     .name = "DynamicQuantizeLSTM",
+     .domain = "com.microsoft",
+     .minInputs = 12,
+     .maxInputs = 12,
+     .minOutputs = 0,
+     .maxOutputs = 3,
+     .inputs = "X W R B sequence_lens initial_h initial_c P W_scale W_zero_point R_scale "
+               "R_zero_point",
+     .attributes = "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+                   "direction:string='forward' hidden_size:int input_forget:int=0",
+     .infer = inferLayer,
+     .reference = runDynamicQuantizeLstm},
+    {.op = Op::GRU,
+     .name = "GRU",
+     .minInputs = 3,
+     .maxInputs = 6,
+     .minOutputs = 0,
+     .maxOutputs = 2,
+     .inputs = "X W R B sequence_lens initial_h",
+     .attributes = "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+                   "direction:string='forward' hidden_size:int layout:int=0 "
+                   "linear_before_reset:int=0",
+     .infer = inferLayer,
+     .reference = onTensors<runLayer>},
+    {.op = Op::LSTM,
+     .name = "LSTM",
+     .minInputs = 3,
+     .maxInputs = 8,
+     .minOutputs = 0,
+     .maxOutputs = 3,
+     .inputs = "X W R B sequence_lens initial_h initial_c P",
+     .attributes = "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+                   "direction:string='forward' hidden_size:int input_forget:int=0 layout:int=0",
+     .infer = inferLayer,
+     .reference = onTensors<runLayer>},
+    {.op = Op::RNN,
+     .name = "RNN",
+     .minInputs = 3,
+     .maxInputs = 6,
+     .minOutputs = 0,
+     .maxOutputs = 2,
+     .inputs = "X W R B sequence_lens initial_h",
+     .attributes = layerAttributes,
+     .infer = inferLayer,
+     .reference = onTensors<runLayer>},
+};
+
+} // namespace
+
+std::span<const OpRow> recurrentRows() {
+    return rows;
+}
+
+} // namespace fuselage
