@@ -69,6 +69,7 @@ constexpr Change changes[] = {
     {Op::Resize, 10, 11, normaliseResize10},
     {Op::Resize, 11, always, normaliseResizeInputs},
     {Op::RoiAlign, 1, 16, normaliseRoiAlign},
+    {Op::RoiAlign, 10, 16, normaliseRoiAlign10},
     {Op::LpPool, 1, 2, normaliseOldPower},
     {Op::GlobalLpPool, 1, 2, normaliseOldPower},
     {Op::RNN, 1, 7, normaliseOldRecurrent},
@@ -77,7 +78,6 @@ constexpr Change changes[] = {
     {Op::DFT, 20, always, normaliseDft20},
     {Op::GridSample, 20, always, normaliseGridSample20},
     {Op::GroupNormalization, 18, 21, normaliseGroupNormalization18},
-    {Op::Scan, 8, 9, keepUnknown}, // another operator under the same name
     {Op::Tile, 1, 6, keepUnknown},
 };
 

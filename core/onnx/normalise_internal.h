@@ -83,6 +83,7 @@ Result<void> normaliseResize10(Draft& draft);
 Result<void> normaliseResizeInputs(Draft& draft);
 Result<void> normaliseOldPower(Draft& draft);
 Result<void> normaliseOldRecurrent(Draft& draft);
+Result<void> normaliseRoiAlign10(Draft& draft);
 Result<void> normaliseDft20(Draft& draft);
 Result<void> normaliseGridSample20(Draft& draft);
 Result<void> normaliseGroupNormalization18(Draft& draft);

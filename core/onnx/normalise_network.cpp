@@ -135,6 +135,12 @@ Result<void> normaliseOldRecurrent(Draft& draft) {
     return {};
 }
 
+/// Opset 10..15: rois were not shifted by half a pixel.
+Result<void> normaliseRoiAlign10(Draft& draft) {
+    draft.spec.attributes.set("coordinate_transformation_mode", std::string("output_half_pixel"));
+    return {};
+}
+
 /// Opset 20: the axis became an input.
 Result<void> normaliseDft20(Draft& draft) {
     if (!draft.hasInput(2)) {

@@ -433,6 +433,7 @@ const OpRow rows[] = {
     {.op = Op::Scan,
      .name = "Scan",
      .since = 8,
+     .minInputs = 0, // opset 8 begins with an input that may be omitted
      .maxInputs = variadic,
      .maxOutputs = variadic,
      .traits = ControlFlow,
