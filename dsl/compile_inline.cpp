@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns are written out where they are used, with slots and dimensions of their own.
+#include "dsl/compile_internal.h"
+
+namespace fuselage::dsl {
+
+namespace {
+
+const ast::Define* rootOf(const ast::Pattern& pattern) {
+    for (auto it = pattern.body.rbegin(); it != pattern.body.rend(); ++it)
+        if (auto* define = std::get_if<ast::Define>(&*it))
+            for (const ast::Name& name : define->names)
+                if (!pattern.results.empty() && name.text == pattern.results[0].text)
+                    return define;
+    return nullptr;
+}
+
+bool hasConditions(const ast::Pattern& pattern) {
+    for (const ast::Statement& statement : pattern.body)
+        if (!std::holds_alternative<ast::Define>(statement))
+            return true;
+    return false;
+}
+
+} // namespace
+
+const ast::Pattern* RuleCompiler::patternNamed(const ast::Term& term, const Scope& scope) const {
+    auto found = scope.names->patterns.find(term.name.text);
+    return term.kind == ast::Term::Kind::Node && found != scope.names->patterns.end()
+               ? found->second
+               : nullptr;
+}
+
+/// A pattern can take a Hole as parameter when it is one definition that reads its parameters only
+/// outside of later chain steps, where `_` would mean another value.
+bool RuleCompiler::isSimple(const ast::Pattern& pattern, size_t depth) {
+    if (auto known = m_simple.find(&pattern); known != m_simple.end())
+        return known->second;
+    if (depth > 32)
+        return false; // recursion is reported when it is written out
+    size_t definitions = 0;
+    bool simple = true;
+    for (const ast::Statement& statement : pattern.body) {
+        auto* define = std::get_if<ast::Define>(&statement);
+        if (!define)
+            continue;
+        ++definitions;
+        walkTerms(define->choice, [&](const ast::Term& term, bool) {
+            const Names& names = m_library.namesOf(pattern.name.span.source);
+            auto inner = names.patterns.find(term.name.text);
+            if (term.kind == ast::Term::Kind::Node && inner != names.patterns.end())
+                simple = simple && inner->second != &pattern && isSimple(*inner->second, depth + 1);
+        });
+    }
+    for (const ast::Parameter& parameter : pattern.parameters)
+        simple = simple && !useOf(parameter.name.text, pattern.body).inLaterStep;
+    simple = simple && definitions == 1 && pattern.results.size() == 1;
+    m_simple[&pattern] = simple;
+    return simple;
+}
+
+bool RuleCompiler::needsSlot(const ast::Term& term, const Scope& scope) {
+    bool needs = false;
+    walkTerms(term, [&](const ast::Term& inner, bool) {
+        if (const ast::Pattern* pattern = patternNamed(inner, scope))
+            needs = needs || !isSimple(*pattern, 0);
+    });
+    return needs;
+}
+
+Bound RuleCompiler::actual(TermId id, const ast::Parameter& parameter, const NameUse& use,
+                           const ast::Pattern& pattern) {
+    const ast::TypeSpec* type = parameter.type ? &*parameter.type : nullptr;
+    const Term& term = m_rule->terms[id.index()];
+    if (term.kind == Term::Kind::Value && term.slot && !term.type && !term.rest)
+        return {term.slot, term.step, type};
+    if (use.times == 1 && !use.hasType && !type)
+        return {std::nullopt, id, nullptr};
+    return {freshSlot(pattern.name.text + "." + parameter.name.text, parameter.name.span), id,
+            type};
+}
+
+bool RuleCompiler::bindParameters(const ast::Term& reference, const ast::Pattern& pattern,
+                                  Filler* filler, bool implied, Scope& scope, Scope& inner) {
+    const auto& parameters = pattern.parameters;
+    bool takesHole = implied && filler && !mentionsHole(reference);
+    size_t given = reference.args.size() + (takesHole ? 1 : 0);
+    // Without an operand list, the other parameters match anything.
+    bool isShort = !reference.hasArguments && given <= parameters.size();
+    if (given != parameters.size() && !isShort) {
+        Diagnostic& d = error("E0205", reference.span,
+                              "pattern `" + pattern.name.text + "` has other parameters");
+        d.found = std::to_string(given) + " operands";
+        d.expected = std::to_string(parameters.size());
+        d.labels.push_back({pattern.name.span, "defined here"});
+        d.fix = "give one operand for each parameter";
+        return false;
+    }
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        const ast::Parameter& parameter = parameters[i];
+        NameUse use = useOf(parameter.name.text, pattern.body);
+        Bound bound;
+        if (takesHole && i == 0 && !filler->isHole) {
+            bound = filler->bound;
+            bound.type = parameter.type ? &*parameter.type : nullptr;
+            filler->used = true;
+        } else if (takesHole && i == 0) {
+            bound = actual(holeTerm(*filler, reference.span), parameter, use, pattern);
+        } else if (i < given) {
+            const ast::Arg& arg = reference.args[i - (takesHole ? 1 : 0)];
+            bound = actual(chain(arg.chain, filler, false, scope), parameter, use, pattern);
+        } else {
+            bound.slot =
+                freshSlot(pattern.name.text + "." + parameter.name.text, parameter.name.span);
+            bound.type = parameter.type ? &*parameter.type : nullptr;
+        }
+        inner.values[parameter.name.text] = bound;
+        if (parameter.type)
+            declareDims(*parameter.type, inner);
+    }
+    return true;
+}
+
+TermId RuleCompiler::inlinedBody(const ast::Pattern& pattern, const ast::Define& root,
+                                 Scope& inner) {
+    // Names first, so that statements may stand in any order.
+    std::vector<std::pair<const ast::Define*, TermId>> locals;
+    for (const ast::Statement& statement : pattern.body) {
+        auto* define = std::get_if<ast::Define>(&statement);
+        if (!define || define == &root)
+            continue;
+        TermId place;
+        if (define->names.size() == 1 && inner.values.count(define->names[0].text) == 0) {
+            place = add(make(Term::Kind::Any, define->span));
+            inner.values[define->names[0].text] = {
+                freshSlot(inner.prefix + define->names[0].text, define->names[0].span), place};
+        }
+        locals.emplace_back(define, place);
+    }
+    declare(pattern.body, inner);
+    for (auto& [local, place] : locals) {
+        if (!place.valid()) {
+            define(*local, inner, *m_block);
+            continue;
+        }
+        TermId made = choice(local->choice.alternatives, local->choice.span, nullptr, false, inner);
+        m_rule->terms[place.index()] = Term(m_rule->terms[made.index()]);
+    }
+    return choice(root.choice.alternatives, root.choice.span, nullptr, false, inner);
+}
+
+Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pattern,
+                              Filler* filler, bool implied, Scope& scope) {
+    Inlined out{add(make(Term::Kind::Any, reference.span, pattern.name.text)), {}};
+    for (const ast::Pattern* outer : m_patternStack)
+        if (outer == &pattern) {
+            Diagnostic& d = error("E0212", reference.span,
+                                  "pattern `" + pattern.name.text + "` contains itself");
+            d.labels.push_back({pattern.name.span, "defined here"});
+            d.fix = "write the repeated step as `Step{1..n}`";
+            return out;
+        }
+    if (!reference.prefix.empty() || !reference.tests.empty()) {
+        Diagnostic& d = error("E0215", reference.span,
+                              "a pattern takes no `spec`, `flat`, `ordered` or `[...]`");
+        d.found = "`" + std::string(m_library.sources().text(reference.span)) + "`";
+        d.labels.push_back({pattern.name.span, "a pattern"});
+        d.fix = "write it inside of the pattern";
+        return out;
+    }
+    const ast::Define* root = rootOf(pattern);
+    if (!root || root->names[0].text != pattern.results[0].text) {
+        Diagnostic& d = error("E0247", pattern.name.span,
+                              "pattern `" + pattern.name.text + "` does not define its result");
+        d.expected = root ? "the first result as first output of its operator"
+                          : "`" + (pattern.results.empty() ? "y" : pattern.results[0].text) +
+                                " = ...;` in its body";
+        d.fix = "define the result with a statement";
+        return out;
+    }
+    Scope inner;
+    inner.names = &m_library.namesOf(pattern.name.span.source);
+    inner.prefix = pattern.name.text + ".";
+    if (!bindParameters(reference, pattern, filler, implied, scope, inner))
+        return out;
+    m_patternStack.push_back(&pattern);
+    const std::string& result = pattern.results[0].text;
+    bool named = pattern.results.size() > 1 || root->names.size() > 1 || hasConditions(pattern) ||
+                 useOf(result, pattern.body).times > 0;
+    Bound own;
+    if (named) {
+        own = {freshSlot(inner.prefix + result, pattern.results[0].span),
+               add(make(Term::Kind::Any, reference.span))};
+        inner.values[result] = own;
+    }
+    TermId body = inlinedBody(pattern, *root, inner);
+    if (named) {
+        m_rule->terms[own.step.index()] = Term(m_rule->terms[body.index()]);
+        body = boundTerm(own, reference.span, pattern.name.text);
+        conditions(pattern.body, inner, *m_block, own.slot);
+    }
+    for (const ast::Name& name : pattern.results) {
+        const Bound* bound = inner.find(&Scope::values, name.text);
+        out.results.push_back(bound ? *bound : Bound{});
+    }
+    m_patternStack.pop_back();
+    out.term = body;
+    return out;
+}
+
+} // namespace fuselage::dsl

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of compiling one rule. Split over compile_rule.cpp (clauses), compile_block.cpp
+// (statements), compile_term.cpp (chains and operators), compile_inline.cpp (patterns) and
+// compile_expression.cpp.
+#pragma once
+
+#include "dsl/compile.h"
+#include "dsl/walk.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fuselage::dsl {
+
+/// What a name of a pattern or rule stands for: a slot, a term, or a slot whose value must also
+/// match a term.
+struct Bound {
+    std::optional<SlotIndex> slot;
+    TermId step;
+    const ast::TypeSpec* type = nullptr; ///< of a parameter: holds wherever it is used
+};
+
+/// Names of one block; an inner block sees those of the blocks around it.
+struct Scope {
+    Scope* parent = nullptr;
+    const Names* names = nullptr; ///< of the file
+    std::string prefix;           ///< "Act." inside of a pattern
+    std::map<std::string, Bound> values;
+    std::map<std::string, uint32_t> dims;
+    std::map<std::string, uint32_t> lets;
+    std::map<std::string, SlotIndex> lists; ///< bound inside a `many` of this block
+    std::map<std::string, uint32_t> dimLists;
+
+    template <typename T>
+    const T* find(std::map<std::string, T> Scope::*table, const std::string& name) const {
+        for (const Scope* scope = this; scope; scope = scope->parent)
+            if (auto found = (scope->*table).find(name); found != (scope->*table).end())
+                return &found->second;
+        return nullptr;
+    }
+};
+
+/// What `_` means in a step: a Hole, or a named value where the step holds patterns that need one.
+struct Filler {
+    bool isHole = true;
+    Bound bound;
+    bool used = false;
+};
+
+/// What a pattern reference becomes.
+struct Inlined {
+    TermId term;
+    std::vector<Bound> results; ///< by result position; the first only where it has a slot
+};
+
+class RuleCompiler {
+public:
+    RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file);
+
+    /// False when the rule has errors.
+    bool compile(const ast::Rule& item, Rule& out);
+
+private:
+    // compile_rule.cpp
+    bool checkClauses(const ast::Rule& item);
+    void header(const ast::Rule& item);
+    void clause(const ast::Match& match);
+    void clause(const ast::Rewrite& rewrite);
+    void clause(const ast::Gate& gate);
+    void clause(const ast::Escape& escape);
+    void clause(const ast::Numeric& numeric);
+    void clause(const ast::Qdq& qdq);
+    void clause(const ast::Verify& verify);
+    void clause(const ast::Hint& hint);
+    void clause(const ast::TestBlock& test);
+    void assignment(const ast::Assign& assign);
+    std::optional<SlotIndex> slotNamed(const ast::Name& name);
+
+    // compile_block.cpp
+    void block(const std::vector<ast::Statement>& body, Scope& scope, Block& out);
+    void declare(const std::vector<ast::Statement>& body, Scope& scope);
+    void declareDims(const ast::TypeSpec& type, Scope& scope);
+    void define(const ast::Define& define, Scope& scope, Block& out);
+    void many(const ast::Many& many, Scope& scope, Block& out);
+    void unless(const ast::Unless& unless, Scope& scope, Block& out, std::optional<SlotIndex> when);
+    void conditions(const std::vector<ast::Statement>& body, Scope& scope, Block& out,
+                    std::optional<SlotIndex> when);
+
+    // compile_term.cpp
+    TermId choice(const std::vector<ast::Alternative>& alternatives, const Span& span,
+                  Filler* filler, bool implied, Scope& scope);
+    TermId chain(const ast::Chain& chain, Filler* filler, bool implied, Scope& scope);
+    TermId quantified(const ast::Step& step, TermId source, Scope& scope);
+    TermId term(const ast::Term& term, Filler* filler, bool implied, Scope& scope);
+    TermId value(const ast::Term& term, Scope& scope);
+    TermId number(const ast::Term& term);
+    TermId region(const ast::Term& term, Filler* filler, bool implied, Scope& scope);
+    TermId node(const ast::Term& term, Filler* filler, bool implied, Scope& scope);
+    TermId captured(TermId term, const std::optional<ast::Name>& capture, Scope& scope);
+    TermId holeTerm(Filler& filler, const Span& span);
+    TermId boundTerm(const Bound& bound, const Span& span, const std::string& text);
+    bool checkRange(const ast::Range& range, uint32_t limit);
+    std::vector<Op> opsNamed(const ast::Name& name, const Scope& scope);
+    TypePattern type(const ast::TypeSpec& spec, Scope& scope);
+    SlotIndex freshSlot(const std::string& name, const Span& span);
+    TermId add(Term term);
+    Term make(Term::Kind kind, const Span& span, std::string text = {});
+
+    // compile_inline.cpp
+    Inlined inlined(const ast::Term& reference, const ast::Pattern& pattern, Filler* filler,
+                    bool implied, Scope& scope);
+    bool bindParameters(const ast::Term& reference, const ast::Pattern& pattern, Filler* filler,
+                        bool implied, Scope& scope, Scope& inner);
+    Bound actual(TermId term, const ast::Parameter& parameter, const NameUse& use,
+                 const ast::Pattern& pattern);
+    TermId inlinedBody(const ast::Pattern& pattern, const ast::Define& root, Scope& inner);
+    const ast::Pattern* patternNamed(const ast::Term& term, const Scope& scope) const;
+    bool needsSlot(const ast::Term& term, const Scope& scope);
+    bool isSimple(const ast::Pattern& pattern, size_t depth);
+
+    // compile_expression.cpp
+    Expression expression(const ast::Expr& expr, const Scope& scope);
+    Expression lower(const ast::Expr& expr, const Scope& scope);
+    Expression upper(const ast::Expr& expr, const Scope& scope);
+    Expression listOf(const ast::Expr& expr, const Scope& scope);
+    Expression call(const ast::Expr& expr, const Scope& scope);
+    Expression callFunction(const ast::Expr& expr, const ast::Function& function,
+                            const Scope& scope);
+    Expression builtNode(const ast::Expr& expr, const Scope& scope, const Expression* source);
+    Expression builtChain(const ast::Expr& expr, const Scope& scope);
+    void unbound(const ast::Expr& expr, const Scope& scope);
+
+    // check_node.cpp
+    void checkNode(const ast::Term& term, const std::vector<Op>& ops, size_t operands, bool open);
+    void checkBuilt(const ast::Expr& expr, Op op, size_t operands);
+
+    Diagnostic& error(const char* code, const Span& span, std::string message);
+    bool withinBudget(const Span& span);
+
+    const Library& m_library;
+    Diagnostics& m_diagnostics;
+    const ast::File& m_file;
+    Rule* m_rule = nullptr;
+    Block* m_block = nullptr; ///< where conditions of inlined patterns go
+    Scope m_top;
+    size_t m_errors = 0;
+    bool m_inRewrite = false;
+    bool m_overBudget = false;
+    size_t m_expressions = 0;
+    std::vector<const ast::Pattern*> m_patternStack;
+    std::vector<const ast::Function*> m_functionStack;
+    std::map<const ast::Pattern*, bool> m_simple;
+    const std::map<std::string, Expression>* m_arguments = nullptr; ///< of the function written out
+    const Expression* m_hole = nullptr;                             ///< of a chain in a rewrite
+    size_t m_holeUses = 0;
+};
+
+/// Errors of operators against the op table, shared by patterns and rewrites; see check_node.cpp.
+std::string schemaText(Op op);
+
+} // namespace fuselage::dsl

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rule's header and clauses, and the loop over all rules and pipelines of a library.
+#include "dsl/compile_internal.h"
+#include "dsl/suggest.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace fuselage::dsl {
+
+namespace {
+
+double valueOf(const std::string& numeral) {
+    double value = 0;
+    std::from_chars(numeral.data(), numeral.data() + numeral.size(), value);
+    return value;
+}
+
+const char* wordOf(const ast::Clause& clause) {
+    constexpr const char* words[] = {"match", "rewrite", "gate", "escape", "numeric",
+                                     "qdq",   "verify",  "hint", "test"};
+    return words[clause.index()];
+}
+
+bool mayRepeat(const ast::Clause& clause) {
+    return std::holds_alternative<ast::Escape>(clause) ||
+           std::holds_alternative<ast::Hint>(clause) ||
+           std::holds_alternative<ast::TestBlock>(clause);
+}
+
+bool overlapsError(const Diagnostics& problems, const Span& span) {
+    for (const Diagnostic& d : problems.all())
+        if (d.severity == Severity::Error && d.span.source == span.source &&
+            d.span.begin >= span.begin && d.span.begin <= span.end)
+            return true;
+    return false;
+}
+
+Pipeline compilePipeline(const ast::Pipeline& item) {
+    Pipeline out;
+    out.name = item.name.text;
+    for (const ast::PipelineStep& step : item.steps) {
+        PhaseStep made;
+        made.phase = step.phase.text;
+        made.repeat = step.repeat;
+        if (step.selection)
+            made.selection = step.selection->text == "order"   ? PhaseStep::Selection::Order
+                             : step.selection->text == "exact" ? PhaseStep::Selection::Exact
+                                                               : PhaseStep::Selection::Gain;
+        out.steps.push_back(std::move(made));
+    }
+    return out;
+}
+
+void applyOpset(const ast::File& file, Rule& rule) {
+    for (const ast::Item& item : file.items)
+        if (auto* opset = std::get_if<ast::Opset>(&item)) {
+            rule.minOpset = opset->least;
+            rule.maxOpset = opset->below.value_or(0);
+        }
+}
+
+} // namespace
+
+RuleCompiler::RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file)
+    : m_library(library), m_diagnostics(diagnostics), m_file(file) {}
+
+bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
+    m_rule = &out;
+    m_top.names = &m_library.namesOf(m_file.source);
+    header(item);
+    if (!checkClauses(item))
+        return false;
+    // The match binds the names that all other clauses use, wherever it stands.
+    for (const ast::Clause& each : item.clauses)
+        if (auto* match = std::get_if<ast::Match>(&each))
+            clause(*match);
+    for (const ast::Clause& each : item.clauses)
+        std::visit(
+            [this](const auto& part) {
+                if constexpr (!std::is_same_v<std::decay_t<decltype(part)>, ast::Match>)
+                    clause(part);
+            },
+            each);
+    return m_errors == 0;
+}
+
+void RuleCompiler::header(const ast::Rule& item) {
+    Rule& rule = *m_rule;
+    const Source& source = m_library.sources()[m_file.source];
+    rule.name = item.name.text;
+    rule.documentation = item.documentation;
+    rule.span = item.name.span;
+    rule.file = source.name();
+    rule.line = source.position(item.name.span.begin).line;
+    applyOpset(m_file, rule);
+    for (const ast::Modifier& modifier : item.modifiers) {
+        if (modifier.word == "in")
+            rule.phase = modifier.name.text;
+        else if (modifier.word == "priority")
+            rule.priority = modifier.number;
+        else if (modifier.word == "once")
+            rule.once = true;
+        else
+            rule.replaces = modifier.name.text;
+    }
+}
+
+bool RuleCompiler::checkClauses(const ast::Rule& item) {
+    size_t matches = 0;
+    std::vector<bool> seen(std::variant_size_v<ast::Clause>, false);
+    for (const ast::Clause& each : item.clauses) {
+        matches += std::holds_alternative<ast::Match>(each) ? 1 : 0;
+        if (seen[each.index()] && !mayRepeat(each)) {
+            Diagnostic& d =
+                error("E0211", ast::spanOf(each),
+                      "rule `" + item.name.text + "` has two `" + wordOf(each) + "` clauses");
+            d.expected = "one";
+            d.fix = "join them into one";
+        }
+        seen[each.index()] = true;
+    }
+    if (matches == 0) {
+        Diagnostic& d =
+            error("E0210", item.name.span, "rule `" + item.name.text + "` has no `match`");
+        d.expected = "one `match { ... }`";
+        d.fix = "add `match { y = ...; }`";
+    }
+    return m_errors == 0;
+}
+
+void RuleCompiler::clause(const ast::Match& match) {
+    block(match.body, m_top, m_rule->match);
+    if (m_rule->match.definitions.empty() && m_rule->match.manys.empty()) {
+        Diagnostic& d = error("E0247", match.span, "`match` has nothing to match");
+        d.fix = "add a statement such as `y = Relu(x);`";
+    }
+}
+
+std::optional<SlotIndex> RuleCompiler::slotNamed(const ast::Name& name) {
+    if (const Bound* bound = m_top.find(&Scope::values, name.text); bound && bound->slot)
+        return bound->slot;
+    if (const SlotIndex* list = m_top.find(&Scope::lists, name.text))
+        return *list;
+    std::vector<std::string> known;
+    for (auto& [value, bound] : m_top.values)
+        known.push_back(value);
+    for (auto& [value, slot] : m_top.lists)
+        known.push_back(value);
+    std::string near = closest(name.text, known);
+    Diagnostic& d = error("E0230", name.span, "nothing in `match` is called `" + name.text + "`");
+    d.expected = "one of " + listed(known);
+    d.fix = near.empty() ? "write a name bound in `match`" : "did you mean `" + near + "`?";
+    return std::nullopt;
+}
+
+void RuleCompiler::clause(const ast::Rewrite& rewrite) {
+    m_rule->isRewrite = true;
+    m_inRewrite = true;
+    for (const ast::RewriteStatement& statement : rewrite.body) {
+        if (auto* assign = std::get_if<ast::Assign>(&statement)) {
+            assignment(*assign);
+            continue;
+        }
+        const auto& let = std::get<ast::Let>(statement);
+        Expression value = expression(let.value, m_top);
+        m_top.lets[let.name.text] = static_cast<uint32_t>(m_rule->lets.size());
+        m_rule->lets.push_back({let.name.text, std::move(value)});
+    }
+    m_inRewrite = false;
+    if (m_rule->rewrite.empty() && m_errors == 0) {
+        Diagnostic& d = error("E0249", rewrite.span, "`rewrite` replaces nothing");
+        d.expected = "an assignment to a name of `match`";
+        d.fix = "add `y = ...;`";
+    }
+}
+
+void RuleCompiler::assignment(const ast::Assign& assign) {
+    Assignment out;
+    out.span = assign.span;
+    for (const ast::Target& target : assign.targets) {
+        auto slot = slotNamed(target.name);
+        if (!slot)
+            continue;
+        out.targets.push_back(*slot);
+        out.isList |= target.isList;
+        bool isList = m_top.lists.count(target.name.text) != 0;
+        if (isList != target.isList) {
+            Diagnostic& d =
+                error("E0233", target.name.span,
+                      "`" + target.name.text + (isList ? "` is a list" : "` is no list"));
+            d.fix = "write `" + target.name.text + (isList ? "[]`" : "`");
+        }
+    }
+    out.value = expression(assign.value, m_top);
+    m_rule->rewrite.push_back(std::move(out));
+}
+
+void RuleCompiler::clause(const ast::Gate& gate) {
+    bool isWord = gate.condition.kind == ast::Expr::Kind::Lower;
+    if (isWord && gate.condition.text == "always") {
+        m_rule->gate.kind = Gate::Kind::Always;
+    } else if (isWord && gate.condition.text == "measured") {
+        m_rule->gate.kind = Gate::Kind::Measured;
+    } else {
+        m_rule->gate.kind = Gate::Kind::Condition;
+        m_rule->gate.condition = expression(gate.condition, m_top);
+    }
+}
+
+void RuleCompiler::clause(const ast::Escape& escape) {
+    Escape out;
+    out.span = escape.span;
+    for (const ast::Name& name : escape.names)
+        if (auto slot = slotNamed(name))
+            out.slots.push_back(*slot);
+    out.policy = escape.policy.text == "export"      ? EscapePolicy::Export
+                 : escape.policy.text == "duplicate" ? EscapePolicy::Duplicate
+                                                     : EscapePolicy::Forbid;
+    if (escape.condition)
+        out.condition = expression(*escape.condition, m_top);
+    m_rule->escapes.push_back(std::move(out));
+}
+
+void RuleCompiler::clause(const ast::Numeric& numeric) {
+    for (NumericClass each : {NumericClass::Exact, NumericClass::Wider, NumericClass::Reassociated,
+                              NumericClass::Approximate})
+        if (numeric.word.text == nameOf(each))
+            m_rule->numeric = each;
+}
+
+void RuleCompiler::clause(const ast::Qdq& qdq) {
+    for (const ast::QdqPoint& point : qdq.points)
+        if (auto slot = slotNamed(point.value))
+            m_rule->qdq.push_back({point.name.text, *slot, point.axis});
+}
+
+void RuleCompiler::clause(const ast::Verify& verify) {
+    VerifySpec out;
+    out.samples = verify.samples;
+    if (!verify.tolerance.empty())
+        out.tolerance = valueOf(verify.tolerance);
+    for (const ast::NamedExpr& with : verify.with) {
+        const uint32_t* dim = m_top.find(&Scope::dims, with.name.text);
+        std::vector<int64_t> values;
+        bool isSet =
+            with.value.kind == ast::Expr::Kind::Set || with.value.kind == ast::Expr::Kind::List;
+        for (const ast::Expr& value : with.value.args) {
+            isSet = isSet && value.kind == ast::Expr::Kind::Number && value.isInteger;
+            if (isSet)
+                values.push_back(static_cast<int64_t>(value.number));
+        }
+        if (!dim) {
+            Diagnostic& d = error("E0230", with.name.span,
+                                  "no type in `match` has a dimension `" + with.name.text + "`");
+            d.fix = "write a dimension variable of a type in `match`";
+        } else if (!isSet) {
+            Diagnostic& d = error("E0219", with.value.span, "a dimension takes a set of integers");
+            d.fix = "write `" + with.name.text + " in {1, 7, 64}`";
+        } else {
+            out.dims.emplace_back(*dim, std::move(values));
+        }
+    }
+    m_rule->verify = std::move(out);
+}
+
+void RuleCompiler::clause(const ast::Hint& hint) {
+    m_rule->hints.push_back(hint.text);
+}
+
+void RuleCompiler::clause(const ast::TestBlock&) {
+    // Tests are no part of the compiled rule; dsl/load collects them.
+}
+
+RuleSet compile(const Library& library, Diagnostics& diagnostics) {
+    RuleSet out;
+    std::map<std::string, Span> places;
+    for (const auto& parsed : library.files()) {
+        for (const ast::Item& item : parsed->file.items) {
+            if (auto* pipeline = std::get_if<ast::Pipeline>(&item))
+                out.pipelines.push_back(compilePipeline(*pipeline));
+            auto* rule = std::get_if<ast::Rule>(&item);
+            if (!rule || overlapsError(parsed->diagnostics, rule->span))
+                continue; // what a syntax error left of a rule would only raise follow-up errors
+            Rule compiled;
+            RuleCompiler compiler(library, diagnostics, parsed->file);
+            bool isGood = compiler.compile(*rule, compiled);
+            auto [place, isNew] = places.emplace(rule->name.text, rule->name.span);
+            if (!isNew && compiled.replaces != compiled.name) {
+                Diagnostic& d =
+                    diagnostics.error("E0203", rule->name.span,
+                                      "rule `" + rule->name.text + "` has a name that is taken");
+                d.labels.push_back({place->second, "first defined here"});
+                d.fix = "choose another name, or write `replaces " + rule->name.text + "`";
+                isGood = false;
+            }
+            if (isGood)
+                out.rules.push_back(std::move(compiled));
+        }
+    }
+    return out;
+}
+
+} // namespace fuselage::dsl

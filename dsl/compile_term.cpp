@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains, operators, values, types: the pattern side of a rule.
+#include "core/ops/op_table.h"
+#include "dsl/compile_internal.h"
+#include "dsl/suggest.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace fuselage::dsl {
+
+namespace {
+
+using Kind = Term::Kind;
+
+constexpr size_t chainLimit = 200;
+constexpr size_t termLimit = 20000;
+constexpr uint32_t repeatLimit = 256;
+constexpr uint32_t regionLimit = 4096;
+constexpr size_t flatLimit = 6;
+
+double valueOf(const std::string& numeral) {
+    double value = 0;
+    std::from_chars(numeral.data(), numeral.data() + numeral.size(), value);
+    return value;
+}
+
+Span join(const Span& from, const Span& to) {
+    return {from.source, from.begin, to.end};
+}
+
+} // namespace
+
+Diagnostic& RuleCompiler::error(const char* code, const Span& span, std::string message) {
+    ++m_errors;
+    return m_diagnostics.error(code, span, std::move(message));
+}
+
+bool RuleCompiler::withinBudget(const Span& span) {
+    if (!m_overBudget) {
+        m_overBudget = true;
+        Diagnostic& d = error("E0213", span,
+                              "the rule is too large when its patterns and functions "
+                              "are written out");
+        d.expected = "at most " + std::to_string(termLimit) + " terms";
+        d.fix = "use fewer patterns inside of patterns";
+    }
+    return false;
+}
+
+TermId RuleCompiler::add(Term term) {
+    if (m_rule->terms.size() >= termLimit) {
+        withinBudget(term.span);
+        return TermId(0);
+    }
+    m_rule->terms.push_back(std::move(term));
+    return TermId(static_cast<uint32_t>(m_rule->terms.size() - 1));
+}
+
+Term RuleCompiler::make(Kind kind, const Span& span, std::string text) {
+    Term out;
+    out.kind = kind;
+    out.span = span;
+    out.text = std::move(text);
+    return out;
+}
+
+SlotIndex RuleCompiler::freshSlot(const std::string& name, const Span& span) {
+    m_rule->slots.push_back({name, false, span});
+    return static_cast<SlotIndex>(m_rule->slots.size() - 1);
+}
+
+TermId RuleCompiler::boundTerm(const Bound& bound, const Span& span, const std::string& text) {
+    if (!bound.slot)
+        return bound.step;
+    Term out = make(Kind::Value, span, text);
+    out.slot = bound.slot;
+    out.step = bound.step;
+    return add(std::move(out));
+}
+
+TermId RuleCompiler::holeTerm(Filler& filler, const Span& span) {
+    filler.used = true;
+    return filler.isHole ? add(make(Kind::Hole, span, "_")) : boundTerm(filler.bound, span, "_");
+}
+
+TermId RuleCompiler::choice(const std::vector<ast::Alternative>& alternatives, const Span& span,
+                            Filler* filler, bool implied, Scope& scope) {
+    if (alternatives.size() == 1 && !alternatives[0].label)
+        return chain(alternatives[0].chain, filler, implied, scope);
+    Term out = make(Kind::Choice, span, std::string(m_library.sources().text(span)));
+    for (const ast::Alternative& alternative : alternatives) {
+        bool readsBefore = filler && filler->used;
+        if (filler)
+            filler->used = false;
+        out.alternatives.push_back({alternative.label ? alternative.label->text : "",
+                                    chain(alternative.chain, filler, implied, scope)});
+        if (implied && filler && !filler->used) {
+            Diagnostic& d = error("E0241", alternative.chain.span,
+                                  "this alternative does not read what stands before `->`");
+            d.fix = "put `_` where the value goes";
+        }
+        if (filler)
+            filler->used |= readsBefore;
+    }
+    return add(std::move(out));
+}
+
+TermId RuleCompiler::chain(const ast::Chain& chain, Filler* filler, bool implied, Scope& scope) {
+    if (chain.steps.size() > chainLimit) {
+        Diagnostic& d = error("E0105", chain.span, "chain too long");
+        d.expected = "at most " + std::to_string(chainLimit) + " steps";
+        d.fix = "name an inner value with a statement of its own";
+        return add(make(Kind::Any, chain.span));
+    }
+    const ast::Step& first = chain.steps[0];
+    bool isStep = implied && filler;
+    if (isStep && first.quantifier != ast::Step::Quantifier::One) {
+        TermId source = holeTerm(*filler, first.span);
+        TermId current = quantified(first, source, scope);
+        for (size_t i = 1; i < chain.steps.size(); ++i)
+            current = quantified(chain.steps[i], current, scope);
+        return current;
+    }
+    if (first.quantifier != ast::Step::Quantifier::One) {
+        Diagnostic& d = error("E0240", first.span, "the first step of a chain cannot be left out");
+        d.found = "`" + std::string(m_library.sources().text(first.span)) + "`";
+        d.expected = "a step behind `->`";
+        d.fix = "put a value before it: `x -> ...?`";
+    }
+    TermId current = term(first.term, filler, implied, scope);
+    for (size_t i = 1; i < chain.steps.size(); ++i)
+        current = quantified(chain.steps[i], current, scope);
+    return current;
+}
+
+TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& scope) {
+    using Quantifier = ast::Step::Quantifier;
+    Filler filler;
+    bool isRepeat = step.quantifier == Quantifier::Repeat;
+    if (needsSlot(step.term, scope)) {
+        filler.isHole = false;
+        const Term& before = m_rule->terms[source.index()];
+        bool isName = before.kind == Kind::Value && before.slot && !before.type;
+        filler.bound = isName ? Bound{before.slot, before.step}
+                              : Bound{freshSlot(scope.prefix + "_", step.span), source};
+        if (isRepeat) {
+            Diagnostic& d =
+                error("E0245", step.span, "a pattern of several statements cannot repeat");
+            d.fix = "write the repeated step out, or use a pattern of one statement";
+        }
+    }
+    TermId inner = term(step.term, &filler, true, scope);
+    if (!filler.used && m_errors == 0) {
+        Diagnostic& d =
+            error("E0241", step.span, "this step does not read what stands before `->`");
+        d.found = "`" + std::string(m_library.sources().text(step.span)) + "`";
+        d.expected = "an operator, a pattern or a group";
+        d.fix = "put `_` where the value goes";
+    }
+    if (step.quantifier == Quantifier::One && !filler.isHole)
+        return inner;
+    Term out = make(step.quantifier == Quantifier::One ? Kind::Pipe
+                    : isRepeat                         ? Kind::Repeat
+                                                       : Kind::Optional,
+                    join(m_rule->terms[source.index()].span, step.span),
+                    m_rule->terms[inner.index()].text);
+    out.step = inner;
+    out.source = filler.isHole ? source : boundTerm(filler.bound, step.span, "_");
+    if (isRepeat && checkRange(step.range, repeatLimit)) {
+        out.least = step.range.least;
+        out.most = step.range.most;
+    }
+    return add(std::move(out));
+}
+
+bool RuleCompiler::checkRange(const ast::Range& range, uint32_t limit) {
+    if (range.least <= range.most && range.most > 0 && range.most <= limit)
+        return true;
+    Diagnostic& d = error("E0248", range.span, "this range is empty or too large");
+    d.found = std::to_string(range.least) + ".." + std::to_string(range.most);
+    d.expected = "the smaller number first, at most " + std::to_string(limit);
+    d.fix = "write `1.." + std::to_string(std::clamp(range.least, 1U, limit)) + "`";
+    return false;
+}
+
+TermId RuleCompiler::term(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
+    if (m_overBudget)
+        return TermId(0);
+    switch (term.kind) {
+    case ast::Term::Kind::Hole:
+        return filler ? holeTerm(*filler, term.span) : add(make(Kind::Any, term.span, "_"));
+    case ast::Term::Kind::Value:
+        return value(term, scope);
+    case ast::Term::Kind::Number:
+        return number(term);
+    case ast::Term::Kind::Group:
+        return captured(choice(term.alternatives, term.span, filler, implied, scope), term.capture,
+                        scope);
+    case ast::Term::Kind::Region:
+        return captured(region(term, filler, implied, scope), term.capture, scope);
+    case ast::Term::Kind::Node:
+        break;
+    }
+    if (const ast::Pattern* pattern = patternNamed(term, scope))
+        return captured(inlined(term, *pattern, filler, implied, scope).term, term.capture, scope);
+    return captured(node(term, filler, implied, scope), term.capture, scope);
+}
+
+TermId RuleCompiler::captured(TermId id, const std::optional<ast::Name>& capture, Scope& scope) {
+    if (!capture)
+        return id;
+    const Bound* bound = scope.find(&Scope::values, capture->text);
+    if (!bound || !bound->slot) {
+        Diagnostic& d =
+            error("E0232", capture->span, "`" + capture->text + "` cannot be captured here");
+        d.fix = "choose another name";
+        return id;
+    }
+    Term& inner = m_rule->terms[id.index()];
+    bool holdsSlot =
+        inner.kind == Kind::Node || inner.kind == Kind::Region || inner.kind == Kind::Choice;
+    if (holdsSlot && !inner.slot) {
+        inner.slot = bound->slot;
+        return id;
+    }
+    return boundTerm({bound->slot, id}, capture->span, capture->text);
+}
+
+TermId RuleCompiler::value(const ast::Term& term, Scope& scope) {
+    const Bound* bound = scope.find(&Scope::values, term.name.text);
+    if (!bound) {
+        // Every name of a block is declared before its terms, so only a list is left.
+        Diagnostic& d = error("E0233", term.span, "`" + term.name.text + "` is a list here");
+        d.fix = "use it inside of the `many` that binds it";
+        return add(make(Kind::Any, term.span, term.name.text));
+    }
+    if (!bound->slot)
+        return bound->step;
+    Term out = make(Kind::Value, term.span, term.name.text);
+    out.slot = bound->slot;
+    out.step = bound->step;
+    out.mayBeAbsent = term.mayBeAbsent;
+    out.rest = term.rest;
+    if (term.type)
+        out.type = type(*term.type, scope);
+    else if (bound->type)
+        out.type = type(*bound->type, scope);
+    return add(std::move(out));
+}
+
+TermId RuleCompiler::number(const ast::Term& term) {
+    Term out = make(Kind::Number, term.span, term.number);
+    out.number = valueOf(term.number);
+    if (!term.tolerance.empty())
+        out.tolerance = valueOf(term.tolerance);
+    return add(std::move(out));
+}
+
+std::vector<Op> RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope) {
+    if (auto found = scope.names->classes.find(name.text); found != scope.names->classes.end())
+        return found->second;
+    if (auto op = operatorNamed(name.text))
+        return {*op};
+    std::vector<std::string> known = operatorNames();
+    for (auto& [pattern, item] : scope.names->patterns)
+        known.push_back(pattern);
+    for (auto& [group, ops] : scope.names->classes)
+        known.push_back(group);
+    std::string near = closest(name.text, known);
+    Diagnostic& d =
+        error("E0201", name.span, "there is no operator, class or pattern `" + name.text + "`");
+    d.fix = near.empty() ? "write an ONNX operator, or import the file that defines it"
+                         : "did you mean `" + near + "`?";
+    return {};
+}
+
+TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
+    Term out = make(Kind::Region, term.span, "region " + term.name.text);
+    out.ops = opsNamed(term.name, scope);
+    if (checkRange(term.range, regionLimit)) {
+        out.least = term.range.least;
+        out.most = term.range.most;
+    }
+    out.maxOutputs = term.outputs.value_or(1);
+    if (implied && filler)
+        out.arguments.push_back({"", holeTerm(*filler, term.span)});
+    return add(std::move(out));
+}
+
+TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
+    Term out = make(Kind::Node, term.span, term.name.text);
+    out.ops = opsNamed(term.name, scope);
+    out.byFunction = term.prefix == "spec";
+    out.order = term.prefix == "ordered" ? OperandOrder::Ordered
+                : term.prefix == "flat"  ? OperandOrder::Flat
+                                         : OperandOrder::Schema;
+    out.hasArguments = term.hasArguments;
+    if (implied && filler && !mentionsHole(term))
+        out.arguments.push_back({"", holeTerm(*filler, term.span)});
+    bool open = false;
+    for (const ast::Arg& arg : term.args) {
+        const ast::Term& first = arg.chain.steps[0].term;
+        open |= first.kind == ast::Term::Kind::Value && first.rest;
+        out.arguments.push_back(
+            {arg.name ? arg.name->text : "", chain(arg.chain, filler, false, scope)});
+    }
+    for (const ast::Test& test : term.tests)
+        out.tests.push_back(
+            {test.attribute.text, test.comparison, expression(test.value, scope), test.span});
+    bool associative = std::all_of(out.ops.begin(), out.ops.end(), [](Op op) {
+        return !hasSchema(op) || (hasTrait(op, Commutative) && hasTrait(op, Associative));
+    });
+    if (out.order == OperandOrder::Flat && !associative) {
+        Diagnostic& d = error("E0215", term.name.span,
+                              "`flat` needs an operator whose order and "
+                              "nesting do not matter");
+        d.found = "`" + term.name.text + "`";
+        d.expected = "Add, Mul, Min, Max, And, Or ...";
+        d.fix = "remove `flat`";
+    }
+    if (out.order == OperandOrder::Flat &&
+        (out.arguments.size() < 2 || out.arguments.size() > flatLimit)) {
+        Diagnostic& d = error("E0217", term.span, "wrong number of operands for `flat`");
+        d.found = std::to_string(out.arguments.size());
+        d.expected = "2 to " + std::to_string(flatLimit);
+        d.fix = "split it into two statements";
+    }
+    if (out.order != OperandOrder::Flat)
+        checkNode(term, out.ops, out.arguments.size(), open);
+    return add(std::move(out));
+}
+
+TypePattern RuleCompiler::type(const ast::TypeSpec& spec, Scope& scope) {
+    TypePattern out;
+    out.span = spec.span;
+    for (const ast::Name& flag : spec.flags) {
+        out.isConst |= flag.text == "const";
+        out.isScalar |= flag.text == "scalar";
+        out.isInput |= flag.text == "input";
+    }
+    for (const ast::Name& name : spec.dtypes)
+        if (auto dtype = dtypeFromName(name.text))
+            out.dtypes.push_back(*dtype);
+    if (!spec.hasDims)
+        return out;
+    size_t rests = 0;
+    out.dims.emplace();
+    for (const ast::Dim& dim : spec.dims) {
+        DimPattern pattern;
+        pattern.span = dim.span;
+        if (dim.kind == ast::Dim::Kind::Any) {
+            pattern.kind = DimPattern::Kind::Any;
+        } else if (dim.kind == ast::Dim::Kind::Rest) {
+            pattern.kind = DimPattern::Kind::Rest;
+            ++rests;
+        } else if (dim.value.kind == ast::Expr::Kind::Upper) {
+            pattern.kind = DimPattern::Kind::Variable;
+            const uint32_t* known = scope.find(&Scope::dims, dim.value.text);
+            if (known)
+                pattern.variable = *known;
+            else
+                unbound(dim.value, scope);
+        } else {
+            pattern.kind = DimPattern::Kind::Value;
+            pattern.value = expression(dim.value, scope);
+        }
+        out.dims->push_back(std::move(pattern));
+    }
+    if (rests > 1) {
+        Diagnostic& d = error("E0221", spec.span, "`...` can stand only once in a type");
+        d.fix = "keep one `...`";
+    }
+    return out;
+}
+
+} // namespace fuselage::dsl

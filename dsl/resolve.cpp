@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/resolve.h"
+
+#include "core/ops/op_table.h"
+#include "dsl/suggest.h"
+
+#include <algorithm>
+
+namespace fuselage::dsl {
+
+namespace {
+
+constexpr size_t importDepthLimit = 64;
+constexpr std::string_view microsoft = "com.microsoft";
+
+std::vector<std::string> keysOf(const Names& names) {
+    std::vector<std::string> out = operatorNames();
+    for (auto& [name, ops] : names.classes)
+        out.push_back(name);
+    return out;
+}
+
+void mergeInto(Names& into, const Names& from) {
+    into.patterns.insert(from.patterns.begin(), from.patterns.end());
+    into.classes.insert(from.classes.begin(), from.classes.end());
+    into.functions.insert(from.functions.begin(), from.functions.end());
+    into.places.insert(from.places.begin(), from.places.end());
+}
+
+} // namespace
+
+std::optional<Op> operatorNamed(const std::string& name) {
+    if (auto op = opFromName("", name))
+        return op;
+    if (auto op = opFromName(microsoft, name))
+        return op;
+    return name.starts_with("Ms") ? opFromName(microsoft, name.substr(2)) : std::nullopt;
+}
+
+const std::vector<std::string>& operatorNames() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> out;
+        for (const OpRow& row : allRows()) {
+            if (row.op == Op::Unknown || row.op == Op::Fused)
+                continue;
+            std::string name = row.name;
+            bool taken = row.domain == microsoft && opFromName("", name);
+            out.push_back(taken ? "Ms" + name : name);
+        }
+        std::sort(out.begin(), out.end());
+        return out;
+    }();
+    return names;
+}
+
+bool hasSchema(Op op) {
+    const OpRow& row = rowOf(op);
+    return row.infer || row.reference || row.tape;
+}
+
+Library::Library(SourceSet& sources, Diagnostics& diagnostics, const ImportResolver& resolver)
+    : m_sources(sources), m_diagnostics(diagnostics), m_resolver(resolver) {}
+
+void Library::add(const std::string& name, std::string text) {
+    load(m_sources.add(name, std::move(text)), 0);
+}
+
+const Names& Library::namesOf(uint32_t source) const {
+    static const Names nothing;
+    auto found = m_names.find(source);
+    return found == m_names.end() ? nothing : found->second;
+}
+
+void Library::load(uint32_t source, size_t depth) {
+    auto parsed = std::make_unique<ParsedFile>(parse(m_sources, source));
+    m_diagnostics.append(parsed->diagnostics);
+    Names names;
+    for (const ast::Item& item : parsed->file.items)
+        if (auto* import = std::get_if<ast::Import>(&item))
+            this->import(*import, names, depth);
+    collect(*parsed, names);
+    m_names[source] = std::move(names);
+    m_files.push_back(std::move(parsed));
+}
+
+void Library::import(const ast::Import& import, Names& into, size_t depth) {
+    auto known = m_imported.find(import.path);
+    if (known == m_imported.end()) {
+        Result<std::string> text = m_resolver
+                                       ? m_resolver(import.path)
+                                       : failure("import.missing", "imports are not allowed");
+        if (!text || depth > importDepthLimit) {
+            Diagnostic& d = m_diagnostics.error("E0202", import.span,
+                                                "import `" + import.path + "` cannot be loaded");
+            d.found = text ? "imports nested too deep" : text.error().text();
+            d.fix = "write a path of the standard library, such as `std/activation`";
+            return;
+        }
+        uint32_t source = m_sources.add(import.path, std::move(*text));
+        m_imported[import.path] = source; // before loading: files may import each other
+        load(source, depth + 1);
+        known = m_imported.find(import.path);
+    }
+    mergeInto(into, namesOf(known->second));
+}
+
+bool Library::claim(const std::string& what, const ast::Name& name, Names& names) {
+    auto [place, isNew] = names.places.emplace(name.text, name.span);
+    bool isOperator = what != "function" && operatorNamed(name.text).has_value();
+    if (isNew && !isOperator)
+        return true;
+    Diagnostic& d = m_diagnostics.error("E0203", name.span,
+                                        what + " `" + name.text + "` has a name that is taken");
+    d.found = isOperator ? "an operator of that name" : "another definition of that name";
+    d.fix = "choose another name";
+    if (!isNew)
+        d.labels.push_back({place->second, "first defined here"});
+    return false;
+}
+
+void Library::collect(const ParsedFile& parsed, Names& names) {
+    for (const ast::Item& item : parsed.file.items) {
+        if (auto* pattern = std::get_if<ast::Pattern>(&item)) {
+            if (claim("pattern", pattern->name, names))
+                names.patterns[pattern->name.text] = pattern;
+        } else if (auto* function = std::get_if<ast::Function>(&item)) {
+            if (claim("function", function->name, names))
+                names.functions[function->name.text] = function;
+        } else if (auto* group = std::get_if<ast::Class>(&item)) {
+            if (claim("class", group->name, names))
+                collectClass(*group, names);
+        }
+    }
+}
+
+void Library::collectClass(const ast::Class& item, Names& names) {
+    std::vector<Op> ops;
+    for (const ast::ClassMember& member : item.members) {
+        if (member.isTrait) {
+            if (auto trait = traitFromName(member.name.text)) {
+                std::vector<Op> more = opsWithTrait(*trait);
+                ops.insert(ops.end(), more.begin(), more.end());
+                continue;
+            }
+            Diagnostic& d = m_diagnostics.error("E0204", member.name.span,
+                                                "there is no trait `@" + member.name.text + "`");
+            d.expected = "@elementwise, @commutative, @reduction, @view, @movement, @contraction, "
+                         "@window, @normalization ...";
+            d.fix = "write a trait of the op table, or operator names";
+        } else if (auto op = operatorNamed(member.name.text)) {
+            ops.push_back(*op);
+        } else if (auto other = names.classes.find(member.name.text);
+                   other != names.classes.end()) {
+            ops.insert(ops.end(), other->second.begin(), other->second.end());
+        } else {
+            Diagnostic& d =
+                m_diagnostics.error("E0201", member.name.span,
+                                    "there is no operator or class `" + member.name.text + "`");
+            std::string near = closest(member.name.text, keysOf(names));
+            d.fix = near.empty() ? "write the name of an ONNX operator"
+                                 : "did you mean `" + near + "`?";
+        }
+    }
+    std::sort(ops.begin(), ops.end());
+    ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
+    names.classes[item.name.text] = std::move(ops);
+}
+
+} // namespace fuselage::dsl

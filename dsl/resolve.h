@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of .fuse files: loads a file and what it imports, and knows for each file which
+// patterns, classes and functions it sees. Operators come from the op table. Does not look inside
+// rules; dsl/compile does, and asks here.
+#pragma once
+
+#include "core/graph/op.h"
+#include "core/support/diagnostic.h"
+#include "core/support/result.h"
+#include "dsl/parse.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fuselage::dsl {
+
+/// The text of an import ("std/activation"), or why there is none.
+using ImportResolver = std::function<Result<std::string>(const std::string& path)>;
+
+/// What an upper-case name means in one file.
+struct Names {
+    std::map<std::string, const ast::Pattern*> patterns;
+    std::map<std::string, std::vector<Op>> classes; ///< operators sorted
+    std::map<std::string, const ast::Function*> functions;
+    std::map<std::string, Span> places; ///< where each of them is defined
+};
+
+/// All files of one load.
+class Library {
+public:
+    Library(SourceSet& sources, Diagnostics& diagnostics, const ImportResolver& resolver);
+
+    /// Parses a text and everything that it imports.
+    void add(const std::string& name, std::string text);
+
+    /// Files in the order in which their rules apply: imports before the file that names them.
+    const std::vector<std::unique_ptr<ParsedFile>>& files() const { return m_files; }
+
+    /// What the items of a source see: its own names and those of its imports, also indirect ones.
+    const Names& namesOf(uint32_t source) const;
+
+    const SourceSet& sources() const { return m_sources; }
+
+private:
+    void load(uint32_t source, size_t depth);
+    void import(const ast::Import& import, Names& into, size_t depth);
+    void collect(const ParsedFile& parsed, Names& names);
+    void collectClass(const ast::Class& item, Names& names);
+    bool claim(const std::string& what, const ast::Name& name, Names& names);
+
+    SourceSet& m_sources;
+    Diagnostics& m_diagnostics;
+    const ImportResolver& m_resolver;
+    std::vector<std::unique_ptr<ParsedFile>> m_files;
+    std::map<uint32_t, Names> m_names;
+    std::map<std::string, uint32_t> m_imported; ///< path -> source
+};
+
+/// The operator of that name as rules write it: ONNX's own, else the one of com.microsoft; where
+/// both exist, the latter is written with `Ms` before it (MsAttention).
+std::optional<Op> operatorNamed(const std::string& name);
+
+/// All names that operatorNamed knows.
+const std::vector<std::string>& operatorNames();
+
+/// True when the op table says what the operator does; without it nothing can be checked.
+bool hasSchema(Op op);
+
+} // namespace fuselage::dsl
