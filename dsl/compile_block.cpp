@@ -39,7 +39,9 @@ void RuleCompiler::declareDims(const ast::TypeSpec& type, Scope& scope) {
     }
 }
 
-void RuleCompiler::declare(const std::vector<ast::Statement>& body, Scope& scope) {
+/// Gives a slot to each new name of a block, except the results of `unnamed`.
+void RuleCompiler::declare(const std::vector<ast::Statement>& body, Scope& scope,
+                           const ast::Define* unnamed) {
     auto bind = [&](const ast::Name& name) {
         if (!scope.find(&Scope::values, name.text))
             scope.values[name.text].slot = freshSlot(scope.prefix + name.text, name.span);
@@ -48,8 +50,9 @@ void RuleCompiler::declare(const std::vector<ast::Statement>& body, Scope& scope
         auto* define = std::get_if<ast::Define>(&statement);
         if (!define)
             continue;
-        for (const ast::Name& name : define->names)
-            bind(name);
+        if (define != unnamed)
+            for (const ast::Name& name : define->names)
+                bind(name);
         walkTerms(define->choice, [&](const ast::Term& term, bool) {
             if (term.kind == ast::Term::Kind::Value)
                 bind(term.name);

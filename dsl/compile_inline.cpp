@@ -131,13 +131,13 @@ TermId RuleCompiler::inlinedBody(const ast::Pattern& pattern, const ast::Define&
             continue;
         TermId place;
         if (define->names.size() == 1 && inner.values.count(define->names[0].text) == 0) {
-            place = add(make(Term::Kind::Any, define->span));
+            place = add(makeTerm(Term::Kind::Any, define->span));
             inner.values[define->names[0].text] = {
                 freshSlot(inner.prefix + define->names[0].text, define->names[0].span), place};
         }
         locals.emplace_back(define, place);
     }
-    declare(pattern.body, inner);
+    declare(pattern.body, inner, &root);
     for (auto& [local, place] : locals) {
         if (!place.valid()) {
             define(*local, inner, *m_block);
@@ -151,7 +151,7 @@ TermId RuleCompiler::inlinedBody(const ast::Pattern& pattern, const ast::Define&
 
 Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pattern,
                               Filler* filler, bool implied, Scope& scope) {
-    Inlined out{add(make(Term::Kind::Any, reference.span, pattern.name.text)), {}};
+    Inlined out{add(makeTerm(Term::Kind::Any, reference.span, pattern.name.text)), {}};
     for (const ast::Pattern* outer : m_patternStack)
         if (outer == &pattern) {
             Diagnostic& d = error("E0212", reference.span,
@@ -169,12 +169,10 @@ Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pa
         return out;
     }
     const ast::Define* root = rootOf(pattern);
-    if (!root || root->names[0].text != pattern.results[0].text) {
+    if (!root) {
         Diagnostic& d = error("E0247", pattern.name.span,
                               "pattern `" + pattern.name.text + "` does not define its result");
-        d.expected = root ? "the first result as first output of its operator"
-                          : "`" + (pattern.results.empty() ? "y" : pattern.results[0].text) +
-                                " = ...;` in its body";
+        d.expected = "`" + pattern.results[0].text + " = ...;` in its body";
         d.fix = "define the result with a statement";
         return out;
     }
@@ -185,17 +183,25 @@ Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pa
         return out;
     m_patternStack.push_back(&pattern);
     const std::string& result = pattern.results[0].text;
-    bool named = pattern.results.size() > 1 || root->names.size() > 1 || hasConditions(pattern) ||
+    bool isSplit = root->names.size() > 1; // outputs of one operator: a definition of the block
+    bool named = isSplit || pattern.results.size() > 1 || hasConditions(pattern) ||
                  useOf(result, pattern.body).times > 0;
-    Bound own;
-    if (named) {
-        own = {freshSlot(inner.prefix + result, pattern.results[0].span),
-               add(make(Term::Kind::Any, reference.span))};
-        inner.values[result] = own;
-    }
+    for (const ast::Name& name : root->names)
+        if (named)
+            inner.values[name.text].slot = freshSlot(inner.prefix + name.text, name.span);
+    if (named && !isSplit)
+        inner.values[result].step = add(makeTerm(Term::Kind::Any, reference.span));
     TermId body = inlinedBody(pattern, *root, inner);
     if (named) {
-        m_rule->terms[own.step.index()] = Term(m_rule->terms[body.index()]);
+        const Bound own = inner.values[result];
+        if (isSplit) {
+            Definition outputs{{}, body, root->span};
+            for (const ast::Name& name : root->names)
+                outputs.slots.push_back(*inner.values[name.text].slot);
+            m_block->definitions.push_back(std::move(outputs));
+        } else {
+            m_rule->terms[own.step.index()] = Term(m_rule->terms[body.index()]);
+        }
         body = boundTerm(own, reference.span, pattern.name.text);
         conditions(pattern.body, inner, *m_block, own.slot);
     }

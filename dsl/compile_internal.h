@@ -79,7 +79,8 @@ private:
 
     // compile_block.cpp
     void block(const std::vector<ast::Statement>& body, Scope& scope, Block& out);
-    void declare(const std::vector<ast::Statement>& body, Scope& scope);
+    void declare(const std::vector<ast::Statement>& body, Scope& scope,
+                 const ast::Define* unnamed = nullptr);
     void declareDims(const ast::TypeSpec& type, Scope& scope);
     void define(const ast::Define& define, Scope& scope, Block& out);
     void many(const ast::Many& many, Scope& scope, Block& out);
@@ -105,7 +106,7 @@ private:
     TypePattern type(const ast::TypeSpec& spec, Scope& scope);
     SlotIndex freshSlot(const std::string& name, const Span& span);
     TermId add(Term term);
-    Term make(Term::Kind kind, const Span& span, std::string text = {});
+    Term makeTerm(Term::Kind kind, const Span& span, std::string text = {});
 
     // compile_inline.cpp
     Inlined inlined(const ast::Term& reference, const ast::Pattern& pattern, Filler* filler,

@@ -57,7 +57,7 @@ TermId RuleCompiler::add(Term term) {
     return TermId(static_cast<uint32_t>(m_rule->terms.size() - 1));
 }
 
-Term RuleCompiler::make(Kind kind, const Span& span, std::string text) {
+Term RuleCompiler::makeTerm(Kind kind, const Span& span, std::string text) {
     Term out;
     out.kind = kind;
     out.span = span;
@@ -73,7 +73,7 @@ SlotIndex RuleCompiler::freshSlot(const std::string& name, const Span& span) {
 TermId RuleCompiler::boundTerm(const Bound& bound, const Span& span, const std::string& text) {
     if (!bound.slot)
         return bound.step;
-    Term out = make(Kind::Value, span, text);
+    Term out = makeTerm(Kind::Value, span, text);
     out.slot = bound.slot;
     out.step = bound.step;
     return add(std::move(out));
@@ -81,14 +81,15 @@ TermId RuleCompiler::boundTerm(const Bound& bound, const Span& span, const std::
 
 TermId RuleCompiler::holeTerm(Filler& filler, const Span& span) {
     filler.used = true;
-    return filler.isHole ? add(make(Kind::Hole, span, "_")) : boundTerm(filler.bound, span, "_");
+    return filler.isHole ? add(makeTerm(Kind::Hole, span, "_"))
+                         : boundTerm(filler.bound, span, "_");
 }
 
 TermId RuleCompiler::choice(const std::vector<ast::Alternative>& alternatives, const Span& span,
                             Filler* filler, bool implied, Scope& scope) {
     if (alternatives.size() == 1 && !alternatives[0].label)
         return chain(alternatives[0].chain, filler, implied, scope);
-    Term out = make(Kind::Choice, span, std::string(m_library.sources().text(span)));
+    Term out = makeTerm(Kind::Choice, span, std::string(m_library.sources().text(span)));
     for (const ast::Alternative& alternative : alternatives) {
         bool readsBefore = filler && filler->used;
         if (filler)
@@ -111,7 +112,7 @@ TermId RuleCompiler::chain(const ast::Chain& chain, Filler* filler, bool implied
         Diagnostic& d = error("E0105", chain.span, "chain too long");
         d.expected = "at most " + std::to_string(chainLimit) + " steps";
         d.fix = "name an inner value with a statement of its own";
-        return add(make(Kind::Any, chain.span));
+        return add(makeTerm(Kind::Any, chain.span));
     }
     const ast::Step& first = chain.steps[0];
     bool isStep = implied && filler;
@@ -160,11 +161,11 @@ TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& sco
     }
     if (step.quantifier == Quantifier::One && !filler.isHole)
         return inner;
-    Term out = make(step.quantifier == Quantifier::One ? Kind::Pipe
-                    : isRepeat                         ? Kind::Repeat
-                                                       : Kind::Optional,
-                    join(m_rule->terms[source.index()].span, step.span),
-                    m_rule->terms[inner.index()].text);
+    Term out = makeTerm(step.quantifier == Quantifier::One ? Kind::Pipe
+                        : isRepeat                         ? Kind::Repeat
+                                                           : Kind::Optional,
+                        join(m_rule->terms[source.index()].span, step.span),
+                        m_rule->terms[inner.index()].text);
     out.step = inner;
     out.source = filler.isHole ? source : boundTerm(filler.bound, step.span, "_");
     if (isRepeat && checkRange(step.range, repeatLimit)) {
@@ -189,7 +190,7 @@ TermId RuleCompiler::term(const ast::Term& term, Filler* filler, bool implied, S
         return TermId(0);
     switch (term.kind) {
     case ast::Term::Kind::Hole:
-        return filler ? holeTerm(*filler, term.span) : add(make(Kind::Any, term.span, "_"));
+        return filler ? holeTerm(*filler, term.span) : add(makeTerm(Kind::Any, term.span, "_"));
     case ast::Term::Kind::Value:
         return value(term, scope);
     case ast::Term::Kind::Number:
@@ -233,11 +234,11 @@ TermId RuleCompiler::value(const ast::Term& term, Scope& scope) {
         // Every name of a block is declared before its terms, so only a list is left.
         Diagnostic& d = error("E0233", term.span, "`" + term.name.text + "` is a list here");
         d.fix = "use it inside of the `many` that binds it";
-        return add(make(Kind::Any, term.span, term.name.text));
+        return add(makeTerm(Kind::Any, term.span, term.name.text));
     }
     if (!bound->slot)
         return bound->step;
-    Term out = make(Kind::Value, term.span, term.name.text);
+    Term out = makeTerm(Kind::Value, term.span, term.name.text);
     out.slot = bound->slot;
     out.step = bound->step;
     out.mayBeAbsent = term.mayBeAbsent;
@@ -250,7 +251,7 @@ TermId RuleCompiler::value(const ast::Term& term, Scope& scope) {
 }
 
 TermId RuleCompiler::number(const ast::Term& term) {
-    Term out = make(Kind::Number, term.span, term.number);
+    Term out = makeTerm(Kind::Number, term.span, term.number);
     out.number = valueOf(term.number);
     if (!term.tolerance.empty())
         out.tolerance = valueOf(term.tolerance);
@@ -276,7 +277,7 @@ std::vector<Op> RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope
 }
 
 TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
-    Term out = make(Kind::Region, term.span, "region " + term.name.text);
+    Term out = makeTerm(Kind::Region, term.span, "region " + term.name.text);
     out.ops = opsNamed(term.name, scope);
     if (checkRange(term.range, regionLimit)) {
         out.least = term.range.least;
@@ -289,7 +290,7 @@ TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied,
 }
 
 TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
-    Term out = make(Kind::Node, term.span, term.name.text);
+    Term out = makeTerm(Kind::Node, term.span, term.name.text);
     out.ops = opsNamed(term.name, scope);
     out.byFunction = term.prefix == "spec";
     out.order = term.prefix == "ordered" ? OperandOrder::Ordered

@@ -160,7 +160,7 @@ const WordTable orWord{"or"};
 const WordTable andWord{"and"};
 const WordTable notWord{"not"};
 const WordTable inWord{"in"};
-const WordTable constantWord{"none", "true", "false"};
+const WordTable constantWord{"none", "true", "false", "_"};
 
 struct MarkTable : x3::symbols<std::string> {
     MarkTable(std::initializer_list<const char*> marks) {

@@ -84,7 +84,7 @@ const auto attributeTest_def =
     spanned(lower[set<&ast::Test::attribute>] >
             ((compareMark[set<&ast::Test::comparison>] |
               wordOf(inWord)[set<&ast::Test::comparison>]) > expression[set<&ast::Test::value>]));
-const auto argName_def = (lower[become] | upper[become]) >> '=' >> !x3::lit('=');
+const auto argName_def = word[become] >> '=' >> !x3::lit('=');
 const auto arg_def = -argName[set<&ast::Arg::name>] >> chain[set<&ast::Arg::chain>];
 
 const auto operands = (x3::lit('(') >> x3::eps[mark<&ast::Term::hasArguments>]) >

@@ -106,6 +106,14 @@ void Library::import(const ast::Import& import, Names& into, size_t depth) {
 
 bool Library::claim(const std::string& what, const ast::Name& name, Names& names) {
     auto [place, isNew] = names.places.emplace(name.text, name.span);
+    if (!isNew && place->second.source != name.span.source) {
+        // A file may define a name of its own in place of an imported one.
+        names.patterns.erase(name.text);
+        names.classes.erase(name.text);
+        names.functions.erase(name.text);
+        place->second = name.span;
+        isNew = true;
+    }
     bool isOperator = what != "function" && operatorNamed(name.text).has_value();
     if (isNew && !isOperator)
         return true;

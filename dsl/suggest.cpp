@@ -12,18 +12,24 @@ char lowered(char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-/// Edits between two words; a change of case alone costs nothing.
+/// Edits between two words, swapped neighbours counting once; a change of case costs nothing.
 size_t distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> before(b.size() + 1);
+    std::vector<size_t> last(b.size() + 1);
     std::vector<size_t> row(b.size() + 1);
     for (size_t j = 0; j <= b.size(); ++j)
         row[j] = j;
     for (size_t i = 1; i <= a.size(); ++i) {
-        size_t diagonal = row[0];
+        before = std::move(last);
+        last = row;
         row[0] = i;
         for (size_t j = 1; j <= b.size(); ++j) {
-            size_t changed = diagonal + (lowered(a[i - 1]) == lowered(b[j - 1]) ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+            size_t changed = last[j - 1] + (lowered(a[i - 1]) == lowered(b[j - 1]) ? 0 : 1);
+            row[j] = std::min({changed, last[j] + 1, row[j - 1] + 1});
+            bool isSwap = i > 1 && j > 1 && lowered(a[i - 1]) == lowered(b[j - 2]) &&
+                          lowered(a[i - 2]) == lowered(b[j - 1]);
+            if (isSwap)
+                row[j] = std::min(row[j], before[j - 2] + 1);
         }
     }
     return row[b.size()];

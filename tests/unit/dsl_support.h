@@ -2,7 +2,8 @@
 // Helpers of the dsl tests: one text in, its tree and its diagnostics out.
 #pragma once
 
-#include "dsl/parse.h"
+#include "dsl/load.h"
+#include "patterns/embedded.h"
 
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,24 @@
 #include <vector>
 
 namespace fuselage::dsl::test {
+
+/// "E0101 3:7 expected `;`" for each diagnostic.
+inline std::vector<std::string> problemsOf(const Diagnostics& diagnostics,
+                                           const SourceSet& sources) {
+    std::vector<std::string> out;
+    for (const Diagnostic& d : diagnostics.all()) {
+        LineColumn at = sources[d.span.source].position(d.span.begin);
+        out.push_back(d.code + " " + std::to_string(at.line) + ":" + std::to_string(at.column) +
+                      " " + d.message);
+    }
+    return out;
+}
+
+inline Result<std::string> standardImport(const std::string& path) {
+    if (auto text = embeddedPattern(path))
+        return std::string(*text);
+    return failure("import.missing", "there is no such standard file", path);
+}
 
 struct Parsed {
     SourceSet sources;
@@ -19,16 +38,22 @@ struct Parsed {
         result = parse(sources, sources.add("t.fuse", text));
     }
 
-    /// "E0101 3:7 expected `;`" for each diagnostic.
-    std::vector<std::string> problems() const {
-        std::vector<std::string> out;
-        for (const Diagnostic& d : result.diagnostics.all()) {
-            LineColumn at = sources[d.span.source].position(d.span.begin);
-            out.push_back(d.code + " " + std::to_string(at.line) + ":" + std::to_string(at.column) +
-                          " " + d.message);
-        }
-        return out;
+    std::vector<std::string> problems() const { return problemsOf(result.diagnostics, sources); }
+
+    std::string rendered() const { return render(result.diagnostics, sources); }
+};
+
+struct Loaded {
+    SourceSet sources;
+    LoadedRules result;
+
+    explicit Loaded(const std::string& text) {
+        result = loadRules(sources, {{"t.fuse", text}}, standardImport);
     }
+
+    const Rule& rule() const { return result.rules.rules.at(0); }
+
+    std::vector<std::string> problems() const { return problemsOf(result.diagnostics, sources); }
 
     std::string rendered() const { return render(result.diagnostics, sources); }
 };
