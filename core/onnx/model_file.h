@@ -35,13 +35,17 @@ Result<Graph> loadBytes(std::string_view bytes, const std::string& folder,
 /// "g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }".
 Result<Graph> loadText(std::string_view text);
 
+struct SaveOptions {
+    size_t externalAbove = 3ULL << 29; ///< 1.5 GiB: more bytes of initializers go to a data file
+};
+
 /// Serialises to the newest of opset 17 and what the operators need; fused nodes become
-/// model-local functions of domain "fuselage". Initializers beyond 1.5 GiB go to a data file
-/// beside the model.
+/// model-local functions of domain "fuselage". save.too_large above protobuf's 2 GiB.
 Result<std::string> toBytes(const Graph& graph);
 
-/// Writes beside and renames: a crash leaves the old file or none.
-Result<void> save(const Graph& graph, const std::string& path);
+/// Writes beside and renames: a crash leaves the old file or none. Large initializers go to
+/// "<file>.data" beside the model.
+Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options = {});
 
 /// One TensorProto file (backend test data, reference inputs and outputs).
 Result<Tensor> loadTensor(const std::string& path);

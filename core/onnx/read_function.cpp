@@ -36,6 +36,28 @@ std::string keyOf(const std::string& domain, const std::string& name,
            (overload.empty() ? "" : overload.back());
 }
 
+/// Gives the function's nodes the names that a call remembers; returns those of the values.
+std::unordered_map<std::string, std::string> nameBody(FunctionProto& function,
+                                                      const BodyNames& names) {
+    for (int i = 0; i < function.node_size(); ++i) {
+        bool known = static_cast<size_t>(i) < names.nodes.size();
+        function.mutable_node(i)->set_name(known ? names.nodes[static_cast<size_t>(i)] : "");
+    }
+    std::unordered_map<std::string, std::string> renamed;
+    size_t next = 0;
+    auto rename = [&](const std::string& name) {
+        if (next < names.values.size() && !names.values[next].empty() && !name.empty())
+            renamed.emplace(name, names.values[next]);
+        ++next;
+    };
+    for (const std::string& input : function.input())
+        rename(input);
+    for (const NodeProto& node : function.node())
+        for (const std::string& output : node.output())
+            rename(output);
+    return renamed;
+}
+
 /// Constant nodes of a restored body become constants of the body, as they were before saving.
 void foldConstantNodes(Graph& graph) {
     for (NodeId id : graph.nodes()) {
@@ -173,6 +195,11 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     inner.repeated = true;
     if (auto ok = bindAttributes(call, function, scope, inner); !ok)
         return ok;
+    inner.rename = nameBody(function, bodyNamesFrom(call.doc_string()));
+    auto bodyName = [&](const std::string& name) {
+        auto found = inner.rename.find(name);
+        return found != inner.rename.end() ? found->second : name;
+    };
     NodeSpec spec;
     spec.op = Op::Fused;
     spec.name = scope.prefix + (call.name().empty() ? function.name() : call.name());
@@ -184,8 +211,8 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
             return failure(id.error());
         spec.inputs.push_back(*id);
         Type type = id->valid() ? scope.graph->value(*id).type : Type();
-        if (auto ok = define(inner, function.input(i), body->addInput(function.input(i), type));
-            !ok)
+        ValueId input = body->addInput(bodyName(function.input(i)), type);
+        if (auto ok = define(inner, function.input(i), input); !ok)
             return ok;
     }
     m_active[&function] = true;

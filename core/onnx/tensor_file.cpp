@@ -5,6 +5,7 @@
 #include "core/onnx/proto_internal.h"
 
 #include <climits>
+
 #include <filesystem>
 
 namespace fuselage::model_io {

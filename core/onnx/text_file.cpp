@@ -25,10 +25,54 @@ constexpr const char* functionHeader =
 struct Prepared {
     std::string text; ///< without comments, names in backticks replaced
     std::map<std::string, std::string> names;
+    std::map<std::string, TypeKind> kinds; ///< placeholders declared "seq(...)" or "optional(...)"
 };
 
 Failure syntax(const std::string& message) {
     return failure("load.text", message, {}, "check the text against ONNX's textual syntax");
+}
+
+bool isNameCharacter(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// "seq(float[2]) x" becomes "float[2] placeholder": libonnx's parser knows tensors only.
+void replaceContainers(Prepared& prepared) {
+    std::string& text = prepared.text;
+    for (auto [word, kind] : {std::pair(std::string("seq("), TypeKind::Sequence),
+                              std::pair(std::string("optional("), TypeKind::Optional)})
+        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+            size_t close = text.find(')', at);
+            if ((at > 0 && isNameCharacter(text[at - 1])) || close == std::string::npos)
+                continue;
+            size_t begin = text.find_first_not_of(" \t\n", close + 1);
+            size_t end = begin;
+            while (end < text.size() && isNameCharacter(text[end]))
+                ++end;
+            if (begin == std::string::npos || begin == end)
+                continue;
+            std::string name = text.substr(begin, end - begin);
+            auto known = prepared.names.find(name);
+            std::string placeholder = fmt::format("quoted_container_{}_", prepared.kinds.size());
+            std::string original = known != prepared.names.end() ? known->second : name;
+            prepared.names.emplace(placeholder, original);
+            prepared.kinds.emplace(placeholder, kind);
+            std::string element = text.substr(at + word.size(), close - at - word.size());
+            text.replace(at, end - at, element + " " + placeholder);
+        }
+}
+
+/// Wraps the type of a value that was declared as a container.
+void restoreKind(Message& message, const std::map<std::string, TypeKind>& kinds) {
+    auto* info = dynamic_cast<::onnx::ValueInfoProto*>(&message);
+    auto kind = info ? kinds.find(info->name()) : kinds.end();
+    if (kind == kinds.end())
+        return;
+    ::onnx::TypeProto element = info->type();
+    auto* type = info->mutable_type();
+    *(kind->second == TypeKind::Sequence ? type->mutable_sequence_type()->mutable_elem_type()
+                                         : type->mutable_optional_type()->mutable_elem_type()) =
+        std::move(element);
 }
 
 Result<Prepared> prepare(std::string_view text) {
@@ -62,6 +106,7 @@ Result<Prepared> prepare(std::string_view text) {
             out.text += c;
         }
     }
+    replaceContainers(out);
     return out;
 }
 
@@ -203,6 +248,7 @@ Result<Graph> loadText(std::string_view text) {
         whole ? parseInto(model, prepared->text) : parseDefinitions(prepared->text, model);
     if (!parsed)
         return failure(parsed.error());
+    visit(model, [&](Message& message) { restoreKind(message, prepared->kinds); });
     visit(model, [&](Message& message) { restoreNames(message, prepared->names); });
     ExternalData none(".", 0);
     Progress silent;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which opset a saved model must declare.
+#include "core/onnx/writer_internal.h"
+#include "core/ops/op_table.h"
+
+#include <algorithm>
+
+namespace fuselage::model_io {
+
+namespace {
+
+/// Attributes that came after opset 17 (values that are the default are not written).
+struct NewerAttribute {
+    Op op;
+    const char* name;
+    int64_t since;
+};
+
+constexpr NewerAttribute newerAttributes[] = {
+    {Op::AveragePool, "dilations", 19},
+    {Op::Cast, "saturate", 19},
+    {Op::CastLike, "saturate", 19},
+    {Op::DequantizeLinear, "block_size", 21},
+    {Op::LpPool, "ceil_mode", 18},
+    {Op::LpPool, "dilations", 18},
+    {Op::QuantizeLinear, "block_size", 21},
+    {Op::QuantizeLinear, "output_dtype", 21},
+    {Op::QuantizeLinear, "precision", 23},
+    {Op::QuantizeLinear, "saturate", 19},
+    {Op::Resize, "antialias", 18},
+    {Op::Resize, "axes", 18},
+    {Op::Resize, "keep_aspect_ratio_policy", 18},
+    {Op::Split, "num_outputs", 18},
+};
+
+/// Operators whose normal form is newer than their first opset.
+int64_t formSince(const Graph& graph, const Node& node) {
+    if (node.op == Op::GroupNormalization)
+        return 21;
+    if (node.op == Op::Pad && node.attributes.string("mode") == "wrap")
+        return 19;
+    std::string reduction = node.attributes.string("reduction");
+    if ((node.op == Op::ScatterElements || node.op == Op::ScatterND) &&
+        (reduction == "max" || reduction == "min"))
+        return 18;
+    // Opset 16 to 19 sample images only.
+    const Type* data = node.op == Op::GridSample ? &graph.value(node.inputs[0]).type : nullptr;
+    return data && data->shape && data->shape->size() != 4 ? 20 : 1;
+}
+
+int64_t needOf(const Graph& graph, const Node& node) {
+    if (node.op == Op::Fused)
+        return 1;
+    if (node.op == Op::Unknown) {
+        // Not known here: it means what it meant in the file it came from.
+        auto imported = graph.opsetImports.find("");
+        return node.customDomain.empty() && imported != graph.opsetImports.end() ? imported->second
+                                                                                 : 1;
+    }
+    const OpRow& row = rowOf(node.op);
+    if (row.domain[0] != '\0')
+        return 1;
+    int64_t need = std::max<int64_t>(row.since, formSince(graph, node));
+    for (const NewerAttribute& newer : newerAttributes) {
+        const AttributeValue* value =
+            newer.op == node.op ? node.attributes.find(newer.name) : nullptr;
+        if (value && !isSchemaDefault(node.op, newer.name, *value))
+            need = std::max(need, newer.since);
+    }
+    return need;
+}
+
+} // namespace
+
+int64_t opsetFor(const Graph& graph) {
+    int64_t need = 17;
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        need = std::max(need, needOf(graph, node));
+        forSubgraphs(node, [&](const std::string&, const Graph& subgraph) {
+            need = std::max(need, opsetFor(subgraph));
+        });
+        if (node.body)
+            need = std::max(need, opsetFor(*node.body));
+    }
+    return need;
+}
+
+int64_t irVersionFor(int64_t opset) {
+    if (opset <= 18)
+        return 8;
+    if (opset <= 20)
+        return 9;
+    if (opset <= 22)
+        return 10;
+    return opset == 23 ? 11 : 12;
+}
+
+} // namespace fuselage::model_io

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of fused nodes as model-local functions of domain "fuselage". Names inside depend on the
+// structure only, so equal bodies share one function; the real names go with each call.
+#include "core/onnx/writer_internal.h"
+#include "core/support/hash.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+namespace fuselage::model_io {
+
+namespace {
+
+/// A rule's name as the name of a function.
+std::string identifier(const std::string& name) {
+    std::string out;
+    for (char c : name)
+        out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    return out.empty() ? "Fused" : out;
+}
+
+/// Gives inputs, constants that are read and outputs names by position.
+void nameByOrder(WriteScope& scope) {
+    size_t next = 0;
+    auto name = [&](ValueId id) {
+        if (!id.valid() || scope.names.contains(id))
+            return;
+        std::string text = fmt::format("v{}", next++);
+        scope.used.insert(text);
+        scope.names.emplace(id, std::move(text));
+    };
+    for (ValueId id : scope.graph->inputs())
+        name(id);
+    for (NodeId id : topologicalOrder(*scope.graph)) {
+        for (ValueId input : scope.graph->node(id).inputs)
+            name(input);
+        for (ValueId output : scope.graph->node(id).outputs)
+            name(output);
+    }
+    for (ValueId id : scope.graph->outputs())
+        name(id);
+}
+
+/// Constants in the order of their names by position.
+std::vector<ValueId> constantsByOrder(const Graph& graph) {
+    std::vector<ValueId> out;
+    std::unordered_set<ValueId> seen;
+    auto add = [&](ValueId id) {
+        if (graph.isConstant(id) && seen.insert(id).second)
+            out.push_back(id);
+    };
+    for (NodeId id : topologicalOrder(graph))
+        for (ValueId input : graph.node(id).inputs)
+            add(input);
+    for (ValueId id : graph.outputs())
+        add(id);
+    return out;
+}
+
+} // namespace
+
+Writer::Call Writer::addFunction(const Node& node) {
+    const Graph& body = *node.body;
+    Function function;
+    Call call;
+    WriteScope scope;
+    scope.graph = &body;
+    scope.isFunction = true;
+    scope.nodes = function.proto.mutable_node();
+    nameByOrder(scope);
+    function.proto.set_domain("fuselage");
+    for (ValueId id : body.inputs()) {
+        function.proto.add_input(nameOfValue(scope, id));
+        call.names.values.push_back(body.value(id).name);
+    }
+    for (ValueId id : constantsByOrder(body)) {
+        addConstant(*body.value(id).constant, nameOfValue(scope, id), scope);
+        call.names.nodes.emplace_back();
+        call.names.values.push_back(body.value(id).name);
+    }
+    std::set<std::string> outside;
+    std::swap(outside, m_domains); // collects what the body imports
+    writeNodes(scope, &call.names);
+    import("");
+    addImports(*function.proto.mutable_opset_import());
+    m_domains.insert(outside.begin(), outside.end());
+    for (ValueId id : body.outputs())
+        function.proto.add_output(nameOfValue(scope, id));
+    function.name = identifier(node.customOp);
+    function.key = function.name + "#" + Hasher().text(function.proto.SerializeAsString()).hex();
+    call.key = function.key;
+    if (m_functionNames.emplace(function.key, function.key).second)
+        m_functions.push_back(std::move(function));
+    return call;
+}
+
+void Writer::collectFunctions(const Graph& graph) {
+    for (NodeId id : topologicalOrder(graph)) {
+        const Node& node = graph.node(id);
+        forSubgraphs(node,
+                     [&](const std::string&, const Graph& inner) { collectFunctions(inner); });
+        if (!node.body || m_calls.contains(node.body.get()))
+            continue;
+        collectFunctions(*node.body); // functions that it calls come first
+        m_calls.emplace(node.body.get(), addFunction(node));
+    }
+}
+
+/// The rule's name; with the content's hash where a rule has several contents. Calls between
+/// functions were written with keys, which are replaced here.
+void Writer::nameFunctions() {
+    std::map<std::string, int> contents;
+    for (const Function& function : m_functions)
+        ++contents[function.name];
+    for (Function& function : m_functions) {
+        if (contents[function.name] > 1)
+            function.name += "_" + function.key.substr(function.key.size() - 16, 8);
+        m_functionNames[function.key] = function.name;
+    }
+    for (Function& function : m_functions) {
+        function.proto.set_name(function.name);
+        for (auto& node : *function.proto.mutable_node())
+            if (node.domain() == "fuselage")
+                node.set_op_type(functionName(node.op_type()));
+        *m_model.add_functions() = std::move(function.proto);
+    }
+}
+
+const std::string& Writer::functionName(const std::string& key) const {
+    return m_functionNames.at(key);
+}
+
+void Writer::addImports(
+    google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& list) const {
+    for (const std::string& domain : m_domains) {
+        auto* opset = list.Add();
+        opset->set_domain(domain);
+        auto known = m_graph.opsetImports.find(domain);
+        opset->set_version(domain.empty()                        ? m_opset
+                           : known != m_graph.opsetImports.end() ? known->second
+                                                                 : 1);
+    }
+}
+
+} // namespace fuselage::model_io

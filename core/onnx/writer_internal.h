@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a ModelProto from a Graph. A WriteScope is one namespace of the file: the main graph, a
+// subgraph, or the function of a fused node's body.
+#pragma once
+
+#include "core/onnx/proto_internal.h"
+#include "core/onnx/provenance_internal.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace fuselage::model_io {
+
+using NodeProtoList = google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
+
+struct WriteScope {
+    const Graph* graph = nullptr;
+    WriteScope* parent = nullptr; ///< of a subgraph
+    bool isFunction = false;      ///< constants become nodes
+    std::unordered_map<ValueId, std::string> names;
+    std::unordered_set<std::string> used;
+    std::unordered_map<const Tensor*, std::string> constants; ///< written here, by their data
+    ::onnx::GraphProto* proto = nullptr;                      ///< null for functions
+    NodeProtoList* nodes = nullptr;
+};
+
+/// A node's inputs and attributes as the opset of the file has them.
+struct FileNode {
+    Op op = Op::Unknown;
+    std::vector<std::string> inputs;
+    Attributes attributes; ///< without those that have their default
+};
+
+class Writer {
+public:
+    explicit Writer(const Graph& graph) : m_graph(graph) {}
+
+    ::onnx::ModelProto write();
+
+private:
+    // write_graph.cpp
+    void writeGraph(const Graph& graph, WriteScope& scope, const std::vector<std::string>& outer);
+    void writeConstants(WriteScope& scope);
+    void writeNodes(WriteScope& scope, BodyNames* names);
+    void writeNode(const Node& node, WriteScope& scope);
+    void writeAttributes(const Node& node, const Attributes& attributes, WriteScope& scope,
+                         ::onnx::NodeProto& proto);
+    void writeTypes(const WriteScope& scope);
+    void addConstant(const Tensor& tensor, const std::string& name, WriteScope& scope);
+    std::string nameOfValue(WriteScope& scope, ValueId id);
+    std::string freshName(const WriteScope& scope, const std::string& base) const;
+    void import(const std::string& domain);
+
+    // write_function.cpp
+    /// A fused node's call: which function, and the names inside its own body.
+    struct Call {
+        std::string key; ///< rule and content; the function's name until all are known
+        BodyNames names;
+    };
+
+    struct Function {
+        ::onnx::FunctionProto proto;
+        std::string key;
+        std::string name;
+    };
+
+    void collectFunctions(const Graph& graph);
+    Call addFunction(const Node& node);
+    void nameFunctions();
+    const std::string& functionName(const std::string& key) const;
+    void addImports(google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& list) const;
+
+    const Graph& m_graph;
+    ::onnx::ModelProto m_model;
+    int64_t m_opset = 17;
+    std::set<std::string> m_domains;
+    std::vector<Function> m_functions;                  ///< in order of appearance, callees first
+    std::map<const Graph*, Call> m_calls;               ///< by body
+    std::map<std::string, std::string> m_functionNames; ///< by key
+};
+
+/// The smallest opset from 17 on that has all operators of the graph, subgraphs and bodies
+/// included, in the form in which they are used.
+int64_t opsetFor(const Graph& graph);
+
+/// IR version that goes with an opset.
+int64_t irVersionFor(int64_t opset);
+
+/// Calls `body` for the node's subgraphs with their attribute names.
+template <typename Body> void forSubgraphs(const Node& node, Body&& body) {
+    for (const auto& [name, value] : node.attributes)
+        if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&value); graph && *graph)
+            body(name, **graph);
+}
+
+} // namespace fuselage::model_io
