@@ -4,6 +4,8 @@
 #include "core/onnx/model_file.h"
 #include "core/onnx/writer_internal.h"
 
+#include <fmt/format.h>
+
 #include <climits>
 
 #include <filesystem>
@@ -20,6 +22,22 @@ constexpr uint64_t dataAlignment = 4096;
 Failure tooLarge(const std::string& where) {
     return failure("save.too_large", "a model file is limited to 2 GiB", where,
                    "save to a path, so that weights can go to a data file");
+}
+
+/// Operators that were kept because their old form has no equal cannot be written as today's.
+Result<void> checkKept(const Graph& graph) {
+    auto imported = graph.opsetImports.find("");
+    bool old = imported != graph.opsetImports.end() && imported->second < 17;
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (old && node.op == Op::Unknown && opFromName(node.customDomain, node.customOp))
+            return failure("save.opset",
+                           fmt::format("the form that `{}` has in opset {} does not exist in "
+                                       "opset 17",
+                                       node.customOp, imported->second),
+                           node.name, "convert the model to opset 17 before");
+    }
+    return {};
 }
 
 Result<std::string> serialise(const ::onnx::ModelProto& model, const std::string& where) {
@@ -67,10 +85,14 @@ size_t initializerBytes(const ::onnx::ModelProto& model) {
 } // namespace
 
 Result<std::string> toBytes(const Graph& graph) {
+    if (auto ok = checkKept(graph); !ok)
+        return failure(ok.error());
     return serialise(Writer(graph).write(), graph.name());
 }
 
 Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options) {
+    if (auto ok = checkKept(graph); !ok)
+        return ok;
     ::onnx::ModelProto model = Writer(graph).write();
     if (initializerBytes(model) > options.externalAbove) {
         std::string dataPath = path + ".data";
