@@ -35,8 +35,8 @@ std::string typeText(const Type& type) {
         }
         tensor += "]";
     }
-    if (type.kind == TypeKind::Sequence)
-        return "seq(" + tensor + ")";
+    if (type.kind == TypeKind::Sequence || type.ofSequence)
+        tensor = "seq(" + tensor + ")";
     return type.kind == TypeKind::Optional ? "optional(" + tensor + ")" : tensor;
 }
 

@@ -37,13 +37,14 @@ std::string Type::text() const {
     case TypeKind::Sequence:
         return "seq(" + tensor + ")";
     case TypeKind::Optional:
-        return "optional(" + tensor + ")";
+        return "optional(" + (ofSequence ? "seq(" + tensor + ")" : tensor) + ")";
     }
     return tensor;
 }
 
 bool certainlyEqual(const Type& a, const Type& b) {
-    return a.kind == b.kind && a.dtype == b.dtype && a.shape && b.shape && *a.shape == *b.shape;
+    return a.kind == b.kind && a.ofSequence == b.ofSequence && a.dtype == b.dtype && a.shape &&
+           b.shape && *a.shape == *b.shape;
 }
 
 std::string text(const Shape& shape) {

@@ -24,6 +24,7 @@ struct Type {
     TypeKind kind = TypeKind::Tensor;
     DType dtype = DType::Undefined;
     std::optional<Shape> shape; ///< none: even the rank is unknown
+    bool ofSequence = false;    ///< of an Optional: it holds a sequence of these tensors
 
     bool hasRank() const { return shape.has_value(); }
 

@@ -4,9 +4,8 @@
 #include "core/onnx/model_file.h"
 #include "core/onnx/writer_internal.h"
 
-#include <fmt/format.h>
-
 #include <climits>
+#include <fmt/format.h>
 
 #include <filesystem>
 

@@ -22,14 +22,23 @@ constexpr int textOpset = 17;
 constexpr const char* functionHeader =
     R"(<domain: "fuselage", opset_import: ["" : 17, "com.microsoft" : 1, "fuselage" : 1]> )";
 
+/// What a value that is no tensor was declared as.
+enum class Kind : uint8_t { Sequence, Optional, OptionalSequence };
+
 struct Prepared {
     std::string text; ///< without comments, names in backticks replaced
     std::map<std::string, std::string> names;
-    std::map<std::string, TypeKind> kinds; ///< placeholders declared "seq(...)" or "optional(...)"
+    std::map<std::string, Kind> kinds; ///< of placeholders
 };
 
 Failure syntax(const std::string& message) {
     return failure("load.text", message, {}, "check the text against ONNX's textual syntax");
+}
+
+size_t skipSpace(const std::string& text, size_t at) {
+    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) != 0)
+        ++at;
+    return at;
 }
 
 bool isNameCharacter(char c) {
@@ -38,41 +47,36 @@ bool isNameCharacter(char c) {
 
 /// "seq(float[2]) x" becomes "float[2] placeholder": libonnx's parser knows tensors only.
 void replaceContainers(Prepared& prepared) {
+    struct Container {
+        std::string open;
+        std::string close;
+        Kind kind;
+    };
+
     std::string& text = prepared.text;
-    for (auto [word, kind] : {std::pair(std::string("seq("), TypeKind::Sequence),
-                              std::pair(std::string("optional("), TypeKind::Optional)})
-        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-            size_t close = text.find(')', at);
+    for (const Container& container :
+         {Container{"optional(seq(", "))", Kind::OptionalSequence},
+          Container{"seq(", ")", Kind::Sequence}, Container{"optional(", ")", Kind::Optional}})
+        for (size_t at = text.find(container.open); at != std::string::npos;
+             at = text.find(container.open, at + 1)) {
+            size_t inside = at + container.open.size();
+            size_t close = text.find(container.close, inside);
             if ((at > 0 && isNameCharacter(text[at - 1])) || close == std::string::npos)
                 continue;
-            size_t begin = text.find_first_not_of(" \t\n", close + 1);
+            size_t begin = skipSpace(text, close + container.close.size());
             size_t end = begin;
             while (end < text.size() && isNameCharacter(text[end]))
                 ++end;
-            if (begin == std::string::npos || begin == end)
+            if (begin == end)
                 continue;
             std::string name = text.substr(begin, end - begin);
             auto known = prepared.names.find(name);
             std::string placeholder = fmt::format("quoted_container_{}_", prepared.kinds.size());
-            std::string original = known != prepared.names.end() ? known->second : name;
-            prepared.names.emplace(placeholder, original);
-            prepared.kinds.emplace(placeholder, kind);
-            std::string element = text.substr(at + word.size(), close - at - word.size());
-            text.replace(at, end - at, element + " " + placeholder);
+            prepared.names.emplace(placeholder,
+                                   known != prepared.names.end() ? known->second : name);
+            prepared.kinds.emplace(placeholder, container.kind);
+            text.replace(at, end - at, text.substr(inside, close - inside) + " " + placeholder);
         }
-}
-
-/// Wraps the type of a value that was declared as a container.
-void restoreKind(Message& message, const std::map<std::string, TypeKind>& kinds) {
-    auto* info = dynamic_cast<::onnx::ValueInfoProto*>(&message);
-    auto kind = info ? kinds.find(info->name()) : kinds.end();
-    if (kind == kinds.end())
-        return;
-    ::onnx::TypeProto element = info->type();
-    auto* type = info->mutable_type();
-    *(kind->second == TypeKind::Sequence ? type->mutable_sequence_type()->mutable_elem_type()
-                                         : type->mutable_optional_type()->mutable_elem_type()) =
-        std::move(element);
 }
 
 Result<Prepared> prepare(std::string_view text) {
@@ -110,6 +114,21 @@ Result<Prepared> prepare(std::string_view text) {
     return out;
 }
 
+/// Wraps the type of a value that was declared as a container.
+void restoreKind(Message& message, const std::map<std::string, Kind>& kinds) {
+    auto* info = dynamic_cast<::onnx::ValueInfoProto*>(&message);
+    auto kind = info ? kinds.find(info->name()) : kinds.end();
+    if (kind == kinds.end())
+        return;
+    ::onnx::TypeProto element = info->type();
+    auto* type = info->mutable_type();
+    if (kind->second != Kind::Sequence)
+        type = type->mutable_optional_type()->mutable_elem_type();
+    if (kind->second != Kind::Optional)
+        type = type->mutable_sequence_type()->mutable_elem_type();
+    *type = std::move(element);
+}
+
 /// Position after the bracket that closes the one at `open`, outside strings; npos when none does.
 size_t closing(const std::string& text, size_t open, char opens, char closes) {
     int depth = 0;
@@ -123,12 +142,6 @@ size_t closing(const std::string& text, size_t open, char opens, char closes) {
             return i + 1;
     }
     return std::string::npos;
-}
-
-size_t skipSpace(const std::string& text, size_t at) {
-    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])) != 0)
-        ++at;
-    return at;
 }
 
 /// "name (inputs) => (outputs) <values> { nodes }" from `begin` on: where it ends.

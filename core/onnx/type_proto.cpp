@@ -108,9 +108,11 @@ Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where,
         auto type = typeFrom(element, where);
         if (!type)
             return type;
-        // Type has one level: of nested ones the outermost kind is kept.
-        if (type->kind != TypeKind::Tensor)
-            type->shape.reset();
+        bool inSequence = type->kind == TypeKind::Sequence;
+        if (type->kind == TypeKind::Optional || (sequence && inSequence))
+            return failure("load.type", "nested sequences and optionals are not supported", where,
+                           "use sequences of tensors and optionals of those");
+        type->ofSequence = inSequence;
         type->kind = sequence ? TypeKind::Sequence : TypeKind::Optional;
         return type;
     }
@@ -127,8 +129,9 @@ void typeTo(const Type& type, ::onnx::TypeProto& proto) {
         return typeTo({TypeKind::Tensor, type.dtype, type.shape},
                       *proto.mutable_sequence_type()->mutable_elem_type());
     if (type.kind == TypeKind::Optional)
-        return typeTo({TypeKind::Tensor, type.dtype, type.shape},
-                      *proto.mutable_optional_type()->mutable_elem_type());
+        return typeTo(
+            {type.ofSequence ? TypeKind::Sequence : TypeKind::Tensor, type.dtype, type.shape},
+            *proto.mutable_optional_type()->mutable_elem_type());
     auto* tensor = proto.mutable_tensor_type();
     tensor->set_elem_type(protoDtype(type.dtype));
     if (!type.shape)

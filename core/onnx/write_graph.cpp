@@ -29,31 +29,33 @@ std::string schemaKind(Op op, const std::string& name) {
     return {};
 }
 
-/// The type attribute of Optional is kept as text.
+/// The type attribute of Optional is kept as text, "seq(float[2])".
 bool typeAttributeTo(const std::string& text, AttributeProto& proto) {
     std::string inner = text;
-    for (std::string_view wrapper : {"optional(", "seq("})
-        if (inner.starts_with(wrapper))
-            inner = inner.substr(wrapper.size(), inner.size() - wrapper.size() - 1);
+    auto* type = proto.mutable_tp();
+    auto unwrap = [&](std::string_view word) {
+        if (!inner.starts_with(word) || !inner.ends_with(')'))
+            return false;
+        inner = inner.substr(word.size(), inner.size() - word.size() - 1);
+        return true;
+    };
+    if (unwrap("optional("))
+        type = type->mutable_optional_type()->mutable_elem_type();
+    if (unwrap("seq("))
+        type = type->mutable_sequence_type()->mutable_elem_type();
     if (size_t dots = inner.find("..."); dots != std::string::npos)
-        inner.erase(dots, 3); // "[...]" is "[]" there
+        inner.erase(dots, 3); // "[...]" is "[]" in that syntax
     else if (inner.ends_with("[]"))
         inner.erase(inner.size() - 2); // and no dimensions are no brackets
-    ::onnx::TypeProto element;
     try {
-        if (!::onnx::OnnxParser::Parse(element, inner.c_str()).IsOK())
-            return false;
-    } catch (const std::exception&) {
-        return false;
+        if (::onnx::OnnxParser::Parse(*type, inner.c_str()).IsOK()) {
+            proto.set_type(AttributeProto::TYPE_PROTO);
+            return true;
+        }
+    } catch (const std::exception&) { // a number out of range: kept as text
     }
-    proto.set_type(AttributeProto::TYPE_PROTO);
-    if (text.starts_with("seq("))
-        *proto.mutable_tp()->mutable_sequence_type()->mutable_elem_type() = element;
-    else if (text.starts_with("optional("))
-        *proto.mutable_tp()->mutable_optional_type()->mutable_elem_type() = element;
-    else
-        *proto.mutable_tp() = element;
-    return true;
+    proto.clear_tp();
+    return false;
 }
 
 /// Everything but graphs.
