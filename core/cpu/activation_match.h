@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recognises a scalar function as one of the activations that oneDNN computes as a post-op.
+#pragma once
+
+#include "core/ops/tape.h"
+
+#include <optional>
+
+namespace fuselage::cpu {
+
+enum class Activation : uint8_t {
+    Relu, ///< alpha: slope of the negative side
+    Clip, ///< to [alpha, beta]
+    Elu,  ///< alpha (e^x - 1) below zero
+    Tanh,
+    Logistic,
+    GeluErf,
+    GeluTanh,
+    Swish, ///< x logistic(alpha x)
+    Hardswish,
+    Softplus,
+    Mish,
+    Abs,
+    Square,
+    Sqrt,
+    Exp,
+    Linear,     ///< alpha x + beta
+    ClipLinear, ///< alpha x + beta clipped to [0, 1]: hardsigmoid
+};
+
+struct MatchedActivation {
+    Activation kind = Activation::Relu;
+    double alpha = 0, beta = 0;
+};
+
+/// The activation that register `result` of the tape is as a function of register `argument`
+/// alone; nothing when it is none, or depends on more. Exporters write one function in many forms,
+/// so the function is compared, not the form: the part of the tape between the two registers is
+/// run at points that include both sides of every constant in it.
+std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argument,
+                                                 uint16_t result);
+
+} // namespace fuselage::cpu

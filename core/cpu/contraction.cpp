@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/contraction.h"
+
+#include "core/cpu/contraction_engine.h"
+#include "core/cpu/layout.h"
+#include "core/cpu/tile_pointwise.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fuselage::cpu {
+
+namespace {
+
+/// A region of the step's scratch memory.
+struct Region {
+    size_t at = 0;
+    size_t bytes = 0;
+};
+
+class ContractionKernel final : public Kernel {
+public:
+    ContractionKernel(const Contraction& program, const PrepareContext& context)
+        : m_program(program), m_inputs(context.inputs) {}
+
+    std::optional<Reason> prepare(const PrepareContext& context);
+    void run(const Operands& operands, RunContext& context) override;
+
+private:
+    void stage(const PrepareContext& context, bool isA);
+    void stageConstant(const PrepareContext& context, bool isA);
+    bool tryMatched(const PrepareContext& context);
+    void useBare(const PrepareContext& context);
+    void useNaive(const PrepareContext& context);
+    bool accept(EngineResult result, const StridedAccess& c, bool allowSlow);
+    void addPass(const PrepareContext& context, const Tape& tape, const std::vector<Access>& reads,
+                 const OperandLayout& accumulator);
+    void addSumCopy(const PrepareContext& context, const OperandLayout& c);
+    void addPool(const PrepareContext& context);
+    EngineResult engineFor(const StridedAccess& c, const MatchedEpilogue& epilogue) const;
+    std::vector<EpilogueInput> classify(const PrepareContext& context) const;
+    EpilogueInput classifyRead(uint32_t read, const OperandLayout& layout) const;
+    OperandLayout accumulatorLayout() const;
+
+    Region reserve(size_t bytes) {
+        Region out{m_scratchBytes, bytes};
+        m_scratchBytes += (bytes + 63) / 64 * 64;
+        return out;
+    }
+
+    Contraction m_program;
+    std::vector<OperandLayout> m_inputs;
+    OperandLayout m_a, m_b; ///< as the engine sees them
+    std::unique_ptr<Kernel> m_stageA, m_stageB;
+    Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion;
+    std::unique_ptr<ContractionEngine> m_engine;
+    std::unique_ptr<NaiveContraction> m_naive;
+    bool m_cIsOutput = false;
+    std::unique_ptr<Kernel> m_sumCopy;
+    bool m_sumInPlace = false; ///< the residual may already be where the result goes
+    std::unique_ptr<Kernel> m_pass;
+    std::unique_ptr<PoolEngine> m_pool;
+    size_t m_scratchBytes = 0;
+    OperandLayout m_output; ///< what epilogue writes go to (before a pool: scratch)
+};
+
+Access identityAccess(uint32_t operand, size_t dims) {
+    Access out{operand, {}};
+    for (uint32_t d = 0; d < dims; ++d)
+        out.index.push_back({0, {{d, 1}}});
+    return out;
+}
+
+Tape castTape(DType from, DType to) {
+    TapeBuilder builder;
+    Scalar x = builder.input(from);
+    return builder.finish({from == to ? x : cast(x, to)});
+}
+
+/// The operand converted to float, with its prologue applied, in memory of its own.
+void ContractionKernel::stage(const PrepareContext& context, bool isA) {
+    const Access& access = isA ? m_program.a : m_program.b;
+    const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
+    OperandLayout& layout = isA ? m_a : m_b;
+    layout = context.inputs[access.operand];
+    bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_naive);
+    if (asItIs)
+        return;
+    if (layout.constant && (!prologue || prologue->reads.empty()))
+        return stageConstant(context, isA);
+    OperandLayout staged = layout;
+    staged.constant = nullptr;
+    staged.strides = denseLike(layout.extents, layout.strides);
+    if (!m_naive)
+        staged.dtype = DType::Float32;
+    Pointwise program;
+    program.space = layout.extents;
+    program.reads.push_back(identityAccess(access.operand, layout.extents.size()));
+    program.tape = castTape(layout.dtype, staged.dtype);
+    if (prologue) {
+        program.reads.insert(program.reads.end(), prologue->reads.begin(), prologue->reads.end());
+        program.tape = prologue->tape;
+    }
+    program.writes.push_back(identityAccess(0, layout.extents.size()));
+    PrepareContext inner{context.inputs, {staged}, context.table, context.threads, context.strict};
+    (isA ? m_stageA : m_stageB) = preparePointwise(program, inner);
+    (isA ? m_aRegion : m_bRegion) =
+        reserve(static_cast<size_t>(staged.span()) * sizeOf(staged.dtype));
+    layout = staged;
+}
+
+void ContractionKernel::stageConstant(const PrepareContext& context, bool isA) {
+    const Access& access = isA ? m_program.a : m_program.b;
+    const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
+    OperandLayout& layout = isA ? m_a : m_b;
+    OperandLayout staged = layout;
+    staged.strides = rowMajorStrides(layout.extents);
+    if (!m_naive)
+        staged.dtype = DType::Float32;
+    auto data = std::make_shared<Tensor>(staged.dtype, staged.extents);
+    size_t dims = layout.extents.size();
+    Pointwise program{layout.extents,
+                      {identityAccess(0, dims)},
+                      prologue ? prologue->tape : castTape(layout.dtype, staged.dtype),
+                      {identityAccess(0, dims)}};
+    PrepareContext inner{{layout}, {staged}, context.table, context.threads, context.strict};
+    RunContext runContext{context.threads};
+    preparePointwise(program, inner)
+        ->run({{context.inputs[access.operand].constant->bytes()}, {data->bytes()}}, runContext);
+    staged.constant = data;
+    layout = staged;
+}
+
+EpilogueInput ContractionKernel::classifyRead(uint32_t read, const OperandLayout& layout) const {
+    const Access& access = m_program.epilogue.reads[read];
+    size_t dims = m_program.space.size();
+    StridedAccess at = stridedFor(access, layout, dims);
+    bool isMatMul = m_program.kind == Contraction::Kind::MatMul;
+    size_t firstChannel = isMatMul ? m_program.batchDims + m_program.mDims : 1;
+    size_t endChannel = isMatMul ? dims : 2;
+    EpilogueInput out{EpilogueInput::Kind::Full, {}, read};
+    bool scalar = true;
+    Extents channelExtents, channelStrides;
+    for (size_t d = 0; d < dims; ++d) {
+        bool channel = d >= firstChannel && d < endChannel;
+        if (channel) {
+            channelExtents.push_back(m_program.space[d]);
+            channelStrides.push_back(at.strides[d]);
+        }
+        if (m_program.space[d] == 1 || at.strides[d] == 0)
+            continue;
+        scalar = false;
+        if (!channel)
+            return out;
+    }
+    int64_t channels = scalar ? 1 : *elementCount(channelExtents);
+    if (!layout.constant) {
+        Extents dense = rowMajorStrides(channelExtents);
+        bool contiguous = true;
+        for (size_t d = 0; d < dense.size(); ++d)
+            contiguous = contiguous && (channelExtents[d] == 1 || dense[d] == channelStrides[d]);
+        if (!scalar && contiguous && layout.dtype == DType::Float32)
+            out.kind = EpilogueInput::Kind::Channel;
+        return out;
+    }
+    out.kind = EpilogueInput::Kind::Constant;
+    for (int64_t i = 0; i < channels; ++i) {
+        int64_t rest = i, offset = at.offset;
+        for (size_t d = channelExtents.size(); d-- > 0 && !scalar;) {
+            offset += rest % channelExtents[d] * channelStrides[d];
+            rest /= channelExtents[d];
+        }
+        out.values.push_back(layout.constant->at(offset));
+    }
+    return out;
+}
+
+std::vector<EpilogueInput> ContractionKernel::classify(const PrepareContext& context) const {
+    std::vector<EpilogueInput> out = {{EpilogueInput::Kind::Accumulator, {}, 0}};
+    for (uint32_t i = 0; i < m_program.epilogue.reads.size(); ++i)
+        out.push_back(
+            classifyRead(i, context.inputs[m_program.epilogue.reads[i].operand]));
+    return out;
+}
+
+EngineResult ContractionKernel::engineFor(const StridedAccess& c,
+                                          const MatchedEpilogue& epilogue) const {
+    return m_program.kind == Contraction::Kind::MatMul
+               ? makeMatMulEngine(m_program, m_a, m_b, c, epilogue)
+               : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue);
+}
+
+bool ContractionKernel::accept(EngineResult result, const StridedAccess& c, bool allowSlow) {
+    (void)c;
+    if (auto* reason = std::get_if<Reason>(&result)) {
+        fallbacks.push_back(std::move(*reason));
+        return false;
+    }
+    auto& engine = std::get<std::unique_ptr<ContractionEngine>>(result);
+    if (engine->slow && !allowSlow) {
+        fallbacks.push_back({"support",
+                             "oneDNN offers only " + engine->implementation + " for this layout "
+                             "and epilogue",
+                             {},
+                             {}});
+        return false;
+    }
+    m_engine = std::move(engine);
+    return true;
+}
+
+/// Dense memory of the accumulator's own: channels last for convolutions.
+OperandLayout ContractionKernel::accumulatorLayout() const {
+    OperandLayout out{DType::Float32, m_program.space, rowMajorStrides(m_program.space), nullptr};
+    if (m_program.kind != Contraction::Kind::MatMul)
+        out.strides = channelsLast(m_program.space);
+    return out;
+}
+
+void ContractionKernel::addPass(const PrepareContext& context, const Tape& tape,
+                                const std::vector<Access>& reads,
+                                const OperandLayout& accumulator) {
+    Pointwise pass;
+    pass.space = m_program.space;
+    pass.tape = tape;
+    auto operand = static_cast<uint32_t>(context.inputs.size());
+    pass.reads.push_back(identityAccess(operand, m_program.space.size()));
+    pass.reads.insert(pass.reads.end(), reads.begin(), reads.end());
+    pass.writes = m_program.epilogue.writes;
+    PrepareContext inner{context.inputs, context.outputs, context.table, context.threads,
+                         context.strict};
+    inner.inputs.push_back(accumulator);
+    if (m_program.poolWindow) {
+        inner.outputs = {m_output};
+        pass.writes = {identityAccess(0, m_program.space.size())};
+    }
+    m_pass = preparePointwise(pass, inner);
+}
+
+void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandLayout& c) {
+    if (!m_engine->sumRead)
+        return;
+    const Access& read = m_program.epilogue.reads[*m_engine->sumRead];
+    const OperandLayout& from = context.inputs[read.operand];
+    size_t dims = m_program.space.size();
+    Pointwise copy{m_program.space, {read}, castTape(from.dtype, c.dtype), {identityAccess(0, dims)}};
+    PrepareContext inner{context.inputs, {c}, context.table, context.threads, context.strict};
+    m_sumCopy = preparePointwise(copy, inner);
+    StridedAccess at = stridedFor(read, from, dims);
+    m_sumInPlace = from.dtype == c.dtype && at.offset == 0;
+    for (size_t d = 0; d < dims; ++d)
+        m_sumInPlace =
+            m_sumInPlace && (m_program.space[d] == 1 || at.strides[d] == c.strides[d]);
+}
+
+bool ContractionKernel::tryMatched(const PrepareContext& context) {
+    auto matched = matchEpilogue(m_program.epilogue.tape, classify(context));
+    if (auto* reason = std::get_if<Reason>(&matched)) {
+        fallbacks.push_back(std::move(*reason));
+        return false;
+    }
+    const auto& epilogue = std::get<MatchedEpilogue>(matched);
+    size_t dims = m_program.space.size();
+    const Access& write = m_program.poolWindow ? identityAccess(0, dims)
+                                               : m_program.epilogue.writes[0];
+    StridedAccess direct = stridedFor(write, m_output, dims);
+    if (m_output.dtype == DType::Float32 && direct.offset == 0) {
+        if (accept(engineFor(direct, epilogue), direct, false)) {
+            m_cIsOutput = !m_program.poolWindow;
+            addSumCopy(context, {DType::Float32, m_program.space, direct.strides, nullptr});
+            if (m_program.poolWindow)
+                m_cRegion = m_resultRegion;
+            return true;
+        }
+    }
+    OperandLayout own = accumulatorLayout();
+    StridedAccess c{0, own.strides};
+    if (!accept(engineFor(c, epilogue), c, false))
+        return false;
+    m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
+    addSumCopy(context, own);
+    DType result = m_program.epilogue.tape.type(m_program.epilogue.tape.outputs[0]);
+    addPass(context, castTape(DType::Float32, result), {}, own);
+    return true;
+}
+
+void ContractionKernel::useBare(const PrepareContext& context) {
+    OperandLayout own = accumulatorLayout();
+    StridedAccess c{0, own.strides};
+    if (!accept(engineFor(c, {}), c, true))
+        return;
+    m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
+    addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);
+}
+
+void ContractionKernel::useNaive(const PrepareContext& context) {
+    OperandLayout own{m_program.accumulate, m_program.space, rowMajorStrides(m_program.space),
+                      nullptr};
+    m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeOf(own.dtype));
+    addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);
+}
+
+void ContractionKernel::addPool(const PrepareContext& context) {
+    StridedAccess out = stridedFor(m_program.epilogue.writes[0], context.outputs[0],
+                                   m_program.poolSpace.size());
+    m_pool = makePoolEngine(m_program.poolKind, *m_program.poolWindow, m_program.space,
+                            m_output.strides, m_program.poolSpace, out.strides);
+}
+
+std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) {
+    DType a = context.inputs[m_program.a.operand].dtype;
+    DType b = context.inputs[m_program.b.operand].dtype;
+    bool narrow = m_program.accumulate == DType::Float32 && isFloat(a) && isFloat(b) &&
+                  a != DType::Float64 && b != DType::Float64;
+    if (!narrow) {
+        m_naive = std::make_unique<NaiveContraction>(m_program, context.inputs[m_program.a.operand],
+                                                     context.inputs[m_program.b.operand]);
+        if (m_program.prologueA || m_program.prologueB)
+            return Reason{"dtype", "no prologues in this type", {}, {}};
+    }
+    stage(context, true);
+    stage(context, false);
+    m_output = m_program.poolWindow ? accumulatorLayout() : context.outputs[0];
+    if (m_program.poolWindow) {
+        DType result = m_program.epilogue.tape.type(m_program.epilogue.tape.outputs[0]);
+        if (!narrow || result != DType::Float32 || context.outputs[0].dtype != DType::Float32)
+            return Reason{"dtype", "pooling of this type", {}, {}};
+        m_resultRegion = reserve(static_cast<size_t>(m_output.span()) * sizeof(float));
+        addPool(context);
+        if (!m_pool)
+            return Reason{"support", "oneDNN has no such pooling", {}, {}};
+    }
+    if (narrow && !tryMatched(context))
+        useBare(context);
+    if (!m_engine) {
+        if (!m_naive)
+            m_naive = std::make_unique<NaiveContraction>(m_program, m_a, m_b);
+        useNaive(context);
+        tactic = "plain loops";
+    } else {
+        m_engineRegion = reserve(m_engine->scratchBytes);
+        tactic = "onednn " + m_engine->implementation;
+        if (m_pass)
+            tactic += " + tile interpreter";
+    }
+    if (m_pool) {
+        tactic += " + onednn " + m_pool->implementation;
+        Region region = reserve(m_pool->scratchBytes);
+        m_engineRegion = region.bytes > m_engineRegion.bytes ? region : m_engineRegion;
+    }
+    return std::nullopt;
+}
+
+void ContractionKernel::run(const Operands& operands, RunContext& context) {
+    std::byte* scratch = context.threads.stepScratch().reserve(m_scratchBytes);
+    auto operandOf = [&](const Access& access, std::unique_ptr<Kernel>& staging, Region region) {
+        if (!staging)
+            return operands.inputs[access.operand];
+        RunContext inner{context.threads};
+        staging->run({operands.inputs, {scratch + region.at}}, inner);
+        return static_cast<const std::byte*>(scratch + region.at);
+    };
+    ContractionEngine::Arguments arguments;
+    arguments.a = operandOf(m_program.a, m_stageA, m_aRegion);
+    arguments.b = operandOf(m_program.b, m_stageB, m_bRegion);
+    if (m_a.constant)
+        arguments.a = m_a.constant->bytes();
+    if (m_b.constant)
+        arguments.b = m_b.constant->bytes();
+    arguments.c = m_cIsOutput ? operands.outputs[m_program.epilogue.writes[0].operand]
+                              : scratch + m_cRegion.at;
+    if (m_naive) {
+        m_naive->run(arguments.a, arguments.b, arguments.c, context.threads);
+    } else {
+        for (const Access& read : m_program.epilogue.reads) {
+            StridedAccess at =
+                stridedFor(read, m_inputs[read.operand], m_program.space.size());
+            auto bytes = static_cast<int64_t>(sizeOf(m_inputs[read.operand].dtype));
+            arguments.reads.push_back(operands.inputs[read.operand] + at.offset * bytes);
+        }
+        if (m_sumCopy && !(m_sumInPlace && arguments.reads[*m_engine->sumRead] == arguments.c)) {
+            RunContext inner{context.threads};
+            m_sumCopy->run({operands.inputs, {arguments.c}}, inner);
+        }
+        m_engine->run(arguments, scratch + m_engineRegion.at);
+    }
+    if (m_pass) {
+        Operands inner = operands;
+        inner.inputs.push_back(arguments.c);
+        if (m_pool)
+            inner.outputs = {scratch + m_resultRegion.at};
+        RunContext passContext{context.threads};
+        m_pass->run(inner, passContext);
+    }
+    if (m_pool)
+        m_pool->run(scratch + m_resultRegion.at,
+                    operands.outputs[m_program.epilogue.writes[0].operand],
+                    scratch + m_engineRegion.at);
+}
+
+} // namespace
+
+KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
+    auto kernel = std::make_unique<ContractionKernel>(program, context);
+    if (auto reason = kernel->prepare(context))
+        return failure("cpu." + reason->code, reason->message);
+    return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace fuselage::cpu

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contraction programs: staging of operands, the sums of products, epilogue, pooling.
+#pragma once
+
+#include "core/cpu/kernel.h"
+
+namespace fuselage::cpu {
+
+KernelResult prepareContraction(const Contraction& program, const PrepareContext& context);
+
+/// Pools float data; nothing when oneDNN has no such pooling.
+class PoolEngine {
+public:
+    virtual ~PoolEngine() = default;
+    virtual void run(const std::byte* source, std::byte* target, std::byte* scratch) = 0;
+
+    size_t scratchBytes = 0;
+    std::string implementation;
+};
+std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& window,
+                                           const Extents& inExtents, const Extents& inStrides,
+                                           const Extents& outExtents, const Extents& outStrides);
+
+/// Any contraction in any dtype by plain loops; the accumulator goes to `c` (row-major over the
+/// program's space, of type program.accumulate).
+class NaiveContraction {
+public:
+    NaiveContraction(const Contraction& program, const OperandLayout& a, const OperandLayout& b);
+    void run(const std::byte* a, const std::byte* b, std::byte* c, Threads& threads) const;
+
+private:
+    template <typename Acc> void runAs(const std::byte* a, const std::byte* b, std::byte* c,
+                                       Threads& threads) const;
+    template <typename Acc, typename Visit>
+    void products(const Extents& index, Visit&& visit) const;
+
+    Contraction m_program;
+    OperandLayout m_a, m_b;
+    StridedAccess m_aAccess, m_bAccess; ///< MatMul
+};
+
+} // namespace fuselage::cpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What computes the sums of products of a Contraction: a oneDNN primitive with as many steps of the
+// epilogue as it takes. contraction.cpp puts the rest around it.
+#pragma once
+
+#include "core/cpu/epilogue_match.h"
+#include "core/cpu/kernel.h"
+
+#include <memory>
+#include <variant>
+
+namespace fuselage::cpu {
+
+class ContractionEngine {
+public:
+    struct Arguments {
+        const std::byte* a = nullptr; ///< first element of the operand
+        const std::byte* b = nullptr;
+        std::byte* c = nullptr;
+        /// Per epilogue read: the operand's memory at the access's first element.
+        std::vector<const std::byte*> reads;
+    };
+
+    virtual ~ContractionEngine() = default;
+    virtual void run(const Arguments& arguments, std::byte* scratch) = 0;
+
+    size_t scratchBytes = 0;
+    std::string implementation;
+    bool slow = false; ///< an implementation that is many times slower than the usual ones
+    std::optional<uint32_t> sumRead; ///< an epilogue read that must be in c before
+};
+
+using EngineResult = std::variant<std::unique_ptr<ContractionEngine>, Reason>;
+
+/// `a` and `b` are float; `c` are the strides of the float result over the program's space.
+/// Reasons: layout, support (with oneDNN's words).
+EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
+                              const OperandLayout& b, const StridedAccess& c,
+                              const MatchedEpilogue& epilogue);
+EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
+                                   const OperandLayout& w, const StridedAccess& c,
+                                   const MatchedEpilogue& epilogue);
+
+} // namespace fuselage::cpu

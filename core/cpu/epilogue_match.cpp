@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/epilogue_match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace fuselage::cpu {
+
+namespace {
+
+using Numbers = std::vector<double>; // one, or one a channel
+
+double element(const Numbers& x, size_t i) {
+    return x[x.size() == 1 ? 0 : i];
+}
+
+template <typename F> Numbers combine(const Numbers& a, const Numbers& b, F f) {
+    Numbers out(std::max(a.size(), b.size()));
+    for (size_t i = 0; i < out.size(); ++i)
+        out[i] = f(element(a, i), element(b, i));
+    return out;
+}
+
+/// Follows the accumulator through the tape, from one register that all of it flows through to the
+/// next.
+class Matcher {
+public:
+    Matcher(const Tape& tape, const std::vector<EpilogueInput>& inputs)
+        : m_tape(tape), m_inputs(inputs), m_numbers(tape.code.size()),
+          m_flows(tape.code.size(), false) {}
+
+    std::variant<MatchedEpilogue, Reason> run() {
+        if (m_tape.outputs.size() != 1)
+            return Reason{"io-count", "the epilogue has several results", {}, {}};
+        evaluateConstants();
+        std::optional<uint16_t> head = accumulator();
+        if (!head)
+            return Reason{"kind", "the epilogue does not use the contraction's result", {}, {}};
+        m_head = *head;
+        while (m_head != m_tape.outputs[0])
+            if (!advance())
+                return refusal();
+        finishAffine();
+        return m_out;
+    }
+
+private:
+    std::optional<uint16_t> accumulator() const {
+        for (size_t i = 0; i < m_tape.code.size(); ++i)
+            if (m_tape.code[i].op == TapeOp::Input &&
+                m_inputs[m_tape.code[i].index].kind == EpilogueInput::Kind::Accumulator)
+                return static_cast<uint16_t>(i);
+        return std::nullopt;
+    }
+
+    /// Registers that hold constants, scalar or per channel, and those that hold the accumulator.
+    void evaluateConstants() {
+        for (size_t i = 0; i < m_tape.code.size(); ++i) {
+            const TapeInstruction& x = m_tape.code[i];
+            if (x.op == TapeOp::Input) {
+                m_flows[i] = m_inputs[x.index].kind == EpilogueInput::Kind::Accumulator;
+                if (m_inputs[x.index].kind == EpilogueInput::Kind::Constant)
+                    m_numbers[i] = m_inputs[x.index].values;
+            } else if (x.op == TapeOp::Constant) {
+                if (isFloat(x.type))
+                    m_numbers[i] = {x.number};
+            } else {
+                for (int k = 0; k < operandCount(x.op); ++k)
+                    m_flows[i] = m_flows[i] || m_flows[x.operand[k]];
+                fold(i);
+            }
+        }
+    }
+
+    void fold(size_t i) {
+        const TapeInstruction& x = m_tape.code[i];
+        int count = operandCount(x.op);
+        if (count > 2 || !isFloat(x.type))
+            return;
+        for (int k = 0; k < count; ++k)
+            if (m_numbers[x.operand[k]].empty())
+                return;
+        const Numbers& a = m_numbers[x.operand[0]];
+        const Numbers& b = count == 2 ? m_numbers[x.operand[1]] : a;
+        auto set = [&](auto f) { m_numbers[i] = combine(a, b, f); };
+        switch (x.op) {
+        case TapeOp::Add:
+            return set([](double p, double q) { return p + q; });
+        case TapeOp::Sub:
+            return set([](double p, double q) { return p - q; });
+        case TapeOp::Mul:
+            return set([](double p, double q) { return p * q; });
+        case TapeOp::Div:
+            return set([](double p, double q) { return p / q; });
+        case TapeOp::Pow:
+            return set([](double p, double q) { return std::pow(p, q); });
+        case TapeOp::Neg:
+            return set([](double p, double) { return -p; });
+        case TapeOp::Sqrt:
+            return set([](double p, double) { return std::sqrt(p); });
+        case TapeOp::Exp:
+            return set([](double p, double) { return std::exp(p); });
+        case TapeOp::Cast:
+            m_numbers[i] = a;
+            for (double& value : m_numbers[i])
+                value = roundTo(x.type, value);
+            return;
+        default:
+            return;
+        }
+    }
+
+    /// Registers after the head that everything of the accumulator flows through, nearest first.
+    std::vector<uint16_t> stations() const {
+        std::vector<uint16_t> out;
+        size_t open = m_head; // last register so far that something later still reads
+        std::vector<size_t> lastRead(m_tape.code.size(), 0);
+        for (size_t i = m_head + 1; i < m_tape.code.size(); ++i)
+            for (int k = 0; k < operandCount(m_tape.code[i].op); ++k)
+                if (m_flows[m_tape.code[i].operand[k]])
+                    lastRead[m_tape.code[i].operand[k]] = i;
+        size_t reach = lastRead[open];
+        for (size_t i = m_head + 1; i < m_tape.code.size(); ++i) {
+            if (!m_flows[i])
+                continue;
+            if (i >= reach)
+                out.push_back(static_cast<uint16_t>(i));
+            reach = std::max(reach, lastRead[i]);
+            if (i == m_tape.outputs[0])
+                break;
+        }
+        return out;
+    }
+
+    bool advance() {
+        std::vector<uint16_t> next = stations();
+        if (next.empty())
+            return false;
+        for (size_t i = next.size(); i-- > 0;) {
+            if (isAffineRun(next, i))
+                continue; // scales and shifts fold into the weights instead
+            if (auto f = matchActivation(m_tape, m_head, next[i])) {
+                finishAffine();
+                m_out.postOps.push_back({PostOp::Kind::Activate, *f, {}, 0});
+                m_head = next[i];
+                return true;
+            }
+        }
+        if (!step(next[0]))
+            return false;
+        m_head = next[0];
+        return true;
+    }
+
+    /// Whether every step up to station i is a scale or a shift.
+    bool isAffineRun(const std::vector<uint16_t>& next, size_t i) const {
+        for (size_t k = 0; k <= i; ++k) {
+            TapeOp op = m_tape.code[next[k]].op;
+            if (op != TapeOp::Add && op != TapeOp::Sub && op != TapeOp::Mul && op != TapeOp::Div &&
+                op != TapeOp::Neg && op != TapeOp::Cast)
+                return false;
+            const TapeInstruction& x = m_tape.code[next[k]];
+            if (operandCount(op) == 2 && m_flows[x.operand[0]] && m_flows[x.operand[1]])
+                return false;
+            if (op == TapeOp::Div && m_flows[x.operand[1]])
+                return false;
+        }
+        return true;
+    }
+
+    /// One instruction on the head: scale, shift, residual or a cast between floats.
+    bool step(uint16_t reg) {
+        const TapeInstruction& x = m_tape.code[reg];
+        if (x.op == TapeOp::Cast)
+            return x.operand[0] == m_head && isFloat(x.type);
+        if (x.op == TapeOp::Neg)
+            return scaleBy({-1});
+        if (operandCount(x.op) != 2 || (x.operand[0] == m_head) == (x.operand[1] == m_head))
+            return false;
+        bool first = x.operand[0] == m_head;
+        uint16_t other = x.operand[first ? 1 : 0];
+        const Numbers& numbers = m_numbers[other];
+        if (numbers.empty())
+            return operand(x.op, other);
+        Numbers one = {1};
+        switch (x.op) {
+        case TapeOp::Add:
+            return shiftBy(numbers);
+        case TapeOp::Sub:
+            if (!first)
+                return scaleBy({-1}) && shiftBy(numbers);
+            return shiftBy(combine(numbers, one, [](double p, double) { return -p; }));
+        case TapeOp::Mul:
+            return scaleBy(numbers);
+        case TapeOp::Div:
+            return first && scaleBy(combine(one, numbers, [](double p, double q) { return p / q; }));
+        default:
+            return false;
+        }
+    }
+
+    /// The other operand is known only when running.
+    bool operand(TapeOp op, uint16_t reg) {
+        while (m_tape.code[reg].op == TapeOp::Cast && isFloat(m_tape.code[reg].type))
+            reg = m_tape.code[reg].operand[0];
+        if (m_tape.code[reg].op != TapeOp::Input)
+            return false;
+        const EpilogueInput& input = m_inputs[m_tape.code[reg].index];
+        bool full = input.kind == EpilogueInput::Kind::Full && op == TapeOp::Add;
+        bool channel = input.kind == EpilogueInput::Kind::Channel &&
+                       (op == TapeOp::Add || op == TapeOp::Mul);
+        if (!full && !channel)
+            return false;
+        finishAffine();
+        auto kind = full               ? PostOp::Kind::Sum
+                    : op == TapeOp::Add ? PostOp::Kind::AddChannel
+                                        : PostOp::Kind::MultiplyChannel;
+        if (full && std::any_of(m_out.postOps.begin(), m_out.postOps.end(),
+                                [](const PostOp& p) { return p.kind == PostOp::Kind::Sum; }))
+            return false; // the primitive adds one tensor only
+        m_out.postOps.push_back({kind, {}, {}, input.read});
+        return true;
+    }
+
+    bool scaleBy(const Numbers& by) {
+        auto times = [](double p, double q) { return p * q; };
+        m_scale = combine(m_scale, by, times);
+        m_shift = combine(m_shift, by, times);
+        return true;
+    }
+
+    bool shiftBy(const Numbers& by) {
+        m_shift = combine(m_shift, by, [](double p, double q) { return p + q; });
+        return true;
+    }
+
+    static bool all(const Numbers& x, double value) {
+        return std::all_of(x.begin(), x.end(), [=](double p) { return p == value; });
+    }
+
+    /// Scales and shifts so far: into weights and bias before the first post-op, else post-ops.
+    void finishAffine() {
+        if (m_out.postOps.empty()) {
+            if (!all(m_scale, 1))
+                m_out.scale = m_scale;
+            if (!all(m_shift, 0))
+                m_out.shift = m_shift;
+        } else if (m_scale.size() == 1 && m_shift.size() == 1) {
+            if (!all(m_scale, 1) || !all(m_shift, 0))
+                m_out.postOps.push_back({PostOp::Kind::Activate,
+                                         {Activation::Linear, m_scale[0], m_shift[0]},
+                                         {},
+                                         0});
+        } else {
+            if (!all(m_scale, 1))
+                m_out.postOps.push_back({PostOp::Kind::MultiplyChannel, {}, m_scale, 0});
+            if (!all(m_shift, 0))
+                m_out.postOps.push_back({PostOp::Kind::AddChannel, {}, m_shift, 0});
+        }
+        m_scale = {1};
+        m_shift = {0};
+    }
+
+    Reason refusal() const {
+        std::vector<uint16_t> next = stations();
+        std::string what = next.empty() ? "its end" : nameOf(m_tape.code[next[0]].op);
+        return {"epilogue",
+                "the primitive has no post-op for the epilogue from `" + what + "` on",
+                "a chain of scale, shift, one residual and known activations",
+                {}};
+    }
+
+    const Tape& m_tape;
+    const std::vector<EpilogueInput>& m_inputs;
+    std::vector<Numbers> m_numbers; ///< per register, when it is a constant
+    std::vector<bool> m_flows;      ///< per register: it depends on the accumulator
+    uint16_t m_head = 0;
+    Numbers m_scale = {1}, m_shift = {0};
+    MatchedEpilogue m_out;
+};
+
+} // namespace
+
+std::variant<MatchedEpilogue, Reason> matchEpilogue(const Tape& tape,
+                                                    const std::vector<EpilogueInput>& inputs) {
+    return Matcher(tape, inputs).run();
+}
+
+} // namespace fuselage::cpu

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns an epilogue tape into what a oneDNN primitive can do after a contraction: a scale and shift
+// per channel that fold into weights and bias, then a list of post-ops; or says why it cannot.
+// Looks at the tape's structure only.
+#pragma once
+
+#include "core/cpu/activation_match.h"
+#include "core/support/reason.h"
+
+#include <variant>
+#include <vector>
+
+namespace fuselage::cpu {
+
+/// What an epilogue's tape input is to the contraction.
+struct EpilogueInput {
+    enum class Kind : uint8_t {
+        Accumulator,
+        Constant, ///< `values`: one, or one a channel
+        Channel,  ///< one value a channel, known only when running
+        Full,     ///< an element for each element of the result
+        Other,
+    };
+
+    Kind kind = Kind::Other;
+    std::vector<double> values;
+    uint32_t read = 0; ///< index in Epilogue::reads, of Channel and Full
+};
+
+struct PostOp {
+    enum class Kind : uint8_t {
+        Activate,
+        Sum,             ///< adds operand `read`, element for element
+        MultiplyChannel, ///< by `values`, or by operand `read` when they are empty
+        AddChannel,
+    };
+
+    Kind kind = Kind::Activate;
+    MatchedActivation activation;
+    std::vector<double> values;
+    uint32_t read = 0;
+};
+
+struct MatchedEpilogue {
+    std::vector<double> scale; ///< empty: one; else one value or one a channel
+    std::vector<double> shift; ///< empty: zero
+    std::vector<PostOp> postOps;
+};
+
+/// `inputs` is parallel to the tape's inputs; the accumulator is input 0.
+std::variant<MatchedEpilogue, Reason> matchEpilogue(const Tape& tape,
+                                                    const std::vector<EpilogueInput>& inputs);
+
+} // namespace fuselage::cpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuselage::cpu {
+
+Extents channelsLast(const Extents& extents) {
+    if (extents.size() < 3)
+        return rowMajorStrides(extents);
+    Extents strides(extents.size(), 1);
+    int64_t step = extents[1];
+    for (size_t d = extents.size(); d-- > 2;) {
+        strides[d] = step;
+        step *= extents[d];
+    }
+    strides[0] = step;
+    return strides;
+}
+
+Extents denseLike(const Extents& extents, const Extents& strides) {
+    std::vector<size_t> order(extents.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+    Extents out(extents.size(), 1);
+    int64_t step = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+        out[order[i]] = step;
+        step *= std::max<int64_t>(extents[order[i]], 1);
+    }
+    return out;
+}
+
+} // namespace fuselage::cpu

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings a MatMul contraction with any strides to batched matrices, or says why it cannot.
+#pragma once
+
+#include "core/cpu/tile_space.h"
+#include "core/support/reason.h"
+
+#include <variant>
+
+namespace fuselage::cpu {
+
+/// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]; strides in elements, zero where
+/// an operand does not move along a batch loop.
+struct MatMulShape {
+    std::vector<Loop> batch; ///< strides of a, b, c
+    int64_t m = 1, n = 1, k = 1;
+    int64_t aM = 0, aK = 0, bK = 0, bN = 0, cM = 0, cN = 0;
+    int64_t aOffset = 0, bOffset = 0, cOffset = 0;
+};
+
+/// `c` is over the contraction's space.
+std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
+                                              const StridedAccess& b, const StridedAccess& c);
+
+} // namespace fuselage::cpu

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/onednn_internal.h"
+
+#include <cmath>
+
+namespace fuselage::cpu::onednn {
+
+const dnnl::engine& engine() {
+    static const dnnl::engine theEngine(dnnl::engine::kind::cpu, 0);
+    return theEngine;
+}
+
+void execute(const dnnl::primitive& primitive,
+             const std::unordered_map<int, dnnl::memory>& arguments) {
+    thread_local dnnl::stream stream(engine());
+    primitive.execute(stream, arguments);
+    stream.wait();
+}
+
+dnnl::memory::data_type dataType(DType type) {
+    using Type = dnnl::memory::data_type;
+    switch (type) {
+    case DType::Float32:
+        return Type::f32;
+    case DType::BFloat16:
+        return Type::bf16;
+    case DType::Int32:
+        return Type::s32;
+    case DType::Int8:
+        return Type::s8;
+    case DType::UInt8:
+        return Type::u8;
+    default:
+        return Type::undef;
+    }
+}
+
+dnnl::memory::desc describe(const Extents& dims, const Extents& strides, DType type) {
+    Extents regular = strides;
+    for (size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d] != 1)
+            continue;
+        // What the stride would be if this dimension lay just outside the ones inside it.
+        int64_t outside = 1;
+        for (size_t e = d + 1; e < dims.size(); ++e)
+            if (dims[e] != 1)
+                outside = std::max(outside, regular[e] * dims[e]);
+        regular[d] = outside;
+    }
+    return {dims, dataType(type), regular};
+}
+
+dnnl::memory::desc describeAny(const Extents& dims, DType type) {
+    return {dims, dataType(type), dnnl::memory::format_tag::any};
+}
+
+bool isSlow(const std::string& implementation) {
+    return implementation.find("ref") != std::string::npos ||
+           implementation.find("gemm:") == 0 ||
+           implementation.find("x64:gemm") != std::string::npos;
+}
+
+namespace {
+
+void appendActivation(dnnl::post_ops& ops, const MatchedActivation& f) {
+    using dnnl::algorithm;
+    auto alpha = static_cast<float>(f.alpha), beta = static_cast<float>(f.beta);
+    auto add = [&](algorithm kind, float a = 0, float b = 0) { ops.append_eltwise(1, kind, a, b); };
+    switch (f.kind) {
+    case Activation::Relu:
+        return add(algorithm::eltwise_relu, alpha);
+    case Activation::Clip:
+        return add(algorithm::eltwise_clip, alpha, beta);
+    case Activation::Elu:
+        return add(algorithm::eltwise_elu, alpha);
+    case Activation::Tanh:
+        return add(algorithm::eltwise_tanh);
+    case Activation::Logistic:
+        return add(algorithm::eltwise_logistic);
+    case Activation::GeluErf:
+        return add(algorithm::eltwise_gelu_erf);
+    case Activation::GeluTanh:
+        return add(algorithm::eltwise_gelu_tanh);
+    case Activation::Swish:
+        return add(algorithm::eltwise_swish, alpha);
+    case Activation::Hardswish:
+        return add(algorithm::eltwise_hardswish);
+    case Activation::Softplus:
+        return add(algorithm::eltwise_soft_relu);
+    case Activation::Mish:
+        return add(algorithm::eltwise_mish);
+    case Activation::Abs:
+        return add(algorithm::eltwise_abs);
+    case Activation::Square:
+        return add(algorithm::eltwise_square);
+    case Activation::Sqrt:
+        return add(algorithm::eltwise_sqrt);
+    case Activation::Exp:
+        return add(algorithm::eltwise_exp);
+    case Activation::Linear:
+        return add(algorithm::eltwise_linear, alpha, beta);
+    case Activation::ClipLinear:
+        add(algorithm::eltwise_linear, alpha, beta);
+        return add(algorithm::eltwise_clip, 0, 1);
+    }
+}
+
+} // namespace
+
+PostOps makePostOps(const MatchedEpilogue& epilogue, const Extents& channelDims) {
+    PostOps out;
+    dnnl::post_ops ops;
+    int64_t channels = 1;
+    for (int64_t d : channelDims)
+        channels *= d;
+    for (const PostOp& op : epilogue.postOps) {
+        switch (op.kind) {
+        case PostOp::Kind::Activate:
+            appendActivation(ops, op.activation);
+            break;
+        case PostOp::Kind::Sum:
+            ops.append_sum(1.0F);
+            out.sumRead = op.read;
+            break;
+        case PostOp::Kind::MultiplyChannel:
+        case PostOp::Kind::AddChannel: {
+            Extents dense = rowMajorStrides(channelDims);
+            PostOpArgument argument{
+                DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1,
+                describe(channelDims, dense, DType::Float32), {}, op.read};
+            for (size_t i = 0; !op.values.empty() && i < static_cast<size_t>(channels); ++i)
+                argument.constants.push_back(
+                    static_cast<float>(op.values[op.values.size() == 1 ? 0 : i]));
+            ops.append_binary(op.kind == PostOp::Kind::AddChannel ? dnnl::algorithm::binary_add
+                                                                 : dnnl::algorithm::binary_mul,
+                              argument.desc);
+            out.arguments.push_back(std::move(argument));
+            break;
+        }
+        }
+    }
+    out.attributes.set_post_ops(ops);
+    out.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return out;
+}
+
+dnnl::algorithm poolAlgorithm(PoolKind kind) {
+    switch (kind) {
+    case PoolKind::Average:
+        return dnnl::algorithm::pooling_avg_exclude_padding;
+    case PoolKind::AverageIncludingPad:
+        return dnnl::algorithm::pooling_avg_include_padding;
+    default:
+        return dnnl::algorithm::pooling_max;
+    }
+}
+
+} // namespace fuselage::cpu::onednn

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and transposed convolutions, grouped, depthwise, dilated, in 1 to 3 dimensions.
+#include "core/cpu/layout.h"
+#include "core/cpu/onednn_engine_internal.h"
+
+#include <numeric>
+
+namespace fuselage::cpu {
+
+namespace {
+
+using namespace onednn;
+using dnnl::memory;
+
+class ConvolutionEngine final : public EngineBase {
+public:
+    ConvolutionEngine(const Contraction& program, const OperandLayout& x, const OperandLayout& w,
+                      const StridedAccess& c, const MatchedEpilogue& epilogue)
+        : m_program(program), m_w(w),
+          m_epilogue(w.constant ? epilogue : withoutScale(epilogue)), m_out(program.space) {
+        setGeometry(x);
+        m_source = describe(x.extents, x.strides, DType::Float32);
+        m_destination = describe(m_out, c.strides, DType::Float32);
+        Extents channelDims(m_out.size(), 1);
+        channelDims[1] = m_out[1];
+        PostOps postOps = makePostOps(m_epilogue, channelDims);
+        if (program.kind == Contraction::Kind::Conv)
+            create<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, postOps, x);
+        else
+            create<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct, postOps, x);
+    }
+
+private:
+    bool transposed() const { return m_program.kind == Contraction::Kind::ConvTranspose; }
+
+    void setGeometry(const OperandLayout& x) {
+        const SlidingWindow& window = m_program.window;
+        for (size_t d = 0; d < window.kernel.size(); ++d) {
+            int64_t in = x.extents[d + 2], out = m_out[d + 2];
+            int64_t extent = (window.kernel[d] - 1) * window.dilations[d] + 1;
+            int64_t small = transposed() ? in : out, large = transposed() ? out : in;
+            m_dilations.push_back(window.dilations[d] - 1);
+            // Rounding of the extents is taken up by the padding at the end.
+            m_padsEnd.push_back((small - 1) * window.strides[d] + extent - large -
+                                window.padsBegin[d]);
+        }
+        int64_t inner = std::accumulate(window.kernel.begin(), window.kernel.end(), int64_t{1},
+                                        std::multiplies<>());
+        int64_t g = m_program.groups, k = m_out[1] / g, channels = x.extents[1] / g;
+        m_weightDims = {k, channels};
+        Extents strides = {channels * inner, inner};
+        if (transposed())
+            strides = {inner, k * inner};
+        if (g > 1) {
+            m_weightDims.insert(m_weightDims.begin(), g);
+            strides.insert(strides.begin(), k * channels * inner);
+        }
+        Extents rest = rowMajorStrides(window.kernel);
+        m_weightDims.insert(m_weightDims.end(), window.kernel.begin(), window.kernel.end());
+        strides.insert(strides.end(), rest.begin(), rest.end());
+        m_plainWeights = memory::desc(m_weightDims, memory::data_type::f32, strides);
+    }
+
+    template <typename Primitive>
+    typename Primitive::primitive_desc descriptor(dnnl::algorithm algorithm,
+                                                  const memory::desc& source,
+                                                  const PostOps& postOps) const {
+        memory::desc bias({m_out[1]}, memory::data_type::f32, memory::format_tag::x);
+        const SlidingWindow& window = m_program.window;
+        typename Primitive::desc desc(
+            dnnl::prop_kind::forward_inference, algorithm, source,
+            describeAny(m_weightDims, DType::Float32), m_epilogue.shift.empty() ? memory::desc() : bias,
+            m_destination, window.strides, m_dilations, window.padsBegin, m_padsEnd);
+        return {desc, postOps.attributes, engine()};
+    }
+
+    template <typename Primitive>
+    void create(dnnl::algorithm algorithm, PostOps& postOps, const OperandLayout& x) {
+        auto pd = descriptor<Primitive>(algorithm, m_source, postOps);
+        if (isSlow(pd.impl_info_str())) {
+            // Another order of the source's elements may have a good implementation.
+            memory::desc other =
+                describe(x.extents, channelsLast(x.extents), DType::Float32);
+            auto alternative = descriptor<Primitive>(algorithm, other, postOps);
+            if (!isSlow(alternative.impl_info_str()))
+                pd = alternative;
+        }
+        implementation = pd.impl_info_str();
+        slow = isSlow(implementation);
+        bind(Primitive(pd), m_source, pd.src_desc(), pd.dst_desc(), pd.scratchpad_desc(),
+             std::move(postOps));
+        if (!m_epilogue.shift.empty())
+            bindBias(m_epilogue.shift, m_out[1], pd.bias_desc());
+        if (m_w.constant)
+            bindWeights(scaledWeights(), m_plainWeights, pd.weights_desc());
+        else
+            bindVaryingWeights(m_plainWeights, pd.weights_desc());
+    }
+
+    /// Weights times the epilogue's scale, computed in double and rounded once.
+    std::vector<float> scaledWeights() const {
+        std::span<const float> values = m_w.constant->as<float>();
+        std::vector<float> out(values.begin(), values.end());
+        const auto& scale = m_epilogue.scale;
+        if (scale.empty())
+            return out;
+        auto perGroup = static_cast<size_t>(m_out[1] / m_program.groups);
+        auto groups = static_cast<size_t>(m_program.groups);
+        size_t inner = 1;
+        for (int64_t k : m_program.window.kernel)
+            inner *= static_cast<size_t>(k);
+        for (size_t i = 0; i < out.size(); ++i) {
+            size_t channel = i / (out.size() / (perGroup * groups)); // W is [K, C/groups, ...]
+            if (transposed()) // W is [C, K/groups, ...]
+                channel = i / (out.size() / groups) * perGroup + i / inner % perGroup;
+            out[i] = static_cast<float>(values[i] * scale[scale.size() == 1 ? 0 : channel]);
+        }
+        return out;
+    }
+
+    const Contraction& m_program; // used while constructing only
+    const OperandLayout& m_w;
+    MatchedEpilogue m_epilogue;
+    Extents m_out;
+    Extents m_dilations, m_padsEnd, m_weightDims;
+    memory::desc m_source, m_destination, m_plainWeights;
+};
+
+} // namespace
+
+EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
+                                   const OperandLayout& w, const StridedAccess& c,
+                                   const MatchedEpilogue& epilogue) {
+    try {
+        return std::make_unique<ConvolutionEngine>(program, x, w, c, epilogue);
+    } catch (const dnnl::error& error) {
+        return Reason{"support", std::string("oneDNN convolution: ") + error.what(), {}, {}};
+    }
+}
+
+} // namespace fuselage::cpu

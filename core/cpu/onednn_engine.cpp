@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/onednn_engine_internal.h"
+
+#include <cstring>
+
+namespace fuselage::cpu::onednn {
+
+MatchedEpilogue withoutScale(const MatchedEpilogue& epilogue) {
+    if (epilogue.scale.empty())
+        return epilogue;
+    MatchedEpilogue out;
+    out.postOps.push_back({PostOp::Kind::MultiplyChannel, {}, epilogue.scale, 0});
+    if (!epilogue.shift.empty())
+        out.postOps.push_back({PostOp::Kind::AddChannel, {}, epilogue.shift, 0});
+    out.postOps.insert(out.postOps.end(), epilogue.postOps.begin(), epilogue.postOps.end());
+    return out;
+}
+
+size_t EngineBase::reserveScratch(size_t bytes) {
+    size_t at = scratchBytes;
+    scratchBytes += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+void EngineBase::bind(const dnnl::primitive& primitive, const dnnl::memory::desc& source,
+                      const dnnl::memory::desc& sourceUsed, const dnnl::memory::desc& destination,
+                      const dnnl::memory::desc& scratchpad, PostOps postOps) {
+    m_primitive = primitive;
+    m_arguments[DNNL_ARG_SRC] = dnnl::memory(sourceUsed, engine(), nullptr);
+    m_arguments[DNNL_ARG_DST] = dnnl::memory(destination, engine(), nullptr);
+    m_arguments[DNNL_ARG_SCRATCHPAD] = dnnl::memory(scratchpad, engine(), nullptr);
+    m_scratchpadAt = reserveScratch(scratchpad.get_size());
+    if (source != sourceUsed) {
+        dnnl::memory from(source, engine(), nullptr);
+        dnnl::memory to(sourceUsed, engine(), nullptr);
+        m_sourceReorder =
+            Reorder{dnnl::reorder(from, to), from, to, reserveScratch(sourceUsed.get_size())};
+    }
+    sumRead = postOps.sumRead;
+    m_operands = std::move(postOps.arguments);
+    for (const PostOpArgument& operand : m_operands) {
+        dnnl::memory memory(operand.desc, engine(), nullptr);
+        if (!operand.constants.empty()) {
+            memory = dnnl::memory(operand.desc, engine());
+            std::memcpy(memory.get_data_handle(), operand.constants.data(),
+                        operand.constants.size() * sizeof(float));
+        }
+        m_arguments[operand.argument] = memory;
+    }
+}
+
+void EngineBase::bindBias(const std::vector<double>& shift, int64_t channels,
+                          const dnnl::memory::desc& desc) {
+    if (shift.empty())
+        return;
+    dnnl::memory memory(desc, engine());
+    auto* values = static_cast<float*>(memory.get_data_handle());
+    for (size_t i = 0; i < static_cast<size_t>(channels); ++i)
+        values[i] = static_cast<float>(shift[shift.size() == 1 ? 0 : i]);
+    m_arguments[DNNL_ARG_BIAS] = memory;
+}
+
+void EngineBase::bindWeights(std::vector<float> values, const dnnl::memory::desc& plain,
+                             const dnnl::memory::desc& packed) {
+    dnnl::memory from(plain, engine(), values.data());
+    dnnl::memory to(packed, engine());
+    execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+    m_arguments[DNNL_ARG_WEIGHTS] = to;
+    m_constantWeights = true;
+}
+
+void EngineBase::bindVaryingWeights(const dnnl::memory::desc& plain,
+                                    const dnnl::memory::desc& packed) {
+    m_arguments[DNNL_ARG_WEIGHTS] = dnnl::memory(packed, engine(), nullptr);
+    if (plain == packed)
+        return;
+    dnnl::memory from(plain, engine(), nullptr);
+    dnnl::memory to(packed, engine(), nullptr);
+    m_weightsReorder = Reorder{dnnl::reorder(from, to), from, to, reserveScratch(packed.get_size())};
+}
+
+void EngineBase::run(const Arguments& arguments, std::byte* scratch) {
+    auto place = [&](std::optional<Reorder>& reorder, const std::byte* data, int argument) {
+        if (!reorder) {
+            m_arguments[argument].set_data_handle(const_cast<std::byte*>(data));
+            return;
+        }
+        reorder->from.set_data_handle(const_cast<std::byte*>(data));
+        reorder->to.set_data_handle(scratch + reorder->scratchAt);
+        execute(reorder->primitive, {{DNNL_ARG_FROM, reorder->from}, {DNNL_ARG_TO, reorder->to}});
+        m_arguments[argument].set_data_handle(scratch + reorder->scratchAt);
+    };
+    place(m_sourceReorder, arguments.a, DNNL_ARG_SRC);
+    if (!m_constantWeights)
+        place(m_weightsReorder, arguments.b, DNNL_ARG_WEIGHTS);
+    m_arguments[DNNL_ARG_DST].set_data_handle(arguments.c);
+    m_arguments[DNNL_ARG_SCRATCHPAD].set_data_handle(scratch + m_scratchpadAt);
+    for (const PostOpArgument& operand : m_operands)
+        if (operand.constants.empty())
+            m_arguments[operand.argument].set_data_handle(
+                const_cast<std::byte*>(arguments.reads[operand.read]));
+    execute(m_primitive, m_arguments);
+}
+
+} // namespace fuselage::cpu::onednn

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part that the matmul and convolution engines share: bias, weights packed once, arguments.
+#pragma once
+
+#include "core/cpu/contraction_engine.h"
+#include "core/cpu/onednn_internal.h"
+
+namespace fuselage::cpu::onednn {
+
+/// Folds need constant weights: otherwise the scale becomes a post-op.
+MatchedEpilogue withoutScale(const MatchedEpilogue& epilogue);
+
+class EngineBase : public ContractionEngine {
+public:
+    void run(const Arguments& arguments, std::byte* scratch) override;
+
+protected:
+    /// Sets up everything but the weights, once the primitive is known.
+    void bind(const dnnl::primitive& primitive, const dnnl::memory::desc& source,
+              const dnnl::memory::desc& sourceUsed, const dnnl::memory::desc& destination,
+              const dnnl::memory::desc& scratchpad, PostOps postOps);
+    void bindBias(const std::vector<double>& shift, int64_t channels,
+                  const dnnl::memory::desc& desc);
+    /// Packs constant weights now.
+    void bindWeights(std::vector<float> values, const dnnl::memory::desc& plain,
+                     const dnnl::memory::desc& packed);
+    /// Reorders weights at every run when they are not in the layout already.
+    void bindVaryingWeights(const dnnl::memory::desc& plain, const dnnl::memory::desc& packed);
+
+    size_t reserveScratch(size_t bytes);
+
+private:
+    struct Reorder {
+        dnnl::reorder primitive;
+        dnnl::memory from, to;
+        size_t scratchAt = 0;
+    };
+
+    dnnl::primitive m_primitive;
+    std::unordered_map<int, dnnl::memory> m_arguments;
+    std::optional<Reorder> m_sourceReorder, m_weightsReorder;
+    bool m_constantWeights = false;
+    std::vector<PostOpArgument> m_operands;
+    size_t m_scratchpadAt = 0;
+};
+
+} // namespace fuselage::cpu::onednn
