@@ -13,4 +13,8 @@ Extents channelsLast(const Extents& extents);
 /// Dense strides that keep the order of the dimensions in memory.
 Extents denseLike(const Extents& extents, const Extents& strides);
 
+/// Puts channels innermost in the arena values around convolutions and pools, and in what
+/// pointwise and copying programs make of them. Called before views and buffers are decided.
+void chooseLayouts(Plan& plan);
+
 } // namespace fuselage::cpu

@@ -13,13 +13,11 @@ using dnnl::memory;
 
 class OneDnnPool final : public PoolEngine {
 public:
-    OneDnnPool(const dnnl::pooling_v2_forward::primitive_desc& pd, const memory::desc& source,
-               const memory::desc& target)
+    explicit OneDnnPool(const dnnl::pooling_v2_forward::primitive_desc& pd)
         : m_primitive(pd), m_source(pd.src_desc(), engine(), nullptr),
           m_target(pd.dst_desc(), engine(), nullptr),
           m_scratchpad(pd.scratchpad_desc(), engine(), nullptr) {
         implementation = pd.impl_info_str();
-        (void)source, (void)target;
         scratchBytes = pd.scratchpad_desc().get_size();
     }
 
@@ -65,7 +63,7 @@ std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& w
                                             poolAlgorithm(kind), source, target, window.strides,
                                             window.kernel, dilations, window.padsBegin, padsEnd);
         dnnl::pooling_v2_forward::primitive_desc pd(desc, attributes, engine());
-        return std::make_unique<OneDnnPool>(pd, source, target);
+        return std::make_unique<OneDnnPool>(pd);
     } catch (const dnnl::error&) {
         return nullptr; // the caller has its own loops
     }

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cpu backend: prepares a kernel for every step of a Plan and runs them in order. Steps without
+// a kernel run through the reference functions, and say so.
+#include "core/cpu/layout.h"
+#include "core/cpu/prepare_kernel.h"
+#include "core/cpu/value_store.h"
+#include "core/plan/backend.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace fuselage {
+
+namespace cpu {
+
+namespace {
+
+class CpuExecutable final : public Executable {
+public:
+    CpuExecutable(std::shared_ptr<const Plan> plan, const CpuOptions& options)
+        : m_plan(plan), m_options(options), m_threads(options.threads), m_store(plan) {}
+
+    Result<void> prepare(Progress& progress);
+    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
+                                    Progress& progress) override;
+
+    std::string tactic(size_t step) const override {
+        return m_kernels[step] ? m_kernels[step]->tactic
+                               : std::string("reference ") + kindOf(m_plan->steps[step].program);
+    }
+
+    std::vector<Reason> fallbacks(size_t step) const override {
+        return m_kernels[step] ? m_kernels[step]->fallbacks : m_reasons[step];
+    }
+
+private:
+    Result<void> runStep(size_t index, RunContext& context, Progress& progress);
+    Result<void> runReference(const Step& step, Progress& progress);
+
+    std::shared_ptr<const Plan> m_plan;
+    CpuOptions m_options;
+    Threads m_threads;
+    std::unique_ptr<ThreadPool> m_pool; ///< of reference functions, made when first needed
+    ValueStore m_store;
+    std::vector<std::unique_ptr<Kernel>> m_kernels; ///< null: reference
+    std::vector<std::vector<Reason>> m_reasons;
+};
+
+Result<void> CpuExecutable::prepare(Progress& progress) {
+    m_threads.activate();
+    for (const Step& step : m_plan->steps) {
+        if (progress.cancelled())
+            return cancelledFailure("prepare");
+        progress.report("prepare", m_kernels.size(), m_plan->steps.size());
+        PrepareContext context{{}, {}, vectorTable(), m_threads, m_options.strict};
+        bool host = false;
+        for (uint32_t input : step.inputs) {
+            context.inputs.push_back(layoutOf(m_plan->values[input]));
+            host = host || m_plan->values[input].residence == Residence::Host;
+        }
+        for (uint32_t output : step.outputs) {
+            context.outputs.push_back(layoutOf(m_plan->values[output]));
+            host = host || m_plan->values[output].residence == Residence::Host;
+        }
+        m_kernels.emplace_back();
+        m_reasons.emplace_back();
+        if (host || std::holds_alternative<Library>(step.program.code))
+            continue;
+        KernelResult kernel = prepareKernel(step.program, context);
+        if (kernel)
+            m_kernels.back() = std::move(*kernel);
+        else
+            m_reasons.back().push_back({kernel.error().code, kernel.error().message, {}, {}});
+    }
+    return {};
+}
+
+Result<void> CpuExecutable::runReference(const Step& step, Progress& progress) {
+    if (!step.program.body)
+        return failure("cpu.body", "step `" + step.name + "` has neither a kernel nor a body");
+    if (!m_pool)
+        m_pool = std::make_unique<ThreadPool>(m_threads.count());
+    std::vector<ReferenceValue> inputs;
+    for (uint32_t input : step.inputs)
+        inputs.push_back(m_store.reference(input));
+    auto outputs = interpret(*step.program.body, std::move(inputs), *m_pool, progress);
+    if (!outputs)
+        return failure(outputs.error());
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+        m_store.store(step.outputs[i], std::move((*outputs)[i]));
+    return {};
+}
+
+Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress& progress) {
+    const Step& step = m_plan->steps[index];
+    if (!m_kernels[index])
+        return runReference(step, progress);
+    Operands operands;
+    for (uint32_t input : step.inputs)
+        operands.inputs.push_back(m_store.data(input));
+    for (uint32_t output : step.outputs)
+        operands.outputs.push_back(m_store.data(output));
+    m_kernels[index]->run(operands, context);
+    return {};
+}
+
+Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
+                                               const RunOptions& options, Progress& progress) {
+    using Clock = std::chrono::steady_clock;
+    m_threads.activate();
+    if (auto begun = m_store.begin(inputs); !begun)
+        return failure(begun.error());
+    size_t count = m_plan->steps.size();
+    if (options.stepSeconds)
+        options.stepSeconds->assign(count, 0);
+    if (options.stepBytes)
+        options.stepBytes->assign(count, std::nullopt);
+    for (size_t i = 0; i < count; ++i) {
+        if (progress.cancelled())
+            return cancelledFailure("run");
+        CountedBytes bytes;
+        RunContext context{m_threads, options.stepBytes ? &bytes : nullptr};
+        auto start = options.stepSeconds ? Clock::now() : Clock::time_point();
+        if (auto done = runStep(i, context, progress); !done)
+            return failure(done.error());
+        if (options.stepSeconds)
+            (*options.stepSeconds)[i] =
+                std::chrono::duration<double>(Clock::now() - start).count();
+        if (options.stepBytes && context.counted)
+            (*options.stepBytes)[i] = bytes.read + bytes.written;
+    }
+    return m_store.finish();
+}
+
+class CpuBackend final : public Backend {
+public:
+    explicit CpuBackend(const CpuOptions& options) : m_options(options) {}
+
+    std::string name() const override { return "cpu"; }
+
+    std::string description() const override {
+        int threads = m_options.threads > 0 ? m_options.threads : machineThreads();
+        return fmt::format("oneDNN and tile interpreter ({}), {} thread{}", vectorTable().name,
+                           threads, threads == 1 ? "" : "s");
+    }
+
+    std::optional<Reason> supports(const KernelProgram& program) const override {
+        if (std::holds_alternative<Library>(program.code))
+            return std::nullopt;
+        return unsupported(program);
+    }
+
+    void chooseLayouts(Plan& plan) const override { cpu::chooseLayouts(plan); }
+
+    Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
+                                                Progress& progress) override {
+        auto executable = std::make_unique<CpuExecutable>(std::move(plan), m_options);
+        if (auto prepared = executable->prepare(progress); !prepared)
+            return failure(prepared.error());
+        return std::unique_ptr<Executable>(std::move(executable));
+    }
+
+private:
+    CpuOptions m_options;
+};
+
+} // namespace
+
+} // namespace cpu
+
+std::unique_ptr<Backend> makeCpuBackend(const CpuOptions& options) {
+    return std::make_unique<cpu::CpuBackend>(options);
+}
+
+} // namespace fuselage

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/prepare_kernel.h"
+
+#include "core/cpu/contraction.h"
+#include "core/cpu/tile_code.h"
+#include "core/cpu/tile_pointwise.h"
+
+namespace fuselage::cpu {
+
+namespace {
+
+Reason noKernel(const char* kind) {
+    return {"support", std::string("the cpu backend has no kernel for ") + kind, {}, {}};
+}
+
+struct UnsupportedVisitor {
+    std::optional<Reason> operator()(const Pointwise& p) const {
+        return TileCode::unsupported(p.tape);
+    }
+
+    std::optional<Reason> operator()(const Contraction& p) const {
+        for (const auto* prologue : {&p.prologueA, &p.prologueB})
+            if (*prologue)
+                if (auto reason = TileCode::unsupported((*prologue)->tape))
+                    return reason;
+        return TileCode::unsupported(p.epilogue.tape);
+    }
+
+    std::optional<Reason> operator()(const Row&) const { return noKernel("Row"); }
+
+    std::optional<Reason> operator()(const Attention&) const { return noKernel("Attention"); }
+
+    std::optional<Reason> operator()(const Window&) const { return noKernel("Window"); }
+
+    std::optional<Reason> operator()(const Copy&) const { return noKernel("Copy"); }
+
+    std::optional<Reason> operator()(const Group&) const { return noKernel("Group"); }
+
+    std::optional<Reason> operator()(const Library&) const { return noKernel("Library"); }
+};
+
+struct PrepareVisitor {
+    const PrepareContext& context;
+
+    KernelResult operator()(const Pointwise& p) const { return preparePointwise(p, context); }
+
+    KernelResult operator()(const Contraction& p) const { return prepareContraction(p, context); }
+
+    template <typename Other> KernelResult operator()(const Other&) const {
+        return failure("cpu.support", "no kernel");
+    }
+};
+
+} // namespace
+
+std::optional<Reason> unsupported(const KernelProgram& program) {
+    for (const auto* operands : {&program.inputs, &program.outputs})
+        for (const OperandType& operand : *operands)
+            if (sizeOf(operand.dtype) == 0)
+                return Reason{"dtype",
+                              std::string("no kernels for ") + nameOf(operand.dtype) + " tensors",
+                              {},
+                              {}};
+    return std::visit(UnsupportedVisitor{}, program.code);
+}
+
+KernelResult prepareKernel(const KernelProgram& program, const PrepareContext& context) {
+    if (auto reason = unsupported(program))
+        return failure("cpu." + reason->code, reason->message);
+    return std::visit(PrepareVisitor{context}, program.code);
+}
+
+} // namespace fuselage::cpu

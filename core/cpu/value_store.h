@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a Plan are during one run, and moving them between plan memory, tensors and
+// reference values.
+#pragma once
+
+#include "core/cpu/kernel.h"
+#include "core/ops/reference_value.h"
+#include "core/plan/plan.h"
+
+#include <span>
+
+namespace fuselage::cpu {
+
+OperandLayout layoutOf(const PlanValue& value);
+
+class ValueStore {
+public:
+    /// Allocates the arena.
+    explicit ValueStore(std::shared_ptr<const Plan> plan);
+
+    /// Checks the caller's tensors and makes the outputs.
+    Result<void> begin(std::span<const Tensor> inputs);
+
+    /// First element of a value; null for Host values.
+    std::byte* data(uint32_t value);
+
+    ReferenceValue reference(uint32_t value);
+    void store(uint32_t value, ReferenceValue from);
+
+    /// The outputs of the run; releases everything that belongs to it.
+    Result<std::vector<Tensor>> finish();
+
+private:
+    Tensor gather(uint32_t value);
+    void scatter(uint32_t value, const Tensor& tensor);
+
+    std::shared_ptr<const Plan> m_plan;
+    std::shared_ptr<Storage> m_arena;
+    std::vector<Tensor> m_tensors; ///< per plan value: inputs and outputs
+    std::vector<ReferenceValue> m_host;
+};
+
+} // namespace fuselage::cpu
