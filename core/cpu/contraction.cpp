@@ -178,8 +178,7 @@ EpilogueInput ContractionKernel::classifyRead(uint32_t read, const OperandLayout
 std::vector<EpilogueInput> ContractionKernel::classify(const PrepareContext& context) const {
     std::vector<EpilogueInput> out = {{EpilogueInput::Kind::Accumulator, {}, 0}};
     for (uint32_t i = 0; i < m_program.epilogue.reads.size(); ++i)
-        out.push_back(
-            classifyRead(i, context.inputs[m_program.epilogue.reads[i].operand]));
+        out.push_back(classifyRead(i, context.inputs[m_program.epilogue.reads[i].operand]));
     return out;
 }
 
@@ -199,8 +198,9 @@ bool ContractionKernel::accept(EngineResult result, const StridedAccess& c, bool
     auto& engine = std::get<std::unique_ptr<ContractionEngine>>(result);
     if (engine->slow && !allowSlow) {
         fallbacks.push_back({"support",
-                             "oneDNN offers only " + engine->implementation + " for this layout "
-                             "and epilogue",
+                             "oneDNN offers only " + engine->implementation +
+                                 " for this layout "
+                                 "and epilogue",
                              {},
                              {}});
         return false;
@@ -243,14 +243,14 @@ void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandL
     const Access& read = m_program.epilogue.reads[*m_engine->sumRead];
     const OperandLayout& from = context.inputs[read.operand];
     size_t dims = m_program.space.size();
-    Pointwise copy{m_program.space, {read}, castTape(from.dtype, c.dtype), {identityAccess(0, dims)}};
+    Pointwise copy{
+        m_program.space, {read}, castTape(from.dtype, c.dtype), {identityAccess(0, dims)}};
     PrepareContext inner{context.inputs, {c}, context.table, context.threads, context.strict};
     m_sumCopy = preparePointwise(copy, inner);
     StridedAccess at = stridedFor(read, from, dims);
     m_sumInPlace = from.dtype == c.dtype && at.offset == 0;
     for (size_t d = 0; d < dims; ++d)
-        m_sumInPlace =
-            m_sumInPlace && (m_program.space[d] == 1 || at.strides[d] == c.strides[d]);
+        m_sumInPlace = m_sumInPlace && (m_program.space[d] == 1 || at.strides[d] == c.strides[d]);
 }
 
 bool ContractionKernel::tryMatched(const PrepareContext& context) {
@@ -261,8 +261,8 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
     }
     const auto& epilogue = std::get<MatchedEpilogue>(matched);
     size_t dims = m_program.space.size();
-    const Access& write = m_program.poolWindow ? identityAccess(0, dims)
-                                               : m_program.epilogue.writes[0];
+    const Access& write =
+        m_program.poolWindow ? identityAccess(0, dims) : m_program.epilogue.writes[0];
     StridedAccess direct = stridedFor(write, m_output, dims);
     if (m_output.dtype == DType::Float32 && direct.offset == 0) {
         if (accept(engineFor(direct, epilogue), direct, false)) {
@@ -301,8 +301,8 @@ void ContractionKernel::useNaive(const PrepareContext& context) {
 }
 
 void ContractionKernel::addPool(const PrepareContext& context) {
-    StridedAccess out = stridedFor(m_program.epilogue.writes[0], context.outputs[0],
-                                   m_program.poolSpace.size());
+    StridedAccess out =
+        stridedFor(m_program.epilogue.writes[0], context.outputs[0], m_program.poolSpace.size());
     m_pool = makePoolEngine(m_program.poolKind, *m_program.poolWindow, m_program.space,
                             m_output.strides, m_program.poolSpace, out.strides);
 }
@@ -373,8 +373,7 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
         m_naive->run(arguments.a, arguments.b, arguments.c, context.threads);
     } else {
         for (const Access& read : m_program.epilogue.reads) {
-            StridedAccess at =
-                stridedFor(read, m_inputs[read.operand], m_program.space.size());
+            StridedAccess at = stridedFor(read, m_inputs[read.operand], m_program.space.size());
             auto bytes = static_cast<int64_t>(sizeOf(m_inputs[read.operand].dtype));
             arguments.reads.push_back(operands.inputs[read.operand] + at.offset * bytes);
         }

@@ -29,8 +29,8 @@ public:
     void run(const std::byte* a, const std::byte* b, std::byte* c, Threads& threads) const;
 
 private:
-    template <typename Acc> void runAs(const std::byte* a, const std::byte* b, std::byte* c,
-                                       Threads& threads) const;
+    template <typename Acc>
+    void runAs(const std::byte* a, const std::byte* b, std::byte* c, Threads& threads) const;
     template <typename Acc, typename Visit>
     void products(const Extents& index, Visit&& visit) const;
 

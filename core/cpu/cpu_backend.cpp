@@ -125,8 +125,7 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
         if (auto done = runStep(i, context, progress); !done)
             return failure(done.error());
         if (options.stepSeconds)
-            (*options.stepSeconds)[i] =
-                std::chrono::duration<double>(Clock::now() - start).count();
+            (*options.stepSeconds)[i] = std::chrono::duration<double>(Clock::now() - start).count();
         if (options.stepBytes && context.counted)
             (*options.stepBytes)[i] = bytes.read + bytes.written;
     }

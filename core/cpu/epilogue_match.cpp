@@ -194,7 +194,8 @@ private:
         case TapeOp::Mul:
             return scaleBy(numbers);
         case TapeOp::Div:
-            return first && scaleBy(combine(one, numbers, [](double p, double q) { return p / q; }));
+            return first &&
+                   scaleBy(combine(one, numbers, [](double p, double q) { return p / q; }));
         default:
             return false;
         }
@@ -208,12 +209,12 @@ private:
             return false;
         const EpilogueInput& input = m_inputs[m_tape.code[reg].index];
         bool full = input.kind == EpilogueInput::Kind::Full && op == TapeOp::Add;
-        bool channel = input.kind == EpilogueInput::Kind::Channel &&
-                       (op == TapeOp::Add || op == TapeOp::Mul);
+        bool channel =
+            input.kind == EpilogueInput::Kind::Channel && (op == TapeOp::Add || op == TapeOp::Mul);
         if (!full && !channel)
             return false;
         finishAffine();
-        auto kind = full               ? PostOp::Kind::Sum
+        auto kind = full                ? PostOp::Kind::Sum
                     : op == TapeOp::Add ? PostOp::Kind::AddChannel
                                         : PostOp::Kind::MultiplyChannel;
         if (full && std::any_of(m_out.postOps.begin(), m_out.postOps.end(),
@@ -248,10 +249,8 @@ private:
                 m_out.shift = m_shift;
         } else if (m_scale.size() == 1 && m_shift.size() == 1) {
             if (!all(m_scale, 1) || !all(m_shift, 0))
-                m_out.postOps.push_back({PostOp::Kind::Activate,
-                                         {Activation::Linear, m_scale[0], m_shift[0]},
-                                         {},
-                                         0});
+                m_out.postOps.push_back(
+                    {PostOp::Kind::Activate, {Activation::Linear, m_scale[0], m_shift[0]}, {}, 0});
         } else {
             if (!all(m_scale, 1))
                 m_out.postOps.push_back({PostOp::Kind::MultiplyChannel, {}, m_scale, 0});

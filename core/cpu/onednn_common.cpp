@@ -55,8 +55,7 @@ dnnl::memory::desc describeAny(const Extents& dims, DType type) {
 }
 
 bool isSlow(const std::string& implementation) {
-    return implementation.find("ref") != std::string::npos ||
-           implementation.find("gemm:") == 0 ||
+    return implementation.find("ref") != std::string::npos || implementation.find("gemm:") == 0 ||
            implementation.find("x64:gemm") != std::string::npos;
 }
 
@@ -125,14 +124,15 @@ PostOps makePostOps(const MatchedEpilogue& epilogue, const Extents& channelDims)
         case PostOp::Kind::MultiplyChannel:
         case PostOp::Kind::AddChannel: {
             Extents dense = rowMajorStrides(channelDims);
-            PostOpArgument argument{
-                DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1,
-                describe(channelDims, dense, DType::Float32), {}, op.read};
+            PostOpArgument argument{DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1,
+                                    describe(channelDims, dense, DType::Float32),
+                                    {},
+                                    op.read};
             for (size_t i = 0; !op.values.empty() && i < static_cast<size_t>(channels); ++i)
                 argument.constants.push_back(
                     static_cast<float>(op.values[op.values.size() == 1 ? 0 : i]));
             ops.append_binary(op.kind == PostOp::Kind::AddChannel ? dnnl::algorithm::binary_add
-                                                                 : dnnl::algorithm::binary_mul,
+                                                                  : dnnl::algorithm::binary_mul,
                               argument.desc);
             out.arguments.push_back(std::move(argument));
             break;

@@ -16,8 +16,8 @@ class ConvolutionEngine final : public EngineBase {
 public:
     ConvolutionEngine(const Contraction& program, const OperandLayout& x, const OperandLayout& w,
                       const StridedAccess& c, const MatchedEpilogue& epilogue)
-        : m_program(program), m_w(w),
-          m_epilogue(w.constant ? epilogue : withoutScale(epilogue)), m_out(program.space) {
+        : m_program(program), m_w(w), m_epilogue(w.constant ? epilogue : withoutScale(epilogue)),
+          m_out(program.space) {
         setGeometry(x);
         m_source = describe(x.extents, x.strides, DType::Float32);
         m_destination = describe(m_out, c.strides, DType::Float32);
@@ -67,10 +67,11 @@ private:
                                                   const PostOps& postOps) const {
         memory::desc bias({m_out[1]}, memory::data_type::f32, memory::format_tag::x);
         const SlidingWindow& window = m_program.window;
-        typename Primitive::desc desc(
-            dnnl::prop_kind::forward_inference, algorithm, source,
-            describeAny(m_weightDims, DType::Float32), m_epilogue.shift.empty() ? memory::desc() : bias,
-            m_destination, window.strides, m_dilations, window.padsBegin, m_padsEnd);
+        typename Primitive::desc desc(dnnl::prop_kind::forward_inference, algorithm, source,
+                                      describeAny(m_weightDims, DType::Float32),
+                                      m_epilogue.shift.empty() ? memory::desc() : bias,
+                                      m_destination, window.strides, m_dilations, window.padsBegin,
+                                      m_padsEnd);
         return {desc, postOps.attributes, engine()};
     }
 
@@ -79,8 +80,7 @@ private:
         auto pd = descriptor<Primitive>(algorithm, m_source, postOps);
         if (isSlow(pd.impl_info_str())) {
             // Another order of the source's elements may have a good implementation.
-            memory::desc other =
-                describe(x.extents, channelsLast(x.extents), DType::Float32);
+            memory::desc other = describe(x.extents, channelsLast(x.extents), DType::Float32);
             auto alternative = descriptor<Primitive>(algorithm, other, postOps);
             if (!isSlow(alternative.impl_info_str()))
                 pd = alternative;
@@ -111,7 +111,7 @@ private:
             inner *= static_cast<size_t>(k);
         for (size_t i = 0; i < out.size(); ++i) {
             size_t channel = i / (out.size() / (perGroup * groups)); // W is [K, C/groups, ...]
-            if (transposed()) // W is [C, K/groups, ...]
+            if (transposed())                                        // W is [C, K/groups, ...]
                 channel = i / (out.size() / groups) * perGroup + i / inner % perGroup;
             out[i] = static_cast<float>(values[i] * scale[scale.size() == 1 ? 0 : channel]);
         }

@@ -76,7 +76,8 @@ void EngineBase::bindVaryingWeights(const dnnl::memory::desc& plain,
         return;
     dnnl::memory from(plain, engine(), nullptr);
     dnnl::memory to(packed, engine(), nullptr);
-    m_weightsReorder = Reorder{dnnl::reorder(from, to), from, to, reserveScratch(packed.get_size())};
+    m_weightsReorder =
+        Reorder{dnnl::reorder(from, to), from, to, reserveScratch(packed.get_size())};
 }
 
 void EngineBase::run(const Arguments& arguments, std::byte* scratch) {

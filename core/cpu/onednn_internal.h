@@ -16,7 +16,8 @@ namespace fuselage::cpu::onednn {
 const dnnl::engine& engine();
 
 /// Runs a primitive on the calling thread's OpenMP team.
-void execute(const dnnl::primitive& primitive, const std::unordered_map<int, dnnl::memory>& arguments);
+void execute(const dnnl::primitive& primitive,
+             const std::unordered_map<int, dnnl::memory>& arguments);
 
 dnnl::memory::data_type dataType(DType type);
 

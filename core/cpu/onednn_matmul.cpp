@@ -97,8 +97,8 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
                               const OperandLayout& b, const StridedAccess& c,
                               const MatchedEpilogue& epilogue) {
     size_t dims = program.space.size() + program.k.size();
-    auto found = matMulShape(program, stridedFor(program.a, a, dims),
-                             stridedFor(program.b, b, dims), c);
+    auto found =
+        matMulShape(program, stridedFor(program.a, a, dims), stridedFor(program.b, b, dims), c);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
     const auto& shape = std::get<MatMulShape>(found);

@@ -46,8 +46,8 @@ std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& w
     for (size_t d = 0; d < window.kernel.size(); ++d) {
         int64_t extent = (window.kernel[d] - 1) * window.dilations[d] + 1;
         dilations.push_back(window.dilations[d] - 1);
-        padsEnd.push_back((outExtents[d + 2] - 1) * window.strides[d] + extent -
-                          inExtents[d + 2] - window.padsBegin[d]);
+        padsEnd.push_back((outExtents[d + 2] - 1) * window.strides[d] + extent - inExtents[d + 2] -
+                          window.padsBegin[d]);
         // A window that ceil mode lets reach past the padding counts differently here.
         if (kind == PoolKind::AverageIncludingPad && padsEnd[d] > window.padsEnd[d])
             return nullptr;
@@ -59,9 +59,9 @@ std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& w
         memory::desc target = describe(outExtents, outStrides, DType::Float32);
         dnnl::primitive_attr attributes;
         attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference,
-                                            poolAlgorithm(kind), source, target, window.strides,
-                                            window.kernel, dilations, window.padsBegin, padsEnd);
+        dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, poolAlgorithm(kind),
+                                            source, target, window.strides, window.kernel,
+                                            dilations, window.padsBegin, padsEnd);
         dnnl::pooling_v2_forward::primitive_desc pd(desc, attributes, engine());
         return std::make_unique<OneDnnPool>(pd);
     } catch (const dnnl::error&) {

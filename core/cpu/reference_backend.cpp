@@ -3,8 +3,9 @@
 // precision. It uses the Plan only for its graph.
 #include "core/plan/backend.h"
 
-#include <chrono>
 #include <fmt/format.h>
+
+#include <chrono>
 
 namespace fuselage {
 

@@ -10,8 +10,7 @@ OperandLayout layoutOf(const PlanValue& value) {
 }
 
 ValueStore::ValueStore(std::shared_ptr<const Plan> plan)
-    : m_plan(std::move(plan)),
-      m_arena(Storage::allocate(static_cast<size_t>(m_plan->arenaBytes))),
+    : m_plan(std::move(plan)), m_arena(Storage::allocate(static_cast<size_t>(m_plan->arenaBytes))),
       m_tensors(m_plan->values.size()), m_host(m_plan->values.size()) {}
 
 Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
@@ -28,8 +27,8 @@ Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
         if (inputs[i].dtype() != value.dtype || inputs[i].extents() != value.extents)
             return failure("run.inputs",
                            "input `" + value.name + "` is " + nameOf(value.dtype) +
-                               text(value.extents) + " in the plan, " +
-                               nameOf(inputs[i].dtype()) + text(inputs[i].extents()) + " was given",
+                               text(value.extents) + " in the plan, " + nameOf(inputs[i].dtype()) +
+                               text(inputs[i].extents()) + " was given",
                            value.name);
         m_tensors[m_plan->inputs[i]] = inputs[i];
     }
@@ -138,8 +137,8 @@ Result<std::vector<Tensor>> ValueStore::finish() {
         else if (m_host[index].kind == TypeKind::Tensor)
             outputs.push_back(m_host[index].toTensor());
         else
-            return failure("run.outputs", "output `" + value.name + "` is not a tensor",
-                           value.name, "use the interpreter for sequences and optionals");
+            return failure("run.outputs", "output `" + value.name + "` is not a tensor", value.name,
+                           "use the interpreter for sequences and optionals");
     }
     for (Tensor& tensor : m_tensors)
         tensor = {};
