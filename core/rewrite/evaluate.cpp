@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/evaluate.h"
+
+#include "core/ops/op_table.h"
+#include "core/rewrite/functions.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+Quantity ofBinding(const EvaluateContext& context, const Binding& binding) {
+    switch (binding.kind) {
+    case Binding::Kind::Value:
+        return {context.builder ? context.builder->import(binding.value) : binding.value};
+    case Binding::Kind::List: {
+        Quantity::List items;
+        for (const Binding& item : binding.items)
+            items.push_back(ofBinding(context, item));
+        return Quantity::list(std::move(items));
+    }
+    default:
+        return Quantity::none();
+    }
+}
+
+Quantity ofDim(const DimBinding& binding) {
+    if (binding.isList) {
+        Quantity::List items;
+        for (const DimBinding& item : binding.items)
+            items.push_back(ofDim(item));
+        return Quantity::list(std::move(items));
+    }
+    return binding.bound ? Quantity::dimension(binding.dim) : Quantity::unknown("a dimension");
+}
+
+/// The nodes of the region named by this slot, else the node that makes its value.
+std::vector<NodeId> nodesBehind(const EvaluateContext& context, const Expression& object,
+                                ValueId value) {
+    if (object.kind == Expression::Kind::Slot && context.regions)
+        for (const RegionBinding& region : *context.regions)
+            if (region.slot == object.slot)
+                return region.nodes;
+    NodeId maker = context.valueGraph().producer(value);
+    return maker.valid() ? std::vector{maker} : std::vector<NodeId>{};
+}
+
+Quantity flopsOf(const EvaluateContext& context, const Expression& object, ValueId value) {
+    double sum = 0;
+    for (NodeId node : nodesBehind(context, object, value)) {
+        std::optional<double> flops = estimateFlops(context.valueGraph(), node);
+        if (!flops)
+            return Quantity::unknown("the shapes of `" + context.valueGraph().node(node).name +
+                                     "`");
+        sum += *flops;
+    }
+    return Quantity::real(sum);
+}
+
+Quantity memberOfType(const Type& type, const std::string& member) {
+    if (member == "shape")
+        return Quantity::shape(type);
+    if (member == "rank")
+        return type.hasRank() ? Quantity::integer(static_cast<int64_t>(type.rank()))
+                              : Quantity::unknown("a rank");
+    if (member == "dtype")
+        return Quantity::ofText(nameOf(type.dtype));
+    if (member == "bytes") {
+        std::optional<int64_t> bytes = type.byteCount();
+        return bytes ? Quantity::integer(*bytes) : Quantity::unknown("a shape");
+    }
+    return Quantity::unknown("the member `" + member + "`");
+}
+
+Quantity memberOfValue(const EvaluateContext& context, const Expression& object, ValueId id,
+                       const std::string& member) {
+    const Graph& graph = context.valueGraph();
+    const Value& value = graph.value(id);
+    if (member == "name")
+        return Quantity::ofText(value.name);
+    if (member == "users")
+        return Quantity::integer(static_cast<int64_t>(value.uses.size()) +
+                                 (graph.isGraphOutput(id) ? 1 : 0));
+    if (member == "value")
+        return contentsOf(graph, id);
+    if (member == "flops")
+        return flopsOf(context, object, id);
+    Quantity found = memberOfType(value.type, member);
+    return found.isUnknown() ? Quantity::unknown("`" + value.name + "." + member + "`") : found;
+}
+
+Quantity memberOf(const EvaluateContext& context, const Expression& object, const Quantity& value,
+                  const std::string& member) {
+    if (value.isNone() || value.isUnknown())
+        return value;
+    if (const ValueId* id = value.as<ValueId>())
+        return memberOfValue(context, object, *id, member);
+    if (const TensorPtr* tensor = value.as<TensorPtr>())
+        return member == "value" ? value : memberOfType((*tensor)->type(), member);
+    if (const Quantity::List* list = value.as<Quantity::List>()) {
+        Quantity::List out;
+        for (const Quantity& item : *list)
+            out.push_back(memberOf(context, object, item, member));
+        return Quantity::list(std::move(out));
+    }
+    return Quantity::unknown("the member `" + member + "`");
+}
+
+Quantity evaluateMember(const EvaluateContext& context, const Expression& expression) {
+    const Expression& object = expression.args[0];
+    if (object.kind == Expression::Kind::Root) {
+        if (context.roots && *context.roots)
+            return (*context.roots)(object.text, expression.text);
+        return Quantity::unknown("`" + object.text + "." + expression.text + "`");
+    }
+    return memberOf(context, object, evaluate(context, object), expression.text);
+}
+
+Quantity evaluateIndex(const Quantity& object, const Quantity& index) {
+    if (object.isUnknown() || index.isUnknown())
+        return object.isUnknown() ? object : index;
+    std::optional<Quantity::List> items = object.items();
+    std::optional<int64_t> at = index.integerValue();
+    if (!items || !at)
+        return Quantity::unknown("an element of " + object.text());
+    auto size = static_cast<int64_t>(items->size());
+    int64_t position = *at < 0 ? *at + size : *at;
+    if (position < 0 || position >= size)
+        return Quantity::unknown("element " + std::to_string(*at) + " of " + object.text());
+    return (*items)[static_cast<size_t>(position)];
+}
+
+/// Constants stand for their contents in arithmetic and comparisons.
+Quantity numeric(const EvaluateContext& context, const Quantity& value) {
+    const ValueId* id = value.as<ValueId>();
+    return id ? contentsOf(context.valueGraph(), *id) : value;
+}
+
+std::optional<Op> opOfSymbol(const std::string& symbol) {
+    if (symbol == "+")
+        return Op::Add;
+    if (symbol == "-")
+        return Op::Sub;
+    if (symbol == "*")
+        return Op::Mul;
+    if (symbol == "/")
+        return Op::Div;
+    return std::nullopt;
+}
+
+bool isTensorLike(const Quantity& value) {
+    return value.as<ValueId>() || value.as<TensorPtr>();
+}
+
+Quantity evaluateBinary(const EvaluateContext& context, const Expression& expression) {
+    const std::string& symbol = expression.text;
+    Quantity left = evaluate(context, expression.args[0]);
+    if (symbol == "??")
+        return left.isNone() ? evaluate(context, expression.args[1]) : left;
+    if (symbol == "and" && left.truth() == Truth::False)
+        return {false};
+    if (symbol == "or" && left.truth() == Truth::True)
+        return {true};
+    Quantity right = evaluate(context, expression.args[1]);
+    if (symbol == "and")
+        return Quantity::truth(left.truth() && right.truth());
+    if (symbol == "or")
+        return Quantity::truth(left.truth() || right.truth());
+    std::optional<Op> op = opOfSymbol(symbol);
+    if (op && context.builder && (isTensorLike(left) || isTensorLike(right)))
+        return context.builder->node(*op, {left, right}, {}, 1);
+    bool sameKind = left.as<ValueId>() && right.as<ValueId>();
+    if (!sameKind || op) {
+        left = numeric(context, left);
+        right = numeric(context, right);
+    }
+    if (op || symbol == "%")
+        return arithmetic(symbol, left, right);
+    return Quantity::truth(compare(symbol, left, right));
+}
+
+Quantity evaluateUnary(const EvaluateContext& context, const Expression& expression) {
+    Quantity value = evaluate(context, expression.args[0]);
+    if (expression.text == "not")
+        return Quantity::truth(!value.truth());
+    if (context.builder && isTensorLike(value))
+        return context.builder->node(Op::Neg, {value}, {}, 1);
+    return arithmetic("*", Quantity::integer(-1), numeric(context, value));
+}
+
+NamedQuantities evaluateNamed(const EvaluateContext& context, const Expression& expression) {
+    NamedQuantities out;
+    for (const auto& [name, value] : expression.named)
+        out.emplace_back(name, evaluate(context, value));
+    return out;
+}
+
+Quantity evaluateNode(const EvaluateContext& context, const Expression& expression,
+                      const Quantity::List& operands, size_t outputs) {
+    if (!context.builder)
+        return Quantity::unknown("a node outside of a rewrite");
+    return context.builder->node(expression.op, operands, evaluateNamed(context, expression),
+                                 outputs);
+}
+
+} // namespace
+
+Quantity contentsOf(const Graph& graph, ValueId id) {
+    const Value& value = graph.value(id);
+    if (!value.constant) {
+        if (value.symbolicContents) {
+            Quantity::List items;
+            for (const Dim& dim : *value.symbolicContents)
+                items.push_back(Quantity::dimension(dim));
+            bool scalar = value.type.hasRank() && value.type.rank() == 0 && items.size() == 1;
+            return scalar ? items[0] : Quantity::list(std::move(items));
+        }
+        return Quantity::unknown("the contents of `" + value.name + "`");
+    }
+    if (value.constant->rank() == 0 && value.constant->dtype() != DType::String)
+        return isFloat(value.constant->dtype()) ? Quantity::real(value.constant->at(0))
+                                                : Quantity::integer(value.constant->intAt(0));
+    return {value.constant};
+}
+
+std::optional<double> estimateFlops(const Graph& graph, NodeId id) {
+    const Node& node = graph.node(id);
+    if (node.outputs.empty() || !node.outputs[0].valid())
+        return 0;
+    std::optional<int64_t> count = graph.value(node.outputs[0]).type.elementCount();
+    if (!count)
+        return std::nullopt;
+    auto elements = static_cast<double>(*count);
+    if (!hasTrait(node.op, ContractionOp) || node.inputs.size() < 2 || !node.inputs[1].valid())
+        return elements;
+    // Every output element sums over the weights of one output channel or column.
+    const Type& weights = graph.value(node.inputs[1]).type;
+    std::optional<int64_t> size = weights.elementCount();
+    if (!size || weights.rank() < 2)
+        return std::nullopt;
+    bool kernel = node.op == Op::Conv || node.op == Op::ConvTranspose;
+    int64_t width = (*weights.shape)[kernel ? 0 : weights.rank() - 1].value();
+    int64_t batch = 1;
+    for (size_t d = 0; !kernel && d + 2 < weights.rank(); ++d)
+        batch *= (*weights.shape)[d].value();
+    double depth = width && batch ? static_cast<double>(*size / width / batch) : 0;
+    return 2 * elements * depth;
+}
+
+Quantity evaluate(const EvaluateContext& context, const Expression& expression, size_t outputs) {
+    using Kind = Expression::Kind;
+    auto arguments = [&] {
+        Quantity::List out;
+        for (const Expression& argument : expression.args)
+            out.push_back(evaluate(context, argument));
+        return out;
+    };
+    switch (expression.kind) {
+    case Kind::None:
+        return Quantity::none();
+    case Kind::Number:
+        return {Number{expression.number, expression.isInteger}};
+    case Kind::Text:
+        return Quantity::ofText(expression.text);
+    case Kind::List:
+        return Quantity::list(arguments());
+    case Kind::Slot:
+    case Kind::SlotList:
+        return ofBinding(context, context.slots[expression.slot]);
+    case Kind::Dim:
+    case Kind::DimList:
+        return ofDim(context.dims[expression.slot]);
+    case Kind::Let:
+        return evaluate(context, context.rule.lets[expression.slot].expression);
+    case Kind::Root:
+        return Quantity::unknown("`" + expression.text + "`");
+    case Kind::Member:
+        return evaluateMember(context, expression);
+    case Kind::Index:
+        return evaluateIndex(numeric(context, evaluate(context, expression.args[0])),
+                             evaluate(context, expression.args[1]));
+    case Kind::Call:
+        return callFunction(context, expression.text, arguments(),
+                            evaluateNamed(context, expression));
+    case Kind::Node:
+        return evaluateNode(context, expression, arguments(), outputs);
+    case Kind::Unary:
+        return evaluateUnary(context, expression);
+    case Kind::Binary:
+        return evaluateBinary(context, expression);
+    }
+    return Quantity::unknown("an expression");
+}
+
+} // namespace fuselage

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three-valued evaluation of the expressions of a rule over one match: conditions, attribute tests,
+// dimensions, gates. With a NodeBuilder it also evaluates the right-hand sides of rewrites.
+#pragma once
+
+#include "core/rewrite/match.h"
+#include "core/rewrite/quantity.h"
+#include "core/support/function_ref.h"
+
+#include <functional>
+
+namespace fuselage {
+
+using NamedQuantities = std::vector<std::pair<std::string, Quantity>>;
+
+/// Where a rewrite's expressions put their nodes. Values in quantities are values of graph().
+class NodeBuilder {
+public:
+    virtual ~NodeBuilder() = default;
+    virtual const Graph& graph() const = 0;
+    /// The builder's value that stands for a value of the matched graph.
+    virtual ValueId import(ValueId matched) = 0;
+    /// A node with `outputs` outputs: its value (a list when outputs > 1), folded to a constant
+    /// when all operands are constant; unknown with the reason when it cannot be built.
+    virtual Quantity node(Op op, const Quantity::List& operands, const NamedQuantities& attributes,
+                          size_t outputs) = 0;
+};
+
+/// The member of a root: ("gain", "us"). Unknown where the caller does not know it.
+using RootFunction = std::function<Quantity(const std::string& root, const std::string& member)>;
+
+struct EvaluateContext {
+    const Graph& graph;
+    const Rule& rule;
+    const std::vector<Binding>& slots;
+    const std::vector<DimBinding>& dims;
+    const std::vector<RegionBinding>* regions = nullptr;
+    const RootFunction* roots = nullptr;
+    NodeBuilder* builder = nullptr;
+
+    /// The graph that values in quantities belong to.
+    const Graph& valueGraph() const { return builder ? builder->graph() : graph; }
+};
+
+/// `outputs`: how many outputs a Node expression at the top is to have.
+Quantity evaluate(const EvaluateContext& context, const Expression& expression, size_t outputs = 1);
+
+/// The contents of a constant as a number, list or tensor; unknown when the value is not constant.
+Quantity contentsOf(const Graph& graph, ValueId value);
+
+/// Multiplications and additions of one node, from its shapes; none when they are not known.
+std::optional<double> estimateFlops(const Graph& graph, NodeId node);
+
+} // namespace fuselage

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A match as plain data: the nodes of the graph that a rule's pattern covers, and what its names
+// stand for. The matcher makes it, selection compares it, the rewriter applies it.
+#pragma once
+
+#include "core/rewrite/pattern.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+/// What a slot stands for.
+struct Binding {
+    enum class Kind : uint8_t { Unbound, None, Value, List };
+
+    Kind kind = Kind::Unbound;
+    ValueId value;
+    std::vector<Binding> items; ///< of a List: one for each instance, or the rest operands
+
+    bool bound() const { return kind != Kind::Unbound; }
+
+    static Binding none() { return {Kind::None, {}, {}}; }
+
+    static Binding of(ValueId value) { return {Kind::Value, value, {}}; }
+};
+
+/// What a dimension variable stands for.
+struct DimBinding {
+    bool bound = false;
+    bool isList = false;
+    Dim dim;
+    std::vector<DimBinding> items; ///< one for each instance
+};
+
+/// The nodes that a named region covers.
+struct RegionBinding {
+    SlotIndex slot = 0;
+    std::vector<NodeId> nodes;
+};
+
+struct Match {
+    const Rule* rule = nullptr; ///< owned by the RuleIndex that the matcher used
+    NodeId anchor;              ///< the node the search started at
+    std::vector<NodeId> nodes;  ///< in topological order
+    std::vector<Binding> slots; ///< parallel to Rule::slots
+    std::vector<DimBinding> dims;
+    std::vector<RegionBinding> regions;
+    std::vector<std::string> labels; ///< of the alternatives taken, in the order of the search
+    std::vector<ValueId> outputs;    ///< made inside and read outside, in topological order
+    std::vector<NodeId> kept;        ///< nodes that also stay for readers outside
+};
+
+/// What a match gains: before minus after. Filled in by the cost model; without one only
+/// `launches` is known.
+struct Gain {
+    double us = 0;
+    double bytes = 0;
+    double launches = 0;
+    double peakBytes = 0;
+    double flops = 0;
+};
+
+} // namespace fuselage
