@@ -130,16 +130,19 @@ NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
     graph.edit(fused).customOp = name;
     cut.body.setName(name);
     graph.edit(fused).body = std::make_shared<const Graph>(std::move(cut.body));
-    for (size_t i = 0; i < cut.outputs.size(); ++i) {
-        ValueId replacement = graph.node(fused).outputs[i];
-        copyValueFacts(graph, replacement, graph.value(cut.outputs[i]));
-        graph.replaceUses(cut.outputs[i], replacement);
-        graph.takeName(replacement, cut.outputs[i]);
-    }
-    // Readers go before what they read.
+    for (uint32_t i = 0; i < cut.outputs.size(); ++i)
+        graph.moveOutput(cut.outputs[i], fused, i);
+    // Readers go before what they read; nodes that are still read outside stay.
     std::vector<NodeId> order = ordered(graph, nodes);
-    for (auto it = order.rbegin(); it != order.rend(); ++it)
-        graph.removeNode(*it);
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+        const std::vector<ValueId>& outputs = graph.node(*it).outputs;
+        bool read = std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+            return output.valid() &&
+                   (!graph.value(output).uses.empty() || graph.isGraphOutput(output));
+        });
+        if (!read)
+            graph.removeNode(*it);
+    }
     return fused;
 }
 

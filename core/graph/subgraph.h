@@ -33,8 +33,9 @@ std::vector<ValueId> escapingValues(const Graph& graph, const std::vector<NodeId
 Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
            const std::vector<ValueId>& outputs, const CutOptions& options = {});
 
-/// Replaces the nodes by one Op::Fused node around the cut's body; the outputs keep their names and
-/// types. Values of the nodes that are read outside must all be outputs of the cut.
+/// Replaces the nodes by one Op::Fused node around the cut's body; the outputs keep their ids,
+/// names and types. Nodes whose values are read outside without being outputs of the cut stay as
+/// well, for those readers.
 NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
                       const std::string& name, Provenance provenance);
 

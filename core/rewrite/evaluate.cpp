@@ -35,20 +35,19 @@ Quantity ofDim(const DimBinding& binding) {
     return binding.bound ? Quantity::dimension(binding.dim) : Quantity::unknown("a dimension");
 }
 
-/// The nodes of the region named by this slot, else the node that makes its value.
-std::vector<NodeId> nodesBehind(const EvaluateContext& context, const Expression& object,
-                                ValueId value) {
-    if (object.kind == Expression::Kind::Slot && context.regions)
+/// The nodes of the region that this value names, else the node that makes it.
+std::vector<NodeId> nodesBehind(const EvaluateContext& context, ValueId value) {
+    if (!context.builder && context.regions)
         for (const RegionBinding& region : *context.regions)
-            if (region.slot == object.slot)
+            if (region.value == value)
                 return region.nodes;
     NodeId maker = context.valueGraph().producer(value);
     return maker.valid() ? std::vector{maker} : std::vector<NodeId>{};
 }
 
-Quantity flopsOf(const EvaluateContext& context, const Expression& object, ValueId value) {
+Quantity flopsOf(const EvaluateContext& context, ValueId value) {
     double sum = 0;
-    for (NodeId node : nodesBehind(context, object, value)) {
+    for (NodeId node : nodesBehind(context, value)) {
         std::optional<double> flops = estimateFlops(context.valueGraph(), node);
         if (!flops)
             return Quantity::unknown("the shapes of `" + context.valueGraph().node(node).name +
@@ -73,8 +72,7 @@ Quantity memberOfType(const Type& type, const std::string& member) {
     return Quantity::unknown("the member `" + member + "`");
 }
 
-Quantity memberOfValue(const EvaluateContext& context, const Expression& object, ValueId id,
-                       const std::string& member) {
+Quantity memberOfValue(const EvaluateContext& context, ValueId id, const std::string& member) {
     const Graph& graph = context.valueGraph();
     const Value& value = graph.value(id);
     if (member == "name")
@@ -85,23 +83,23 @@ Quantity memberOfValue(const EvaluateContext& context, const Expression& object,
     if (member == "value")
         return contentsOf(graph, id);
     if (member == "flops")
-        return flopsOf(context, object, id);
+        return flopsOf(context, id);
     Quantity found = memberOfType(value.type, member);
     return found.isUnknown() ? Quantity::unknown("`" + value.name + "." + member + "`") : found;
 }
 
-Quantity memberOf(const EvaluateContext& context, const Expression& object, const Quantity& value,
+Quantity memberOf(const EvaluateContext& context, const Quantity& value,
                   const std::string& member) {
     if (value.isNone() || value.isUnknown())
         return value;
     if (const ValueId* id = value.as<ValueId>())
-        return memberOfValue(context, object, *id, member);
+        return memberOfValue(context, *id, member);
     if (const TensorPtr* tensor = value.as<TensorPtr>())
         return member == "value" ? value : memberOfType((*tensor)->type(), member);
     if (const Quantity::List* list = value.as<Quantity::List>()) {
         Quantity::List out;
         for (const Quantity& item : *list)
-            out.push_back(memberOf(context, object, item, member));
+            out.push_back(memberOf(context, item, member));
         return Quantity::list(std::move(out));
     }
     return Quantity::unknown("the member `" + member + "`");
@@ -114,7 +112,7 @@ Quantity evaluateMember(const EvaluateContext& context, const Expression& expres
             return (*context.roots)(object.text, expression.text);
         return Quantity::unknown("`" + object.text + "." + expression.text + "`");
     }
-    return memberOf(context, object, evaluate(context, object), expression.text);
+    return memberOf(context, evaluate(context, object), expression.text);
 }
 
 Quantity evaluateIndex(const Quantity& object, const Quantity& index) {
@@ -267,12 +265,24 @@ Quantity evaluate(const EvaluateContext& context, const Expression& expression, 
         return Quantity::list(arguments());
     case Kind::Slot:
     case Kind::SlotList:
+        if (context.drafted)
+            if (auto found = context.drafted->slots.find(expression.slot);
+                found != context.drafted->slots.end())
+                return found->second;
         return ofBinding(context, context.slots[expression.slot]);
     case Kind::Dim:
     case Kind::DimList:
         return ofDim(context.dims[expression.slot]);
-    case Kind::Let:
-        return evaluate(context, context.rule.lets[expression.slot].expression);
+    case Kind::Let: {
+        if (!context.drafted)
+            return evaluate(context, context.rule.lets[expression.slot].expression);
+        // A let that builds nodes builds them once.
+        auto found = context.drafted->lets.find(expression.slot);
+        if (found != context.drafted->lets.end())
+            return found->second;
+        Quantity value = evaluate(context, context.rule.lets[expression.slot].expression);
+        return context.drafted->lets.emplace(expression.slot, std::move(value)).first->second;
+    }
     case Kind::Root:
         return Quantity::unknown("`" + expression.text + "`");
     case Kind::Member:

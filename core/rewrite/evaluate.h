@@ -8,6 +8,7 @@
 #include "core/support/function_ref.h"
 
 #include <functional>
+#include <map>
 
 namespace fuselage {
 
@@ -29,6 +30,12 @@ public:
 /// The member of a root: ("gain", "us"). Unknown where the caller does not know it.
 using RootFunction = std::function<Quantity(const std::string& root, const std::string& member)>;
 
+/// What the assignments of a rewrite have made so far.
+struct DraftedNames {
+    std::map<SlotIndex, Quantity> slots;
+    std::map<uint32_t, Quantity> lets;
+};
+
 struct EvaluateContext {
     const Graph& graph;
     const Rule& rule;
@@ -37,6 +44,7 @@ struct EvaluateContext {
     const std::vector<RegionBinding>* regions = nullptr;
     const RootFunction* roots = nullptr;
     NodeBuilder* builder = nullptr;
+    DraftedNames* drafted = nullptr; ///< only with a builder
 
     /// The graph that values in quantities belong to.
     const Graph& valueGraph() const { return builder ? builder->graph() : graph; }

@@ -80,8 +80,9 @@ Quantity eachNumber(const FunctionCall& call, double (*function)(double), bool i
     if (!number)
         return unknownOf(call);
     const Number* exact = value.as<Number>();
-    return {Number{function(*number), integers || (exact && exact->isInteger &&
-                                                   function(*number) == std::floor(function(*number)))}};
+    return {Number{function(*number),
+                   integers || (exact && exact->isInteger &&
+                                function(*number) == std::floor(function(*number)))}};
 }
 
 Quantity combine(const FunctionCall& call, bool all) {
@@ -186,7 +187,7 @@ Quantity castTo(const FunctionCall& call) {
     if (dtype == DType::Undefined)
         return Quantity::unknown("an element type");
     return tensorFunction(call, Op::Cast, {call.argument(0)},
-                          {{"to", Quantity::integer(onnxDataType(dtype))}});
+                          {{"to", Quantity::integer(onnxNumber(dtype))}});
 }
 
 /// True when the first shape broadcasts to the second one, and that is the result.
@@ -227,7 +228,10 @@ constexpr int any = 255;
 
 constexpr FunctionRow rows[] = {
     {"abs", "abs(x)", "magnitude of a number or of each item", 1, 1,
-     [](const FunctionCall& c) { return eachNumber(c, [](double v) { return std::abs(v); }, false); }},
+     [](const FunctionCall& c) {
+         return eachNumber(
+             c, [](double v) { return std::abs(v); }, false);
+     }},
     {"all", "all(list)", "true when every item is true", 1, any,
      [](const FunctionCall& c) { return combine(c, true); }},
     {"any", "any(list)", "true when some item is true", 1, any,
@@ -237,7 +241,10 @@ constexpr FunctionRow rows[] = {
     {"cast", "cast(x, to)", "x converted to an element type, \"float16\" or that of a value", 1, 2,
      castTo},
     {"ceil", "ceil(x)", "smallest whole number not below x", 1, 1,
-     [](const FunctionCall& c) { return eachNumber(c, [](double v) { return std::ceil(v); }, true); }},
+     [](const FunctionCall& c) {
+         return eachNumber(
+             c, [](double v) { return std::ceil(v); }, true);
+     }},
     {"concat", "concat(list, axis = 0)", "the tensors of a list, one after the other along an axis",
      1, 2,
      [](const FunctionCall& c) {
@@ -248,7 +255,10 @@ constexpr FunctionRow rows[] = {
     {"first", "first(list)", "first item", 1, 1,
      [](const FunctionCall& c) { return element(c, false); }},
     {"floor", "floor(x)", "largest whole number not above x", 1, 1,
-     [](const FunctionCall& c) { return eachNumber(c, [](double v) { return std::floor(v); }, true); }},
+     [](const FunctionCall& c) {
+         return eachNumber(
+             c, [](double v) { return std::floor(v); }, true);
+     }},
     {"full", "full(shape, value, like)", "a constant; element type of `like`, else float", 2, 3,
      [](const FunctionCall& c) {
          std::optional<double> value = plain(c, c.argument(1, "value")).number();
@@ -273,7 +283,10 @@ constexpr FunctionRow rows[] = {
      }},
     {"split", "split(x, sizes, axis = 0)", "the pieces of x along an axis, as a list", 2, 3, split},
     {"sqrt", "sqrt(x)", "square root", 1, 1,
-     [](const FunctionCall& c) { return eachNumber(c, [](double v) { return std::sqrt(v); }, false); }},
+     [](const FunctionCall& c) {
+         return eachNumber(
+             c, [](double v) { return std::sqrt(v); }, false);
+     }},
     {"squeeze", "squeeze(x, axes)", "x without these dimensions of extent 1", 2, 2,
      [](const FunctionCall& c) {
          return tensorFunction(c, Op::Squeeze, {c.argument(0), c.argument(1, "axes")}, {});
@@ -309,9 +322,9 @@ std::span<const FunctionRow> functionRows() {
 }
 
 const FunctionRow* findFunction(std::string_view name) {
-    const auto* found =
-        std::lower_bound(std::begin(rows), std::end(rows), name,
-                         [](const FunctionRow& row, std::string_view key) { return row.name < key; });
+    const auto* found = std::lower_bound(
+        std::begin(rows), std::end(rows), name,
+        [](const FunctionRow& row, std::string_view key) { return row.name < key; });
     return found != std::end(rows) && found->name == name ? found : nullptr;
 }
 

@@ -33,9 +33,9 @@ struct DimBinding {
     std::vector<DimBinding> items; ///< one for each instance
 };
 
-/// The nodes that a named region covers.
+/// The nodes that a region covers.
 struct RegionBinding {
-    SlotIndex slot = 0;
+    ValueId value; ///< the one that the rest of the match reads
     std::vector<NodeId> nodes;
 };
 

@@ -14,8 +14,8 @@ template <typename Signature> class FunctionRef;
 template <typename R, typename... Args> class FunctionRef<R(Args...)> {
 public:
     template <typename Callable>
-        requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>)
-    FunctionRef(Callable&& callable)
+    requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>)
+        FunctionRef(Callable&& callable)
         : m_object(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
           m_call([](void* object, Args... args) -> R {
               return (*static_cast<std::remove_reference_t<Callable>*>(object))(

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/convexity.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace fuselage {
+
+namespace {
+
+constexpr int64_t spacing = 16;
+
+}
+
+Convexity::Convexity(const Graph& graph)
+    : m_graph(graph), m_levels(graph.nodeBound(), 0), m_seen(graph.nodeBound(), 0) {
+    int64_t next = 0;
+    for (NodeId node : topologicalOrder(graph))
+        m_levels[node.index()] = next += spacing;
+}
+
+std::vector<NodeId> Convexity::pathBack(const std::vector<ValueId>& from,
+                                        FunctionRef<bool(NodeId)> inside, int64_t bound) const {
+    struct Step {
+        NodeId node;
+        size_t before; ///< index of the step that led here
+    };
+
+    constexpr size_t none = static_cast<size_t>(-1);
+    m_seen.resize(m_graph.nodeBound(), 0);
+    ++m_stamp;
+    std::vector<Step> queue;
+    auto visit = [&](NodeId node, size_t before) {
+        if (m_levels[node.index()] < bound && m_seen[node.index()] != m_stamp) {
+            m_seen[node.index()] = m_stamp;
+            queue.push_back({node, before});
+        }
+    };
+    for (ValueId value : from)
+        for (const Use& use : m_graph.value(value).uses)
+            if (!inside(use.node))
+                visit(use.node, none);
+    for (size_t at = 0; at < queue.size(); ++at)
+        for (ValueId output : m_graph.node(queue[at].node).outputs) {
+            if (!output.valid())
+                continue;
+            for (const Use& use : m_graph.value(output).uses) {
+                if (!inside(use.node)) {
+                    visit(use.node, at);
+                    continue;
+                }
+                std::vector<NodeId> path{use.node};
+                for (size_t step = at; step != none; step = queue[step].before)
+                    path.push_back(queue[step].node);
+                std::reverse(path.begin(), path.end());
+                return path;
+            }
+        }
+    return {};
+}
+
+std::vector<NodeId> Convexity::cycleOf(const std::vector<NodeId>& nodes,
+                                       const std::vector<ValueId>& outputs) const {
+    std::unordered_set<NodeId> set(nodes.begin(), nodes.end());
+    int64_t bound = 0;
+    for (NodeId node : nodes)
+        bound = std::max(bound, level(node));
+    return pathBack(
+        outputs, [&](NodeId node) { return set.contains(node); }, bound);
+}
+
+void Convexity::place(NodeId node) {
+    int64_t above = 0;
+    for (ValueId input : m_graph.node(node).inputs)
+        if (NodeId maker = m_graph.producer(input); maker.valid())
+            above = std::max(above, m_levels[maker.index()]);
+    if (m_levels[node.index()] <= above)
+        m_levels[node.index()] = above + 1;
+}
+
+void Convexity::added(const std::vector<NodeId>& nodes) {
+    m_levels.resize(m_graph.nodeBound(), 0);
+    m_seen.resize(m_graph.nodeBound(), 0);
+    // `nodes` come in topological order, so each one's producers have their levels.
+    std::vector<NodeId> work;
+    for (NodeId node : nodes) {
+        place(node);
+        work.push_back(node);
+    }
+    while (!work.empty()) {
+        NodeId node = work.back();
+        work.pop_back();
+        for (ValueId output : m_graph.node(node).outputs) {
+            if (!output.valid())
+                continue;
+            for (const Use& use : m_graph.value(output).uses) {
+                int64_t& level = m_levels[use.node.index()];
+                if (level > m_levels[node.index()])
+                    continue;
+                level = m_levels[node.index()] + 1;
+                work.push_back(use.node);
+            }
+        }
+    }
+}
+
+} // namespace fuselage

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// May a set of nodes become one node? Only when no path leaves the set and comes back. Topological
+// levels bound the search; they are spaced, so that replacing a set rarely moves other nodes.
+#pragma once
+
+#include "core/graph/graph.h"
+#include "core/support/function_ref.h"
+
+#include <vector>
+
+namespace fuselage {
+
+class Convexity {
+public:
+    explicit Convexity(const Graph& graph);
+
+    /// Grows along every edge; equal levels of two nodes mean that no path joins them.
+    int64_t level(NodeId node) const { return m_levels[node.index()]; }
+
+    /// The nodes of a path that starts at a reader of `from` outside the set and ends at a node in
+    /// it (the last one); empty when there is none. Nodes at or above `bound` are not visited.
+    std::vector<NodeId> pathBack(const std::vector<ValueId>& from, FunctionRef<bool(NodeId)> inside,
+                                 int64_t bound) const;
+
+    /// Such a path for a set whose `outputs` are what its replacement would make; empty: convex.
+    std::vector<NodeId> cycleOf(const std::vector<NodeId>& nodes,
+                                const std::vector<ValueId>& outputs) const;
+
+    /// Call after nodes were added to the graph: gives them levels and lifts their readers.
+    void added(const std::vector<NodeId>& nodes);
+
+private:
+    void place(NodeId node);
+
+    const Graph& m_graph;
+    std::vector<int64_t> m_levels;
+    mutable std::vector<uint32_t> m_seen; ///< stamp of the last search that saw the node
+    mutable uint32_t m_stamp = 0;
+};
+
+} // namespace fuselage

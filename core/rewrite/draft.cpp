@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/draft.h"
+
+#include "core/ops/evaluate.h"
+#include "core/ops/op_table.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+/// What folding one node needs: no subgraphs, no randomness.
+class FoldContext final : public ReferenceContext {
+public:
+    ThreadPool& threads() override { return m_threads; }
+
+    Result<std::vector<ReferenceValue>> runSubgraph(const std::string&,
+                                                    std::vector<ReferenceValue>) override {
+        return failure("reference.op", "a rewrite folds no subgraphs");
+    }
+
+    uint64_t seed() override { return 0; }
+
+private:
+    ThreadPool m_threads{1};
+};
+
+std::optional<std::vector<int64_t>> integersOf(const Quantity& value) {
+    std::optional<Quantity::List> items = value.items();
+    if (!items) {
+        std::optional<int64_t> whole = value.integerValue();
+        return whole ? std::optional(std::vector{*whole}) : std::nullopt;
+    }
+    std::vector<int64_t> out;
+    for (const Quantity& item : *items) {
+        std::optional<int64_t> whole = item.integerValue();
+        if (!whole)
+            return std::nullopt;
+        out.push_back(*whole);
+    }
+    return out;
+}
+
+std::optional<AttributeValue> convert(const std::string& type, const Quantity& value) {
+    if (type == "int") {
+        if (const std::string* name = value.as<std::string>()) // an element type, as `to` takes
+            if (std::optional<DType> dtype = dtypeFromName(*name))
+                return AttributeValue(onnxNumber(*dtype));
+        std::optional<int64_t> whole = value.integerValue();
+        return whole ? std::optional<AttributeValue>(*whole) : std::nullopt;
+    }
+    if (type == "float") {
+        std::optional<double> number = value.number();
+        return number ? std::optional<AttributeValue>(*number) : std::nullopt;
+    }
+    if (type == "string") {
+        const std::string* text = value.as<std::string>();
+        return text ? std::optional<AttributeValue>(*text) : std::nullopt;
+    }
+    if (type == "ints") {
+        std::optional<std::vector<int64_t>> integers = integersOf(value);
+        return integers ? std::optional<AttributeValue>(*integers) : std::nullopt;
+    }
+    if (type == "floats") {
+        std::vector<double> numbers;
+        for (const Quantity& item : value.items().value_or(Quantity::List{})) {
+            std::optional<double> number = item.number();
+            if (!number)
+                return std::nullopt;
+            numbers.push_back(*number);
+        }
+        return AttributeValue(std::move(numbers));
+    }
+    const TensorPtr* tensor = value.as<TensorPtr>();
+    return type == "tensor" && tensor ? std::optional<AttributeValue>(*tensor) : std::nullopt;
+}
+
+DType elementTypeOf(const Graph& graph, const Quantity::List& operands) {
+    for (const Quantity& operand : operands) {
+        if (const ValueId* id = operand.as<ValueId>())
+            return graph.value(*id).type.dtype;
+        if (const TensorPtr* tensor = operand.as<TensorPtr>())
+            return (*tensor)->dtype();
+    }
+    return DType::Undefined;
+}
+
+bool holdsTensors(const Quantity::List& list) {
+    return std::any_of(list.begin(), list.end(), [](const Quantity& item) {
+        return item.as<ValueId>() || item.as<TensorPtr>();
+    });
+}
+
+} // namespace
+
+Draft::Draft(const Graph& matched, InferenceFunction infer)
+    : m_matched(matched), m_graph("draft"), m_infer(std::move(infer)) {
+    m_graph.opsetImports = matched.opsetImports;
+}
+
+Quantity Draft::fail(std::string why) {
+    if (m_problem.empty())
+        m_problem = why;
+    return Quantity::unknown(std::move(why));
+}
+
+ValueId Draft::import(ValueId matched) {
+    auto [entry, isNew] = m_imports.try_emplace(matched);
+    if (!isNew)
+        return entry->second;
+    const Value& value = m_matched.value(matched);
+    ValueId id = value.constant ? m_graph.addConstant(value.name, value.constant)
+                                : m_graph.addInput(value.name, value.type);
+    m_graph.setSymbolicContents(id, value.symbolicContents);
+    entry->second = id;
+    m_origins[id] = matched;
+    return id;
+}
+
+ValueId Draft::imported(ValueId drafted) const {
+    auto found = m_origins.find(drafted);
+    return found == m_origins.end() ? ValueId() : found->second;
+}
+
+ValueId Draft::valueOf(const Quantity& quantity, DType like) {
+    if (const ValueId* id = quantity.as<ValueId>())
+        return *id;
+    if (const TensorPtr* tensor = quantity.as<TensorPtr>())
+        return m_graph.addConstant("constant", *tensor);
+    if (std::optional<double> number = quantity.number()) {
+        const Number* exact = quantity.as<Number>();
+        DType plain = exact && exact->isInteger ? DType::Int64 : DType::Float32;
+        auto tensor = std::make_shared<Tensor>(like == DType::Undefined ? plain : like, Extents{});
+        tensor->set(0, *number);
+        return m_graph.addConstant("constant", std::move(tensor));
+    }
+    if (std::optional<std::vector<int64_t>> integers = integersOf(quantity))
+        return m_graph.addConstant("constant", std::make_shared<Tensor>(Tensor::ofInts(*integers)));
+    return {};
+}
+
+bool Draft::addOperands(NodeSpec& spec, const Quantity::List& operands) {
+    DType like = elementTypeOf(m_graph, operands);
+    for (const Quantity& operand : operands) {
+        if (operand.isNone()) {
+            spec.inputs.emplace_back();
+            continue;
+        }
+        if (operand.isUnknown())
+            return fail(operand.as<Quantity::Unknown>()->why), false;
+        if (const auto* list = operand.as<Quantity::List>(); list && holdsTensors(*list)) {
+            for (const Quantity& item : *list)
+                spec.inputs.push_back(valueOf(item, like));
+            continue;
+        }
+        Quantity value = operand;
+        if (const auto* list = operand.as<Quantity::List>(); list && spec.op == Op::Reshape) {
+            // One symbolic dimension of a target shape is what -1 stands for.
+            Quantity::List dims = *list;
+            auto symbolic = std::find_if(dims.begin(), dims.end(),
+                                         [](const Quantity& dim) { return !dim.integerValue(); });
+            if (symbolic != dims.end() && !symbolic->isNone())
+                *symbolic = Quantity::integer(-1);
+            value = Quantity::list(std::move(dims));
+        }
+        ValueId id = valueOf(value, like);
+        if (!id.valid())
+            return fail("operand " + value.text() + " is no tensor"), false;
+        spec.inputs.push_back(id);
+    }
+    while (!spec.inputs.empty() && !spec.inputs.back().valid())
+        spec.inputs.pop_back();
+    return true;
+}
+
+bool Draft::addAttributes(NodeSpec& spec, const NamedQuantities& attributes) {
+    const std::vector<AttributeSchema>& schemas = attributesOf(spec.op);
+    const std::vector<std::string>& inputs = inputNamesOf(spec.op);
+    for (const auto& [name, given] : attributes) {
+        if (given.isNone())
+            continue;
+        const ValueId* id = given.as<ValueId>();
+        Quantity value = id ? contentsOf(m_graph, *id) : given;
+        auto schema = std::find_if(schemas.begin(), schemas.end(),
+                                   [&](const AttributeSchema& s) { return s.name == name; });
+        if (schema != schemas.end()) {
+            std::optional<AttributeValue> converted = convert(schema->type, value);
+            if (!converted)
+                return fail("attribute `" + name + "` cannot be " + value.text()), false;
+            spec.attributes.set(name, std::move(*converted));
+            continue;
+        }
+        // Where the operator takes the parameter as an input: axes, shape, sizes.
+        auto input = std::find(inputs.begin(), inputs.end(), name);
+        ValueId operand = input == inputs.end() ? ValueId() : valueOf(given, DType::Undefined);
+        if (!operand.valid())
+            return fail(std::string(nameOf(spec.op)) + " has no attribute `" + name + "`"), false;
+        auto position = static_cast<size_t>(input - inputs.begin());
+        spec.inputs.resize(std::max(spec.inputs.size(), position + 1));
+        spec.inputs[position] = operand;
+    }
+    return true;
+}
+
+void Draft::infer() {
+    if (!m_infer)
+        return;
+    for (const InferProblem& problem : m_infer(m_graph))
+        fail(problem.message);
+}
+
+bool Draft::fold(NodeId id) {
+    const Node& node = m_graph.node(id);
+    bool constant = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+        return !input.valid() || m_graph.isConstant(input);
+    });
+    if (!constant || node.inputs.empty() || !canEvaluate(node.op) ||
+        hasTrait(node.op, Nondeterministic | ControlFlow))
+        return false;
+    std::vector<ReferenceValue> values;
+    values.reserve(node.inputs.size());
+    std::vector<const ReferenceValue*> operands;
+    for (ValueId input : node.inputs) {
+        if (input.valid())
+            values.push_back(ReferenceValue::from(*m_graph.value(input).constant));
+        operands.push_back(input.valid() ? &values.back() : nullptr);
+    }
+    FoldContext context;
+    auto results = evaluateNode(node, operands, context);
+    if (!results) {
+        fail(results.error().text());
+        return false;
+    }
+    std::vector<ValueId> outputs = node.outputs;
+    for (size_t i = 0; i < outputs.size() && i < results->size(); ++i)
+        m_graph.makeConstant(outputs[i], std::make_shared<Tensor>((*results)[i].toTensor()));
+    m_graph.removeNode(id);
+    return true;
+}
+
+Quantity Draft::node(Op op, const Quantity::List& operands, const NamedQuantities& attributes,
+                     size_t outputs) {
+    NodeSpec spec;
+    spec.op = op;
+    if (!addOperands(spec, operands) || !addAttributes(spec, attributes))
+        return Quantity::unknown(m_problem);
+    spec.outputs.assign(outputs, nameOf(op));
+    NodeId id = m_graph.addNode(std::move(spec));
+    fillDefaults(m_graph.edit(id));
+    std::vector<ValueId> made = m_graph.node(id).outputs;
+    if (!fold(id))
+        infer();
+    if (outputs == 1)
+        return {made[0]};
+    Quantity::List list;
+    for (ValueId value : made)
+        list.push_back({value});
+    return Quantity::list(std::move(list));
+}
+
+} // namespace fuselage

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a pipeline of rules over a graph: phases in order, to a fixpoint where asked, matches found,
+// selected and applied, everything logged. Knows neither files nor costs: gains come from outside.
+#pragma once
+
+#include "core/rewrite/rewriter.h"
+#include "core/rewrite/select.h"
+#include "core/support/progress.h"
+
+#include <optional>
+
+namespace fuselage {
+
+/// Whether a legal match is also wanted.
+enum class Decide : uint8_t {
+    Rules, ///< every legal match
+    Cost,  ///< the gate of its rule decides, with the gain
+};
+
+/// Before minus after of applying the match to the graph.
+using GainFunction = std::function<Gain(const Graph&, const Match&)>;
+
+struct EngineOptions {
+    MatcherOptions matcher;
+    Decide decide = Decide::Rules;
+    GainFunction gain;                             ///< none: nodes saved; needed by Decide::Cost
+    GainFunction measuredGain;                     ///< for `gate measured`; none: the gain above
+    InferenceFunction infer;                       ///< none: inferShapes
+    std::optional<PhaseStep::Selection> selection; ///< instead of what the pipeline says
+    uint64_t selectionSteps = 200'000;             ///< bound of the exact selection
+    uint32_t maxIterations = 100;                  ///< of one phase
+};
+
+struct Rewritten {
+    Graph graph;
+    Trace trace;
+};
+
+/// Errors: "cancelled"; "rewrite.gain" when Decide::Cost has no gain function.
+Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
+                          const EngineOptions& options, Progress& progress);
+
+/// A hash of the structure, attributes and constants; names and file order do not count.
+uint64_t stateHash(const Graph& graph);
+
+/// The pipeline of that name; null when there is none.
+const Pipeline* findPipeline(const RuleSet& rules, std::string_view name);
+
+} // namespace fuselage

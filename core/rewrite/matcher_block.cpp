@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks: their roots, what must not match, conditions, and the end of a match.
+#include "core/rewrite/matcher_internal.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+bool Search::matchBlock(const BlockPlan& plan, Next next) {
+    return matchRoots(plan, 0, next);
+}
+
+bool Search::matchRoots(const BlockPlan& plan, size_t index, Next next) {
+    if (index == plan.roots.size())
+        return matchRest(plan, next);
+    const Definition& definition = plan.block->definitions[plan.roots[index]];
+    auto others = [&] { return matchRoots(plan, index + 1, next); };
+
+    // A root that reads a bound value as a whole: "x: [..., K];"
+    const Term& term = m_rule.term(definition.term);
+    std::optional<SlotIndex> slot =
+        !definition.slots.empty() ? std::optional(definition.slots[0]) : term.slot;
+    if (slot && m_slots[*slot].bound())
+        return matchRootAt(definition, m_slots[*slot].value, others);
+
+    std::vector<NodeId> found = candidates(definition);
+    if (found.empty())
+        return miss(code::noProducer, &term, {}, {}, [&] {
+            return std::pair(std::string("no node around the match"), "`" + term.text + "`");
+        });
+    for (NodeId node : found) {
+        if (!spend())
+            return true;
+        const std::vector<ValueId>& outputs = m_graph.node(node).outputs;
+        auto first = std::find_if(outputs.begin(), outputs.end(),
+                                  [](ValueId value) { return value.valid(); });
+        if (first != outputs.end() && matchRootAt(definition, *first, others))
+            return true;
+    }
+    return false;
+}
+
+bool Search::matchRootAt(const Definition& definition, ValueId value, Next next) {
+    uint32_t position =
+        value.valid() && m_graph.producer(value).valid() ? m_graph.value(value).outputSlot : 0;
+    if (!definition.slots.empty())
+        return position < definition.slots.size() &&
+               matchDefinition(definition, position, value, next);
+    return matchTerm(definition.term, value, position, nullptr, next);
+}
+
+bool Search::matchDefinition(const Definition& definition, uint32_t position, ValueId value,
+                             Next next) {
+    Mark before = mark();
+    const Term& term = m_rule.term(definition.term);
+    NodeId maker = m_graph.producer(value);
+    for (uint32_t i = 0; i < definition.slots.size(); ++i) {
+        ValueId output;
+        if (i == position)
+            output = value;
+        else if (maker.valid() && i < m_graph.node(maker).outputs.size())
+            output = m_graph.node(maker).outputs[i];
+        if (!bindValue(definition.slots[i], output, term)) {
+            undo(before);
+            return false;
+        }
+    }
+    if (matchTerm(definition.term, value, position, nullptr, next))
+        return true;
+    undo(before);
+    return false;
+}
+
+/// Nodes that may be the root of a definition: those above the values already bound, or all.
+std::vector<NodeId> Search::candidates(const Definition& definition) {
+    RootSet roots = rootsOf(m_prepared, definition.term);
+    const Reach* best = nullptr;
+    std::vector<Reach> reaches = reachesOf(m_prepared, definition.term);
+    for (const Reach& reach : reaches)
+        if (m_slots[reach.slot].kind == Binding::Kind::Value &&
+            (!best || reach.levels < best->levels))
+            best = &reach;
+    std::vector<NodeId> out;
+    if (!best) {
+        for (size_t op = 0; op < m_facts.byOp.size(); ++op)
+            if (roots.ops.test(op))
+                out.insert(out.end(), m_facts.byOp[op].begin(), m_facts.byOp[op].end());
+    } else {
+        std::unordered_set<NodeId> seen;
+        std::vector<ValueId> level{m_slots[best->slot].value};
+        for (uint32_t i = 0; i < best->levels && !level.empty() && spend(); ++i) {
+            std::vector<ValueId> above;
+            for (ValueId value : level)
+                for (const Use& use : m_graph.value(value).uses) {
+                    if (!seen.insert(use.node).second)
+                        continue;
+                    for (ValueId output : m_graph.node(use.node).outputs)
+                        if (output.valid())
+                            above.push_back(output);
+                    if (contains(roots.ops, m_graph.node(use.node).op))
+                        out.push_back(use.node);
+                }
+            level = std::move(above);
+        }
+    }
+    std::sort(out.begin(), out.end(),
+              [&](NodeId a, NodeId b) { return m_facts.rank(a) < m_facts.rank(b); });
+    return out;
+}
+
+bool Search::matchRest(const BlockPlan& plan, Next next) {
+    auto tests = [&] { return holdsUnless(plan) && holdsConditions(*plan.block) ? next() : false; };
+    return matchManys(plan, 0, tests);
+}
+
+bool Search::holdsUnless(const BlockPlan& plan) {
+    for (const BlockPlan& inner : plan.unless) {
+        Mark before = mark();
+        bool found = false;
+        auto succeed = [&] { return found = true; };
+        // Nodes of the match may be part of what must not be there.
+        ++m_quiet;
+        matchBlock(inner, succeed);
+        --m_quiet;
+        NodeId culprit = found && m_nodes.size() > before.nodes ? m_nodes.back() : NodeId();
+        undo(before);
+        if (found)
+            return miss(code::unless, nullptr, culprit, {}, [&] {
+                return std::pair(std::string("a match of an `unless` block"), std::string("none"));
+            });
+    }
+    return true;
+}
+
+bool Search::holdsConditions(const Block& block) {
+    for (const Condition& condition : block.conditions) {
+        Quantity value = evaluate(context(), condition.expression);
+        if (value.truth() == Truth::True)
+            continue;
+        const Expression& expression = condition.expression;
+        auto sides = [&] {
+            if (expression.kind != Expression::Kind::Binary || expression.args.size() != 2)
+                return std::pair(value.text(), std::string("true"));
+            return std::pair(evaluate(context(), expression.args[0]).text(),
+                             expression.text + " " +
+                                 evaluate(context(), expression.args[1]).text());
+        };
+        if (value.truth() == Truth::Unknown) {
+            if (m_quiet > 0)
+                return false;
+            const auto* unknown = value.as<Quantity::Unknown>();
+            auto [found, expected] = sides();
+            return refuse({code::unknown,
+                           "a condition is not known: found " + found + ", the rule wants " +
+                               expected + " (" + (unknown ? unknown->why : "no value") + ")",
+                           "give the dimension a number",
+                           {{"found", found}, {"expected", expected}}});
+        }
+        return miss(code::condition, nullptr, {}, {}, sides);
+    }
+    return true;
+}
+
+bool Search::finish() {
+    Match match = currentMatch();
+    for (size_t i = m_firstMatch; i < m_result.matches.size(); ++i)
+        if (m_result.matches[i].nodes == match.nodes) {
+            ++m_successes;
+            return false;
+        }
+    if (match.nodes.empty() || !settleOutputs(match))
+        return false;
+    std::vector<ValueId> replaced;
+    for (ValueId output : match.outputs)
+        replaced.push_back(output);
+    std::vector<NodeId> cycle = m_convexity.cycleOf(match.nodes, replaced);
+    if (!cycle.empty()) {
+        std::string path;
+        for (NodeId node : cycle)
+            path += (path.empty() ? "" : " -> ") + m_graph.node(node).name;
+        return refuse({code::cycle,
+                       "a path leaves the match and comes back: " + path,
+                       "include the nodes of the path in the match",
+                       {{"path", path}}});
+    }
+    ++m_successes;
+    if (m_prepared.regionRoot)
+        for (NodeId node : match.nodes)
+            m_claimed[node.index()] = 1;
+    m_result.matches.push_back(std::move(match));
+    return m_result.matches.size() - m_firstMatch >= m_options.matchesAtOnce;
+}
+
+} // namespace fuselage

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and attribute tests: what a term demands of one value or node, without backtracking.
+#include "core/ops/op_table.h"
+#include "core/rewrite/matcher_internal.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+std::string unknownText(const Quantity& quantity) {
+    const auto* unknown = quantity.as<Quantity::Unknown>();
+    return unknown ? unknown->why : "no value";
+}
+
+/// The rank that negative axes of a node count from; none when it is not known.
+std::optional<int64_t> axisRank(const Graph& graph, const Node& node) {
+    bool addsDimensions = node.op == Op::Unsqueeze;
+    ValueId value = addsDimensions        ? node.outputs[0]
+                    : node.inputs.empty() ? ValueId()
+                                          : node.inputs[0];
+    if (!value.valid() || !graph.value(value).type.hasRank())
+        return std::nullopt;
+    return static_cast<int64_t>(graph.value(value).type.rank());
+}
+
+bool hasNegative(const Quantity& quantity) {
+    if (const auto* list = quantity.as<Quantity::List>())
+        return std::any_of(list->begin(), list->end(), hasNegative);
+    std::optional<int64_t> whole = quantity.integerValue();
+    return whole && *whole < 0;
+}
+
+/// Axes counted from the front; a list of them in ascending order.
+Quantity fromFront(const Quantity& axes, int64_t rank) {
+    if (const auto* list = axes.as<Quantity::List>()) {
+        Quantity::List out;
+        for (const Quantity& axis : *list)
+            out.push_back(fromFront(axis, rank));
+        bool plain = std::all_of(out.begin(), out.end(),
+                                 [](const Quantity& axis) { return axis.as<Number>(); });
+        if (plain)
+            std::sort(out.begin(), out.end(), [](const Quantity& a, const Quantity& b) {
+                return a.as<Number>()->value < b.as<Number>()->value;
+            });
+        return Quantity::list(std::move(out));
+    }
+    std::optional<int64_t> whole = axes.integerValue();
+    return whole && *whole < 0 ? Quantity::integer(*whole + rank) : axes;
+}
+
+/// `in {[1], [2]}` holds lists of axes, `in {-1, 3}` single ones: each is counted by itself.
+Quantity choicesFromFront(const Quantity& choices, int64_t rank) {
+    Quantity::List out;
+    for (const Quantity& choice : choices.items().value_or(Quantity::List{}))
+        out.push_back(fromFront(choice, rank));
+    return Quantity::list(std::move(out));
+}
+
+Truth compareAxes(const std::string& comparison, const Quantity& found, const Quantity& wanted,
+                  std::optional<int64_t> rank) {
+    bool sameSign = hasNegative(found) == hasNegative(wanted);
+    if (!rank)
+        return sameSign || compare(comparison, found, wanted) == Truth::True
+                   ? compare(comparison, found, wanted)
+                   : Truth::Unknown;
+    return compare(comparison, fromFront(found, *rank),
+                   comparison == "in" ? choicesFromFront(wanted, *rank) : fromFront(wanted, *rank));
+}
+
+} // namespace
+
+bool Search::checkType(const Term& term, ValueId id) {
+    if (!term.type)
+        return true;
+    const TypePattern& type = *term.type;
+    const Value& value = m_graph.value(id);
+    auto wants = [&](const char* expected) {
+        return miss(code::type, &term, {}, id, [&] {
+            std::string found = value.constant           ? "constant " + value.type.text()
+                                : value.producer.valid() ? "computed " + value.type.text()
+                                                         : "input " + value.type.text();
+            return std::pair(found, std::string(expected));
+        });
+    };
+    if (type.isConst && !value.constant)
+        return wants("a constant");
+    bool isGraphInput = !value.constant && !value.producer.valid();
+    if (type.isInput && !isGraphInput)
+        return wants("an input of the graph");
+    if (!type.dtypes.empty() &&
+        std::find(type.dtypes.begin(), type.dtypes.end(), value.type.dtype) == type.dtypes.end())
+        return wants(nameOf(type.dtypes[0]));
+    if (type.isScalar) {
+        std::optional<int64_t> count = value.type.elementCount();
+        bool splat = value.constant && splatOf(*value.constant);
+        if (!splat && !count)
+            return refuse({code::unknown,
+                           "the shape of `" + value.name + "` is not known: found " +
+                               value.type.text() + ", the rule wants a scalar",
+                           "give the dimension a number",
+                           {{"found", value.type.text()}, {"expected", "scalar"}}});
+        if (!splat && *count != 1)
+            return wants("a scalar");
+    }
+    return !type.dims || checkDims(type, term, id);
+}
+
+bool Search::checkDims(const TypePattern& type, const Term& term, ValueId id) {
+    const Value& value = m_graph.value(id);
+    const std::vector<DimPattern>& patterns = *type.dims;
+    auto rest = std::find_if(patterns.begin(), patterns.end(), [](const DimPattern& pattern) {
+        return pattern.kind == DimPattern::Kind::Rest;
+    });
+    bool open = rest != patterns.end();
+    if (!value.type.hasRank()) {
+        if (open && patterns.size() == 1)
+            return true;
+        return refuse({code::unknown,
+                       "the rank of `" + value.name + "` is not known",
+                       "run shape inference or declare the shape",
+                       {{"found", value.type.text()}, {"expected", term.text}}});
+    }
+    const Shape& shape = *value.type.shape;
+    size_t fixed = patterns.size() - (open ? 1 : 0);
+    if (open ? shape.size() < fixed : shape.size() != fixed)
+        return miss(code::shape, &term, {}, id, [&] {
+            return std::pair("rank " + std::to_string(shape.size()),
+                             (open ? "rank of at least " : "rank ") + std::to_string(fixed));
+        });
+    auto front = static_cast<size_t>(rest - patterns.begin());
+    for (size_t i = 0; i < front; ++i)
+        if (!checkDim(patterns[i], shape[i], term, id))
+            return false;
+    for (size_t i = front + 1; i < patterns.size(); ++i)
+        if (!checkDim(patterns[i], shape[shape.size() - patterns.size() + i], term, id))
+            return false;
+    return true;
+}
+
+bool Search::checkDim(const DimPattern& pattern, const Dim& dim, const Term& term, ValueId id) {
+    if (pattern.kind == DimPattern::Kind::Any || pattern.kind == DimPattern::Kind::Rest)
+        return true;
+    Quantity wanted;
+    if (pattern.kind == DimPattern::Kind::Variable) {
+        const DimBinding& bound = m_dims[pattern.variable];
+        if (!bound.bound) {
+            bindDim(pattern.variable, {true, false, dim, {}});
+            return true;
+        }
+        wanted = Quantity::dimension(bound.dim);
+    } else {
+        wanted = evaluate(context(), pattern.value);
+    }
+    Quantity found = Quantity::dimension(dim);
+    Truth same = equal(found, wanted);
+    if (same == Truth::True)
+        return true;
+    if (same == Truth::False)
+        return miss(code::shape, &term, {}, id, [&] {
+            return std::pair(m_graph.value(id).type.text(), "dimension " + wanted.text());
+        });
+    return refuse({code::unknown,
+                   "a dimension of `" + m_graph.value(id).name + "` is not known: found " +
+                       dim.text() + ", the rule wants " + wanted.text(),
+                   "give the dimension a number",
+                   {{"found", dim.text()}, {"expected", wanted.text()}}});
+}
+
+bool Search::checkTests(const Term& term, NodeId node) {
+    return std::all_of(term.tests.begin(), term.tests.end(),
+                       [&](const AttributeTest& test) { return checkTest(test, term, node); });
+}
+
+bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {
+    const Node& node = m_graph.node(id);
+    std::optional<AttributeValue> value = parameterOf(m_graph, node, test.name);
+    Quantity found = value ? Quantity::attribute(*value) : Quantity::none();
+    if (!value) {
+        const std::vector<std::string>& names = inputNamesOf(node.op);
+        auto input =
+            static_cast<size_t>(std::find(names.begin(), names.end(), test.name) - names.begin());
+        if (input < names.size() && input < node.explicitInputs && node.inputs[input].valid())
+            found = contentsOf(m_graph, node.inputs[input]);
+    }
+    Quantity wanted = evaluate(context(), test.value);
+    if (const ValueId* constant = wanted.as<ValueId>())
+        wanted = contentsOf(m_graph, *constant);
+    bool isAxis = test.name == "axis" || test.name == "axes";
+    Truth holds = isAxis && !found.isNone()
+                      ? compareAxes(test.comparison, found, wanted, axisRank(m_graph, node))
+                      : compare(test.comparison, found, wanted);
+    if (holds == Truth::True)
+        return true;
+    std::string expected = test.comparison + " " + wanted.text();
+    if (holds == Truth::False)
+        return miss(code::attribute, &term, id, {},
+                    [&] { return std::pair("`" + test.name + "` " + found.text(), expected); });
+    std::string why = found.isUnknown() ? unknownText(found) : unknownText(wanted);
+    return refuse({code::unknown,
+                   "`" + test.name + "` of `" + node.name + "` is not known (" + why +
+                       "), the rule wants " + expected,
+                   "fold it to a constant, or give the dimension a number",
+                   {{"found", found.text()}, {"expected", expected}}});
+}
+
+} // namespace fuselage

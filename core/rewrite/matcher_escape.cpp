@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a match makes that others read: its outputs, and inner values that escape. `escape` clauses
+// decide about the latter; without one they forbid the match.
+#include "core/ops/op_table.h"
+#include "core/rewrite/matcher_internal.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+bool bindsValue(const Binding& binding, ValueId value) {
+    if (binding.kind == Binding::Kind::List)
+        return std::any_of(binding.items.begin(), binding.items.end(),
+                           [&](const Binding& item) { return bindsValue(item, value); });
+    return binding.kind == Binding::Kind::Value && binding.value == value;
+}
+
+} // namespace
+
+void Search::addBinding(const Binding& binding) {
+    if (binding.kind == Binding::Kind::Value)
+        m_declared.push_back(binding.value);
+    for (const Binding& item : binding.items)
+        addBinding(item);
+}
+
+/// The values of the roots of a block and of the blocks that it collects.
+void Search::addDeclared(const BlockPlan& plan) {
+    for (uint32_t root : plan.roots) {
+        const Definition& definition = plan.block->definitions[root];
+        for (SlotIndex slot : definition.slots)
+            addBinding(m_slots[slot]);
+        const Term& term = m_rule.term(definition.term);
+        if (!definition.slots.empty())
+            continue;
+        if (term.slot)
+            addBinding(m_slots[*term.slot]);
+        // A root statement without a name: what its first node makes.
+        if (root == plan.roots[0] && !m_nodes.empty())
+            for (ValueId output : m_graph.node(m_nodes.front()).outputs)
+                if (output.valid())
+                    m_declared.push_back(output);
+    }
+    for (const BlockPlan& many : plan.manys)
+        addDeclared(many);
+}
+
+const Escape* Search::escapeOf(ValueId value) const {
+    for (const Escape& escape : m_rule.escapes)
+        for (SlotIndex slot : escape.slots)
+            if (bindsValue(m_slots[slot], value))
+                return &escape;
+    return nullptr;
+}
+
+bool Search::readOutside(ValueId value) const {
+    if (m_facts.isOutput[value.index()] != 0)
+        return true;
+    const std::vector<Use>& uses = m_graph.value(value).uses;
+    return std::any_of(uses.begin(), uses.end(),
+                       [&](const Use& use) { return m_used[use.node.index()] == 0; });
+}
+
+/// Fills in outputs and kept nodes; refuses when an inner value may not escape.
+bool Search::settleOutputs(Match& match) {
+    m_declared.clear();
+    if (m_rule.isRewrite) {
+        for (const Assignment& assignment : m_rule.rewrite)
+            for (SlotIndex target : assignment.targets)
+                addBinding(m_slots[target]);
+    } else {
+        addDeclared(m_prepared.plan);
+        // A region may have several live outputs; the one that the match reads on is inner.
+        for (const RegionBinding& region : m_regions)
+            for (NodeId node : region.nodes)
+                for (ValueId output : m_graph.node(node).outputs)
+                    if (output.valid() && output != region.value)
+                        m_declared.push_back(output);
+    }
+    for (NodeId node : match.nodes)
+        for (ValueId output : m_graph.node(node).outputs)
+            if (output.valid() && !settleOne(match, output))
+                return false;
+    // Readers outside also need what the kept nodes read.
+    for (size_t i = 0; i < match.kept.size(); ++i)
+        for (ValueId input : m_graph.node(match.kept[i]).inputs) {
+            NodeId maker = m_graph.producer(input);
+            if (maker.valid() && m_used[maker.index()] != 0 &&
+                std::find(match.kept.begin(), match.kept.end(), maker) == match.kept.end())
+                match.kept.push_back(maker);
+        }
+    return true;
+}
+
+bool Search::settleOne(Match& match, ValueId value) {
+    bool declared = std::find(m_declared.begin(), m_declared.end(), value) != m_declared.end();
+    if (!readOutside(value))
+        return true;
+    if (declared) {
+        match.outputs.push_back(value);
+        return true;
+    }
+    const Escape* escape = escapeOf(value);
+    EscapePolicy policy = escape ? escape->policy : EscapePolicy::Forbid;
+    std::string conditionText;
+    if (escape && escape->condition) {
+        Quantity holds = evaluate(context(), *escape->condition);
+        if (holds.truth() == Truth::Unknown)
+            return refuse(
+                {code::unknown,
+                 "the condition of `escape` for `" + m_graph.value(value).name + "` is not known",
+                 "give the dimension a number",
+                 {}});
+        if (holds.truth() == Truth::False) {
+            policy = EscapePolicy::Forbid;
+            conditionText = ", and the condition of its `escape` is false";
+        }
+    }
+    NodeId maker = m_graph.producer(value);
+    bool random = hasTrait(m_graph.node(maker).op, Nondeterministic);
+    if (policy == EscapePolicy::Export && !m_rule.isRewrite) {
+        match.outputs.push_back(value);
+        return true;
+    }
+    if (policy != EscapePolicy::Forbid && !random) {
+        if (std::find(match.kept.begin(), match.kept.end(), maker) == match.kept.end())
+            match.kept.push_back(maker);
+        return true;
+    }
+    std::string users = m_facts.isOutput[value.index()] != 0 ? "the graph's outputs" : "";
+    for (const Use& use : m_graph.value(value).uses)
+        if (m_used[use.node.index()] == 0)
+            users += (users.empty() ? "`" : ", `") + m_graph.node(use.node).name + "`";
+    return refuse(
+        {code::escape,
+         "value `" + m_graph.value(value).name + "` is also read by " + users + conditionText,
+         "name the value in the pattern and write `escape ...: export`",
+         {{"value", m_graph.value(value).name}, {"users", users}}});
+}
+
+} // namespace fuselage

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search for the matches of one rule from one anchor: backtracking over terms, written with
+// continuations. A function named match... tries something, calls `next` when it holds and returns
+// true only when the whole search is to stop; otherwise it has undone what it bound.
+#pragma once
+
+#include "core/rewrite/matcher.h"
+
+#include <unordered_set>
+
+namespace fuselage {
+
+using Next = FunctionRef<bool()>;
+
+/// What the Hole of a chain step stands for. Lives on the stack of the search.
+struct HoleFrame {
+    TermId source;           ///< of Pipe and Optional
+    const HoleFrame* around; ///< scope in which the source is matched
+    TermId repeat;           ///< a Repeat: the hole may hold another round
+    uint32_t rounds = 0;     ///< of the Repeat, so far
+    mutable ValueId bound;   ///< set by the first hole; others must read the same value
+    mutable bool isBound = false;
+};
+
+class Search {
+public:
+    Search(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
+           const PreparedRule& rule, const MatcherOptions& options, std::vector<uint8_t>& used,
+           std::vector<uint8_t>& claimed, MatchResult& result);
+
+    /// Adds the matches found from this node to the result.
+    void run(NodeId anchor);
+
+private:
+    /// Lengths of the logs at some moment, to go back to it.
+    struct Mark {
+        size_t slots, dims, nodes, labels, regions;
+    };
+
+    struct SlotChange {
+        SlotIndex slot;
+        Binding before;
+    };
+
+    struct DimChange {
+        uint32_t dim;
+        DimBinding before;
+    };
+
+    /// What one instance of a `many` bound.
+    struct Instance {
+        std::vector<Binding> slots; ///< parallel to Many::slots
+        std::vector<DimBinding> dims;
+        std::vector<NodeId> nodes;
+        std::vector<RegionBinding> regions;
+    };
+
+    // Blocks and the end of a match (matcher_block.cpp)
+    bool matchBlock(const BlockPlan& plan, Next next);
+    bool matchRoots(const BlockPlan& plan, size_t index, Next next);
+    bool matchRootAt(const Definition& definition, ValueId value, Next next);
+    bool matchDefinition(const Definition& definition, uint32_t position, ValueId value, Next next);
+    bool matchRest(const BlockPlan& plan, Next next);
+    bool holdsUnless(const BlockPlan& plan);
+    bool holdsConditions(const Block& block);
+    bool finish();
+    std::vector<NodeId> candidates(const Definition& definition);
+
+    // many (matcher_many.cpp)
+    bool matchManys(const BlockPlan& plan, size_t index, Next next);
+    bool findInstance(const Many& many, const BlockPlan& plan, NodeId root, Instance& out);
+    bool coversAllUsers(const BlockPlan& plan);
+
+    // Terms (matcher_terms.cpp)
+    bool matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
+    bool matchValue(const Term& term, ValueId value, const HoleFrame* hole, Next next);
+    bool matchNumber(const Term& term, ValueId value, Next next);
+    bool matchHole(const Term& term, ValueId value, const HoleFrame* hole, Next next);
+    bool matchChoice(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
+                     Next next);
+    bool matchPipe(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
+                   Next next);
+    bool matchRepeat(TermId id, ValueId value, uint32_t rounds, const HoleFrame* hole, Next next);
+    bool matchNextRound(const HoleFrame& frame, ValueId value, Next next);
+    bool matchNode(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
+
+    // Operands (matcher_operands.cpp)
+    bool matchOperands(const Term& term, NodeId node, const HoleFrame* hole, Next next);
+    bool matchArguments(const Term& term, NodeId node, bool swapped, size_t index,
+                        const HoleFrame* hole, Next next);
+    bool matchRestOperands(const Term& term, NodeId node, bool swapped, size_t index, Next next);
+    bool operandsCovered(const Term& term, NodeId node);
+    bool matchFlat(const Term& term, NodeId node, const HoleFrame* hole, Next next);
+    bool splitLeaves(const Term& term, std::vector<ValueId>& leaves, size_t from,
+                     const HoleFrame* hole, Next next);
+    bool assignLeaves(const Term& term, const std::vector<ValueId>& leaves, uint32_t taken,
+                      size_t index, const HoleFrame* hole, Next next);
+
+    // Regions (matcher_region.cpp)
+    bool matchRegion(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
+    bool growRegion(TermId id, NodeId anchor, bool forward, std::vector<NodeId>& nodes);
+    int outputChange(NodeId node, const std::vector<NodeId>& set) const;
+    bool staysConvex(NodeId node, const std::vector<NodeId>& set, bool isProducer) const;
+
+    // Tests without backtracking (matcher_checks.cpp)
+    bool checkType(const Term& term, ValueId value);
+    bool checkDims(const TypePattern& type, const Term& term, ValueId value);
+    bool checkDim(const DimPattern& pattern, const Dim& dim, const Term& term, ValueId value);
+    bool checkTests(const Term& term, NodeId node);
+    bool checkTest(const AttributeTest& test, const Term& term, NodeId node);
+
+    // Escapes (matcher_escape.cpp)
+    bool settleOutputs(Match& match);
+    void addDeclared(const BlockPlan& plan);
+    void addBinding(const Binding& binding);
+    const Escape* escapeOf(ValueId value) const;
+    bool readOutside(ValueId value) const;
+    bool settleOne(Match& match, ValueId value);
+
+    // State
+    Mark mark() const;
+    void undo(const Mark& mark);
+    bool bindSlot(SlotIndex slot, Binding binding);
+    bool bindValue(SlotIndex slot, ValueId value, const Term& term);
+    void bindDim(uint32_t dim, DimBinding binding);
+    void take(NodeId node);
+    bool spend();
+    EvaluateContext context() const;
+
+    /// Notes how far the search came; `explain` returns {found, expected}. Always false.
+    bool miss(const char* code, const Term* term, NodeId node, ValueId value,
+              FunctionRef<std::pair<std::string, std::string>()> explain);
+    bool refuse(Reason reason);
+    Match currentMatch() const;
+
+    const Graph& m_graph;
+    const GraphFacts& m_facts;
+    const Convexity& m_convexity;
+    const PreparedRule& m_prepared;
+    const Rule& m_rule;
+    const MatcherOptions& m_options;
+    std::vector<uint8_t>& m_used;
+    std::vector<uint8_t>& m_claimed;
+    MatchResult& m_result;
+
+    NodeId m_anchor;
+    std::vector<Binding> m_slots;
+    std::vector<DimBinding> m_dims;
+    std::vector<NodeId> m_nodes;
+    std::vector<std::string> m_labels;
+    std::vector<RegionBinding> m_regions;
+    std::vector<SlotChange> m_slotChanges;
+    std::vector<DimChange> m_dimChanges;
+    std::vector<ValueId> m_declared; ///< outputs of the match being settled
+
+    uint32_t m_spent = 0;
+    uint32_t m_successes = 0; ///< continuations that held to the end
+    size_t m_firstMatch = 0;  ///< in m_result, of this anchor
+    size_t m_firstRefused = 0;
+    uint32_t m_quiet = 0;                      ///< inside `unless`: misses are good news
+    std::unordered_set<ValueId> m_triedValues; ///< of rules that start at a value
+    bool m_hasMiss = false;
+    NearMiss m_nearest;
+};
+
+} // namespace fuselage

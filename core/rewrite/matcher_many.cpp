@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// `many`: disjoint instances of a block around the values that the rest of the match bound. Each
+// instance is settled when found; only their number and `all` can fail afterwards.
+#include "core/rewrite/matcher_internal.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
+    if (index == plan.manys.size())
+        return next();
+    const Many& many = plan.block->manys[index];
+    const BlockPlan& inner = plan.manys[index];
+    if (inner.roots.empty())
+        return false;
+    Mark before = mark();
+    std::vector<Instance> found;
+    for (NodeId root : candidates(many.block.definitions[inner.roots[0]])) {
+        if (found.size() == many.most)
+            break;
+        if (!spend())
+            return true;
+        Instance instance;
+        if (m_used[root.index()] != 0 || !findInstance(many, inner, root, instance))
+            continue;
+        for (NodeId node : instance.nodes)
+            take(node);
+        for (RegionBinding& region : instance.regions)
+            m_regions.push_back(std::move(region));
+        found.push_back(std::move(instance));
+    }
+    if (found.size() < many.least) {
+        undo(before);
+        return miss(code::instances, nullptr, {}, {}, [&] {
+            return std::pair(std::to_string(found.size()) + " instances",
+                             std::to_string(many.least) + " or more");
+        });
+    }
+    if (many.all && !coversAllUsers(inner)) {
+        undo(before);
+        return false;
+    }
+    for (size_t i = 0; i < inner.inside.size(); ++i) {
+        Binding list{Binding::Kind::List, {}, {}};
+        for (Instance& instance : found)
+            list.items.push_back(std::move(instance.slots[i]));
+        bindSlot(inner.inside[i], std::move(list));
+    }
+    for (size_t i = 0; i < many.dims.size(); ++i) {
+        DimBinding list{true, true, {}, {}};
+        for (Instance& instance : found)
+            list.items.push_back(std::move(instance.dims[i]));
+        bindDim(many.dims[i], std::move(list));
+    }
+    if (matchManys(plan, index + 1, next))
+        return true;
+    undo(before);
+    return false;
+}
+
+/// The first way in which the block matches from this root; leaves the state as it was.
+bool Search::findInstance(const Many& many, const BlockPlan& plan, NodeId root, Instance& out) {
+    Mark before = mark();
+    bool found = false;
+    auto keep = [&] {
+        found = true;
+        for (SlotIndex slot : plan.inside)
+            out.slots.push_back(m_slots[slot].bound() ? m_slots[slot] : Binding::none());
+        for (uint32_t dim : many.dims)
+            out.dims.push_back(m_dims[dim]);
+        out.nodes.assign(m_nodes.begin() + static_cast<std::ptrdiff_t>(before.nodes),
+                         m_nodes.end());
+        out.regions.assign(m_regions.begin() + static_cast<std::ptrdiff_t>(before.regions),
+                           m_regions.end());
+        return true;
+    };
+    const std::vector<ValueId>& outputs = m_graph.node(root).outputs;
+    auto first =
+        std::find_if(outputs.begin(), outputs.end(), [](ValueId value) { return value.valid(); });
+    auto others = [&] { return matchRoots(plan, 1, keep); };
+    if (first != outputs.end())
+        matchRootAt(many.block.definitions[plan.roots[0]], *first, others);
+    undo(before);
+    return found;
+}
+
+bool Search::coversAllUsers(const BlockPlan& plan) {
+    for (SlotIndex slot : plan.outside) {
+        if (m_slots[slot].kind != Binding::Kind::Value)
+            continue;
+        ValueId value = m_slots[slot].value;
+        for (const Use& use : m_graph.value(value).uses)
+            if (m_used[use.node.index()] == 0)
+                return miss(code::allUsers, nullptr, use.node, value, [&] {
+                    return std::pair("`" + m_graph.node(use.node).name + "` reads `" +
+                                         m_graph.value(value).name + "`",
+                                     std::string("every reader in an instance"));
+                });
+    }
+    return true;
+}
+
+} // namespace fuselage

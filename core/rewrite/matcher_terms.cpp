@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Terms against values: backtracking over alternatives, optional steps and repetition.
+#include "core/graph/text.h"
+#include "core/rewrite/matcher_internal.h"
+
+#include <cmath>
+
+namespace fuselage {
+
+namespace {
+
+bool near(double a, double b, double tolerance) {
+    return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+/// A constant counts as equal when it is near the number or near what its type can store of it.
+bool isNumber(const Tensor& tensor, double number, double tolerance) {
+    if (tensor.elementCount() == 0 || !tensor.defined() || tensor.dtype() == DType::String)
+        return false;
+    double stored = roundTo(tensor.dtype(), number);
+    auto fits = [&](double value) {
+        return value == number || value == stored || near(value, number, tolerance) ||
+               (isFloat(tensor.dtype()) && near(value, stored, tolerance));
+    };
+    double first = tensor.at(0);
+    if (!fits(first))
+        return false;
+    for (int64_t i = 1; i < tensor.elementCount(); ++i)
+        if (tensor.at(i) != first)
+            return false;
+    return true;
+}
+
+std::string textOf(double number) {
+    return Quantity::real(number).text();
+}
+
+} // namespace
+
+bool Search::matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole,
+                       Next next) {
+    const Term& term = m_rule.term(id);
+    switch (term.kind) {
+    case Term::Kind::Any:
+        return next();
+    case Term::Kind::Hole:
+        return matchHole(term, value, hole, next);
+    case Term::Kind::Value:
+        return matchValue(term, value, hole, next);
+    case Term::Kind::Number:
+        return matchNumber(term, value, next);
+    case Term::Kind::Node:
+        return matchNode(id, value, position, hole, next);
+    case Term::Kind::Region:
+        return matchRegion(id, value, position, hole, next);
+    case Term::Kind::Choice:
+        return matchChoice(term, value, position, hole, next);
+    case Term::Kind::Pipe:
+    case Term::Kind::Optional:
+        return matchPipe(term, value, position, hole, next);
+    case Term::Kind::Repeat:
+        return matchRepeat(id, value, 0, hole, next);
+    }
+    return false;
+}
+
+bool Search::matchValue(const Term& term, ValueId value, const HoleFrame* hole, Next next) {
+    if (!value.valid() && !term.mayBeAbsent)
+        return miss(code::operands, &term, {}, value, [&] {
+            return std::pair(std::string("no operand"),
+                             term.slot ? "`" + m_rule.slots[*term.slot].name + "`" : "a value");
+        });
+    Mark before = mark();
+    bool isNew = !term.slot || !m_slots[*term.slot].bound();
+    if (term.slot && !bindValue(*term.slot, value, term))
+        return false;
+    if (value.valid() && !checkType(term, value)) {
+        undo(before);
+        return false;
+    }
+    bool stop = false;
+    const Definition* definition =
+        term.slot ? m_prepared.definitions[*term.slot].definition : nullptr;
+    if (!isNew || !value.valid())
+        stop = next();
+    else if (definition)
+        stop =
+            matchDefinition(*definition, m_prepared.definitions[*term.slot].position, value, next);
+    else if (term.step.valid())
+        stop = matchTerm(term.step, value, 0, hole, next);
+    else
+        stop = next();
+    if (!stop)
+        undo(before);
+    return stop;
+}
+
+bool Search::matchNumber(const Term& term, ValueId value, Next next) {
+    if (m_graph.isConstant(value) &&
+        isNumber(*m_graph.value(value).constant, term.number, term.tolerance))
+        return next();
+    return miss(code::number, &term, {}, value, [&] {
+        std::string found = "no operand";
+        if (m_graph.isConstant(value)) {
+            std::optional<double> splat = splatOf(*m_graph.value(value).constant);
+            found = splat ? textOf(*splat) : "different elements";
+        } else if (value.valid()) {
+            found = "no constant";
+        }
+        return std::pair(found, textOf(term.number));
+    });
+}
+
+bool Search::matchHole(const Term& term, ValueId value, const HoleFrame* hole, Next next) {
+    if (!hole)
+        return next();
+    if (hole->isBound) {
+        if (hole->bound == value)
+            return next();
+        return miss(code::otherValue, &term, {}, value, [&] {
+            return std::pair(value.valid() ? "`" + m_graph.value(value).name + "`" : "no operand",
+                             hole->bound.valid() ? "`" + m_graph.value(hole->bound).name + "`"
+                                                 : std::string("no operand"));
+        });
+    }
+    hole->isBound = true;
+    hole->bound = value;
+    bool stop = hole->repeat.valid() ? matchNextRound(*hole, value, next)
+                                     : matchTerm(hole->source, value, 0, hole->around, next);
+    hole->isBound = false;
+    return stop;
+}
+
+bool Search::matchChoice(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
+                         Next next) {
+    Mark before = mark();
+    if (term.slot && !bindValue(*term.slot, value, term))
+        return false;
+    if (value.valid() && !checkType(term, value)) {
+        undo(before);
+        return false;
+    }
+    Mark bound = mark();
+    for (const Term::Alternative& alternative : term.alternatives) {
+        if (!spend())
+            return true;
+        if (!alternative.label.empty())
+            m_labels.push_back(alternative.label);
+        uint32_t successes = m_successes;
+        if (matchTerm(alternative.term, value, position, hole, next))
+            return true;
+        undo(bound);
+        if (m_successes != successes)
+            break;
+    }
+    undo(before);
+    return false;
+}
+
+bool Search::matchPipe(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
+                       Next next) {
+    HoleFrame frame{term.source, hole, {}};
+    uint32_t successes = m_successes;
+    if (matchTerm(term.step, value, position, &frame, next))
+        return true;
+    if (term.kind == Term::Kind::Pipe || m_successes != successes)
+        return false;
+    return matchTerm(term.source, value, position, hole, next);
+}
+
+bool Search::matchRepeat(TermId id, ValueId value, uint32_t rounds, const HoleFrame* hole,
+                         Next next) {
+    const Term& term = m_rule.term(id);
+    if (rounds < term.most) {
+        HoleFrame frame{{}, hole, id, rounds + 1};
+        uint32_t successes = m_successes;
+        if (matchTerm(term.step, value, 0, &frame, next))
+            return true;
+        if (m_successes != successes)
+            return false;
+    }
+    return rounds >= term.least && matchTerm(term.source, value, 0, hole, next);
+}
+
+/// The hole of a Repeat: another round with fresh names, then this round's names again.
+bool Search::matchNextRound(const HoleFrame& frame, ValueId value, Next next) {
+    const std::vector<SlotIndex>& captures = m_prepared.captures[frame.repeat.index()];
+    std::vector<Binding> mine;
+    Mark before = mark();
+    for (SlotIndex slot : captures) {
+        mine.push_back(m_slots[slot]);
+        bindSlot(slot, {});
+    }
+    auto restored = [&] {
+        Mark inner = mark();
+        for (size_t i = 0; i < captures.size(); ++i) {
+            bindSlot(captures[i], {});
+            bindSlot(captures[i], mine[i]);
+        }
+        if (next())
+            return true;
+        undo(inner);
+        return false;
+    };
+    if (matchRepeat(frame.repeat, value, frame.rounds, frame.around, restored))
+        return true;
+    undo(before);
+    return false;
+}
+
+bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFrame* hole,
+                       Next next) {
+    if (!spend())
+        return true;
+    const Term& term = m_rule.term(id);
+    NodeId node = m_graph.producer(value);
+    if (!node.valid())
+        return miss(code::noProducer, &term, node, value, [&] {
+            std::string found = "no operand";
+            if (value.valid())
+                found = m_graph.isConstant(value) ? "a constant" : "an input";
+            return std::pair(found, std::string("an operator"));
+        });
+    if (!contains(m_prepared.ops[id.index()], m_graph.node(node).op))
+        return miss(code::otherOp, &term, node, value, [&] {
+            return std::pair(opText(m_graph.node(node)),
+                             term.ops.size() == 1
+                                 ? std::string(nameOf(term.ops[0]))
+                                 : "one of " + std::to_string(term.ops.size()) + " operators");
+        });
+    if (m_graph.value(value).outputSlot != position)
+        return miss(code::operands, &term, node, value, [&] {
+            return std::pair("output " + std::to_string(m_graph.value(value).outputSlot),
+                             "output " + std::to_string(position));
+        });
+    if (m_used[node.index()] != 0 && m_quiet == 0)
+        return miss(code::usedTwice, &term, node, value, [&] {
+            return std::pair(std::string("a node that is already part of the match"),
+                             std::string("another one"));
+        });
+    Mark before = mark();
+    bool holds = (!term.slot || bindValue(*term.slot, value, term)) && checkType(term, value) &&
+                 checkTests(term, node);
+    if (holds) {
+        take(node);
+        if (matchOperands(term, node, hole, next))
+            return true;
+    }
+    undo(before);
+    return false;
+}
+
+} // namespace fuselage

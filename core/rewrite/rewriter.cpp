@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/rewriter.h"
+
+#include "core/graph/subgraph.h"
+#include "core/ops/op_table.h"
+#include "core/rewrite/trace.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fuselage {
+
+namespace {
+
+Provenance provenanceOf(const Graph& graph, const Match& match) {
+    const Rule& rule = *match.rule;
+    return {rule.name, rule.file, rule.line, sourcesOf(graph, match.nodes)};
+}
+
+ApplyResult applyFuse(Graph& graph, const Match& match) {
+    if (match.outputs.empty())
+        return Reason{code::escape, "nothing reads what the match computes", {}, {}};
+    Cut cut = cutOut(graph, match.nodes, match.outputs);
+    Applied applied;
+    applied.made.push_back(replaceByFused(graph, match.nodes, std::move(cut), match.rule->name,
+                                          provenanceOf(graph, match)));
+    for (NodeId node : match.nodes)
+        if (!graph.alive(node))
+            applied.removed.push_back(node);
+    return applied;
+}
+
+/// One replacement of a rewrite: a value of the graph and the draft's value for it.
+struct Replacement {
+    ValueId old;
+    ValueId drafted;
+};
+
+class Rewrite {
+public:
+    Rewrite(Graph& graph, const Match& match, const InferenceFunction& infer)
+        : m_graph(graph), m_match(match), m_draft(graph, infer) {}
+
+    ApplyResult run() {
+        if (!build() || !checkTypes() || !checkOrder() || !checkOutputs())
+            return std::move(m_reason);
+        return splice();
+    }
+
+private:
+    bool refuse(const char* code, std::string message, std::string flip = {}) {
+        m_reason = {code, std::move(message), std::move(flip), {}};
+        return false;
+    }
+
+    bool build() {
+        const Rule& rule = *m_match.rule;
+        EvaluateContext context{m_graph,          rule,    m_match.slots, m_match.dims,
+                                &m_match.regions, nullptr, &m_draft,      &m_names};
+        for (const Assignment& assignment : rule.rewrite) {
+            Quantity value = evaluate(context, assignment.value, assignment.targets.size());
+            if (!m_draft.problem().empty())
+                return refuse(code::rewriteType, m_draft.problem());
+            if (value.isUnknown())
+                return refuse(code::rewriteType,
+                              "not known: " + value.as<Quantity::Unknown>()->why);
+            if (!assign(assignment, value))
+                return false;
+        }
+        return true;
+    }
+
+    bool assign(const Assignment& assignment, const Quantity& value) {
+        if (assignment.targets.size() == 1 && !assignment.isList)
+            return assignOne(assignment.targets[0], m_match.slots[assignment.targets[0]], value);
+        std::optional<Quantity::List> items = value.items();
+        if (assignment.isList) {
+            SlotIndex target = assignment.targets[0];
+            const Binding& bound = m_match.slots[target];
+            if (!items || items->size() != bound.items.size())
+                return refuse(code::rewriteType, "`" + m_match.rule->slots[target].name +
+                                                     "[]` wants " +
+                                                     std::to_string(bound.items.size()) +
+                                                     " values, found " + value.text());
+            for (size_t i = 0; i < items->size(); ++i)
+                if (!replace(bound.items[i], (*items)[i]))
+                    return false;
+            m_names.slots[target] = value;
+            return true;
+        }
+        if (!items || items->size() != assignment.targets.size())
+            return refuse(code::rewriteType, std::to_string(assignment.targets.size()) +
+                                                 " names want as many values, found " +
+                                                 value.text());
+        for (size_t i = 0; i < items->size(); ++i)
+            if (!assignOne(assignment.targets[i], m_match.slots[assignment.targets[i]],
+                           (*items)[i]))
+                return false;
+        return true;
+    }
+
+    bool assignOne(SlotIndex slot, const Binding& bound, const Quantity& value) {
+        m_names.slots[slot] = value;
+        return bound.kind != Binding::Kind::Value || replace(bound, value);
+    }
+
+    bool replace(const Binding& bound, const Quantity& value) {
+        const Type& old = m_graph.value(bound.value).type;
+        ValueId drafted = m_draft.valueOf(value, old.dtype);
+        if (!drafted.valid())
+            return refuse(code::rewriteType,
+                          "`" + m_graph.value(bound.value).name + "` cannot be " + value.text());
+        m_replacements.push_back({bound.value, drafted});
+        return true;
+    }
+
+    bool checkTypes() {
+        for (const Replacement& replacement : m_replacements) {
+            const Value& old = m_graph.value(replacement.old);
+            const Type& made = m_draft.graph().value(replacement.drafted).type;
+            bool differs = old.type.dtype != DType::Undefined && made.dtype != DType::Undefined &&
+                           old.type.dtype != made.dtype;
+            if (old.type.hasRank() && made.hasRank()) {
+                differs = differs || old.type.rank() != made.rank();
+                for (size_t i = 0; !differs && i < made.rank(); ++i)
+                    differs = certainlyDifferent((*old.type.shape)[i], (*made.shape)[i]);
+            }
+            if (!differs)
+                continue;
+            refuse(code::rewriteType, "`" + old.name + "` is " + old.type.text() +
+                                          ", the rewrite makes " + made.text());
+            m_reason.facts = {{"found", made.text()}, {"expected", old.type.text()}};
+            return false;
+        }
+        return true;
+    }
+
+    /// What the new nodes read must not itself be computed from what they replace.
+    bool checkOrder() {
+        std::unordered_set<NodeId> inside(m_match.nodes.begin(), m_match.nodes.end());
+        std::unordered_set<ValueId> seen;
+        std::vector<ValueId> work;
+        for (ValueId value : m_draft.graph().values())
+            if (ValueId origin = m_draft.imported(value);
+                origin.valid() && !m_draft.graph().value(value).uses.empty())
+                work.push_back(origin);
+        while (!work.empty()) {
+            ValueId value = work.back();
+            work.pop_back();
+            if (!seen.insert(value).second)
+                continue;
+            for (const Replacement& replacement : m_replacements)
+                if (replacement.old == value)
+                    return refuse(code::cycle,
+                                  "the rewrite reads `" + m_graph.value(value).name +
+                                      "`, which it replaces",
+                                  "read the operands of that value");
+            NodeId maker = m_graph.producer(value);
+            if (maker.valid() && inside.contains(maker))
+                for (ValueId input : m_graph.node(maker).inputs)
+                    if (input.valid())
+                        work.push_back(input);
+        }
+        return true;
+    }
+
+    /// An output of the graph keeps its name only when one node of its own makes it.
+    bool checkOutputs() {
+        for (size_t i = 0; i < m_replacements.size(); ++i) {
+            const auto& [old, drafted] = m_replacements[i];
+            if (!m_graph.isGraphOutput(old))
+                continue;
+            ValueId existing = m_draft.imported(drafted);
+            bool shared = std::any_of(
+                m_replacements.begin(), m_replacements.end(), [&](const Replacement& other) {
+                    return &other != &m_replacements[i] && other.drafted == drafted;
+                });
+            bool ownNode = existing.valid() ? m_graph.producer(existing).valid() &&
+                                                  !m_graph.isGraphOutput(existing)
+                                            : m_draft.graph().producer(drafted).valid();
+            if (!ownNode || shared)
+                return refuse("graph-output", "`" + m_graph.value(old).name +
+                                                  "` is an output of the graph and would be no "
+                                                  "node's own result");
+        }
+        return true;
+    }
+
+    ValueId inGraph(ValueId drafted) {
+        if (!drafted.valid())
+            return {};
+        auto [entry, isNew] = m_map.try_emplace(drafted);
+        if (!isNew)
+            return entry->second;
+        const Value& value = m_draft.graph().value(drafted);
+        ValueId origin = m_draft.imported(drafted);
+        return entry->second =
+                   origin.valid() ? origin : m_graph.addConstant(value.name, value.constant);
+    }
+
+    void copyNode(NodeId drafted, const Provenance& provenance, Applied& applied) {
+        const Graph& draft = m_draft.graph();
+        const Node& node = draft.node(drafted);
+        NodeSpec spec{
+            node.op,   m_match.rule->name + "_" + nameOf(node.op), {}, {}, node.attributes,
+            provenance};
+        for (ValueId input : node.inputs)
+            spec.inputs.push_back(inGraph(input));
+        std::string base = m_graph.value(m_replacements[0].old).name + "_";
+        for (ValueId output : node.outputs)
+            spec.outputs.push_back(output.valid() ? base + draft.value(output).name : "");
+        NodeId made = m_graph.addNode(std::move(spec));
+        applied.made.push_back(made);
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            if (!node.outputs[i].valid())
+                continue;
+            ValueId value = m_graph.node(made).outputs[i];
+            m_map[node.outputs[i]] = value;
+            m_graph.setType(value, draft.value(node.outputs[i]).type);
+            m_graph.setSymbolicContents(value, draft.value(node.outputs[i]).symbolicContents);
+        }
+    }
+
+    /// Nodes of the draft that the replacements need, producers first.
+    std::vector<NodeId> needed() const {
+        const Graph& draft = m_draft.graph();
+        std::unordered_set<NodeId> wanted;
+        std::vector<ValueId> work;
+        for (const Replacement& replacement : m_replacements)
+            work.push_back(replacement.drafted);
+        while (!work.empty()) {
+            NodeId maker = draft.producer(work.back());
+            work.pop_back();
+            if (maker.valid() && wanted.insert(maker).second)
+                for (ValueId input : draft.node(maker).inputs)
+                    work.push_back(input);
+        }
+        std::vector<NodeId> out;
+        for (NodeId node : draft.nodes()) // built producers first
+            if (wanted.contains(node))
+                out.push_back(node);
+        return out;
+    }
+
+    ApplyResult splice() {
+        Applied applied;
+        Provenance provenance = provenanceOf(m_graph, m_match);
+        for (NodeId node : needed())
+            copyNode(node, provenance, applied);
+        std::unordered_set<NodeId> made(applied.made.begin(), applied.made.end());
+        for (const auto& [old, drafted] : m_replacements) {
+            ValueId value = inGraph(drafted);
+            if (value == old)
+                continue;
+            keepBetterType(old, value);
+            NodeId maker = m_graph.producer(value);
+            if (maker.valid() && made.contains(maker)) {
+                // The old value lives on as the new node's output: its name and readers stay.
+                uint32_t slot = m_graph.value(value).outputSlot;
+                m_graph.replaceUses(value, old);
+                m_graph.moveOutput(old, maker, slot);
+                m_map[drafted] = old;
+                continue;
+            }
+            bool named = m_graph.isGraphOutput(old);
+            m_graph.replaceUses(old, value);
+            if (named)
+                m_graph.takeName(value, old);
+            applied.replaced.emplace_back(old, value);
+        }
+        removeMatched(applied);
+        return applied;
+    }
+
+    void keepBetterType(ValueId old, ValueId made) {
+        const Type& before = m_graph.value(old).type;
+        const Type& after = m_graph.value(made).type;
+        auto isKnown = [](const Type& type) {
+            return type.hasRank() && std::none_of(type.shape->begin(), type.shape->end(),
+                                                  [](const Dim& d) { return d.isUnknown(); });
+        };
+        if (isKnown(after) && !isKnown(before) && after.dtype != DType::Undefined)
+            m_graph.setType(old, after);
+    }
+
+    void removeMatched(Applied& applied) {
+        for (auto it = m_match.nodes.rbegin(); it != m_match.nodes.rend(); ++it) {
+            const std::vector<ValueId>& outputs = m_graph.node(*it).outputs;
+            bool read = std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+                return output.valid() &&
+                       (!m_graph.value(output).uses.empty() || m_graph.isGraphOutput(output));
+            });
+            if (read)
+                continue;
+            m_graph.removeNode(*it);
+            applied.removed.push_back(*it);
+        }
+    }
+
+    Graph& m_graph;
+    const Match& m_match;
+    Draft m_draft;
+    DraftedNames m_names;
+    std::vector<Replacement> m_replacements;
+    std::unordered_map<ValueId, ValueId> m_map; ///< draft -> graph
+    Reason m_reason;
+};
+
+} // namespace
+
+std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::vector<std::string> out;
+    std::unordered_set<std::string> seen;
+    auto add = [&](const std::string& name) {
+        if (seen.insert(name).second)
+            out.push_back(name);
+    };
+    for (NodeId id : nodes) {
+        const Node& node = graph.node(id);
+        if (node.provenance.sources.empty())
+            add(node.name);
+        for (const std::string& source : node.provenance.sources)
+            add(source);
+    }
+    return out;
+}
+
+ApplyResult applyMatch(Graph& graph, const Match& match, const InferenceFunction& infer) {
+    if (!match.rule->isRewrite)
+        return applyFuse(graph, match);
+    return Rewrite(graph, match, infer).run();
+}
+
+} // namespace fuselage
