@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the family, Resize and Upsample. Interpolation is separable: each axis has a table of
-// taps for every output position, and axes are resampled one after the other.
+// Rows of the family; sizes of Resize and Upsample. What they compute is in resize.cpp.
 #include "core/ops/resample.h"
 
 #include "core/ops/infer_support.h"
@@ -16,301 +15,10 @@
 namespace fuselage {
 
 using resample::Results;
-using resample::Tap;
-
-void resample::cubicWeights(double fraction, double a, double weights[4]) {
-    for (int i = 0; i < 4; ++i) {
-        const double x = std::abs(fraction - (i - 1));
-        weights[i] = x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1
-                            : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-    }
-}
 
 namespace {
 
-enum class Mode : uint8_t { Nearest, Linear, Cubic };
-
-/// What a Resize does along one axis.
-struct Axis {
-    size_t axis = 0;
-    int64_t from = 0;
-    int64_t to = 0;
-    double scale = 1;
-    double roiStart = 0;
-    double roiEnd = 1;
-};
-
-struct Settings {
-    Mode mode = Mode::Nearest;
-    std::string coordinates = "half_pixel";
-    std::string nearest = "round_prefer_floor";
-    double cubicA = -0.75;
-    double extrapolation = 0;
-    bool excludeOutside = false;
-    bool antialias = false;
-};
-
-std::optional<Settings> settingsOf(const Node& node) {
-    const Attributes& attributes = node.attributes;
-    Settings out;
-    const std::string mode = attributes.string("mode", "nearest");
-    if (mode == "linear" || mode == "bilinear")
-        out.mode = Mode::Linear;
-    else if (mode == "cubic")
-        out.mode = Mode::Cubic;
-    else if (mode != "nearest")
-        return std::nullopt;
-    if (node.op == Op::Upsample) {
-        out.coordinates = "asymmetric";
-        out.nearest = "floor";
-        return out;
-    }
-    out.coordinates = attributes.string("coordinate_transformation_mode", "half_pixel");
-    out.nearest = attributes.string("nearest_mode", "round_prefer_floor");
-    out.cubicA = attributes.number("cubic_coeff_a", -0.75);
-    out.extrapolation = attributes.number("extrapolation_value");
-    out.excludeOutside = attributes.integer("exclude_outside") != 0;
-    out.antialias = attributes.integer("antialias") != 0;
-    return out;
-}
-
-// --- coordinates --------------------------------------------------------------------------
-
-/// The position in the source that output position x stands for; none for an unknown mode.
-std::optional<double> sourcePosition(const Settings& settings, const Axis& axis, double x) {
-    const std::string& mode = settings.coordinates;
-    const double width = axis.scale * static_cast<double>(axis.from);
-    const double last = static_cast<double>(axis.from) - 1;
-    if (mode == "half_pixel")
-        return (x + 0.5) / axis.scale - 0.5;
-    if (mode == "pytorch_half_pixel")
-        return axis.to == 1 ? -0.5 : (x + 0.5) / axis.scale - 0.5;
-    if (mode == "align_corners")
-        return axis.to == 1 || width == 1 ? 0 : x * last / (width - 1);
-    if (mode == "asymmetric")
-        return x / axis.scale;
-    if (mode == "tf_half_pixel_for_nn")
-        return (x + 0.5) / axis.scale;
-    if (mode == "half_pixel_symmetric") {
-        const double adjustment = static_cast<double>(axis.to) / width;
-        const double offset = static_cast<double>(axis.from) / 2 * (1 - adjustment);
-        return offset + (x + 0.5) / axis.scale - 0.5;
-    }
-    if (mode == "tf_crop_and_resize") {
-        const double span = (axis.roiEnd - axis.roiStart) * last;
-        const double step = axis.to == 1 ? span / 2 : x * span / (width - 1);
-        return axis.roiStart * last + step;
-    }
-    return std::nullopt;
-}
-
-bool isOutside(const Settings& settings, const Axis& axis, double position) {
-    return settings.coordinates == "tf_crop_and_resize" &&
-           (position < 0 || position > static_cast<double>(axis.from) - 1);
-}
-
-int64_t nearestOf(const std::string& mode, double position) {
-    const double low = std::floor(position);
-    const double fraction = position - low;
-    bool up = false;
-    if (mode == "round_prefer_floor")
-        up = fraction > 0.5;
-    else if (mode == "round_prefer_ceil")
-        up = fraction >= 0.5;
-    else if (mode == "ceil")
-        up = fraction > 0;
-    return static_cast<int64_t>(low) + (up ? 1 : 0);
-}
-
-std::vector<double> coefficients(const Settings& settings, const Axis& axis, double fraction,
-                                 int64_t& first) {
-    std::vector<double> out;
-    if (settings.antialias && axis.scale < 1) {
-        // The kernel is stretched, so that every source element has its share.
-        const double support = settings.mode == Mode::Linear ? 1 : 2;
-        first = static_cast<int64_t>(std::floor(-support / axis.scale)) + 1;
-        const int64_t count = 2 - 2 * first;
-        for (int64_t i = 0; i < count; ++i) {
-            const double x = std::abs((static_cast<double>(first + i) - fraction) * axis.scale);
-            const double a = settings.cubicA;
-            if (settings.mode == Mode::Linear)
-                out.push_back(std::max(0.0, 1 - x));
-            else
-                out.push_back(x <= 1  ? ((a + 2) * x - (a + 3)) * x * x + 1
-                              : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-                                      : 0.0);
-        }
-        const double sum = std::accumulate(out.begin(), out.end(), 0.0);
-        for (double& value : out)
-            value /= sum;
-        return out;
-    }
-    if (settings.mode == Mode::Linear) {
-        first = 0;
-        return {1 - fraction, fraction};
-    }
-    first = -1;
-    out.resize(4);
-    resample::cubicWeights(fraction, settings.cubicA, out.data());
-    return out;
-}
-
-/// The taps of one output position; out-of-range neighbours repeat the edge or are left out.
-std::vector<Tap> tapsOf(const Settings& settings, const Axis& axis, double position) {
-    const double low = std::floor(position);
-    int64_t first = 0;
-    const std::vector<double> weights = coefficients(settings, axis, position - low, first);
-    std::vector<Tap> out;
-    double sum = 0;
-    for (size_t i = 0; i < weights.size(); ++i) {
-        const int64_t index = static_cast<int64_t>(low) + first + static_cast<int64_t>(i);
-        const bool inside = index >= 0 && index < axis.from;
-        if (settings.excludeOutside && !inside)
-            continue;
-        out.push_back({std::clamp<int64_t>(index, 0, axis.from - 1), weights[i]});
-        sum += weights[i];
-    }
-    if (settings.excludeOutside)
-        for (Tap& tap : out)
-            tap.weight /= sum;
-    return out;
-}
-
-// --- running ------------------------------------------------------------------------------
-
-constexpr double positionLimit = 1e15; ///< beyond it doubles no longer count single elements
-
-/// Source position of every output position along an axis.
-Result<std::vector<double>> positionsOf(const Node& node, const Settings& settings,
-                                        const Axis& axis) {
-    std::vector<double> out;
-    for (int64_t i = 0; i < axis.to; ++i) {
-        const auto position = sourcePosition(settings, axis, static_cast<double>(i));
-        if (!position)
-            return badInput(node, fmt::format("coordinate transformation `{}` is unknown",
-                                              settings.coordinates));
-        if (!(std::abs(*position) < positionLimit))
-            return badInput(node, "a source position is out of range");
-        out.push_back(*position);
-    }
-    return out;
-}
-
-/// Resamples one axis of a row-major array in double.
-std::vector<double> resampleAxis(const std::vector<double>& from, const Extents& extents,
-                                 const Settings& settings, const Axis& axis,
-                                 const std::vector<double>& positions) {
-    const int64_t outer = countOf(extents, 0, axis.axis);
-    const int64_t inner = countOf(extents, axis.axis + 1, extents.size());
-    std::vector<double> out(static_cast<size_t>(outer * axis.to * inner));
-    for (int64_t i = 0; i < axis.to; ++i)
-        for (const Tap& tap : tapsOf(settings, axis, positions[static_cast<size_t>(i)]))
-            for (int64_t row = 0; row < outer; ++row) {
-                const double* source = from.data() + (row * axis.from + tap.index) * inner;
-                double* target = out.data() + (row * axis.to + i) * inner;
-                for (int64_t k = 0; k < inner; ++k)
-                    target[k] += tap.weight * source[k];
-            }
-    return out;
-}
-
-/// Writes the extrapolation value where an axis points outside of the source.
-void fillOutside(ReferenceValue& out, size_t axis, const std::vector<bool>& outside, double value) {
-    const int64_t inner = countOf(out.extents, axis + 1, out.extents.size());
-    for (int64_t i = 0; i < out.count(); ++i) {
-        if (!outside[static_cast<size_t>(i / inner % out.extents[axis])])
-            continue;
-        if (isFloat(out.dtype))
-            out.floats[static_cast<size_t>(i)] = value;
-        else
-            out.ints[static_cast<size_t>(i)] = wrapTo(out.dtype, static_cast<int64_t>(value));
-    }
-}
-
-Result<ReferenceValue> resampleNearest(const Node& node, const ReferenceValue& x, Extents extents,
-                                       const Settings& settings, const std::vector<Axis>& axes,
-                                       const std::vector<std::vector<double>>& positions) {
-    const Extents strides = rowMajorStrides(x.extents);
-    std::vector<std::vector<int64_t>> offsets(extents.size());
-    for (size_t d = 0; d < extents.size(); ++d)
-        for (int64_t i = 0; i < extents[d]; ++i)
-            offsets[d].push_back(i * strides[d]);
-    for (size_t k = 0; k < axes.size(); ++k)
-        for (size_t i = 0; i < positions[k].size(); ++i)
-            offsets[axes[k].axis][i] =
-                std::clamp<int64_t>(nearestOf(settings.nearest, positions[k][i]), 0,
-                                    axes[k].from - 1) *
-                strides[axes[k].axis];
-    StridedWalk walk(extents);
-    return mapElements(node, x, extents, [&](int64_t) {
-        int64_t at = 0;
-        for (size_t d = 0; d < offsets.size(); ++d)
-            at += offsets[d][static_cast<size_t>(walk.index()[d])];
-        walk.next();
-        return at;
-    });
-}
-
-Results resize(const Node& node, const ReferenceValue& x, const std::vector<Axis>& axes) {
-    const auto settings = settingsOf(node);
-    if (!settings || x.dtype == DType::String)
-        return badInput(node, fmt::format("mode `{}` cannot be used for {}",
-                                          node.attributes.string("mode"), nameOf(x.dtype)));
-    Extents extents = x.extents;
-    for (const Axis& axis : axes)
-        extents[axis.axis] = axis.to;
-    const auto count = elementCount(extents);
-    if (!count || *count > maxReferenceElements)
-        return badInput(node, fmt::format("a result of {} is too large", text(extents)));
-    if (*count == 0)
-        return single(allocateResult(node, x.dtype, extents));
-    std::vector<Axis> moved; // axes that change; smallest ratio first keeps intermediates small
-    for (const Axis& axis : axes) {
-        if (axis.from == 0)
-            return badInput(node, "an empty axis cannot be resized");
-        if (axis.from != axis.to || axis.scale != 1 ||
-            settings->coordinates == "tf_crop_and_resize")
-            moved.push_back(axis);
-    }
-    std::sort(moved.begin(), moved.end(),
-              [](const Axis& a, const Axis& b) { return a.to * b.from < b.to * a.from; });
-    std::vector<std::vector<double>> positions;
-    for (const Axis& axis : moved) {
-        auto along = positionsOf(node, *settings, axis);
-        if (!along)
-            return failure(along.error());
-        positions.push_back(std::move(*along));
-    }
-    ReferenceValue out;
-    if (settings->mode == Mode::Nearest) {
-        auto nearest = resampleNearest(node, x, extents, *settings, moved, positions);
-        if (!nearest)
-            return failure(nearest.error());
-        out = std::move(*nearest);
-    } else {
-        std::vector<double> values = x.floats;
-        if (!isFloat(x.dtype))
-            values.assign(x.ints.begin(), x.ints.end());
-        Extents current = x.extents;
-        for (size_t k = 0; k < moved.size(); ++k) {
-            values = resampleAxis(values, current, *settings, moved[k], positions[k]);
-            current[moved[k].axis] = moved[k].to;
-        }
-        out = ReferenceValue::tensor(x.dtype, extents);
-        if (isFloat(x.dtype))
-            out.floats = std::move(values);
-        for (size_t i = 0; i < out.ints.size(); ++i)
-            out.ints[i] = wrapTo(x.dtype, static_cast<int64_t>(values[i]));
-    }
-    for (size_t k = 0; k < moved.size(); ++k) {
-        std::vector<bool> outside;
-        for (double position : positions[k])
-            outside.push_back(isOutside(*settings, moved[k], position));
-        if (std::find(outside.begin(), outside.end(), true) != outside.end())
-            fillOutside(out, moved[k].axis, outside, settings->extrapolation);
-    }
-    return single(std::move(out));
-}
+using Axis = resample::ResizedAxis;
 
 // --- sizes --------------------------------------------------------------------------------
 
@@ -382,7 +90,7 @@ Results runResize(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     }
     if (sizes)
         keepAspectRatio(axes, node.attributes.string("keep_aspect_ratio_policy", "stretch"));
-    return resize(node, x, axes);
+    return resample::resize(node, x, axes);
 }
 
 Results runUpsample(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
@@ -403,7 +111,7 @@ Results runUpsample(const Node& node, ReferenceInputs inputs, ReferenceContext&)
             return badInput(node, fmt::format("scale {} is out of range", i));
         axes.push_back({i, x.extents[i], *size, scales[i]});
     }
-    return resize(node, x, axes);
+    return resample::resize(node, x, axes);
 }
 
 // --- inference ----------------------------------------------------------------------------

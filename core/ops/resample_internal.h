@@ -14,6 +14,19 @@ struct Tap {
     double weight = 0;
 };
 
+/// What a Resize does along one axis.
+struct ResizedAxis {
+    size_t axis = 0;
+    int64_t from = 0;
+    int64_t to = 0;
+    double scale = 1;
+    double roiStart = 0;
+    double roiEnd = 1;
+};
+
+/// Resamples x along these axes as the node's attributes say.
+Results resize(const Node& node, const ReferenceValue& x, const std::vector<ResizedAxis>& axes);
+
 /// Weights of the four neighbours floor-1 .. floor+2 at `fraction` right of floor.
 void cubicWeights(double fraction, double a, double weights[4]);
 
