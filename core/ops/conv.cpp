@@ -30,20 +30,34 @@ struct Problem {
     int64_t batch, groups, inChannels, outChannels;
 };
 
-/// Gathers the windows of `count` output pixels as rows of a [channels * kernel, count] matrix.
+/// Where the windows of a block of output pixels read: [kernel, count] offsets in an input plane.
+/// They are the same for all channels, so a thread keeps those of its last block.
+struct WindowBlock {
+    int64_t first = -1, count = 0;
+    std::vector<int64_t> offsets;
+
+    void moveTo(const WindowGeometry& window, int64_t begin, int64_t pixels) {
+        if (begin == first)
+            return;
+        first = begin;
+        count = pixels;
+        offsets.resize(static_cast<size_t>(window.kernelCount() * count));
+        for (int64_t k = 0; k < window.kernelCount(); ++k)
+            windowOffsets(window, k, first,
+                          {offsets.data() + k * count, static_cast<size_t>(count)});
+    }
+};
+
+/// Gathers a block's windows as rows of a [channels * kernel, count] matrix.
 template <typename T>
-void gatherWindows(const Problem& p, const T* x, int64_t first, int64_t count, T* out) {
-    std::vector<int64_t> offsets(static_cast<size_t>(count));
-    const int64_t kernel = p.window.kernelCount(), plane = p.window.inputCount();
-    for (int64_t k = 0; k < kernel; ++k) {
-        windowOffsets(p.window, k, first, offsets);
-        for (int64_t c = 0; c < p.inChannels; ++c) {
-            const T* from = x + c * plane;
-            T* row = out + (c * kernel + k) * count;
-            for (int64_t i = 0; i < count; ++i) {
-                int64_t offset = offsets[static_cast<size_t>(i)];
-                row[i] = offset < 0 ? T(0) : from[offset];
-            }
+void gatherWindows(const Problem& p, const WindowBlock& block, const T* x, T* out) {
+    const auto rows = static_cast<int64_t>(block.offsets.size());
+    for (int64_t c = 0; c < p.inChannels; ++c) {
+        const T* from = x + c * p.window.inputCount();
+        T* to = out + c * rows;
+        for (int64_t i = 0; i < rows; ++i) {
+            int64_t offset = block.offsets[static_cast<size_t>(i)];
+            to[i] = offset < 0 ? T(0) : from[offset];
         }
     }
 }
@@ -52,26 +66,25 @@ template <typename T>
 void convolveAll(const Problem& p, const std::vector<T>& x, const std::vector<T>& w,
                  const std::vector<T>* bias, std::vector<T>& y, ThreadPool& threads) {
     const int64_t pixels = p.window.outputCount(), plane = p.window.inputCount();
-    const int64_t depth = p.inChannels * p.window.kernelCount();
+    const int64_t depth = p.inChannels * p.window.kernelCount(), slices = p.batch * p.groups;
     if (pixels == 0 || depth == 0 || y.empty())
         return;
-    int64_t block = std::clamp<int64_t>(gatherElements / depth, 32, 2048);
-    block = std::min(block, pixels);
-    const int64_t blocks = (pixels + block - 1) / block;
-    const auto items = static_cast<size_t>(p.batch * p.groups * blocks);
-    threads.forRange(items, 1, [&](size_t begin, size_t end) {
-        std::vector<T> windows(static_cast<size_t>(depth * block));
-        for (size_t item = begin; item < end; ++item) {
-            auto slice = static_cast<int64_t>(item) / blocks; // image and group
-            int64_t first = static_cast<int64_t>(item) % blocks * block;
-            int64_t count = std::min(block, pixels - first), group = slice % p.groups;
-            gatherWindows(p, x.data() + slice * p.inChannels * plane, first, count, windows.data());
+    const int64_t room = std::clamp<int64_t>(gatherElements / depth, 32, 2048);
+    const int64_t size = std::min(room, pixels), blocks = (pixels + size - 1) / size;
+    threads.forRange(static_cast<size_t>(blocks * slices), 1, [&](size_t begin, size_t end) {
+        std::vector<T> windows(static_cast<size_t>(depth * size));
+        WindowBlock block;
+        for (auto item = static_cast<int64_t>(begin); item < static_cast<int64_t>(end); ++item) {
+            const int64_t slice = item % slices, group = slice % p.groups; // image and group
+            const int64_t first = item / slices * size;
+            block.moveTo(p.window, first, std::min(size, pixels - first));
+            gatherWindows(p, block, x.data() + slice * p.inChannels * plane, windows.data());
             T* out = y.data() + slice * p.outChannels * pixels + first;
             multiply(Rows2d<const T>{w.data() + group * p.outChannels * depth, depth},
-                     Rows2d<const T>{windows.data(), count}, Rows2d<T>{out, pixels}, p.outChannels,
-                     count, depth);
+                     Rows2d<const T>{windows.data(), block.count}, Rows2d<T>{out, pixels},
+                     p.outChannels, block.count, depth);
             for (int64_t m = 0; bias && m < p.outChannels; ++m)
-                for (int64_t i = 0; i < count; ++i)
+                for (int64_t i = 0; i < block.count; ++i)
                     out[m * pixels + i] += (*bias)[static_cast<size_t>(group * p.outChannels + m)];
         }
     });

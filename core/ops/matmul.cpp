@@ -52,12 +52,21 @@ std::optional<Stack> stackOf(Extents a, Extents b) {
     return out;
 }
 
+/// One matrix on the right for the whole stack: its rows are those of one tall matrix.
+void mergeRows(Stack& stack) {
+    if (elementCount(stack.bBatch) != 1)
+        return;
+    stack.m *= countOf(stack.batch, 0, stack.batch.size());
+    stack.batch = stack.aBatch = stack.bBatch = {};
+}
+
 // Rows of one product that a thread takes at a time.
-constexpr int64_t rowBlock = 128;
+constexpr int64_t rowBlock = 256;
 
 template <typename T>
-void multiplyStack(const Stack& stack, const std::vector<T>& a, const std::vector<T>& b,
-                   std::vector<T>& c, ThreadPool& threads) {
+void multiplyStack(Stack stack, const std::vector<T>& a, const std::vector<T>& b, std::vector<T>& c,
+                   ThreadPool& threads) {
+    mergeRows(stack);
     Extents aOffsets, bOffsets;
     for (StridedWalk walk(stack.batch, {broadcastStrides(stack.aBatch, stack.batch),
                                         broadcastStrides(stack.bBatch, stack.batch)});
@@ -65,17 +74,24 @@ void multiplyStack(const Stack& stack, const std::vector<T>& a, const std::vecto
         aOffsets.push_back(walk.offset(0) * stack.m * stack.k);
         bOffsets.push_back(walk.offset(1) * stack.k * stack.n);
     }
-    const int64_t blocks = (stack.m + rowBlock - 1) / rowBlock;
-    const auto items = aOffsets.size() * static_cast<size_t>(blocks);
-    threads.forRange(items, 1, [&](size_t begin, size_t end) {
-        for (size_t item = begin; item < end; ++item) {
-            auto batch = item / static_cast<size_t>(blocks);
-            int64_t first = static_cast<int64_t>(item % static_cast<size_t>(blocks)) * rowBlock;
-            int64_t rows = std::min(rowBlock, stack.m - first);
-            T* out = c.data() + (static_cast<int64_t>(batch) * stack.m + first) * stack.n;
-            multiply(Rows2d<const T>{a.data() + aOffsets[batch] + first * stack.k, stack.k},
-                     Rows2d<const T>{b.data() + bOffsets[batch], stack.n}, Rows2d<T>{out, stack.n},
-                     rows, stack.n, stack.k);
+    const int64_t rowBlocks = (stack.m + rowBlock - 1) / rowBlock;
+    const auto tall = static_cast<int64_t>(aOffsets.size()) * rowBlocks;
+    // Few rows are shared out by columns instead.
+    const int64_t columnBlocks = tall >= threads.threads() ? 1 : threads.threads();
+    const int64_t width = (stack.n + columnBlocks - 1) / columnBlocks;
+    threads.forRange(static_cast<size_t>(tall * columnBlocks), 1, [&](size_t begin, size_t end) {
+        for (auto item = static_cast<int64_t>(begin); item < static_cast<int64_t>(end); ++item) {
+            const int64_t column = item % columnBlocks * width;
+            const int64_t row = item / columnBlocks % rowBlocks * rowBlock;
+            const auto batch = static_cast<size_t>(item / columnBlocks / rowBlocks);
+            const int64_t rows = std::min(rowBlock, stack.m - row);
+            const int64_t columns = std::min(width, stack.n - column);
+            if (columns <= 0)
+                continue;
+            T* out = c.data() + (static_cast<int64_t>(batch) * stack.m + row) * stack.n + column;
+            multiply(Rows2d<const T>{a.data() + aOffsets[batch] + row * stack.k, stack.k},
+                     Rows2d<const T>{b.data() + bOffsets[batch] + column, stack.n},
+                     Rows2d<T>{out, stack.n}, rows, columns, stack.k);
         }
     });
 }
