@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Callers split the work over a ThreadPool; Eigen's own OpenMP threads would fight with it.
+#define EIGEN_DONT_PARALLELIZE
 #include "core/ops/dense_product.h"
 
 #include <Eigen/Core>
