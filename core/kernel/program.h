@@ -206,7 +206,9 @@ struct Work {
     int64_t flops = 0;
     int64_t transcendental = 0;
     int64_t tapeInstructions = 0; ///< over all elements
-    bool matrix = false;          ///< flops run on matrix units where there are some
+    int64_t issue = 0; ///< lane instructions: the tape's weighed by their length, loads, stores
+    int64_t matrixFlops = 0; ///< the part of flops that is sums of products of a contraction
+    bool matrix = false;     ///< matrixFlops run on matrix units where there are some
 };
 Work workOf(const KernelProgram& program);
 

@@ -34,6 +34,40 @@ bool isTranscendental(TapeOp op) {
     }
 }
 
+/// Machine instructions of one tape operation; functions are polynomials of about this length.
+int64_t issueOf(TapeOp op) {
+    switch (op) {
+    case TapeOp::Erf:
+        return 24;
+    case TapeOp::Pow:
+        return 20;
+    case TapeOp::Tanh:
+    case TapeOp::Sinh:
+    case TapeOp::Cosh:
+    case TapeOp::Sin:
+    case TapeOp::Cos:
+    case TapeOp::Tan:
+    case TapeOp::Asin:
+    case TapeOp::Acos:
+    case TapeOp::Atan:
+    case TapeOp::Asinh:
+    case TapeOp::Acosh:
+    case TapeOp::Atanh:
+    case TapeOp::Mod:
+    case TapeOp::Fmod:
+        return 16;
+    case TapeOp::Exp:
+    case TapeOp::Log:
+    case TapeOp::Log1p:
+    case TapeOp::Div:
+        return 6;
+    case TapeOp::Sqrt:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
 int64_t count(const Extents& extents) {
     return elementCount(extents).value_or(0);
 }
@@ -47,6 +81,7 @@ struct Counter {
             if (at.op == TapeOp::Input || at.op == TapeOp::Constant)
                 continue;
             out.tapeInstructions += times;
+            out.issue += times * issueOf(at.op);
             out.transcendental += isTranscendental(at.op) ? times : 0;
             out.flops += isFloat(at.type) && at.op != TapeOp::Cast ? times : 0;
         }
@@ -57,7 +92,15 @@ struct Counter {
             tape(prologue->tape, count(program.inputs[operand].extents));
     }
 
-    void operator()(const Pointwise& code) { tape(code.tape, count(code.space)); }
+    /// Loads and stores, one instruction each.
+    void moves(size_t accesses, int64_t times) {
+        out.issue += static_cast<int64_t>(accesses) * times;
+    }
+
+    void operator()(const Pointwise& code) {
+        tape(code.tape, count(code.space));
+        moves(code.reads.size() + code.writes.size(), count(code.space));
+    }
 
     void operator()(const Row& code) {
         const int64_t rows = count(code.outer), elements = rows * count(code.inner);
@@ -65,10 +108,13 @@ struct Counter {
             tape(stage.map, elements);
             tape(stage.scalar, rows);
             out.tapeInstructions += elements * static_cast<int64_t>(stage.reduce.size());
+            moves(stage.reduce.size(), elements);
             out.flops += elements * static_cast<int64_t>(stage.reduce.size());
         }
         tape(code.element, elements);
         tape(code.row, rows);
+        moves(code.reads.size() + code.elementWrites.size(), elements);
+        moves(code.rowWrites.size(), rows);
     }
 
     void operator()(const Contraction& code) {
@@ -82,18 +128,28 @@ struct Counter {
             results = count(program.inputs[code.a.operand].extents);
             reduced = count(Extents(w.begin() + 1, w.end()));
         }
-        out.flops += 2 * results * reduced;
-        out.matrix = isFloat(code.accumulate);
+        out.matrixFlops = 2 * results * reduced;
+        out.flops += out.matrixFlops;
+        // One channel a group leaves nothing to multiply as matrices.
+        const bool depthwise =
+            code.kind != Contraction::Kind::MatMul && code.groups > 1 && w[1] == 1;
+        out.matrix = isFloat(code.accumulate) && !depthwise;
         tape(code.epilogue.tape, count(code.space));
+        moves(code.epilogue.reads.size() + code.epilogue.writes.size(), count(code.space));
         prologue(code.prologueA, code.a.operand);
         prologue(code.prologueB, code.b.operand);
-        if (code.poolWindow)
-            out.flops += count(code.poolSpace) * count(code.poolWindow->kernel);
+        if (code.poolWindow) {
+            const int64_t steps = count(code.poolSpace) * count(code.poolWindow->kernel);
+            out.flops += steps;
+            out.issue += steps;
+        }
     }
 
     void operator()(const Attention& code) {
         const int64_t scores = count(code.batch) * code.l * code.s;
-        out.flops += 2 * scores * (code.d + code.e) + 4 * scores;
+        out.matrixFlops = 2 * scores * (code.d + code.e);
+        out.flops += out.matrixFlops + 4 * scores;
+        out.issue += 10 * scores;
         out.transcendental += scores;
         out.tapeInstructions += 5 * scores; // scale, mask, exp, running maximum and sum
         out.matrix = true;
@@ -102,11 +158,15 @@ struct Counter {
     void operator()(const Window& code) {
         out.flops += count(code.space) * count(code.window.kernel);
         out.tapeInstructions += count(code.space) * count(code.window.kernel);
+        out.issue += 2 * count(code.space) * count(code.window.kernel);
         prologue(code.prologue, code.operand);
         tape(code.epilogue.tape, count(code.space));
     }
 
-    void operator()(const Copy&) {}
+    void operator()(const Copy& code) {
+        for (const Copy::Piece& piece : code.pieces)
+            moves(2, count(piece.space));
+    }
 
     void operator()(const Group& code) {
         for (const KernelProgram& member : code.members) {
@@ -114,6 +174,8 @@ struct Counter {
             out.flops += work.flops;
             out.transcendental += work.transcendental;
             out.tapeInstructions += work.tapeInstructions;
+            out.issue += work.issue;
+            out.matrixFlops += work.matrixFlops;
             out.matrix = out.matrix || work.matrix;
         }
     }
@@ -122,6 +184,7 @@ struct Counter {
         for (const OperandType& output : program.outputs) {
             out.flops += count(output.extents);
             out.tapeInstructions += count(output.extents);
+            moves(2, count(output.extents));
         }
     }
 };

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Script: writes the device profiles FILES as one C++ table to OUTPUT.
+set(rows "")
+foreach(path IN LISTS FILES)
+  get_filename_component(name ${path} NAME_WE)
+  file(READ ${path} text)
+  string(APPEND rows "    {\"${name}\", R\"toml(${text})toml\"},\n")
+endforeach()
+file(WRITE ${OUTPUT}.new "// Generated from resources/devices/*.toml.
+#include \"core/cost/embedded_profiles.h\"
+
+namespace fuselage {
+
+namespace {
+
+constexpr EmbeddedProfile profiles[] = {
+${rows}};
+
+} // namespace
+
+std::span<const EmbeddedProfile> embeddedProfiles() {
+    return profiles;
+}
+
+} // namespace fuselage
+")
+file(RENAME ${OUTPUT}.new ${OUTPUT})

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cost/operand_bytes_internal.h"
+#include "core/cost/touched_set.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+Extents joined(Extents a, const Extents& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+struct Toucher {
+    const KernelProgram& program;
+    std::vector<TouchedSet> inputs, outputs;
+
+    explicit Toucher(const KernelProgram& of) : program(of) {
+        for (const OperandType& input : of.inputs)
+            inputs.emplace_back(input.extents);
+        for (const OperandType& output : of.outputs)
+            outputs.emplace_back(output.extents);
+    }
+
+    void read(const Access& access, const Extents& space) {
+        inputs[access.operand].add(access.index, space);
+    }
+
+    void reads(const std::vector<Access>& accesses, const Extents& space) {
+        for (const Access& access : accesses)
+            read(access, space);
+    }
+
+    void writes(const std::vector<Access>& accesses, const Extents& space) {
+        for (const Access& access : accesses)
+            outputs[access.operand].add(access.index, space);
+    }
+
+    /// A tensor that a window slides over, or that is prepared as a whole.
+    void whole(uint32_t operand, const std::optional<Prologue>& prologue) {
+        inputs[operand].addWhole();
+        if (prologue)
+            reads(prologue->reads, program.inputs[operand].extents);
+    }
+
+    void operator()(const Pointwise& code) {
+        reads(code.reads, code.space);
+        writes(code.writes, code.space);
+    }
+
+    void operator()(const Row& code) {
+        const Extents all = joined(code.outer, code.inner);
+        reads(code.reads, all);
+        writes(code.elementWrites, all);
+        writes(code.rowWrites, code.outer);
+    }
+
+    void operator()(const Contraction& code) {
+        const Extents all = joined(code.space, code.k);
+        auto operand = [&](const Access& access, const std::optional<Prologue>& prologue) {
+            if (prologue || code.kind != Contraction::Kind::MatMul)
+                whole(access.operand, prologue);
+            else
+                read(access, all);
+        };
+        operand(code.a, code.prologueA);
+        operand(code.b, code.prologueB);
+        reads(code.epilogue.reads, code.space);
+        writes(code.epilogue.writes, code.poolWindow ? code.poolSpace : code.space);
+    }
+
+    void operator()(const Attention& code) {
+        auto over = [&](int64_t rows, int64_t columns) {
+            return joined(code.batch, {rows, columns});
+        };
+        read(code.q, over(code.l, code.d));
+        read(code.k, over(code.s, code.d));
+        read(code.v, over(code.s, code.e));
+        if (code.mask)
+            read(*code.mask, over(code.l, code.s));
+        writes({code.output}, over(code.l, code.e));
+    }
+
+    void operator()(const Window& code) {
+        whole(code.operand, code.prologue);
+        reads(code.epilogue.reads, code.space);
+        writes(code.epilogue.writes, code.space);
+    }
+
+    void operator()(const Copy& code) {
+        for (const Copy::Piece& piece : code.pieces) {
+            if (piece.read)
+                read(*piece.read, piece.space);
+            writes({piece.write}, piece.space);
+        }
+    }
+
+    void operator()(const Library&) {
+        for (TouchedSet& input : inputs)
+            input.addWhole();
+        for (TouchedSet& output : outputs)
+            output.addWhole();
+    }
+
+    void operator()(const Group&) {}
+};
+
+std::vector<int64_t> bytesOf(const std::vector<TouchedSet>& sets,
+                             const std::vector<OperandType>& operands) {
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < sets.size(); ++i)
+        out.push_back(sets[i].count() * static_cast<int64_t>(sizeOf(operands[i].dtype)));
+    return out;
+}
+
+double tilesAlong(const Extents& space, size_t first, size_t count) {
+    int64_t extent = 1;
+    for (size_t d = first; d < first + count; ++d)
+        extent *= space[d];
+    return static_cast<double>((extent + contractionTile - 1) / contractionTile);
+}
+
+void contractionPasses(const Contraction& code, std::vector<double>& passes) {
+    double mTiles = 1, nTiles = 1;
+    if (code.kind == Contraction::Kind::MatMul) {
+        mTiles = tilesAlong(code.space, code.batchDims, code.mDims);
+        nTiles = tilesAlong(code.space, code.batchDims + code.mDims, code.nDims);
+    } else { // implicit GEMM: positions of all images times output channels of one group
+        Extents positions = code.space;
+        positions.erase(positions.begin() + 1);
+        mTiles = tilesAlong(positions, 0, positions.size());
+        nTiles = tilesAlong({code.space[1] / code.groups}, 0, 1);
+    }
+    passes[code.a.operand] = std::max(passes[code.a.operand], nTiles);
+    passes[code.b.operand] = std::max(passes[code.b.operand], mTiles);
+}
+
+} // namespace
+
+OperandBytes operandBytes(const KernelProgram& program) {
+    OperandBytes out;
+    if (const auto* group = std::get_if<Group>(&program.code)) {
+        // Members number their operands on their own: a group lists them one after the other.
+        for (const KernelProgram& member : group->members) {
+            OperandBytes bytes = operandBytes(member);
+            out.read.insert(out.read.end(), bytes.read.begin(), bytes.read.end());
+            out.written.insert(out.written.end(), bytes.written.begin(), bytes.written.end());
+        }
+        return out;
+    }
+    Toucher toucher(program);
+    std::visit(toucher, program.code);
+    out.read = bytesOf(toucher.inputs, program.inputs);
+    out.written = bytesOf(toucher.outputs, program.outputs);
+    return out;
+}
+
+std::vector<double> readPasses(const KernelProgram& program, double sharedBytes) {
+    std::vector<double> out(program.inputs.size(), 1.0);
+    if (const auto* code = std::get_if<Contraction>(&program.code)) {
+        contractionPasses(*code, out);
+    } else if (const auto* row = std::get_if<Row>(&program.code)) {
+        // Rows that do not stay on chip are read again by every stage and for the results.
+        double rowBytes = 0;
+        for (const Access& read : row->reads)
+            rowBytes += static_cast<double>(
+                elementCount(row->inner).value_or(0) *
+                static_cast<int64_t>(sizeOf(program.inputs[read.operand].dtype)));
+        const double passes =
+            static_cast<double>(row->stages.size()) + (row->elementWrites.empty() ? 0.0 : 1.0);
+        if (rowBytes > sharedBytes && sharedBytes > 0)
+            for (const Access& read : row->reads)
+                out[read.operand] = std::max(1.0, passes);
+    } else if (const auto* attention = std::get_if<Attention>(&program.code)) {
+        const double blocks = tilesAlong({attention->l}, 0, 1);
+        out[attention->k.operand] = std::max(out[attention->k.operand], blocks);
+        out[attention->v.operand] = std::max(out[attention->v.operand], blocks);
+    }
+    return out;
+}
+
+} // namespace fuselage

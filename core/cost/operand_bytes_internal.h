@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that a program touches in each of its operands, and how often a kernel reads them again.
+#pragma once
+
+#include "core/kernel/program.h"
+
+#include <vector>
+
+namespace fuselage {
+
+struct OperandBytes {
+    std::vector<int64_t> read;    ///< per program input
+    std::vector<int64_t> written; ///< per program output
+};
+
+/// Distinct elements that the accesses touch times the element size, exact.
+OperandBytes operandBytes(const KernelProgram& program);
+
+/// How many times a tiled kernel passes over each input: 1 when a pass is enough.
+std::vector<double> readPasses(const KernelProgram& program, double sharedBytes);
+
+/// Results that a tile of a contraction holds along m and n.
+constexpr int64_t contractionTile = 128;
+
+} // namespace fuselage

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device profiles as TOML: strings, and figures as { value, source }. The only file that sees
+// toml++, whose exceptions end here.
+#include "core/cost/embedded_profiles.h"
+#include "core/cost/profile_internal.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace fuselage {
+
+namespace {
+
+struct Figure {
+    const char* name;
+    double DeviceProfile::*member;
+};
+
+constexpr std::array figures{
+    Figure{"units", &DeviceProfile::units},
+    Figure{"lanes_per_unit", &DeviceProfile::lanesPerUnit},
+    Figure{"clock", &DeviceProfile::clock},
+    Figure{"dram_bandwidth", &DeviceProfile::dramBandwidth},
+    Figure{"l2_bandwidth", &DeviceProfile::l2Bandwidth},
+    Figure{"l2_bytes", &DeviceProfile::l2Bytes},
+    Figure{"fp32_flops", &DeviceProfile::fp32Flops},
+    Figure{"fp16_matrix_flops", &DeviceProfile::fp16MatrixFlops},
+    Figure{"tf32_matrix_flops", &DeviceProfile::tf32MatrixFlops},
+    Figure{"launch_seconds", &DeviceProfile::launchSeconds},
+    Figure{"shared_bytes_per_unit", &DeviceProfile::sharedBytesPerUnit},
+    Figure{"registers_per_unit", &DeviceProfile::registersPerUnit},
+    Figure{"threads_per_unit", &DeviceProfile::threadsPerUnit},
+    Figure{"overlap", &DeviceProfile::overlap},
+    Figure{"residency", &DeviceProfile::residency},
+};
+
+struct Label {
+    const char* name;
+    std::string DeviceProfile::*member;
+};
+
+constexpr std::array labels{
+    Label{"name", &DeviceProfile::name}, Label{"title", &DeviceProfile::title},
+    Label{"kind", &DeviceProfile::kind}, Label{"arch", &DeviceProfile::arch}};
+
+Failure badField(const std::string& where, std::string_view field, const std::string& found,
+                 const std::string& fix) {
+    return failure("profile.field", fmt::format("field `{}` {}", field, found), where, fix);
+}
+
+Result<void> readFigure(const toml::table& table, const Figure& figure, const std::string& where,
+                        DeviceProfile& out) {
+    const std::string form =
+        fmt::format("write `{} = {{ value = 1.0, source = \"sheet\" }}`", figure.name);
+    const toml::table* entry = table[figure.name].as_table();
+    if (!entry)
+        return badField(where, figure.name,
+                        table.contains(figure.name) ? "is no table" : "is missing", form);
+    auto value = (*entry)["value"].value<double>();
+    if (!value || !std::isfinite(*value) || *value <= 0)
+        return badField(where, figure.name, "has no positive `value`", form);
+    auto source = (*entry)["source"].value<std::string>();
+    if (!source || source->empty())
+        return badField(where, figure.name, "has no `source`", form);
+    out.*figure.member = *value;
+    out.sources[figure.name] = *source;
+    return {};
+}
+
+Result<DeviceProfile> readProfile(const toml::table& table, const std::string& where) {
+    DeviceProfile out;
+    for (const Label& label : labels) {
+        auto value = table[label.name].value<std::string>();
+        if (!value || value->empty())
+            return badField(where, label.name, "is missing or no text",
+                            fmt::format("write `{} = \"...\"`", label.name));
+        out.*label.member = *value;
+    }
+    if (out.kind != "gpu" && out.kind != "cpu")
+        return badField(where, "kind", fmt::format("is `{}`", out.kind), "write `gpu` or `cpu`");
+    for (const Figure& figure : figures)
+        if (auto read = readFigure(table, figure, where, out); !read)
+            return failure(read.error());
+    for (const auto& [key, value] : table) {
+        const bool known =
+            std::any_of(labels.begin(), labels.end(),
+                        [&](const Label& label) { return key.str() == label.name; }) ||
+            out.sources.contains(std::string(key.str()));
+        if (!known)
+            return badField(where, key.str(), "is not known", "remove it");
+    }
+    return out;
+}
+
+Result<DeviceProfile> readFile(const std::string& path) {
+    std::ifstream file(path);
+    if (!file)
+        return failure("profile.open", "cannot read the device profile", path,
+                       "name a built-in profile or an existing file");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return parseProfile(text.str(), path);
+}
+
+} // namespace
+
+Result<DeviceProfile> parseProfile(std::string_view text, const std::string& where) {
+    try {
+        return readProfile(toml::parse(text), where);
+    } catch (const toml::parse_error& error) {
+        return failure(
+            "profile.syntax",
+            fmt::format("line {}: {}", error.source().begin.line, std::string(error.description())),
+            where, "see resources/devices for profiles that parse");
+    }
+}
+
+std::vector<std::string> deviceProfileNames() {
+    std::vector<std::string> out{"cpu"};
+    for (const EmbeddedProfile& profile : embeddedProfiles())
+        out.emplace_back(profile.name);
+    return out;
+}
+
+Result<DeviceProfile> deviceProfile(const std::string& nameOrPath) {
+    if (nameOrPath == "cpu")
+        return thisMachine();
+    for (const EmbeddedProfile& profile : embeddedProfiles())
+        if (profile.name == nameOrPath)
+            return parseProfile(profile.text, nameOrPath);
+    if (nameOrPath.find('/') != std::string::npos || nameOrPath.ends_with(".toml"))
+        return readFile(nameOrPath);
+    return failure(
+        "profile.unknown", fmt::format("no device profile `{}`", nameOrPath), "",
+        fmt::format("one of: {}; or a .toml file", fmt::join(deviceProfileNames(), ", ")));
+}
+
+} // namespace fuselage

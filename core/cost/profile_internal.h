@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making device profiles: from TOML text, and from the machine that this runs on.
+#pragma once
+
+#include "core/cost/cost.h"
+
+#include <string>
+#include <string_view>
+
+namespace fuselage {
+
+/// Errors "profile.syntax" and "profile.field" name the file and the field.
+Result<DeviceProfile> parseProfile(std::string_view text, const std::string& where);
+
+/// Queries cores, caches and vector lanes; measures the bandwidth of a copy once a process.
+const DeviceProfile& thisMachine();
+
+} // namespace fuselage

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of one program: logical by counting, L2 by passes over tiles, DRAM by stack distance.
+#include "core/cost/cost.h"
+#include "core/cost/operand_bytes_internal.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuselage {
+
+Traffic& Traffic::operator+=(const Traffic& other) {
+    logicalRead += other.logicalRead;
+    logicalWritten += other.logicalWritten;
+    l2 += other.l2;
+    dram += other.dram;
+    return *this;
+}
+
+Traffic logicalTraffic(const KernelProgram& program) {
+    const OperandBytes bytes = operandBytes(program);
+    Traffic out;
+    out.logicalRead = std::accumulate(bytes.read.begin(), bytes.read.end(), int64_t(0));
+    out.logicalWritten = std::accumulate(bytes.written.begin(), bytes.written.end(), int64_t(0));
+    return out;
+}
+
+Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
+                       const std::vector<int64_t>& reuseDistance) {
+    const OperandBytes bytes = operandBytes(program);
+    std::vector<double> passes = readPasses(program, profile.sharedBytesPerUnit);
+    passes.resize(bytes.read.size(), 1.0);
+    const double resident = profile.residency * profile.l2Bytes;
+    Traffic out = logicalTraffic(program);
+    double l2 = 0, dram = 0;
+    for (size_t i = 0; i < bytes.read.size(); ++i) {
+        const auto size = static_cast<double>(bytes.read[i]);
+        l2 += size * passes[i];
+        const int64_t distance = i < reuseDistance.size() ? reuseDistance[i] : -1;
+        double hit = 0; // a producer's data is found as long as not too much came between
+        if (distance >= 0 && resident > 0)
+            hit = std::clamp(1 - (static_cast<double>(distance) + size) / resident, 0.0, 1.0);
+        dram += size * (1 - hit);
+    }
+    out.l2 = static_cast<int64_t>(l2) + out.logicalWritten;
+    out.dram = static_cast<int64_t>(dram) + out.logicalWritten;
+    return out;
+}
+
+} // namespace fuselage
