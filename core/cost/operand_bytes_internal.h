@@ -19,7 +19,8 @@ OperandBytes operandBytes(const KernelProgram& program);
 /// How many times a tiled kernel passes over each input: 1 when a pass is enough.
 std::vector<double> readPasses(const KernelProgram& program, double sharedBytes);
 
-/// Results that a tile of a contraction holds along m and n.
-constexpr int64_t contractionTile = 128;
+/// Results along m and n for which an operand is read from L2 once: a tile, or the tiles of a few
+/// neighbouring units that share their reads.
+constexpr int64_t contractionTile = 256;
 
 } // namespace fuselage

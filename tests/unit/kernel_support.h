@@ -3,6 +3,7 @@
 // body run node by node.
 #pragma once
 
+#include "core/cost/cost.h"
 #include "core/kernel/evaluate.h"
 #include "core/kernel/lower.h"
 #include "core/onnx/model_file.h"
@@ -96,7 +97,7 @@ inline void expectNear(const ReferenceValue& a, const ReferenceValue& b, double 
         ASSERT_EQ(a.ints[i], b.ints[i]) << "element " << i;
 }
 
-/// The program of the body, checked: kind and values.
+/// The program of the body, checked: kind, values, and the bytes that it touches.
 inline KernelProgram expectLowers(const LowerRequest& request, const std::string& kind,
                                   double tolerance = 1e-9) {
     KernelProgram program = programOf(request);
@@ -114,6 +115,8 @@ inline KernelProgram expectLowers(const LowerRequest& request, const std::string
     EXPECT_TRUE(wanted) << (wanted ? "" : wanted.error().text());
     if (!got || !wanted)
         return program;
+    EXPECT_EQ(logicalTraffic(program).logicalRead, got->bytesRead) << text(program);
+    EXPECT_EQ(logicalTraffic(program).logicalWritten, got->bytesWritten) << text(program);
     EXPECT_EQ(got->outputs.size(), wanted->size());
     for (size_t i = 0; i < wanted->size(); ++i) {
         SCOPED_TRACE("output " + std::to_string(i) + " of\n" + text(program));

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logical bytes by hand, predictions that order as they must, decisions, and device profiles.
+#include "core/cost/decision.h"
+#include "core/cost/profile_internal.h"
+#include "core/cost/touched_set.h"
+#include "kernel_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_kernel;
+
+namespace {
+
+const char* const convBiasRelu =
+    "(float[1,64,56,56] x, float[64,64,3,3] w, float[64] b) => (float[1,64,56,56] y) "
+    "{ c = Conv<pads=[1,1,1,1]>(x, w, b)  y = Relu(c) }";
+
+DeviceProfile h200() {
+    auto profile = deviceProfile("h200");
+    EXPECT_TRUE(profile) << (profile ? "" : profile.error().text());
+    return *profile;
+}
+
+TimeEstimate timeOf(const KernelProgram& program, const DeviceProfile& profile) {
+    return predictTime(program, predictTraffic(program, profile, {}), profile);
+}
+
+std::vector<TimeEstimate> partsOf(const std::vector<std::string>& bodies,
+                                  const DeviceProfile& profile) {
+    std::vector<TimeEstimate> out;
+    for (const std::string& body : bodies)
+        out.push_back(timeOf(programOf(bodyFrom(body)), profile));
+    return out;
+}
+
+constexpr const char* goodProfile = R"(
+name = "x"
+title = "X"
+kind = "gpu"
+arch = "sm_90"
+units = { value = 1, source = "sheet" }
+lanes_per_unit = { value = 1, source = "sheet" }
+clock = { value = 1, source = "sheet" }
+dram_bandwidth = { value = 1, source = "sheet" }
+l2_bandwidth = { value = 1, source = "sheet" }
+l2_bytes = { value = 1, source = "sheet" }
+fp32_flops = { value = 1, source = "sheet" }
+fp16_matrix_flops = { value = 1, source = "sheet" }
+tf32_matrix_flops = { value = 1, source = "sheet" }
+launch_seconds = { value = 1, source = "sheet" }
+shared_bytes_per_unit = { value = 1, source = "sheet" }
+registers_per_unit = { value = 1, source = "sheet" }
+threads_per_unit = { value = 1, source = "sheet" }
+overlap = { value = 1, source = "sheet" }
+residency = { value = 1, source = "sheet" }
+)";
+
+std::string without(std::string text, const std::string& line) {
+    size_t at = text.find(line);
+    EXPECT_NE(at, std::string::npos);
+    return text.erase(at, text.find('\n', at) - at);
+}
+
+} // namespace
+
+TEST(LogicalTraffic, FusedConvolutionReadsItsInputOnceAndWritesOnce) {
+    Traffic traffic = logicalTraffic(programOf(bodyFrom(convBiasRelu)));
+    constexpr int64_t map = 64 * 56 * 56 * 4;
+    EXPECT_EQ(traffic.logicalRead, map + (64 * 64 * 9 + 64) * 4);
+    EXPECT_EQ(traffic.logicalWritten, map);
+}
+
+TEST(LogicalTraffic, UnfusedConvBiasReluMovesTheMapThreeTimesEachWay) {
+    constexpr int64_t map = 64 * 56 * 56 * 4;
+    int64_t maps = 0;
+    for (const char* body :
+         {"(float[1,64,56,56] x, float[64,64,3,3] w) => (float[1,64,56,56] y) "
+          "{ y = Conv<pads=[1,1,1,1]>(x, w) }",
+          "(float[1,64,56,56] x, float[64,1,1] b) => (float[1,64,56,56] y) { y = Add(x, b) }",
+          "(float[1,64,56,56] x) => (float[1,64,56,56] y) { y = Relu(x) }"}) {
+        Traffic traffic = logicalTraffic(programOf(bodyFrom(body)));
+        EXPECT_EQ(traffic.logicalWritten, map);
+        maps += traffic.logical();
+    }
+    EXPECT_EQ(maps, 6 * map + (64 * 64 * 9 + 64) * 4);
+}
+
+TEST(LogicalTraffic, BroadcastOperandCountsOnce) {
+    Traffic traffic =
+        logicalTraffic(programOf(bodyFrom("(float[128,64] x, float[64] b) => (float[128,64] y) "
+                                          "{ y = Add(x, b) }")));
+    EXPECT_EQ(traffic.logicalRead, (128 * 64 + 64) * 4);
+}
+
+TEST(LogicalTraffic, OperandReadAtTwoPlacesCountsTheirUnion) {
+    expectLowers("(float[6,6] x) => (float[6,6] y) "
+                 "{ t = Transpose<perm=[1,0]>(x)  y = Add(x, t) }",
+                 "Pointwise");
+    KernelProgram program =
+        expectLowers("(float[10] x) => (float[6] y) "
+                     "{ z = Constant<value_ints=[0]>()  f = Constant<value_ints=[4]>() "
+                     "s = Constant<value_ints=[6]>()  e = Constant<value_ints=[10]>() "
+                     "a = Slice(x, z, s)  b = Slice(x, f, e)  y = Mul(a, b) }",
+                     "Pointwise");
+    EXPECT_EQ(logicalTraffic(program).logicalRead, 10 * 4);
+}
+
+TEST(LogicalTraffic, SliceReadsOnlyItsElements) {
+    Traffic traffic = logicalTraffic(programOf(
+        bodyFrom("(float16[100,8] x) => (float16[25,8] y) { s = Constant<value_ints=[0]>() "
+                 "e = Constant<value_ints=[100]>()  a = Constant<value_ints=[0]>() "
+                 "p = Constant<value_ints=[4]>()  y = Slice(x, s, e, a, p) }")));
+    EXPECT_EQ(traffic.logicalRead, 25 * 8 * 2);
+}
+
+TEST(LogicalTraffic, LayerNormReadsItsRowOnce) {
+    Traffic traffic = logicalTraffic(
+        programOf(bodyFrom("(float[4,768] x, float[768] g, float[768] b) => (float[4,768] y) "
+                           "{ y = LayerNormalization(x, g, b) }")));
+    EXPECT_EQ(traffic.logicalRead, (4 * 768 + 2 * 768) * 4);
+    EXPECT_EQ(traffic.logicalWritten, 4 * 768 * 4);
+}
+
+TEST(TouchedSet, OverlappingTermsAreCountedOnce) {
+    TouchedSet set({10});
+    set.add({{0, {{0, 1}, {1, 2}}}}, {3, 4}); // i + 2 j for i < 3, j < 4: 0 .. 8
+    EXPECT_EQ(set.count(), 9);
+}
+
+TEST(WorkOf, FlopsOfContractionsAreExact) {
+    EXPECT_EQ(workOf(programOf(bodyFrom(convBiasRelu))).matrixFlops, 2LL * 64 * 56 * 56 * 64 * 9);
+    EXPECT_EQ(workOf(programOf(bodyFrom("(float[2,4,8] x, float[8,6] w) => (float[2,4,6] y) "
+                                        "{ y = MatMul(x, w) }")))
+                  .matrixFlops,
+              2LL * 2 * 4 * 6 * 8);
+}
+
+TEST(PredictTraffic, RecentDataComesFromL2) {
+    KernelProgram program =
+        programOf(bodyFrom("(float[1024,1024] x) => (float[1024,1024] y) { y = Relu(x) }"));
+    const DeviceProfile profile = h200();
+    Traffic cold = predictTraffic(program, profile, {-1});
+    Traffic warm = predictTraffic(program, profile, {0});
+    Traffic stale = predictTraffic(program, profile, {int64_t(1) << 30});
+    EXPECT_EQ(cold.dram, cold.logical());
+    EXPECT_LT(warm.dram, cold.dram);
+    EXPECT_EQ(stale.dram, cold.dram);
+    EXPECT_EQ(warm.l2, cold.l2);
+}
+
+TEST(PredictTime, BiasGeluInHalfIsBoundByInstructionsOnAnH200) {
+    KernelProgram program =
+        programOf(bodyFrom("(float16[65536,4096] x, float16[4096] b) => (float16[65536,4096] y) "
+                           "{ t = Add(x, b)  y = Gelu(t) }"));
+    TimeEstimate estimate = timeOf(program, h200());
+    EXPECT_EQ(estimate.limiter, "issue");
+    EXPECT_GT(estimate.seconds, 0.25e-3); // the copy alone
+    EXPECT_LT(estimate.seconds, 0.45e-3);
+    EXPECT_LE(estimate.low, estimate.seconds);
+    EXPECT_GE(estimate.high, estimate.seconds);
+}
+
+TEST(PredictTime, LargeSquareGemmIsNearItsMeasuredRate) {
+    KernelProgram program = programOf(bodyFrom("(float16[8192,8192] x, float16[8192,8192] w) => "
+                                               "(float16[8192,8192] y) { y = MatMul(x, w) }"));
+    TimeEstimate estimate = timeOf(program, h200());
+    EXPECT_EQ(estimate.limiter, "matrix");
+    const double rate = 2.0 * 8192 * 8192 * 8192 / estimate.seconds;
+    EXPECT_NEAR(rate, 720e12, 60e12);
+}
+
+TEST(PredictTime, SmallProgramsAreBoundByTheirLaunch) {
+    TimeEstimate estimate =
+        timeOf(programOf(bodyFrom("(float[64] x) => (float[64] y) { y = Relu(x) }")), h200());
+    EXPECT_EQ(estimate.limiter, "launch");
+}
+
+TEST(DecideFusion, ElementwiseChainsFuse) {
+    const DeviceProfile profile = h200();
+    const std::string one = "(float[4096,4096] x) => (float[4096,4096] y) { y = Relu(x) }";
+    TimeEstimate fused = timeOf(programOf(bodyFrom("(float[4096,4096] x) => (float[4096,4096] y) "
+                                                   "{ a = Relu(x)  b = Neg(a)  y = Abs(b) }")),
+                                profile);
+    Decision decision = decideFusion(fused, partsOf({one, one, one}, profile));
+    EXPECT_EQ(decision.verdict, Verdict::Fuse);
+    EXPECT_GT(decision.bars.traffic, 0);
+    EXPECT_GT(decision.bars.launch, 0);
+    EXPECT_NEAR(decision.bars.total(), decision.unfusedSeconds - decision.fusedSeconds, 1e-12);
+    EXPECT_EQ(decision.reason.code, "cost");
+}
+
+TEST(DecideFusion, SlowerFusionIsKeptApartAndCloseOnesAreMeasured) {
+    TimeEstimate slow, fast, close;
+    slow.seconds = slow.low = slow.high = 30e-6;
+    fast.seconds = fast.low = fast.high = 10e-6;
+    close.seconds = 20e-6;
+    close.low = 18e-6;
+    close.high = 22e-6;
+    EXPECT_EQ(decideFusion(slow, {fast, fast}).verdict, Verdict::Keep);
+    EXPECT_EQ(decideFusion(close, {fast, fast}).verdict, Verdict::Measure);
+}
+
+TEST(DeviceProfiles, BuiltInOnesParseAndNameTheirSources) {
+    for (const std::string& name : deviceProfileNames()) {
+        auto profile = deviceProfile(name);
+        ASSERT_TRUE(profile) << profile.error().text();
+        EXPECT_EQ(profile->name, name);
+        EXPECT_EQ(profile->sources.size(), 15U) << name;
+        EXPECT_GT(profile->dramBandwidth, 1e8);
+    }
+}
+
+TEST(DeviceProfiles, BadFilesNameTheField) {
+    ASSERT_TRUE(parseProfile(goodProfile, "x.toml"));
+    auto missing = parseProfile(without(goodProfile, "clock ="), "x.toml");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, "profile.field");
+    EXPECT_NE(missing.error().text().find("`clock` is missing"), std::string::npos);
+    auto extra = parseProfile(std::string(goodProfile) + "colour = 3\n", "x.toml");
+    ASSERT_FALSE(extra);
+    EXPECT_NE(extra.error().text().find("`colour`"), std::string::npos);
+    auto negative = parseProfile(
+        without(goodProfile, "units =") + "units = { value = -3, source = \"sheet\" }\n", "x.toml");
+    ASSERT_FALSE(negative);
+    EXPECT_NE(negative.error().text().find("`units`"), std::string::npos);
+    auto broken = parseProfile("name = ", "x.toml");
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().code, "profile.syntax");
+}
+
+TEST(DeviceProfiles, UnknownNameListsTheKnownOnes) {
+    auto profile = deviceProfile("h2000");
+    ASSERT_FALSE(profile);
+    EXPECT_NE(profile.error().text().find("h200"), std::string::npos);
+}
