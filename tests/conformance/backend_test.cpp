@@ -77,25 +77,28 @@ Result<void> checkInference(Graph& graph, const Values& expected) {
     return {};
 }
 
-Result<void> checkRun(const char* phase, const Graph& graph, const Values& inputs,
-                      const Values& expected, ThreadPool& threads) {
+Result<Comparison> checkRun(const char* phase, const Graph& graph, const Values& inputs,
+                            const Values& expected, ThreadPool& threads) {
     Progress progress;
     auto outputs = interpret(graph, inputs, threads, progress);
     if (!outputs)
         return failed(phase, outputs.error().text());
     if (outputs->size() < expected.size())
         return failed(phase, "too few outputs");
-    const bool random = isRandom(graph);
+    Comparison comparison = Comparison::Values;
     for (size_t i = 0; i < expected.size(); ++i) {
-        auto found = random ? typeDifference((*outputs)[i], expected[i])
-                            : difference((*outputs)[i], expected[i]);
+        auto found = difference((*outputs)[i], expected[i]);
+        if (found && isRandom(graph)) {
+            comparison = Comparison::TypesOnly;
+            found = typeDifference((*outputs)[i], expected[i]);
+        }
         if (found)
             return failed(phase, fmt::format("output {}: {}", i, *found));
     }
-    return {};
+    return comparison;
 }
 
-Result<void> runDataSet(const fs::path& folder, Graph graph, ThreadPool& threads) {
+Result<Comparison> runDataSet(const fs::path& folder, Graph graph, ThreadPool& threads) {
     auto inputs = readValues(graph, graph.inputs(), (folder / "input").string());
     if (!inputs)
         return failed("data", inputs.error().text());
@@ -105,7 +108,7 @@ Result<void> runDataSet(const fs::path& folder, Graph graph, ThreadPool& threads
     if (expected->empty())
         return failed("data", "no expected outputs");
     if (auto good = checkInference(graph, *expected); !good)
-        return good;
+        return failure(good.error());
     if (auto good = checkRun("run", graph, *inputs, *expected, threads); !good)
         return good;
     Progress progress;
@@ -146,16 +149,19 @@ std::set<std::string> operatorsOf(const Graph& graph) {
     return out;
 }
 
-Result<void> runTest(const BackendTest& test, const Graph& graph, ThreadPool& threads) {
-    size_t ran = 0;
+Result<Comparison> runTest(const BackendTest& test, const Graph& graph, ThreadPool& threads) {
+    std::optional<Comparison> comparison;
     for (const std::string& name : subfolders(test.path)) {
         if (!name.starts_with("test_data_set_"))
             continue;
-        ++ran;
-        if (auto good = runDataSet(fs::path(test.path) / name, graph.clone(), threads); !good)
+        auto good = runDataSet(fs::path(test.path) / name, graph.clone(), threads);
+        if (!good)
             return good;
+        comparison = std::max(comparison.value_or(Comparison::Values), *good);
     }
-    return ran > 0 ? Result<void>() : failed("data", "no data set");
+    if (!comparison)
+        return failed("data", "no data set");
+    return *comparison;
 }
 
 } // namespace fuselage::conformance

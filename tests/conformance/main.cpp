@@ -43,11 +43,13 @@ struct Totals {
     Count covered; ///< node tests up to newestCoveredOpset
     std::map<std::string, size_t> reasons;
     std::vector<std::string> failures;
+    size_t typesOnly = 0;
 };
 
 struct Outcome {
     std::set<std::string> ops;
     int64_t opset = 0;
+    bool typesOnly = false;
     std::optional<std::string> error;
 };
 
@@ -63,8 +65,11 @@ Outcome runOne(const BackendTest& test, ThreadPool& threads) {
     out.ops = operatorsOf(*graph);
     auto opset = graph->opsetImports.find("");
     out.opset = opset == graph->opsetImports.end() ? 0 : opset->second;
-    if (auto good = runTest(test, *graph, threads); !good)
-        out.error = good.error().message;
+    auto compared = runTest(test, *graph, threads);
+    if (!compared)
+        out.error = compared.error().message;
+    else
+        out.typesOnly = *compared == Comparison::TypesOnly;
     return out;
 }
 
@@ -81,6 +86,7 @@ void add(Totals& totals, const BackendTest& test, const Outcome& outcome,
         bump(totals.ops[op]);
     if (test.set == "node" && outcome.opset <= newestCoveredOpset)
         bump(totals.covered);
+    totals.typesOnly += outcome.typesOnly;
     if (excuse)
         ++totals.reasons[*excuse];
     else if (outcome.error)
@@ -101,6 +107,8 @@ void print(const Totals& totals, const Claims& claims, const Options& options) {
     printCounts("set", totals.sets, true);
     printCounts(options.verbose ? "operator" : "operator (all passed: not shown)", totals.ops,
                 options.verbose);
+    if (totals.typesOnly > 0)
+        fmt::print("\n{} passed by types only: they draw random numbers\n", totals.typesOnly);
     if (!totals.reasons.empty())
         fmt::print("\nnot claimed, because\n");
     for (const auto& [reason, count] : totals.reasons)
