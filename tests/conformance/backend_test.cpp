@@ -4,7 +4,6 @@
 #include "core/graph/captures.h"
 #include "core/onnx/value_file.h"
 #include "core/passes/passes.h"
-#include "core/plan/backend.h"
 #include "tests/conformance/compare.h"
 
 #include <fmt/format.h>
@@ -77,20 +76,16 @@ Result<void> checkInference(Graph& graph, const Values& expected) {
     return {};
 }
 
-Result<Comparison> checkRun(const char* phase, const Graph& graph, const Values& inputs,
-                            const Values& expected, ThreadPool& threads) {
-    Progress progress;
-    auto outputs = interpret(graph, inputs, threads, progress);
-    if (!outputs)
-        return failed(phase, outputs.error().text());
-    if (outputs->size() < expected.size())
+Result<Comparison> compare(const char* phase, const Graph& graph, const Values& outputs,
+                           const Values& expected) {
+    if (outputs.size() < expected.size())
         return failed(phase, "too few outputs");
     Comparison comparison = Comparison::Values;
     for (size_t i = 0; i < expected.size(); ++i) {
-        auto found = difference((*outputs)[i], expected[i]);
+        auto found = difference(outputs[i], expected[i]);
         if (found && isRandom(graph)) {
             comparison = Comparison::TypesOnly;
-            found = typeDifference((*outputs)[i], expected[i]);
+            found = typeDifference(outputs[i], expected[i]);
         }
         if (found)
             return failed(phase, fmt::format("output {}: {}", i, *found));
@@ -98,7 +93,60 @@ Result<Comparison> checkRun(const char* phase, const Graph& graph, const Values&
     return comparison;
 }
 
-Result<Comparison> runDataSet(const fs::path& folder, Graph graph, ThreadPool& threads) {
+Result<Comparison> interpretAndCompare(const char* phase, const Graph& graph, const Values& inputs,
+                                       const Values& expected, ThreadPool& threads) {
+    Progress progress;
+    auto outputs = interpret(graph, inputs, threads, progress);
+    if (!outputs)
+        return failed(phase, outputs.error().text());
+    return compare(phase, graph, *outputs, expected);
+}
+
+bool allTensors(const Values& values) {
+    return std::all_of(values.begin(), values.end(), [](const ReferenceValue& value) {
+        return value.kind == TypeKind::Tensor && value.dtype != DType::String;
+    });
+}
+
+/// A plan is made for the extents of the stored inputs.
+Result<std::shared_ptr<const Plan>> planFor(Graph graph, const Values& inputs, Runner& runner) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+        graph.setType(graph.inputs()[i], tensorType(inputs[i].dtype, toShape(inputs[i].extents)));
+    Progress progress;
+    if (auto prepared = prepareGraph(graph, progress); !prepared)
+        return failed("prepare", prepared.error().text());
+    PlanOptions options;
+    options.profile = &runner.profile;
+    options.backend = runner.backend.get();
+    return makePlan(std::make_shared<const Graph>(std::move(graph)), options, progress);
+}
+
+Result<Comparison> planAndCompare(const Graph& graph, const Values& inputs, const Values& expected,
+                                  Runner& runner) {
+    if (!allTensors(inputs) || !allTensors(expected) || inputs.size() != graph.inputs().size())
+        return failed("plan", "inputs and outputs are not all numeric tensors");
+    auto plan = planFor(graph, inputs, runner);
+    if (!plan)
+        return failed(plan.error().code == "plan.dynamic" ? "plan" : "make plan",
+                      plan.error().code == "plan.dynamic" ? "shapes depend on data"
+                                                          : plan.error().text());
+    Progress progress;
+    auto executable = runner.backend->prepare(*plan, progress);
+    if (!executable)
+        return failed("prepare kernels", executable.error().text());
+    std::vector<Tensor> tensors;
+    for (const ReferenceValue& input : inputs)
+        tensors.push_back(input.toTensor());
+    auto results = (*executable)->run(tensors, {}, progress);
+    if (!results)
+        return failed("run", results.error().text());
+    Values outputs;
+    for (const Tensor& result : *results)
+        outputs.push_back(ReferenceValue::from(result));
+    return compare("run", graph, outputs, expected);
+}
+
+Result<Comparison> runDataSet(const fs::path& folder, Graph graph, Runner& runner) {
     auto inputs = readValues(graph, graph.inputs(), (folder / "input").string());
     if (!inputs)
         return failed("data", inputs.error().text());
@@ -109,12 +157,15 @@ Result<Comparison> runDataSet(const fs::path& folder, Graph graph, ThreadPool& t
         return failed("data", "no expected outputs");
     if (auto good = checkInference(graph, *expected); !good)
         return failure(good.error());
-    if (auto good = checkRun("run", graph, *inputs, *expected, threads); !good)
+    if (runner.backend)
+        return planAndCompare(graph, *inputs, *expected, runner);
+    auto good = interpretAndCompare("run", graph, *inputs, *expected, runner.threads);
+    if (!good)
         return good;
     Progress progress;
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failed("prepare", prepared.error().text());
-    return checkRun("folded", graph, *inputs, *expected, threads);
+    return interpretAndCompare("folded", graph, *inputs, *expected, runner.threads);
 }
 
 void collectOperators(const Graph& graph, std::set<std::string>& out) {
@@ -149,12 +200,12 @@ std::set<std::string> operatorsOf(const Graph& graph) {
     return out;
 }
 
-Result<Comparison> runTest(const BackendTest& test, const Graph& graph, ThreadPool& threads) {
+Result<Comparison> runTest(const BackendTest& test, const Graph& graph, Runner& runner) {
     std::optional<Comparison> comparison;
     for (const std::string& name : subfolders(test.path)) {
         if (!name.starts_with("test_data_set_"))
             continue;
-        auto good = runDataSet(fs::path(test.path) / name, graph.clone(), threads);
+        auto good = runDataSet(fs::path(test.path) / name, graph.clone(), runner);
         if (!good)
             return good;
         comparison = std::max(comparison.value_or(Comparison::Values), *good);

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "core/graph/graph.h"
-#include "core/support/parallel.h"
-#include "core/support/result.h"
+#include "core/plan/backend.h"
 
 #include <set>
 #include <string>
@@ -27,8 +26,17 @@ std::set<std::string> operatorsOf(const Graph& graph);
 /// How closely a test's outputs were compared.
 enum class Comparison { Values, TypesOnly };
 
-/// Infers, interprets and compares; then once more after prepareGraph. Where the graph draws random
-/// numbers that differ from the stored ones, only types are compared. The Error says what failed.
-Result<Comparison> runTest(const BackendTest& test, const Graph& graph, ThreadPool& threads);
+/// What runs the tests: the interpreter, or a backend through a plan for the stored extents.
+struct Runner {
+    ThreadPool threads{1};
+    std::unique_ptr<Backend> backend; ///< null: the interpreter
+    DeviceProfile profile;            ///< for plans
+};
+
+/// Infers, runs and compares; by the interpreter once more after prepareGraph. Where the graph
+/// draws random numbers that differ from the stored ones, only types are compared. The Error says
+/// what failed; code "conformance.plan" means that plans do not cover the test (sequences, shapes
+/// that depend on data).
+Result<Comparison> runTest(const BackendTest& test, const Graph& graph, Runner& runner);
 
 } // namespace fuselage::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `conformance`: ONNX's backend tests through loading, inference and interpret(), with a table of
-// what passes and what is not claimed. Exit codes: 0 good, 1 a claimed test failed or too little is
-// covered, 2 wrong use, 77 the test data is absent.
+// `conformance`: ONNX's backend tests through loading, inference and interpret() or the cpu
+// backend, with a table of what passes and what is not claimed. Exit codes: 0 good, 1 a claimed
+// test failed or too little is covered, 2 wrong use, 77 the test data is absent.
 #include "core/onnx/model_file.h"
 #include "tests/conformance/backend_test.h"
 #include "tests/conformance/claims.h"
@@ -27,6 +27,7 @@ struct Options {
     std::string list;
     std::string op;
     std::string test;
+    std::string backend = "reference";
     bool verbose = false;
 
     bool partial() const { return !op.empty() || !test.empty(); }
@@ -51,9 +52,10 @@ struct Outcome {
     int64_t opset = 0;
     bool typesOnly = false;
     std::optional<std::string> error;
+    std::optional<std::string> notPlanned; ///< why a backend with plans does not take it
 };
 
-Outcome runOne(const BackendTest& test, ThreadPool& threads) {
+Outcome runOne(const BackendTest& test, Runner& runner) {
     Outcome out;
     std::ifstream file(std::filesystem::path(test.path) / "model.onnx", std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -65,8 +67,10 @@ Outcome runOne(const BackendTest& test, ThreadPool& threads) {
     out.ops = operatorsOf(*graph);
     auto opset = graph->opsetImports.find("");
     out.opset = opset == graph->opsetImports.end() ? 0 : opset->second;
-    auto compared = runTest(test, *graph, threads);
-    if (!compared)
+    auto compared = runTest(test, *graph, runner);
+    if (!compared && compared.error().code == "conformance.plan")
+        out.notPlanned = compared.error().message;
+    else if (!compared)
         out.error = compared.error().message;
     else
         out.typesOnly = *compared == Comparison::TypesOnly;
@@ -129,6 +133,7 @@ bool parse(int argc, char** argv, Options& options) {
                               : word == "--not-claimed" ? &options.list
                               : word == "--op"          ? &options.op
                               : word == "--test"        ? &options.test
+                              : word == "--backend"     ? &options.backend
                                                         : nullptr;
         if (word == "--verbose")
             options.verbose = true;
@@ -137,7 +142,7 @@ bool parse(int argc, char** argv, Options& options) {
         else
             return false;
     }
-    return true;
+    return options.backend == "reference" || options.backend == "cpu";
 }
 
 int run(const Options& options) {
@@ -157,7 +162,16 @@ int run(const Options& options) {
         claims = std::move(*read);
     }
     Totals totals;
-    ThreadPool threads(1);
+    Runner runner;
+    if (options.backend == "cpu") {
+        runner.backend = makeCpuBackend({.threads = 1});
+        auto profile = deviceProfile("cpu");
+        if (!profile) {
+            fmt::print(stderr, "{}\n", profile.error().text());
+            return 2;
+        }
+        runner.profile = std::move(*profile);
+    }
     for (const BackendTest& test : tests) {
         if (!options.test.empty() && test.name.find(options.test) == std::string::npos)
             continue;
@@ -165,12 +179,14 @@ int run(const Options& options) {
             fmt::print("{}/{}\n", test.set, test.name);
             std::fflush(stdout);
         }
-        const Outcome outcome = runOne(test, threads);
+        const Outcome outcome = runOne(test, runner);
         if (!options.op.empty() && !outcome.ops.contains(options.op))
             continue;
         auto excuse = claims.reasonAgainst(test.name, outcome.ops);
         if (excuse && !outcome.error)
             fmt::print("note: {} passes though it is not claimed\n", test.name);
+        if (!excuse)
+            excuse = outcome.notPlanned;
         add(totals, test, outcome, excuse);
     }
     print(totals, claims, options);
@@ -185,8 +201,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
     Options options;
     if (!parse(argc, argv, options)) {
-        fmt::print(stderr, "usage: conformance [--data FOLDER] [--not-claimed FILE] [--op NAME] "
-                           "[--test TEXT] [--verbose]\n");
+        fmt::print(stderr, "usage: conformance [--backend reference|cpu] [--data FOLDER] "
+                           "[--not-claimed FILE] [--op NAME] [--test TEXT] [--verbose]\n");
         return 2;
     }
     return run(options);
