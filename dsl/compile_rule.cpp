@@ -52,9 +52,11 @@ Pipeline compilePipeline(const ast::Pipeline& item) {
     return out;
 }
 
+/// An `opset` line holds for the rules below it, up to the next one.
 void applyOpset(const ast::File& file, Rule& rule) {
     for (const ast::Item& item : file.items)
-        if (auto* opset = std::get_if<ast::Opset>(&item)) {
+        if (auto* opset = std::get_if<ast::Opset>(&item);
+            opset && opset->span.end <= rule.span.begin) {
             rule.minOpset = opset->least;
             rule.maxOpset = opset->below.value_or(0);
         }
