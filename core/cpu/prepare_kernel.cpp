@@ -3,7 +3,10 @@
 
 #include "core/cpu/contraction.h"
 #include "core/cpu/tile_code.h"
+#include "core/cpu/tile_copy.h"
 #include "core/cpu/tile_pointwise.h"
+#include "core/cpu/tile_row.h"
+#include "core/cpu/window.h"
 
 namespace fuselage::cpu {
 
@@ -26,13 +29,13 @@ struct UnsupportedVisitor {
         return TileCode::unsupported(p.epilogue.tape);
     }
 
-    std::optional<Reason> operator()(const Row&) const { return noKernel("Row"); }
+    std::optional<Reason> operator()(const Row& p) const { return unsupportedRow(p); }
 
     std::optional<Reason> operator()(const Attention&) const { return noKernel("Attention"); }
 
-    std::optional<Reason> operator()(const Window&) const { return noKernel("Window"); }
+    std::optional<Reason> operator()(const Window& p) const { return unsupportedWindow(p); }
 
-    std::optional<Reason> operator()(const Copy&) const { return noKernel("Copy"); }
+    std::optional<Reason> operator()(const Copy&) const { return std::nullopt; }
 
     std::optional<Reason> operator()(const Group&) const { return noKernel("Group"); }
 
@@ -45,6 +48,12 @@ struct PrepareVisitor {
     KernelResult operator()(const Pointwise& p) const { return preparePointwise(p, context); }
 
     KernelResult operator()(const Contraction& p) const { return prepareContraction(p, context); }
+
+    KernelResult operator()(const Row& p) const { return prepareRow(p, context); }
+
+    KernelResult operator()(const Window& p) const { return prepareWindow(p, context); }
+
+    KernelResult operator()(const Copy& p) const { return prepareCopy(p, context); }
 
     template <typename Other> KernelResult operator()(const Other&) const {
         return failure("cpu.support", "no kernel");

@@ -35,6 +35,9 @@ public:
               const std::byte* source, int64_t rows, int64_t cols, int64_t rowStride,
               int64_t colStride);
 
+    /// Input `k` has new values at the same place.
+    void forget(size_t k) { m_held[k] = {}; }
+
 private:
     struct Held {
         const std::byte* source = nullptr;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Window programs: oneDNN's pooling for plain float pools, plain loops for the rest, elementwise
+// work before and after on the tile interpreter.
+#pragma once
+
+#include "core/cpu/kernel.h"
+
+namespace fuselage::cpu {
+
+KernelResult prepareWindow(const Window& program, const PrepareContext& context);
+
+std::optional<Reason> unsupportedWindow(const Window& program);
+
+} // namespace fuselage::cpu
