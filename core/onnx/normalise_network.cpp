@@ -149,7 +149,7 @@ Result<void> normaliseDft20(Draft& draft) {
     }
     auto axis = draft.constantInts(2);
     if (!axis || axis->size() != 1)
-        return keepUnknown(draft);
+        return {}; // the operator also takes an axis that is computed
     draft.spec.attributes.set("axis", axis->front());
     draft.spec.inputs.resize(2);
     return {};

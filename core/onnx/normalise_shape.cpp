@@ -81,7 +81,7 @@ Result<void> normalisePadAxes(Draft& draft) {
     auto axes = draft.constantInts(3);
     auto rank = rankOf(draft.graph, draft.spec.inputs[0]);
     if (!pads || !axes || !rank)
-        return keepUnknown(draft);
+        return {}; // the operator also takes axes that are computed
     auto r = static_cast<int64_t>(*rank);
     auto count = static_cast<int64_t>(axes->size());
     if (static_cast<int64_t>(pads->size()) != 2 * count)

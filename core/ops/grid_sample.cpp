@@ -81,7 +81,8 @@ void tapsOf(const Settings& settings, double coordinate, int64_t extent, std::ve
         return; // a coordinate that is no number reads nothing
     if (settings.mode == Mode::Nearest)
         x = std::nearbyint(x);
-    if (settings.padding == Padding::Border)
+    // The wide cubic kernel still sees the border from outside, so only its taps are clamped.
+    if (settings.padding == Padding::Border && settings.mode != Mode::Cubic)
         x = std::clamp(x, 0.0, length - 1);
     else if (settings.padding == Padding::Reflection)
         x = reflected(x, mirrorLow(settings), mirrorHigh(settings, extent));

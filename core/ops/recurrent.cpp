@@ -166,9 +166,11 @@ struct Walker {
             std::copy_n(layer.initialC + at, layer.hidden, c.begin());
     }
 
-    double activate(size_t which, double x) const {
+    double activate(size_t which, double x) const { return unclipped(which, layer.clipped(x)); }
+
+    double unclipped(size_t which, double x) const {
         const size_t count = layer.kind.activations.size();
-        return layer.activations[static_cast<size_t>(direction) * count + which](layer.clipped(x));
+        return layer.activations[static_cast<size_t>(direction) * count + which](x);
     }
 
     const double* recurrentRow(int64_t gate) const {
@@ -245,7 +247,7 @@ struct Walker {
                 layer.inputForget ? 1 - input : activate(0, sum(2, i) + peephole(2, i) * c[i]);
             c[i] = forget * c[i] + input * activate(1, sum(3, i));
             const double output = activate(0, sum(1, i) + peephole(1, i) * c[i]);
-            h[i] = output * activate(2, c[i]);
+            h[i] = output * unclipped(2, c[i]); // runtimes clip gates, not the cell
         }
     }
 };

@@ -65,29 +65,31 @@ std::optional<Settings> settingsOf(const Node& node) {
 // --- coordinates --------------------------------------------------------------------------
 
 /// The position in the source that output position x stands for; none for an unknown mode.
-std::optional<double> sourcePosition(const Settings& settings, const Axis& axis, double x) {
+template <typename Number>
+std::optional<Number> sourcePosition(const Settings& settings, const Axis& axis, Number x) {
     const std::string& mode = settings.coordinates;
-    const double width = axis.scale * static_cast<double>(axis.from);
-    const double last = static_cast<double>(axis.from) - 1;
+    const auto scale = static_cast<Number>(axis.scale);
+    const auto from = static_cast<Number>(axis.from);
+    const auto half = static_cast<Number>(0.5);
+    const Number width = scale * from;
     if (mode == "half_pixel")
-        return (x + 0.5) / axis.scale - 0.5;
+        return (x + half) / scale - half;
     if (mode == "pytorch_half_pixel")
-        return axis.to == 1 ? -0.5 : (x + 0.5) / axis.scale - 0.5;
+        return axis.to == 1 ? -half : (x + half) / scale - half;
     if (mode == "align_corners")
-        return axis.to == 1 || width == 1 ? 0 : x * last / (width - 1);
+        return axis.to == 1 || width == 1 ? 0 : x * (from - 1) / (width - 1);
     if (mode == "asymmetric")
-        return x / axis.scale;
+        return x / scale;
     if (mode == "tf_half_pixel_for_nn")
-        return (x + 0.5) / axis.scale;
+        return (x + half) / scale;
     if (mode == "half_pixel_symmetric") {
-        const double adjustment = static_cast<double>(axis.to) / width;
-        const double offset = static_cast<double>(axis.from) / 2 * (1 - adjustment);
-        return offset + (x + 0.5) / axis.scale - 0.5;
+        const Number adjustment = static_cast<Number>(axis.to) / width;
+        return from / 2 * (1 - adjustment) + (x + half) / scale - half;
     }
     if (mode == "tf_crop_and_resize") {
-        const double span = (axis.roiEnd - axis.roiStart) * last;
-        const double step = axis.to == 1 ? span / 2 : x * span / (width - 1);
-        return axis.roiStart * last + step;
+        const auto start = static_cast<Number>(axis.roiStart);
+        const Number span = (static_cast<Number>(axis.roiEnd) - start) * (from - 1);
+        return start * (from - 1) + (axis.to == 1 ? span / 2 : x * span / (width - 1));
     }
     return std::nullopt;
 }
@@ -173,7 +175,11 @@ Result<std::vector<double>> positionsOf(const Node& node, const Settings& settin
                                         const Axis& axis) {
     std::vector<double> out;
     for (int64_t i = 0; i < axis.to; ++i) {
-        const auto position = sourcePosition(settings, axis, static_cast<double>(i));
+        std::optional<double> position = sourcePosition(settings, axis, static_cast<double>(i));
+        // Which neighbour is nearest is decided in float, as the runtimes do: 11.5 / 2.3 - 0.5 is
+        // a tie there and none in double.
+        if (settings.mode == Mode::Nearest)
+            position = sourcePosition(settings, axis, static_cast<float>(i));
         if (!position)
             return badInput(node, fmt::format("coordinate transformation `{}` is unknown",
                                               settings.coordinates));
