@@ -108,10 +108,14 @@ bool allTensors(const Values& values) {
     });
 }
 
+Type typeOf(const ReferenceValue& value) {
+    return tensorType(value.dtype, toShape(value.extents));
+}
+
 /// A plan is made for the extents of the stored inputs.
 Result<std::shared_ptr<const Plan>> planFor(Graph graph, const Values& inputs, Runner& runner) {
     for (size_t i = 0; i < inputs.size(); ++i)
-        graph.setType(graph.inputs()[i], tensorType(inputs[i].dtype, toShape(inputs[i].extents)));
+        graph.setType(graph.inputs()[i], typeOf(inputs[i]));
     Progress progress;
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failed("prepare", prepared.error().text());
@@ -155,6 +159,11 @@ Result<Comparison> runDataSet(const fs::path& folder, Graph graph, Runner& runne
         return failed("data", expected.error().text());
     if (expected->empty())
         return failed("data", "no expected outputs");
+    // A few data sets do not fit the types that their model declares: the data counts.
+    for (size_t i = 0; i < inputs->size(); ++i)
+        if ((*inputs)[i].kind == TypeKind::Tensor &&
+            contradiction(graph.value(graph.inputs()[i]).type, (*inputs)[i]))
+            graph.setType(graph.inputs()[i], typeOf((*inputs)[i]));
     if (auto good = checkInference(graph, *expected); !good)
         return failure(good.error());
     if (runner.backend)
