@@ -29,7 +29,8 @@ std::vector<InferProblem> inferShapes(Graph& graph);
 Result<void> bindDimensions(Graph& graph, const std::map<std::string, int64_t>& values);
 
 /// Makes every symbolic or unknown input dimension a number: `values` by name, else `fallback`.
-/// Returns what was chosen, by symbol.
+/// Returns what was chosen, by symbol. prepareGraph afterwards folds what is now known, and finds
+/// numbers that contradict the graph (a fallback of 1 may be too small for an image).
 std::map<std::string, int64_t>
 bindAllDimensions(Graph& graph, const std::map<std::string, int64_t>& values, int64_t fallback = 1);
 

@@ -79,6 +79,26 @@ Findings inspect(const Graph& graph, bool verbose) {
     return out;
 }
 
+/// Values whose extents are still not numbers when every input dimension is one.
+size_t dynamicValues(Graph graph, bool verbose) {
+    Progress progress;
+    bindAllDimensions(graph, {});
+    if (!prepareGraph(graph, progress))
+        return graph.valueBound();
+    size_t out = 0;
+    for (NodeId id : graph.nodes())
+        for (ValueId output : graph.node(id).outputs)
+            if (output.valid() && graph.value(output).type.kind == TypeKind::Tensor &&
+                !graph.value(output).type.extents()) {
+                ++out;
+                if (verbose && out < 20)
+                    fmt::print("    with all dimensions 1, {} `{}` is {}\n",
+                               nameOf(graph.node(id).op), graph.value(output).name,
+                               graph.value(output).type.text());
+            }
+    return out;
+}
+
 double secondsSince(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -136,16 +156,17 @@ bool check(const fs::path& path, bool verbose, Mode mode) {
     for (const auto& [op, count] : found.left)
         left += fmt::format(" {} {}", count, op);
     fmt::print("{:<42}{:>6} -> {:>5}  load {:>5.2f} s  prepare {:>5.2f} s  shape nodes {:>3}  "
-               "open operands {:>3}  unknown types {:>3} {}\n",
+               "open operands {:>3}  unknown types {:>3}  dynamic when bound {:>3} {}\n",
                name, before, graph->nodeCount(), loaded, seconds, found.shapeNodes,
-               found.openOperands, found.unknownTypes, left);
+               found.openOperands, found.unknownTypes, dynamicValues(graph->clone(), verbose),
+               left);
     if (mode != Mode::Prepare) {
         auto wrong =
             compareRun(mode == Mode::RunRaw ? raw : *graph, path.parent_path() / (name + "_data"));
         fmt::print("{:<42}{}\n", "", wrong ? "DIFFERS " + *wrong : "agrees with the stored output");
         return !wrong;
     }
-    return true;
+    return found.unknownTypes == 0;
 }
 
 } // namespace
