@@ -12,11 +12,35 @@ namespace fuselage {
 
 namespace {
 
+/// True when the value depends on a node of class Reduction.
+bool readsReduction(const LowerBody& body, ValueId id) {
+    std::vector<ValueId> work{id};
+    std::vector<bool> seen(body.graph().valueBound(), false);
+    while (!work.empty()) {
+        const ValueId at = work.back();
+        work.pop_back();
+        NodeId maker = body.graph().producer(at);
+        if (!maker.valid() || seen[at.index()])
+            continue;
+        seen[at.index()] = true;
+        if (body.classOf(maker) == NodeClass::Reduction)
+            return true;
+        for (ValueId input : body.node(maker).inputs)
+            if (input.valid())
+                work.push_back(input);
+    }
+    return false;
+}
+
 using Attempt = std::variant<KernelProgram, DimSplit, InnerChoice, Reason>;
 
 class RowLowering {
 public:
     explicit RowLowering(const LowerBody& body) : m_body(body), m_order(outputOrder(body)) {
+        // The first result leads to a reduction; what that one reads is met on the way.
+        std::stable_partition(m_order.begin(), m_order.end(), [&](uint32_t number) {
+            return readsReduction(body, body.graph().outputs()[number]);
+        });
         m_space.extents = body.extents(body.graph().outputs()[m_order[0]]);
         m_space.first = identityMap(m_space.extents);
     }

@@ -221,8 +221,11 @@ bool isViewNode(const LowerBody& body, const Node& node) {
     case Op::Expand:
     case Op::Tile:
         return true;
-    case Op::Dropout: // inference: the mask output and training mode need a routine of their own
-        return node.outputs.size() == 1 && body.integer(node, "training_mode").value_or(0) == 0;
+    case Op::Dropout: { // inference: the mask output and training need a routine of their own
+        const Tensor* training = body.constant(LowerBody::input(node, 2));
+        const bool off = !LowerBody::input(node, 2).valid() || (training && training->at(0) == 0);
+        return node.outputs.size() == 1 && off && node.attributes.integer("training_mode") == 0;
+    }
     case Op::Slice:
         return sliceDims(body, node).has_value();
     case Op::Split:

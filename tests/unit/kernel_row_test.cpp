@@ -126,6 +126,15 @@ TEST(LowerRow, NarrowRowsOfTwoReductions) {
                  "Row");
 }
 
+TEST(LowerRow, OperandOfTheReductionIsWrittenToo) {
+    KernelProgram program =
+        expectLowers("(float[2,3,8] x, float[2,3,8] r) => (float[2,3,8] s, float[2,3,1] y) "
+                     "{ s = Add(x, r)  m = ReduceMean<axes=[-1]>(s)  y = Sqrt(m) }",
+                     "Row");
+    EXPECT_EQ(std::get<Row>(program.code).elementWrites.size(), 1U);
+    EXPECT_EQ(std::get<Row>(program.code).rowWrites.size(), 1U);
+}
+
 TEST(LowerRow, ReductionsOverDifferentDimsAreRefused) {
     Reason reason = refusalOf("(float[4,5] x) => (float[4,5] y) "
                               "{ t = Softmax<axis=1>(x)  y = Softmax<axis=0>(t) }");
