@@ -100,11 +100,10 @@ std::optional<Extents> commonExtents(const std::vector<const ReferenceValue*>& i
 }
 
 Failure typeFailure(const Node& node, const std::vector<DType>& types) {
-    std::vector<std::string> names;
+    std::string list;
     for (DType type : types)
-        names.push_back(fmt::format("`{}`", nameOf(type)));
-    return failure("reference.type",
-                   fmt::format("`{}` does not take {}", opName(node), fmt::join(names, ", ")),
+        list += fmt::format("{}`{}`", list.empty() ? "" : ", ", nameOf(type));
+    return failure("reference.type", fmt::format("`{}` does not take {}", opName(node), list),
                    node.name);
 }
 

@@ -71,11 +71,14 @@ void nameInputDimensions(Graph& graph) {
 Result<void> bindDimensions(Graph& graph, const std::map<std::string, int64_t>& values) {
     nameInputDimensions(graph);
     const std::set<std::string> names = inputSymbols(graph);
+    std::string list;
+    for (const std::string& name : names)
+        list += (list.empty() ? "" : ", ") + name;
     for (const auto& [name, value] : values) {
         if (!names.contains(name))
             return failure("dim.unknown", fmt::format("no input has a dimension `{}`", name), {},
                            names.empty() ? "all input dimensions are numbers"
-                                         : fmt::format("use one of: {}", fmt::join(names, ", ")));
+                                         : "use one of: " + list);
         if (value < 0)
             return failure("dim.negative", fmt::format("dimension `{}` cannot be {}", name, value),
                            {}, "give a number of at least 0");
