@@ -28,7 +28,7 @@ Result<void> normaliseAxesToAttribute(Draft& draft) {
         if (!known) {
             if (keepsEmpty)
                 spec.attributes.set("noop_with_empty_axes", int64_t(1));
-            return keepUnknown(draft);
+            return {}; // the row takes them as an input, too
         }
         axes = std::move(*known);
         spec.inputs.resize(1);

@@ -39,6 +39,9 @@ int64_t formSince(const Graph& graph, const Node& node) {
         return 21;
     if (node.op == Op::Pad && node.attributes.string("mode") == "wrap")
         return 19;
+    // Axes that are not constant stay an input, which ReduceSum alone had before.
+    if (hasTrait(node.op, Reduction) && node.op != Op::ReduceSum && node.explicitInputs > 1)
+        return 18;
     std::string reduction = node.attributes.string("reduction");
     if ((node.op == Op::ScatterElements || node.op == Op::ScatterND) &&
         (reduction == "max" || reduction == "min"))

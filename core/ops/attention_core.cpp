@@ -85,16 +85,10 @@ struct Head {
         for (double& score : scores)
             score *= scale;
         keep(AttentionStage::Scores);
-        if (!request.maskBeforeCap) {
-            cap(scores);
-            keep(AttentionStage::Capped);
-        }
+        cap(scores); // before the mask, since a capped -inf would not mask
+        keep(AttentionStage::Capped);
         addMasks(scores, batch, head);
         keep(AttentionStage::Masked);
-        if (request.maskBeforeCap) {
-            cap(scores);
-            keep(AttentionStage::Capped);
-        }
         softmax(scores);
         keep(AttentionStage::Weights);
         multiply(Rows2d<const double>{scores.data(), keys}, Rows2d<const double>{v, valueSize},

@@ -10,7 +10,7 @@
 namespace fuselage {
 
 /// Which of the inner matrices an operator also returns.
-enum class AttentionStage { None, Scores, Masked, Capped, Weights };
+enum class AttentionStage { None, Scores, Capped, Masked, Weights };
 
 struct AttentionRequest {
     ReferenceValue q, k, v; ///< [batch, heads, length, size]; k and v may have fewer heads
@@ -20,7 +20,6 @@ struct AttentionRequest {
     int64_t pastKeys = 0;
     std::vector<ReferenceValue> masks; ///< added to the scores; broadcast to them
     AttentionStage stage = AttentionStage::None;
-    bool maskBeforeCap = true; ///< order of mask and softcap
 };
 
 struct AttentionResult {

@@ -277,7 +277,7 @@ std::span<const OpRow> layerNormRows() {
         {.op = Op::EmbedLayerNormalization,
          .name = "EmbedLayerNormalization",
          .domain = "com.microsoft",
-         .minInputs = 7,
+         .minInputs = 1, // the second and fifth may be omitted, the function checks the others
          .maxInputs = 9,
          .maxOutputs = 3,
          .traits = Normalization,

@@ -8,6 +8,7 @@
 #include "core/ops/attribute_schema.h"
 #include "core/ops/control_flow.h"
 #include "core/ops/conv.h"
+#include "core/ops/deform_conv.h"
 #include "core/ops/detection.h"
 #include "core/ops/dropout.h"
 #include "core/ops/einsum.h"
@@ -56,6 +57,7 @@ constexpr Rows families[] = {
     // sums of products
     matmulRows,
     convRows,
+    deformConvRows,
     quantizedContractionRows,
     einsumRows,
     attentionRows,
