@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <unordered_set>
+
 namespace fuselage::model_io {
 
 namespace {
@@ -19,6 +21,9 @@ using ::onnx::NodeProto;
 constexpr int functionOverloadField = 13;
 constexpr int functionDefaultsField = 11;
 constexpr int nodeOverloadField = 8;
+
+/// Names inside deeply nested calls must not grow without limit.
+constexpr size_t maxPrefix = 512;
 
 std::vector<std::string> newerField(const google::protobuf::Message& message, int number) {
     std::vector<std::string> out;
@@ -103,6 +108,14 @@ FunctionProto* Reader::functionFor(const NodeProto& node) {
     return found == m_functions.end() ? nullptr : found->second;
 }
 
+std::string Reader::prefixFor(const Scope& scope, const std::string& call) {
+    std::string prefix = scope.prefix + call;
+    if (prefix.size() > maxPrefix)
+        prefix = "inlined";
+    size_t count = ++m_prefixes[prefix];
+    return count == 1 ? prefix + "/" : fmt::format("{}_{}/", prefix, count);
+}
+
 Result<void> Reader::bindAttributes(NodeProto& call, const FunctionProto& function, Scope& scope,
                                     Scope& body) {
     for (const AttributeProto& attribute : m_defaults[&function])
@@ -135,7 +148,7 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     Scope body;
     body.graph = scope.graph;
     body.opsets = &m_functionOpsets[&function];
-    body.prefix = scope.prefix + (call.name().empty() ? function.name() : call.name()) + "/";
+    body.prefix = prefixFor(scope, call.name().empty() ? function.name() : call.name());
     body.repeated = true;
     if (auto ok = bindAttributes(call, function, scope, body); !ok)
         return ok;
@@ -154,6 +167,9 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     for (int i = 0; i < call.output_size(); ++i)
         if (!call.output(i).empty())
             body.rename.emplace(function.output(i), outerName(call.output(i)));
+    std::unordered_set<ValueId> returned; // values that are not the function's own, or no longer
+    for (const auto& [name, id] : body.names)
+        returned.insert(id);
     m_active[&function] = true;
     if (auto ok = readNodes(*function.mutable_node(), body); !ok)
         return ok;
@@ -172,7 +188,7 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
                            where, "pass the input that it forwards");
         // An input that is forwarded, or one value returned twice, has a name of its own already.
         std::string name = outerName(call.output(i));
-        if (scope.graph->value(*id).name != name)
+        if (!returned.insert(*id).second)
             id = scope.graph->node(scope.graph->addNode({Op::Identity, where, {*id}, {name}}))
                      .outputs[0];
         if (auto ok = defineValue(scope, call.output(i), *id); !ok)

@@ -86,6 +86,8 @@ private:
 
     // read_function.cpp
     Result<void> indexFunctions();
+    /// What to put before the names inside one call, different for each.
+    std::string prefixFor(const Scope& scope, const std::string& call);
     ::onnx::FunctionProto* functionFor(const ::onnx::NodeProto& node);
     Result<void> bindAttributes(::onnx::NodeProto& call, const ::onnx::FunctionProto& function,
                                 Scope& scope, Scope& body);
@@ -107,6 +109,7 @@ private:
     std::map<const ::onnx::FunctionProto*, std::vector<::onnx::AttributeProto>> m_defaults;
     std::map<const ::onnx::FunctionProto*, bool> m_active;
     std::unordered_map<const ::onnx::TensorProto*, TensorPtr> m_tensors; ///< of function bodies
+    std::unordered_map<std::string, size_t> m_prefixes; ///< how often each was asked for
     std::map<std::string, size_t> m_notes;
     size_t m_nodes = 0;
     size_t m_totalNodes = 0;

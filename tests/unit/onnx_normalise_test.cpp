@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of every opset arrive in one form.
+#include "core/graph/text.h"
+#include "core/graph/verify.h"
+#include "core/onnx/model_file.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+
+namespace {
+
+/// The nodes of a model of that opset, as text between the braces, or the error.
+std::string nodesOf(int opset, const std::string& graph, const std::string& domain = "") {
+    std::string source = "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) +
+                         ", \"com.microsoft\" : 1]> " + graph;
+    auto loaded = model_io::loadText(source);
+    (void)domain;
+    if (!loaded)
+        return loaded.error().code;
+    auto sound = verify(*loaded);
+    if (!sound)
+        return sound.error().text();
+    std::string all = text(*loaded);
+    size_t begin = all.find("\n{\n");
+    std::string out;
+    for (char c : all.substr(begin + 3, all.size() - begin - 5))
+        if (c != '\n')
+            out += c;
+    return out.substr(3);
+}
+
+/// The constants of the same, "<...>" without the brackets.
+std::string constantsOf(int opset, const std::string& graph) {
+    auto loaded = model_io::loadText("<ir_version: 8, opset_import: [\"\" : " +
+                                     std::to_string(opset) + "]> " + graph);
+    if (!loaded)
+        return loaded.error().code;
+    std::string all = text(*loaded);
+    size_t begin = all.find("\n<");
+    return begin == std::string::npos ? ""
+                                      : all.substr(begin + 2, all.find(">\n{") - begin - 2);
+}
+
+} // namespace
+
+TEST(OnnxNormalise, OldBroadcastAlignsTheSecondOperand) {
+    const char* graph = "g (float[2,3,4,5] a, float[3,4] b) => (y) "
+                        "{ y = Add <broadcast = 1, axis = 1> (a, b) }";
+    EXPECT_EQ(nodesOf(6, graph), "y_aligned = Unsqueeze(b, y_axes)   y = Add(a, y_aligned)");
+    EXPECT_EQ(constantsOf(6, graph), "int64[1] y_axes = {2}");
+}
+
+TEST(OnnxNormalise, OldBroadcastAtTheEndNeedsNothing) {
+    EXPECT_EQ(nodesOf(6, "g (float[2,3] a, float[3] b) => (y) "
+                         "{ y = Mul <broadcast = 1, axis = 1> (a, b) }"),
+              "y = Mul(a, b)");
+}
+
+TEST(OnnxNormalise, OldBroadcastOfUnknownRankIsRefused) {
+    EXPECT_EQ(nodesOf(6, "g (float[] a, float[3] b) => (y) "
+                         "{ y = Mul <broadcast = 1, axis = 1> (a, b) }"),
+              "load.rank");
+}
+
+TEST(OnnxNormalise, OldSlopesBelongToChannels) {
+    EXPECT_EQ(nodesOf(6, "g (float[2,3,4,5] x, float[3] s) => (y) { y = PRelu(x, s) }"),
+              "y_aligned = Unsqueeze(s, y_axes)   y = PRelu(x, y_aligned)");
+    EXPECT_EQ(nodesOf(9, "g (float[2,3,4,5] x, float[5] s) => (y) { y = PRelu(x, s) }"),
+              "y = PRelu(x, s)");
+}
+
+TEST(OnnxNormalise, ClipBoundsBecomeInputsOfTheRightType) {
+    const char* graph = "g (double[2] x) => (y) { y = Clip <min = 0.0, max = 6.0> (x) }";
+    EXPECT_EQ(nodesOf(6, graph), "y = Clip(x, y_min, y_max)");
+    EXPECT_EQ(constantsOf(6, graph), "double y_min = {0},\n double y_max = {6}");
+    EXPECT_EQ(nodesOf(10, "g (float[2] x) => (y) { y = Clip <max = 6.0> (x) }"),
+              "y = Clip(x, ``, y_max)");
+    EXPECT_EQ(nodesOf(10, "g (float[2] x) => (y) { y = Clip(x) }"), "y = Clip(x)");
+}
+
+TEST(OnnxNormalise, CastNamesBecomeNumbers) {
+    EXPECT_EQ(nodesOf(5, "g (float[2] x) => (y) { y = Cast <to = \"INT64\"> (x) }"),
+              "y = Cast <to = 7> (x)");
+}
+
+TEST(OnnxNormalise, DropoutRatioBecomesAnInput) {
+    const char* graph = "g (float[2] x) => (y) { y = Dropout <ratio = 0.25> (x) }";
+    EXPECT_EQ(nodesOf(10, graph), "y = Dropout(x, y_ratio)");
+    EXPECT_EQ(constantsOf(10, graph), "float y_ratio = {0.25}");
+}
+
+TEST(OnnxNormalise, ConstantsBecomeTensors) {
+    EXPECT_EQ(nodesOf(13, "g () => (y) { y = Constant <value_float = 1.5> () }"),
+              "y = Constant <value = float {1.5}> ()");
+    EXPECT_EQ(nodesOf(13, "g () => (y) { y = Constant <value_ints = [3, 4]> () }"),
+              "y = Constant <value = int64[2] {3, 4}> ()");
+    EXPECT_EQ(nodesOf(13, "g () => (y) { y = Constant <value_strings = [\"a\", \"b\"]> () }"),
+              "y = Constant <value = string[2] {\"a\", \"b\"}> ()");
+    EXPECT_EQ(nodesOf(13, "g () => (y) { y = Constant() }"), "load.attribute");
+}
+
+TEST(OnnxNormalise, ShapeAttributesBecomeInputs) {
+    EXPECT_EQ(nodesOf(4, "g (float[6] x) => (y) { y = Reshape <shape = [2, 3]> (x) }"),
+              "y = Reshape(x, y_shape)");
+    EXPECT_EQ(nodesOf(11, "g (float[1,6] x) => (y) { y = Squeeze <axes = [0]> (x) }"),
+              "y = Squeeze(x, y_axes)");
+    EXPECT_EQ(nodesOf(11, "g (float[6] x) => (y) { y = Unsqueeze <axes = [0]> (x) }"),
+              "y = Unsqueeze(x, y_axes)");
+    EXPECT_EQ(nodesOf(11, "g (float[2,3] x) => (y) { y = ReduceSum <axes = [1]> (x) }"),
+              "y = ReduceSum(x, y_axes)");
+    EXPECT_EQ(nodesOf(11, "g (float[6] x) => (y, z) { y, z = Split <split = [2, 4]> (x) }"),
+              "y, z = Split(x, y_split)");
+}
+
+TEST(OnnxNormalise, SliceAndPadAndTopKTakeInputs) {
+    EXPECT_EQ(nodesOf(9, "g (float[6] x) => (y) "
+                         "{ y = Slice <starts = [1], ends = [3], axes = [0]> (x) }"),
+              "y = Slice(x, y_starts, y_ends, y_axes)");
+    EXPECT_EQ(nodesOf(9, "g (float[6] x) => (y) { y = Pad <pads = [1, 1], value = 2.0> (x) }"),
+              "y = Pad(x, y_pads, y_value)");
+    EXPECT_EQ(nodesOf(9, "g (float[6] x) => (y, z) { y, z = TopK <k = 2> (x) }"),
+              "y, z = TopK(x, y_k)");
+}
+
+TEST(OnnxNormalise, PadsOfSomeAxesCoverAllDimensions) {
+    const char* graph = "g (float[2,3] x) => (y) <int64[2] p = {1, 2}, int64[1] a = {-1}> "
+                        "{ y = Pad(x, p, ``, a) }";
+    EXPECT_EQ(nodesOf(18, graph), "y = Pad(x, y_pads)");
+    EXPECT_EQ(constantsOf(18, graph), "int64[4] y_pads = {0, 1, 0, 2}");
+}
+
+TEST(OnnxNormalise, NewReductionsKeepTheirAxesAsAttribute) {
+    const char* graph =
+        "g (float[2,3] x) => (y) <int64[1] a = {1}> { y = ReduceMax <keepdims = 0> (x, a) }";
+    EXPECT_EQ(nodesOf(18, graph), "y = ReduceMax <axes = [1], keepdims = 0> (x)");
+    EXPECT_EQ(nodesOf(18, "g (float[2] x) => (y) { y = ReduceMax <noop_with_empty_axes = 1> (x) }"),
+              "y = Identity(x)");
+}
+
+TEST(OnnxNormalise, AxesComputedAtRunTimeAreKeptUnknown) {
+    EXPECT_EQ(nodesOf(18, "g (float[2,3] x, int64[1] a) => (y) { y = ReduceMax(x, a) }"),
+              "y = ReduceMax(x, a)");
+    auto graph = model_io::loadText("<ir_version: 8, opset_import: [\"\" : 18]> g (float[2,3] x, "
+                                    "int64[1] a) => (y) { y = ReduceMax(x, a) }");
+    ASSERT_TRUE(graph);
+    EXPECT_EQ(graph->node(graph->nodes()[0]).op, Op::Unknown);
+}
+
+TEST(OnnxNormalise, SoftmaxOverTheLastAxisStaysPlain) {
+    EXPECT_EQ(nodesOf(11, "g (float[2,3,4] x) => (y) { y = Softmax <axis = 2> (x) }"),
+              "y = Softmax(x)");
+    EXPECT_EQ(nodesOf(11, "g (float[2,3,1,1] x) => (y) { y = Softmax(x) }"),
+              "y = Softmax <axis = 1> (x)");
+}
+
+TEST(OnnxNormalise, SoftmaxFindsTheRankThroughOperators) {
+    EXPECT_EQ(nodesOf(11, "g (float[2,3,4] x, float[] m, float s) => (y) "
+                          "{ t = Transpose <perm = [0, 2, 1]> (x) u = Div(t, s) "
+                          "y = Softmax <axis = 2> (u) }"),
+              "t = Transpose <perm = [0, 2, 1]> (x)   u = Div(t, s)   y = Softmax(u)");
+}
+
+TEST(OnnxNormalise, FlatSoftmaxIsFlattenedAroundItsAxis) {
+    EXPECT_EQ(nodesOf(11, "g (float[2,3,4] x) => (y) { y = LogSoftmax(x) }"),
+              "y_flat = Flatten(x)   y_rows = LogSoftmax(y_flat)   y_shape = Shape(x)   "
+              "y = Reshape(y_rows, y_shape)");
+}
+
+TEST(OnnxNormalise, BatchNormalizationSaysTrainingByAttribute) {
+    const char* inference = "g (float[1,2,3] x, float[2] s, float[2] b, float[2] m, float[2] v) "
+                            "=> (y) { y = BatchNormalization <spatial = 1> (x, s, b, m, v) }";
+    EXPECT_EQ(nodesOf(7, inference), "y = BatchNormalization(x, s, b, m, v)");
+    const char* training =
+        "g (float[1,2,3] x, float[2] s, float[2] b, float[2] m, float[2] v) "
+        "=> (y) { y, n, w, p, q = BatchNormalization(x, s, b, m, v) }";
+    EXPECT_EQ(nodesOf(9, training),
+              "y, n, w = BatchNormalization <training_mode = 1> (x, s, b, m, v)");
+}
+
+TEST(OnnxNormalise, UpsampleAndResize10BecomeResize) {
+    const char* resize = "y = Resize <coordinate_transformation_mode = \"asymmetric\", mode = "
+                         "\"nearest\", nearest_mode = \"floor\"> (x, ``, ";
+    std::string upsample =
+        nodesOf(7, "g (float[1,1,2,2] x) => (y) { y = Upsample <mode = \"nearest\", scales = "
+                   "[1.0, 1.0, 2.0, 2.0]> (x) }");
+    std::string older =
+        nodesOf(10, "g (float[1,1,2,2] x, float[4] s) => (y) { y = Resize <mode = \"nearest\"> "
+                    "(x, s) }");
+    for (std::string* found : {&upsample, &older})
+        if (size_t mode = found->find("mode = \"nearest\", "); mode == std::string::npos)
+            found->replace(found->find("nearest_mode"), 0, "mode = \"nearest\", ");
+    EXPECT_EQ(upsample, std::string(resize) + "y_scales)");
+    EXPECT_EQ(older, std::string(resize) + "s)");
+}
+
+TEST(OnnxNormalise, EmptyInputsOfResizeAreOmitted) {
+    EXPECT_EQ(nodesOf(13, "g (float[1,1,2,2] x, float[4] s) => (y) <float[0] e = {}> "
+                          "{ y = Resize(x, e, s) }"),
+              "y = Resize(x, ``, s)");
+}
+
+TEST(OnnxNormalise, ScatterIsScatterElements) {
+    EXPECT_EQ(nodesOf(9, "g (float[3] x, int64[1] i, float[1] u) => (y) { y = Scatter(x, i, u) }"),
+              "y = ScatterElements(x, i, u)");
+}
+
+TEST(OnnxNormalise, FloatsAreSinglePrecisionAlsoInDefaults) {
+    auto graph = model_io::loadText(
+        "g (float[1,2,3] x, float[2] s, float[2] b, float[2] m, float[2] v) => (y, z) "
+        "{ y = BatchNormalization(x, s, b, m, v) "
+        "z = BatchNormalization <epsilon = 1e-5> (x, s, b, m, v) }");
+    ASSERT_TRUE(graph);
+    std::vector<NodeId> nodes = graph->nodes();
+    EXPECT_TRUE(equal(*graph->node(nodes[0]).attributes.find("epsilon"),
+                      *graph->node(nodes[1]).attributes.find("epsilon")));
+}

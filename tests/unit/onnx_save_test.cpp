@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving: what is written loads again as the same graph, fused nodes as shared functions.
+#include "onnx_builder.h"
+
+#include "core/graph/subgraph.h"
+#include "core/graph/text.h"
+#include "core/graph/verify.h"
+
+#include <map>
+#include <set>
+
+using namespace fuselage;
+using namespace fuselage::onnx_test;
+
+namespace {
+
+Graph parse(const std::string& source) {
+    auto graph = model_io::loadText(source);
+    EXPECT_TRUE(graph) << graph.error().text();
+    return graph ? *graph : Graph();
+}
+
+::onnx::ModelProto saved(const Graph& graph) {
+    auto bytes = model_io::toBytes(graph);
+    EXPECT_TRUE(bytes);
+    ::onnx::ModelProto proto;
+    EXPECT_TRUE(proto.ParseFromString(*bytes));
+    return proto;
+}
+
+Graph reloaded(const Graph& graph, const model_io::LoadOptions& options = {}) {
+    auto bytes = model_io::toBytes(graph);
+    EXPECT_TRUE(bytes);
+    auto again = model_io::loadBytes(*bytes, ".", options);
+    EXPECT_TRUE(again) << again.error().text();
+    return again ? *again : Graph();
+}
+
+int64_t opsetOf(const ::onnx::ModelProto& proto, const std::string& domain) {
+    for (const auto& opset : proto.opset_import())
+        if (opset.domain() == domain)
+            return opset.version();
+    return 0;
+}
+
+/// Replaces the producers of these values by one fused node that makes the last one.
+NodeId fuse(Graph& graph, const std::vector<std::string>& values, const std::string& rule) {
+    std::vector<NodeId> nodes;
+    Provenance provenance{rule, "rules.fuse", 12, {}};
+    for (const std::string& value : values) {
+        nodes.push_back(graph.producer(graph.findValue(value)));
+        provenance.sources.push_back(graph.node(nodes.back()).name);
+    }
+    Cut cut = cutOut(graph, nodes, {graph.findValue(values.back())});
+    return replaceByFused(graph, nodes, std::move(cut), rule, provenance);
+}
+
+const char* const twoLayers =
+    "g (float[1,4] x) => (float[1,4] y)\n"
+    "<float[4,4] w1 = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}, float b = {0.5}, "
+    "float[4,4] w2 = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,17}>"
+    "{ m1 = MatMul(x, w1) a1 = Add(m1, b) r1 = Relu(a1)"
+    "  m2 = MatMul(r1, w2) a2 = Add(m2, b) y = Relu(a2) }";
+
+} // namespace
+
+TEST(OnnxSave, ASavedGraphLoadsAsTheSameText) {
+    for (const char* source :
+         {twoLayers,
+          "g (bool c, float[N,2] x) => (y) { t = Neg(x) y = If <else_branch = e () => (f) "
+          "{ f = Abs(t) }, then_branch = d () => (h) { h = Add(t, x) }> (c) }",
+          "g (seq(float[2]) s, float[2] x) => (y) { t = SequenceInsert(s, x) y = "
+          "SequenceAt(t, i) i = Constant<value = int64 {1}>() }",
+          "g (float[2,3] x) => (y, z) { y, z = Split <axis = 1> (x, s) s = "
+          "Constant<value = int64[2] {1,2}>() }"}) {
+        Graph graph = parse(source);
+        EXPECT_EQ(text(reloaded(graph)), text(graph));
+    }
+}
+
+TEST(OnnxSave, EqualBodiesShareOneFunction) {
+    Graph graph = parse(twoLayers);
+    fuse(graph, {"m1", "a1", "r1"}, "LinearReLU");
+    fuse(graph, {"m2", "a2", "y"}, "LinearReLU");
+    ASSERT_TRUE(verify(graph));
+    ::onnx::ModelProto proto = saved(graph);
+    ASSERT_EQ(proto.functions_size(), 1);
+    EXPECT_EQ(proto.functions(0).name(), "LinearReLU");
+    EXPECT_EQ(proto.functions(0).domain(), "fuselage");
+    EXPECT_EQ(proto.graph().node_size(), 2);
+    EXPECT_EQ(opsetOf(proto, "fuselage"), 1);
+}
+
+TEST(OnnxSave, DifferentBodiesOfOneRuleGetDifferentNames) {
+    Graph graph = parse(twoLayers);
+    fuse(graph, {"m1", "a1"}, "Linear");
+    fuse(graph, {"m2", "a2", "y"}, "Linear");
+    ::onnx::ModelProto proto = saved(graph);
+    ASSERT_EQ(proto.functions_size(), 2);
+    EXPECT_TRUE(proto.functions(0).name().starts_with("Linear_"));
+    EXPECT_NE(proto.functions(0).name(), proto.functions(1).name());
+    EXPECT_EQ(text(reloaded(graph)), text(graph));
+}
+
+TEST(OnnxSave, FusedNodesComeBackWithBodyNamesAndProvenance) {
+    Graph graph = parse(twoLayers);
+    fuse(graph, {"m1", "a1", "r1"}, "LinearReLU");
+    fuse(graph, {"m2", "a2", "y"}, "LinearReLU");
+    Graph again = reloaded(graph);
+    ASSERT_TRUE(verify(again)) << verify(again).error().text();
+    EXPECT_EQ(text(again), text(graph));
+    const Node& node = again.node(again.producer(again.findValue("y")));
+    EXPECT_EQ(node.op, Op::Fused);
+    EXPECT_EQ(node.customOp, "LinearReLU");
+    EXPECT_EQ(node.provenance.rule, "LinearReLU");
+    EXPECT_EQ(node.provenance.file, "rules.fuse");
+    EXPECT_EQ(node.provenance.line, 12U);
+    EXPECT_EQ(node.provenance.sources.size(), 3U);
+    // The names inside are those of this node's own body, not of the shared function's.
+    EXPECT_TRUE(node.body->findValue("m2").valid());
+    EXPECT_TRUE(node.body->findNode("MatMul_1").valid());
+}
+
+TEST(OnnxSave, FunctionsMayBeInlinedOnLoading) {
+    Graph graph = parse(twoLayers);
+    fuse(graph, {"m2", "a2", "y"}, "LinearReLU");
+    model_io::LoadOptions options;
+    options.restoreFused = false;
+    Graph plain = reloaded(graph, options);
+    EXPECT_EQ(plain.nodeCount(), 7U); // the scalar of the body became a Constant node
+    EXPECT_TRUE(verify(plain));
+}
+
+TEST(OnnxSave, InlineFusedGivesTheGraphBeforeFusion) {
+    Graph before = parse(twoLayers);
+    Graph graph = before.clone();
+    fuse(graph, {"m1", "a1", "r1"}, "LinearReLU");
+    fuse(graph, {"m2", "a2", "y"}, "LinearReLU");
+    Graph after = model_io::inlineFused(graph);
+    ASSERT_TRUE(verify(after)) << verify(after).error().text();
+    EXPECT_EQ(after.nodeCount(), before.nodeCount());
+    for (NodeId id : after.nodes())
+        EXPECT_NE(after.node(id).op, Op::Fused);
+    std::multiset<Op> left;
+    std::multiset<Op> right;
+    for (NodeId id : before.nodes())
+        left.insert(before.node(id).op);
+    for (NodeId id : after.nodes())
+        right.insert(after.node(id).op);
+    EXPECT_EQ(left, right);
+    EXPECT_EQ(after.value(after.outputs()[0]).name, "y");
+}
+
+TEST(OnnxSave, NewerOperatorsRaiseTheOpsetAndChangeReductions) {
+    Graph graph = parse("g (float[2,3] x) => (y) { t = Gelu(x) y = ReduceMax <axes = [1]> (t) }");
+    ::onnx::ModelProto proto = saved(graph);
+    EXPECT_EQ(opsetOf(proto, ""), 20);
+    EXPECT_EQ(proto.ir_version(), 9);
+    const auto& reduce = proto.graph().node(1);
+    EXPECT_EQ(reduce.op_type(), "ReduceMax");
+    EXPECT_EQ(reduce.input_size(), 2);
+    for (const auto& attribute : reduce.attribute())
+        EXPECT_NE(attribute.name(), "axes");
+    EXPECT_EQ(text(reloaded(graph)).find("ReduceMax <axes = [1]>") != std::string::npos, true);
+}
+
+TEST(OnnxSave, OldModelsAreWrittenAsOpset17) {
+    Graph graph = parse("<ir_version: 4, opset_import: [\"\" : 9]> g (float[2,3] x) => (y) "
+                        "{ y = Clip <min = 0.0, max = 6.0> (x) }");
+    ::onnx::ModelProto proto = saved(graph);
+    EXPECT_EQ(opsetOf(proto, ""), 17);
+    EXPECT_EQ(proto.ir_version(), 8);
+    EXPECT_EQ(proto.graph().node(0).input_size(), 3);
+}
+
+TEST(OnnxSave, CustomDomainsAreImported) {
+    Graph graph = parse("<ir_version: 8, opset_import: [\"\" : 17, \"com.acme\" : 3]> "
+                        "g (float[2] x) => (y) { y = com.acme.Foo <k = 3> (x) }");
+    EXPECT_EQ(opsetOf(saved(graph), "com.acme"), 3);
+    EXPECT_EQ(text(reloaded(graph)), text(graph));
+}
+
+TEST(OnnxSave, SubgraphsReadSharedConstantsFromOutside) {
+    Graph graph = parse("g (bool c, float[20] x) => (y, z) "
+                        "<float[2] w = {1, 2}> { z = Neg(w) y = If <else_branch = e () => (f) "
+                        "{ f = Abs(w) }, then_branch = d () => (h) { h = Add(w, w) }> (c) }");
+    ::onnx::ModelProto proto = saved(graph);
+    EXPECT_EQ(proto.graph().initializer_size(), 1);
+    for (const auto& node : proto.graph().node())
+        for (const auto& attribute : node.attribute())
+            EXPECT_EQ(attribute.g().initializer_size(), 0);
+    EXPECT_EQ(text(reloaded(graph)), text(graph));
+}
+
+TEST(OnnxSave, LargeModelsKeepTheirDataBesideThem) {
+    TemporaryFolder folder;
+    Graph graph = parse("g (float[2] x) => (float[2] y) <float[2] b = {1, 2}> { y = Add(x, b) }");
+    Tensor large(DType::Float32, {1000});
+    for (int i = 0; i < 1000; ++i)
+        large.set(i, i);
+    ValueId w = graph.addConstant("w", std::make_shared<const Tensor>(large.clone()));
+    graph.addOutput(w);
+    ValueId v = graph.addConstant("v", std::make_shared<const Tensor>(large.clone()));
+    graph.addOutput(v);
+    model_io::SaveOptions options;
+    options.externalAbove = 4000;
+    ASSERT_TRUE(model_io::save(graph, folder.file("m.onnx"), options));
+    EXPECT_LT(std::filesystem::file_size(folder.file("m.onnx")), 1000U);
+    EXPECT_GE(std::filesystem::file_size(folder.file("m.onnx.data")), 8000U);
+    Progress progress;
+    auto again = model_io::load(folder.file("m.onnx"), {}, progress);
+    ASSERT_TRUE(again) << again.error().text();
+    for (const char* name : {"w", "v"})
+        EXPECT_TRUE(identical(*again->value(again->findValue(name)).constant, large)) << name;
+    size_t files = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
+        ++files;
+    EXPECT_EQ(files, 2U);
+}
+
+TEST(OnnxSave, AFailedSaveLeavesNothing) {
+    TemporaryFolder folder;
+    Graph graph = parse("g (float[2] x) => (float[2] y) { y = Relu(x) }");
+    std::filesystem::create_directory(folder.file("taken.onnx"));
+    auto failed = model_io::save(graph, folder.file("taken.onnx"));
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, "save.write");
+    EXPECT_EQ(model_io::save(graph, folder.file("no/such/folder.onnx")).error().code, "save.write");
+    size_t files = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
+        ++files;
+    EXPECT_EQ(files, 1U);
+}
+
+TEST(OnnxSave, TensorsSurviveTheirFile) {
+    TemporaryFolder folder;
+    Tensor half(DType::Float16, {2, 2});
+    for (int i = 0; i < 4; ++i)
+        half.set(i, i - 1.5);
+    ASSERT_TRUE(model_io::saveTensor(half, folder.file("t.pb")));
+    auto again = model_io::loadTensor(folder.file("t.pb"));
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(identical(*again, half));
+}
+
+/// Every model of ONNX's backend tests: loads, verifies, and is the same after saving.
+TEST(OnnxSave, BackendTestModelsSurviveSaving) {
+    namespace fs = std::filesystem;
+    if (!fs::is_directory(FUSELAGE_ONNX_TESTDATA))
+        GTEST_SKIP() << "no ONNX backend test data at " << FUSELAGE_ONNX_TESTDATA
+                     << ": install libonnx-testdata";
+    size_t models = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(FUSELAGE_ONNX_TESTDATA)) {
+        if (entry.path().filename() != "model.onnx")
+            continue;
+        std::string path = entry.path().string();
+        Progress progress;
+        auto graph = model_io::load(path, {}, progress);
+        ASSERT_TRUE(graph) << graph.error().text();
+        auto sound = verify(*graph);
+        EXPECT_TRUE(sound) << path << ": " << sound.error().text();
+        ++models;
+        auto bytes = model_io::toBytes(*graph);
+        if (!bytes) {
+            // Scan of opset 8 is another operator than today's.
+            EXPECT_EQ(bytes.error().code, "save.opset") << path;
+            continue;
+        }
+        auto again = model_io::loadBytes(*bytes, ".", {});
+        ASSERT_TRUE(again) << path << ": " << again.error().text();
+        EXPECT_EQ(text(*again), text(*graph)) << path;
+    }
+    EXPECT_GT(models, 1000U);
+}
