@@ -32,14 +32,13 @@ std::string nodesOf(int opset, const std::string& graph, const std::string& doma
 
 /// The constants of the same, "<...>" without the brackets.
 std::string constantsOf(int opset, const std::string& graph) {
-    auto loaded = model_io::loadText("<ir_version: 8, opset_import: [\"\" : " +
-                                     std::to_string(opset) + "]> " + graph);
+    auto loaded = model_io::loadText(
+        "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) + "]> " + graph);
     if (!loaded)
         return loaded.error().code;
     std::string all = text(*loaded);
     size_t begin = all.find("\n<");
-    return begin == std::string::npos ? ""
-                                      : all.substr(begin + 2, all.find(">\n{") - begin - 2);
+    return begin == std::string::npos ? "" : all.substr(begin + 2, all.find(">\n{") - begin - 2);
 }
 
 } // namespace
@@ -171,9 +170,8 @@ TEST(OnnxNormalise, BatchNormalizationSaysTrainingByAttribute) {
     const char* inference = "g (float[1,2,3] x, float[2] s, float[2] b, float[2] m, float[2] v) "
                             "=> (y) { y = BatchNormalization <spatial = 1> (x, s, b, m, v) }";
     EXPECT_EQ(nodesOf(7, inference), "y = BatchNormalization(x, s, b, m, v)");
-    const char* training =
-        "g (float[1,2,3] x, float[2] s, float[2] b, float[2] m, float[2] v) "
-        "=> (y) { y, n, w, p, q = BatchNormalization(x, s, b, m, v) }";
+    const char* training = "g (float[1,2,3] x, float[2] s, float[2] b, float[2] m, float[2] v) "
+                           "=> (y) { y, n, w, p, q = BatchNormalization(x, s, b, m, v) }";
     EXPECT_EQ(nodesOf(9, training),
               "y, n, w = BatchNormalization <training_mode = 1> (x, s, b, m, v)");
 }

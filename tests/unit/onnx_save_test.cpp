@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving: what is written loads again as the same graph, fused nodes as shared functions.
-#include "onnx_builder.h"
-
 #include "core/graph/subgraph.h"
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
+#include "onnx_builder.h"
 
 #include <map>
 #include <set>
