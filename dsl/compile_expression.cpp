@@ -2,15 +2,11 @@
 // Expressions: names become slots, lets and dimensions, functions of the file are written out, and
 // in rewrites operators become node constructions.
 #include "core/graph/dtype.h"
+#include "core/rewrite/functions.h"
 #include "dsl/compile_internal.h"
 #include "dsl/suggest.h"
 
 #include <limits>
-
-#if __has_include("core/rewrite/functions.h")
-#include "core/rewrite/functions.h"
-#define FUSELAGE_KNOWS_FUNCTIONS
-#endif
 
 namespace fuselage::dsl {
 
@@ -215,7 +211,6 @@ Expression RuleCompiler::call(const ast::Expr& expr, const Scope& scope) {
     for (const ast::NamedExpr& named : expr.named)
         out.named.emplace_back(named.name.text, expression(named.value, scope));
 
-#ifdef FUSELAGE_KNOWS_FUNCTIONS
     const FunctionRow* row = findFunction(expr.text);
     if (!row) {
         std::vector<std::string> known;
@@ -239,7 +234,6 @@ Expression RuleCompiler::call(const ast::Expr& expr, const Scope& scope) {
         d.expected = "`" + std::string(row->signature) + "`";
         d.fix = "call it as `" + std::string(row->signature) + "`";
     }
-#endif
     return out;
 }
 
