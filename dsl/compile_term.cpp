@@ -25,6 +25,18 @@ double valueOf(const std::string& numeral) {
     return value;
 }
 
+/// True when the value depends on what the rule's names are bound to.
+bool readsMatch(const Expression& expression) {
+    using Reads = Expression::Kind;
+    if (expression.kind == Reads::Slot || expression.kind == Reads::SlotList ||
+        expression.kind == Reads::Dim || expression.kind == Reads::DimList ||
+        expression.kind == Reads::Let)
+        return true;
+    return std::any_of(expression.args.begin(), expression.args.end(), readsMatch) ||
+           std::any_of(expression.named.begin(), expression.named.end(),
+                       [](const auto& named) { return readsMatch(named.second); });
+}
+
 Span join(const Span& from, const Span& to) {
     return {from.source, from.begin, to.end};
 }
@@ -306,9 +318,12 @@ TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, S
         out.arguments.push_back(
             {arg.name ? arg.name->text : "", chain(arg.chain, filler, false, scope)});
     }
-    for (const ast::Test& test : term.tests)
+    for (const ast::Test& test : term.tests) {
+        Expression value = expression(test.value, scope);
+        bool late = readsMatch(value);
         out.tests.push_back(
-            {test.attribute.text, test.comparison, expression(test.value, scope), test.span});
+            {test.attribute.text, test.comparison, std::move(value), late, test.span});
+    }
     bool associative = std::all_of(out.ops.begin(), out.ops.end(), [](Op op) {
         return !hasSchema(op) || (hasTrait(op, Commutative) && hasTrait(op, Associative));
     });

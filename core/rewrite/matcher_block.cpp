@@ -113,8 +113,15 @@ bool Search::matchRest(const BlockPlan& plan, Next next) {
     return matchManys(plan, 0, tests);
 }
 
+/// Conditions of an inlined pattern count where its result is bound.
+bool Search::isTaken(const std::optional<SlotIndex>& when) const {
+    return !when || m_slots[*when].kind == Binding::Kind::Value;
+}
+
 bool Search::holdsUnless(const BlockPlan& plan) {
     for (const BlockPlan& inner : plan.unless) {
+        if (!isTaken(inner.block->when))
+            continue;
         Mark before = mark();
         bool found = false;
         auto succeed = [&] { return found = true; };
@@ -134,6 +141,8 @@ bool Search::holdsUnless(const BlockPlan& plan) {
 
 bool Search::holdsConditions(const Block& block) {
     for (const Condition& condition : block.conditions) {
+        if (!isTaken(condition.when))
+            continue;
         Quantity value = evaluate(context(), condition.expression);
         if (value.truth() == Truth::True)
             continue;

@@ -168,9 +168,10 @@ bool Search::checkDim(const DimPattern& pattern, const Dim& dim, const Term& ter
                    {{"found", dim.text()}, {"expected", wanted.text()}}});
 }
 
-bool Search::checkTests(const Term& term, NodeId node) {
-    return std::all_of(term.tests.begin(), term.tests.end(),
-                       [&](const AttributeTest& test) { return checkTest(test, term, node); });
+bool Search::checkTests(const Term& term, NodeId node, bool late) {
+    return std::all_of(term.tests.begin(), term.tests.end(), [&](const AttributeTest& test) {
+        return test.late != late || checkTest(test, term, node);
+    });
 }
 
 bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {

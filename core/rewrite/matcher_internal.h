@@ -63,6 +63,7 @@ private:
     bool matchRest(const BlockPlan& plan, Next next);
     bool holdsUnless(const BlockPlan& plan);
     bool holdsConditions(const Block& block);
+    bool isTaken(const std::optional<SlotIndex>& when) const;
     bool finish();
     std::vector<NodeId> candidates(const Definition& definition);
 
@@ -106,7 +107,7 @@ private:
     bool checkType(const Term& term, ValueId value);
     bool checkDims(const TypePattern& type, const Term& term, ValueId value);
     bool checkDim(const DimPattern& pattern, const Dim& dim, const Term& term, ValueId value);
-    bool checkTests(const Term& term, NodeId node);
+    bool checkTests(const Term& term, NodeId node, bool late);
     bool checkTest(const AttributeTest& test, const Term& term, NodeId node);
 
     // Escapes (matcher_escape.cpp)

@@ -240,10 +240,11 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
         });
     Mark before = mark();
     bool holds = (!term.slot || bindValue(*term.slot, value, term)) && checkType(term, value) &&
-                 checkTests(term, node);
+                 checkTests(term, node, false);
     if (holds) {
         take(node);
-        if (matchOperands(term, node, hole, next))
+        auto lateTests = [&] { return checkTests(term, node, true) && next(); };
+        if (matchOperands(term, node, hole, lateTests))
             return true;
     }
     undo(before);

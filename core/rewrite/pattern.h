@@ -46,6 +46,7 @@ struct AttributeTest {
     std::string name;
     std::string comparison; ///< == != < <= > >= in
     Expression value;
+    bool late = false; ///< its value reads names of the match: tested when the operands matched
     Span span;
 };
 
