@@ -42,6 +42,10 @@ int64_t formSince(const Graph& graph, const Node& node) {
     // Axes that are not constant stay an input, which ReduceSum alone had before.
     if (hasTrait(node.op, Reduction) && node.op != Op::ReduceSum && node.explicitInputs > 1)
         return 18;
+    if (node.op == Op::Pad && node.explicitInputs > 3)
+        return 18;
+    if (node.op == Op::DFT && node.explicitInputs > 2)
+        return 20;
     std::string reduction = node.attributes.string("reduction");
     if ((node.op == Op::ScatterElements || node.op == Op::ScatterND) &&
         (reduction == "max" || reduction == "min"))

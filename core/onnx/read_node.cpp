@@ -231,6 +231,9 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     }
     fillDefaults(node);
     roundNumbers(node);
+    if (TensorPtr value = node.op == Op::Constant ? node.attributes.tensor("value") : nullptr)
+        if (node.outputs.size() == 1 && node.outputs[0].valid())
+            scope.graph->setType(node.outputs[0], value->type());
     for (const auto& [name, values] : captured)
         for (ValueId value : values)
             scope.graph->appendCapturedInput(id, value);

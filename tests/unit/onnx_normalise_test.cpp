@@ -137,13 +137,19 @@ TEST(OnnxNormalise, NewReductionsKeepTheirAxesAsAttribute) {
               "y = Identity(x)");
 }
 
-TEST(OnnxNormalise, AxesComputedAtRunTimeAreKeptUnknown) {
+TEST(OnnxNormalise, AxesComputedAtRunTimeStayAnInput) {
     EXPECT_EQ(nodesOf(18, "g (float[2,3] x, int64[1] a) => (y) { y = ReduceMax(x, a) }"),
               "y = ReduceMax(x, a)");
-    auto graph = model_io::loadText("<ir_version: 8, opset_import: [\"\" : 18]> g (float[2,3] x, "
-                                    "int64[1] a) => (y) { y = ReduceMax(x, a) }");
+}
+
+TEST(OnnxNormalise, OtherOperatorsUnderAnOldNameAreKeptUnknown) {
+    auto graph = model_io::loadText(
+        "<ir_version: 3, opset_import: [\"\" : 1]> g (float[2,3] x, float[1] t, float[1] a) => (y) "
+        "{ y = Tile(x, t, a) }");
     ASSERT_TRUE(graph);
-    EXPECT_EQ(graph->node(graph->nodes()[0]).op, Op::Unknown);
+    const Node& node = graph->node(graph->nodes()[0]);
+    EXPECT_EQ(node.op, Op::Unknown);
+    EXPECT_EQ(node.customOp, "Tile");
 }
 
 TEST(OnnxNormalise, SoftmaxOverTheLastAxisStaysPlain) {
@@ -158,6 +164,12 @@ TEST(OnnxNormalise, SoftmaxFindsTheRankThroughOperators) {
                           "{ t = Transpose <perm = [0, 2, 1]> (x) u = Div(t, s) "
                           "y = Softmax <axis = 2> (u) }"),
               "t = Transpose <perm = [0, 2, 1]> (x)   u = Div(t, s)   y = Softmax(u)");
+}
+
+TEST(OnnxNormalise, SoftmaxFindsTheRankThroughConstantNodes) {
+    EXPECT_EQ(nodesOf(11, "g (float[2,3,4] x) => (y) { s = Constant <value = float {2}> () "
+                          "u = Div(x, s) y = Softmax <axis = 2> (u) }"),
+              "s = Constant <value = float {2}> ()   u = Div(x, s)   y = Softmax(u)");
 }
 
 TEST(OnnxNormalise, FlatSoftmaxIsFlattenedAroundItsAxis) {

@@ -163,6 +163,13 @@ TEST(OnnxSave, NewerOperatorsRaiseTheOpsetAndChangeReductions) {
     EXPECT_EQ(text(reloaded(graph)).find("ReduceMax <axes = [1]>") != std::string::npos, true);
 }
 
+TEST(OnnxSave, AxesThatAreComputedNeedOpset18) {
+    Graph graph = parse("<ir_version: 8, opset_import: [\"\" : 21]> "
+                        "g (float[2,3] x, int64[1] a) => (y) { y = ReduceMax(x, a) }");
+    EXPECT_EQ(opsetOf(saved(graph), ""), 18);
+    EXPECT_EQ(text(reloaded(graph)), text(graph));
+}
+
 TEST(OnnxSave, OldModelsAreWrittenAsOpset17) {
     Graph graph = parse("<ir_version: 4, opset_import: [\"\" : 9]> g (float[2,3] x) => (y) "
                         "{ y = Clip <min = 0.0, max = 6.0> (x) }");
