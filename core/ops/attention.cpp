@@ -78,8 +78,11 @@ Outputs runAttention(const Node& node, ReferenceInputs inputs, ReferenceContext&
             return failure(k ? v.error() : k.error());
     }
     const int64_t keys = k->extents[2];
-    if (const ReferenceValue* mask = inputAt(inputs, 3))
+    if (const ReferenceValue* mask = inputAt(inputs, 3)) {
+        if (mask->dtype != DType::Bool && !isFloat(mask->dtype))
+            return badInput(node, "attn_mask must be bool or floats");
         request.masks.push_back(additive(*mask, keys));
+    }
     if (const ReferenceValue* lengths = inputAt(inputs, 6))
         request.masks.push_back(lengthMask(*lengths, keys));
     request.scale = node.attributes.number("scale");

@@ -198,7 +198,9 @@ void inferNormalized(InferContext& context) {
 void inferSkip(InferContext& context) {
     setSameAs(context, 0, 0);
     const Shape* x = shapeOf(context, 0);
-    auto axis = x && !x->empty() ? std::optional(x->size() - 1) : std::nullopt;
+    std::optional<size_t> axis;
+    if (x && !x->empty())
+        axis = x->size() - 1;
     checkScale(context, 2);
     setStatistics(context, 1, axis);
     setStatistics(context, 2, axis);

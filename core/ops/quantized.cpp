@@ -68,7 +68,8 @@ Result<ReferenceValue> requantized(const Node& node, const ReferenceValue& sums,
     if (!out)
         return out;
     auto aStrides = parameterStrides(a, sums.extents), bStrides = parameterStrides(b, sums.extents);
-    if (!aStrides || !bStrides || y.count() != 1 || zeroPoint.count() != 1 ||
+    if (!aStrides || !bStrides || !isFloat(a.value->dtype) || !isFloat(b.value->dtype) ||
+        !isFloat(y.dtype) || y.count() != 1 || zeroPoint.count() != 1 ||
         !isInteger(zeroPoint.dtype) || sizeOf(zeroPoint.dtype) > 2)
         return badInput(node, "scales and zero points do not fit the operands");
     const auto width = static_cast<int>(sizeOf(zeroPoint.dtype) * 8);

@@ -65,8 +65,11 @@ int64_t ReferenceValue::count() const {
     return static_cast<int64_t>(isFloat(dtype) ? floats.size() : ints.size());
 }
 
+// A string where a number belongs comes from a hostile model; 0 is safe, and checks refuse later.
 double ReferenceValue::at(int64_t index) const {
     auto i = static_cast<size_t>(index);
+    if (dtype == DType::String)
+        return 0;
     if (isFloat(dtype))
         return floats[i];
     return dtype == DType::UInt64 ? static_cast<double>(static_cast<uint64_t>(ints[i]))
@@ -75,6 +78,8 @@ double ReferenceValue::at(int64_t index) const {
 
 int64_t ReferenceValue::intAt(int64_t index) const {
     auto i = static_cast<size_t>(index);
+    if (dtype == DType::String)
+        return 0;
     return isFloat(dtype) ? static_cast<int64_t>(floats[i]) : ints[i];
 }
 

@@ -31,7 +31,7 @@ struct ReferenceValue {
 
     int64_t count() const;
 
-    /// Element as double whatever the class; for scalar parameters.
+    /// Element as a number whatever the class, 0 for strings; for scalar parameters.
     double at(int64_t index) const;
     int64_t intAt(int64_t index) const;
 };

@@ -66,7 +66,7 @@ void inferMaxUnpool(InferContext& context) {
 
 Outputs runMaxUnpool(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     const ReferenceValue &x = *inputs[0], &indices = *inputs[1];
-    if (x.extents.size() < 3 || indices.extents != x.extents || isFloat(indices.dtype) ||
+    if (x.extents.size() < 3 || indices.extents != x.extents || !isInteger(indices.dtype) ||
         !isFloat(x.dtype))
         return badInput(node,
                         fmt::format("X is {}, I is {}", text(x.extents), text(indices.extents)));

@@ -103,6 +103,24 @@ TEST(ConvTranspose, IsTheAdjointOfConv) {
     EXPECT_DOUBLE_EQ(left, right);
 }
 
+TEST(DeformConv, WithoutOffsetsIsConv) {
+    ReferenceValue x = floats({1, 2, 4, 4}, counting(32)), w = floats({3, 2, 3, 3}, counting(54));
+    ReferenceValue offset = floats({1, 18, 2, 2}, std::vector<double>(72, 0));
+    EXPECT_EQ(run(Op::DeformConv, {x, w, offset}).floats, run(Op::Conv, {x, w}).floats);
+}
+
+TEST(Contraction, RefusesStringsWithoutACrash) {
+    ReferenceValue words = ReferenceValue::tensor(DType::String, {1, 1, 1, 1});
+    for (Op op : opsWithTrait(ContractionOp | WindowOp | Normalization | Reduction)) {
+        if (!rowOf(op).reference)
+            continue;
+        Node node = makeNode(op, 8, {{"kernel_shape", Ints{1, 1}}, {"num_heads", int64_t(1)}}, 1);
+        std::vector<const ReferenceValue*> inputs(8, &words);
+        Context context;
+        EXPECT_FALSE(evaluateNode(node, inputs, context)) << nameOf(op);
+    }
+}
+
 TEST(Window, CeilModeDropsAWindowThatStartsInThePadding) {
     Node node = makeNode(Op::MaxPool, 1, {{"strides", Ints{2}}, {"ceil_mode", int64_t(1)}});
     auto geometry = windowGeometry(node, {3}, {1});
