@@ -31,11 +31,13 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
         found.push_back(std::move(instance));
     }
     if (found.size() < many.least) {
-        undo(before);
-        return miss(code::instances, nullptr, {}, {}, [&] {
+        // Noted before the instances are given back: they are how far it came.
+        miss(code::instances, nullptr, {}, {}, [&] {
             return std::pair(std::to_string(found.size()) + " instances",
                              std::to_string(many.least) + " or more");
         });
+        undo(before);
+        return false;
     }
     if (many.all && !coversAllUsers(inner)) {
         undo(before);

@@ -159,7 +159,7 @@ struct Many {
 };
 
 struct Slot {
-    std::string name; ///< as written; "Act.x" for a name of an inlined pattern
+    std::string name;    ///< as written; "Act.x" for a name of an inlined pattern
     bool isList = false; ///< bound inside a `many`
     Span span;
 };

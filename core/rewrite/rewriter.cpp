@@ -309,6 +309,13 @@ private:
 
 } // namespace
 
+std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::vector<std::string> out;
+    for (NodeId node : nodes)
+        out.push_back(graph.node(node).name);
+    return out;
+}
+
 std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
     std::vector<std::string> out;
     std::unordered_set<std::string> seen;

@@ -27,6 +27,9 @@ using ApplyResult = std::variant<Applied, Reason>;
 /// replaces, "graph-output" when an output of the graph would lose its own node.
 ApplyResult applyMatch(Graph& graph, const Match& match, const InferenceFunction& infer);
 
+/// Names of nodes, as they are now.
+std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes);
+
 /// Names of the model's nodes that these nodes stand for, each once.
 std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes);
 

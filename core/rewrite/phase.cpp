@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/phase_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+bool allAlive(const Graph& graph, const Binding& binding) {
+    if (binding.kind == Binding::Kind::Value && !graph.alive(binding.value))
+        return false;
+    return std::all_of(binding.items.begin(), binding.items.end(),
+                       [&](const Binding& item) { return allAlive(graph, item); });
+}
+
+} // namespace
+
+Phase::Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
+             const EngineOptions& options, Progress& progress)
+    : m_graph(graph), m_trace(trace), m_step(step), m_options(options), m_progress(progress) {
+    for (const auto& rule : index.rules())
+        if (rule->rule.phase == step.phase)
+            m_levels[-rule->rule.priority].push_back(rule.get());
+}
+
+Result<void> Phase::run() {
+    if (m_options.matcher.explain)
+        noteEarlyMatches();
+    std::map<uint64_t, size_t> states; // hash -> events before it
+    for (m_iteration = 1; m_iteration <= m_options.maxIterations; ++m_iteration) {
+        if (m_step.repeat) {
+            auto [entry, isNew] = states.emplace(stateHash(m_graph), m_trace.events.size());
+            if (!isNew) {
+                stop(entry->second);
+                break;
+            }
+        }
+        bool changed = false;
+        for (const auto& [priority, rules] : m_levels) {
+            Result<bool> level = runLevel(rules);
+            if (!level)
+                return failure(level.error());
+            changed = changed || *level;
+        }
+        if (!changed || !m_step.repeat)
+            break;
+        if (m_iteration == m_options.maxIterations)
+            stop(m_trace.events.size());
+    }
+    noteShadowed();
+    return {};
+}
+
+Result<bool> Phase::runLevel(const Rules& rules) {
+    bool changed = false;
+    // What overlapped may match again differently (regions do): fuse rules only remove nodes.
+    for (;;) {
+        Result<std::vector<Candidate>> candidates = findAll(rules);
+        if (!candidates)
+            return failure(candidates.error());
+        if (candidates->empty())
+            return changed;
+        SelectOptions how{m_options.selection.value_or(m_step.selection), m_options.selectionSteps};
+        Selection selection = select(*m_facts, *candidates, how);
+        for (const Loser& loser : selection.losers)
+            refuse(candidates->at(loser.candidate).match, loser.reason,
+                   candidates->at(loser.candidate).gain);
+        if (selection.cutComponents > 0)
+            noteCut(selection.cutComponents);
+        bool applied = applyAll(*candidates, selection.chosen);
+        changed = changed || applied;
+        bool onlyFuse = std::none_of(rules.begin(), rules.end(),
+                                     [](const PreparedRule* rule) { return rule->rule.isRewrite; });
+        if (!applied || selection.losers.empty() || !onlyFuse)
+            return changed;
+    }
+}
+
+void Phase::refreshFacts() {
+    if (m_facts)
+        return;
+    m_facts = std::make_unique<GraphFacts>(m_graph);
+    m_convexity = std::make_unique<Convexity>(m_graph);
+}
+
+Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
+    refreshFacts();
+    Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
+    std::vector<Candidate> candidates;
+    for (const PreparedRule* rule : rules) {
+        if (m_progress.cancelled())
+            return cancelledFailure("matching");
+        if (rule->rule.once && m_iteration > 1)
+            continue;
+        MatchResult found;
+        matcher.find(*rule, found);
+        RuleCount& count = m_trace.count(rule->rule.name, m_step.phase);
+        count.matched += static_cast<uint32_t>(found.matches.size());
+        for (RefusedMatch& refused : found.refused)
+            refuse(refused.match, std::move(refused.reason), 0);
+        if (m_iteration == 1 && !m_seenMisses.contains(rule)) {
+            m_seenMisses.insert(rule);
+            for (NearMiss& nearMiss : found.nearMisses)
+                m_trace.nearMisses.push_back(std::move(nearMiss));
+        }
+        for (Match& match : found.matches)
+            if (std::optional<double> gain = admit(match))
+                candidates.push_back({std::move(match), *gain, rule->position});
+    }
+    return candidates;
+}
+
+/// The gain by which the match competes; none when its gate refuses.
+std::optional<double> Phase::admit(const Match& match) {
+    const Gate& gate = match.rule->gate;
+    if (m_options.decide == Decide::Rules)
+        return m_options.gain ? m_options.gain(m_graph, match).us : nodesSaved(match);
+    // A rewrite without a gate is a normalisation: its gain shows only in what follows.
+    if (match.rule->isRewrite && gate.kind == Gate::Kind::Default)
+        return nodesSaved(match);
+    bool measure = gate.kind == Gate::Kind::Measured && m_options.measuredGain;
+    Gain gain = measure ? m_options.measuredGain(m_graph, match) : m_options.gain(m_graph, match);
+    if (gate.kind == Gate::Kind::Always)
+        return gain.us;
+    if (gate.kind == Gate::Kind::Condition)
+        return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
+    if (gain.us > 0 && gain.peakBytes >= 0)
+        return gain.us;
+    refuse(match,
+           {code::gate,
+            fmt::format("the match gains {:.4g} us and {:.4g} bytes of peak memory", gain.us,
+                        gain.peakBytes),
+            "write `gate always`, or decide by rules",
+            {{"gain.us", fmt::format("{:.4g}", gain.us)},
+             {"gain.peak_bytes", fmt::format("{:.4g}", gain.peakBytes)}}},
+           gain.us);
+    return std::nullopt;
+}
+
+bool Phase::holdsGate(const Match& match, const Gain& gain) {
+    RootFunction roots = [&](const std::string& root, const std::string& member) {
+        if (root == "gain") {
+            const std::pair<const char*, double> members[] = {{"us", gain.us},
+                                                              {"bytes", gain.bytes},
+                                                              {"launches", gain.launches},
+                                                              {"peak_bytes", gain.peakBytes},
+                                                              {"flops", gain.flops}};
+            for (const auto& [name, value] : members)
+                if (member == name)
+                    return Quantity::real(value);
+        }
+        if (m_options.matcher.roots)
+            return m_options.matcher.roots(root, member);
+        return Quantity::unknown("`" + root + "." + member + "`");
+    };
+    EvaluateContext context{m_graph, *match.rule, match.slots, match.dims, &match.regions, &roots};
+    Quantity holds = evaluate(context, *match.rule->gate.condition);
+    if (holds.truth() == Truth::True)
+        return true;
+    bool isKnown = holds.truth() == Truth::False;
+    refuse(match,
+           {isKnown ? code::gate : code::unknown,
+            fmt::format("the gate is {} (gain {:.4g} us, {:.4g} bytes)",
+                        isKnown ? "false" : "not known", gain.us, gain.bytes),
+            "loosen the gate, or decide by rules",
+            {{"gain.us", fmt::format("{:.4g}", gain.us)},
+             {"gain.bytes", fmt::format("{:.4g}", gain.bytes)}}},
+           gain.us);
+    return false;
+}
+
+bool Phase::applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen) {
+    Forwarding forwarding;
+    bool any = false;
+    size_t done = 0;
+    for (size_t i : chosen) {
+        if (m_progress.cancelled())
+            break; // the caller's next step reports it
+        m_progress.report("rewriting", done++, chosen.size());
+        any = applyOne(candidates[i], forwarding) || any;
+    }
+    if (any)
+        m_facts.reset();
+    return any;
+}
+
+bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
+    Match& match = candidate.match;
+    for (Binding& slot : match.slots)
+        forwarding.resolve(slot);
+    for (ValueId& output : match.outputs)
+        output = forwarding.resolve(output);
+    bool current = std::all_of(match.nodes.begin(), match.nodes.end(),
+                               [&](NodeId node) { return m_graph.alive(node); }) &&
+                   std::all_of(match.slots.begin(), match.slots.end(),
+                               [&](const Binding& slot) { return allAlive(m_graph, slot); });
+    if (!current) // found again, as it then is, by the next round
+        return false;
+    std::vector<NodeId> cycle = m_convexity->cycleOf(match.nodes, match.outputs);
+    if (!cycle.empty()) {
+        refuseCycle(match, cycle, candidate.gain);
+        return false;
+    }
+    TraceEvent event = eventOf(match, candidate.gain);
+    ApplyResult result =
+        applyMatch(m_graph, match, m_options.infer ? m_options.infer : inferShapes);
+    if (auto* reason = std::get_if<Reason>(&result)) {
+        event.kind = TraceEvent::Kind::Refused;
+        event.reason = std::move(*reason);
+        ++m_trace.count(match.rule->name, m_step.phase).refused;
+        m_trace.events.push_back(std::move(event));
+        return false;
+    }
+    const Applied& applied = std::get<Applied>(result);
+    m_convexity->added(applied.made);
+    forwarding.add(applied.replaced);
+    event.kind = match.rule->isRewrite ? TraceEvent::Kind::Rewritten : TraceEvent::Kind::Fused;
+    event.made = namesOf(m_graph, applied.made);
+    ++m_trace.count(match.rule->name, m_step.phase).applied;
+    m_trace.events.push_back(std::move(event));
+    return true;
+}
+
+} // namespace fuselage

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// One phase of a pipeline on one graph: levels of priority, rounds of match, select and apply, and
+// what the Trace says about them. Used by the engine only.
+#pragma once
+
+#include "core/rewrite/engine.h"
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fuselage {
+
+/// Values that readers lost to others since the matches were found.
+class Forwarding {
+public:
+    void add(const std::vector<std::pair<ValueId, ValueId>>& replaced) {
+        for (const auto& [from, to] : replaced)
+            m_to[from] = to;
+    }
+
+    ValueId resolve(ValueId value) const {
+        for (auto found = m_to.find(value); found != m_to.end(); found = m_to.find(value))
+            value = found->second;
+        return value;
+    }
+
+    void resolve(Binding& binding) const {
+        if (binding.kind == Binding::Kind::Value)
+            binding.value = resolve(binding.value);
+        for (Binding& item : binding.items)
+            resolve(item);
+    }
+
+private:
+    std::unordered_map<ValueId, ValueId> m_to;
+};
+
+/// A match of the graph at the start of a phase; to say who took its nodes.
+struct EarlyMatch {
+    const Rule* rule;
+    std::vector<std::string> nodes;
+};
+
+class Phase {
+public:
+    Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
+          const EngineOptions& options, Progress& progress);
+
+    /// Errors: "cancelled".
+    Result<void> run();
+
+private:
+    using Rules = std::vector<const PreparedRule*>;
+
+    Result<bool> runLevel(const Rules& rules);
+    void refreshFacts();
+    Result<std::vector<Candidate>> findAll(const Rules& rules);
+    std::optional<double> admit(const Match& match);
+    bool holdsGate(const Match& match, const Gain& gain);
+    bool applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen);
+    bool applyOne(Candidate& candidate, Forwarding& forwarding);
+
+    // What the Trace says (phase_trace.cpp)
+    TraceEvent eventOf(const Match& match, double gain) const;
+    void refuse(const Match& match, Reason reason, double gain);
+    void refuseCycle(const Match& match, const std::vector<NodeId>& cycle, double gain);
+    void stop(size_t from);
+    void noteCut(uint32_t components);
+    void noteEarlyMatches();
+    void noteShadowed();
+
+    Graph& m_graph;
+    Trace& m_trace;
+    PhaseStep m_step;
+    const EngineOptions& m_options;
+    Progress& m_progress;
+    std::map<int64_t, Rules> m_levels; ///< by falling priority
+    uint32_t m_iteration = 1;
+    std::unique_ptr<GraphFacts> m_facts; ///< null after a change
+    std::unique_ptr<Convexity> m_convexity;
+    std::unordered_set<const PreparedRule*> m_seenMisses;
+    std::unordered_set<std::string> m_refusals;
+    std::vector<EarlyMatch> m_early;
+    size_t m_firstEvent = 0;
+};
+
+} // namespace fuselage

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a phase writes into the Trace: applied and refused matches, stops, and who took whose nodes.
+#include "core/rewrite/phase_internal.h"
+
+#include <fmt/format.h>
+
+namespace fuselage {
+
+TraceEvent Phase::eventOf(const Match& match, double gain) const {
+    TraceEvent event;
+    event.phase = m_step.phase;
+    event.iteration = m_iteration;
+    event.rule = match.rule->name;
+    event.file = match.rule->file;
+    event.line = match.rule->line;
+    event.nodes = namesOf(m_graph, match.nodes);
+    event.labels = match.labels;
+    event.gain = gain;
+    return event;
+}
+
+void Phase::refuse(const Match& match, Reason reason, double gain) {
+    ++m_trace.count(match.rule->name, m_step.phase).refused;
+    TraceEvent event = eventOf(match, gain);
+    event.kind = TraceEvent::Kind::Refused;
+    // Rounds after the first find the same refusals again.
+    std::string key = event.rule + "\n" + reason.text();
+    for (const std::string& node : event.nodes)
+        key += "\n" + node;
+    if (!m_refusals.insert(std::move(key)).second)
+        return;
+    event.reason = std::move(reason);
+    m_trace.events.push_back(std::move(event));
+}
+
+void Phase::refuseCycle(const Match& match, const std::vector<NodeId>& cycle, double gain) {
+    std::string path;
+    for (NodeId node : cycle)
+        path += (path.empty() ? "" : " -> ") + m_graph.node(node).name;
+    refuse(match,
+           {code::cycle,
+            "after the fusions before it, a path leaves the match and comes back: " + path,
+            "include the nodes of the path in the match",
+            {{"path", path}}},
+           gain);
+}
+
+/// The phase came back to a graph that it had `from` events before: names the rules.
+void Phase::stop(size_t from) {
+    std::string rules;
+    std::unordered_set<std::string> seen;
+    for (size_t i = from; i < m_trace.events.size(); ++i) {
+        const TraceEvent& event = m_trace.events[i];
+        bool applied =
+            event.kind == TraceEvent::Kind::Rewritten || event.kind == TraceEvent::Kind::Fused;
+        if (applied && seen.insert(event.rule).second)
+            rules += (rules.empty() ? "`" : ", `") + event.rule + "`";
+    }
+    TraceEvent event;
+    event.kind = TraceEvent::Kind::Stopped;
+    event.phase = m_step.phase;
+    event.iteration = m_iteration;
+    bool cycle = m_iteration < m_options.maxIterations && !rules.empty();
+    event.reason = {code::ruleCycle,
+                    cycle ? "phase `" + m_step.phase + "*` undoes its own work: " + rules
+                          : "phase `" + m_step.phase + "*` was stopped after " +
+                                std::to_string(m_iteration) + " rounds",
+                    "mark one of the rules `once`",
+                    {{"rules", rules}}};
+    m_trace.events.push_back(std::move(event));
+}
+
+void Phase::noteCut(uint32_t components) {
+    TraceEvent event;
+    event.kind = TraceEvent::Kind::Stopped;
+    event.phase = m_step.phase;
+    event.iteration = m_iteration;
+    event.reason = {"selection-bound",
+                    fmt::format("the exact selection of {} groups of overlapping matches was "
+                                "cut off after {} steps; the best found so far is used",
+                                components, m_options.selectionSteps),
+                    "raise the bound of the selection, or select by gain",
+                    {{"steps", std::to_string(m_options.selectionSteps)}}};
+    m_trace.events.push_back(std::move(event));
+}
+
+void Phase::noteEarlyMatches() {
+    refreshFacts();
+    MatcherOptions quick = m_options.matcher;
+    quick.explain = false;
+    Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
+    for (const auto& [priority, rules] : m_levels)
+        for (const PreparedRule* rule : rules) {
+            MatchResult found;
+            matcher.find(*rule, found);
+            for (const Match& match : found.matches)
+                m_early.push_back({&rule->rule, namesOf(m_graph, match.nodes)});
+        }
+    m_firstEvent = m_trace.events.size();
+}
+
+/// Matches of lower priority that others took nodes from were never found again: says so.
+void Phase::noteShadowed() {
+    std::unordered_map<std::string, size_t> taken;
+    for (size_t i = m_firstEvent; i < m_trace.events.size(); ++i)
+        if (m_trace.events[i].kind == TraceEvent::Kind::Fused ||
+            m_trace.events[i].kind == TraceEvent::Kind::Rewritten)
+            for (const std::string& node : m_trace.events[i].nodes)
+                taken.emplace(node, i);
+    std::unordered_map<std::string, int64_t> priorities;
+    for (const auto& [priority, rules] : m_levels)
+        for (const PreparedRule* rule : rules)
+            priorities[rule->rule.name] = rule->rule.priority;
+    for (const EarlyMatch& early : m_early) {
+        auto winner = taken.end();
+        for (const std::string& node : early.nodes)
+            if (auto found = taken.find(node); found != taken.end())
+                winner = found;
+        if (winner == taken.end())
+            continue;
+        const TraceEvent& by = m_trace.events[winner->second];
+        int64_t priority = priorities[by.rule];
+        if (priority <= early.rule->priority)
+            continue;
+        TraceEvent event;
+        event.kind = TraceEvent::Kind::Refused;
+        event.phase = m_step.phase;
+        event.iteration = 1;
+        event.rule = early.rule->name;
+        event.file = early.rule->file;
+        event.line = early.rule->line;
+        event.nodes = early.nodes;
+        event.reason = {code::shadowed,
+                        fmt::format("`{}` ({}:{}), priority {}, takes nodes of this match", by.rule,
+                                    by.file, by.line, priority),
+                        fmt::format("raise the priority above {}", priority),
+                        {{"rule", by.rule}, {"line", std::to_string(by.line)}}};
+        m_trace.events.push_back(std::move(event));
+    }
+}
+
+} // namespace fuselage
