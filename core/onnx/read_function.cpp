@@ -138,13 +138,37 @@ Result<void> Reader::bindAttributes(NodeProto& call, const FunctionProto& functi
     return {};
 }
 
-Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope& scope) {
-    std::string where = nodeLabel(call);
+Result<std::vector<ValueId>> Reader::readCallInputs(const NodeProto& call,
+                                                    const FunctionProto& function, Scope& scope) {
+    std::vector<ValueId> inputs(static_cast<size_t>(function.input_size()));
+    for (int i = 0; i < call.input_size(); ++i) {
+        if (call.input(i).empty())
+            continue;
+        auto id = resolve(scope, call.input(i), nodeLabel(call));
+        if (!id)
+            return failure(id.error());
+        inputs[static_cast<size_t>(i)] = *id;
+    }
+    return inputs;
+}
+
+Result<void> Reader::readFunctionNodes(FunctionProto& function, Scope& body,
+                                       const std::string& where) {
     if (m_active[&function])
         return failure("load.function", fmt::format("function `{}` calls itself", function.name()),
                        where, "recursive functions are not part of ONNX");
     if (auto ok = enter(where); !ok)
         return ok;
+    m_active[&function] = true;
+    if (auto ok = readNodes(*function.mutable_node(), body); !ok)
+        return ok;
+    m_active[&function] = false;
+    --m_depth;
+    return {};
+}
+
+Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope& scope) {
+    std::string where = nodeLabel(call);
     Scope body;
     body.graph = scope.graph;
     body.opsets = &m_functionOpsets[&function];
@@ -152,14 +176,12 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     body.repeated = true;
     if (auto ok = bindAttributes(call, function, scope, body); !ok)
         return ok;
-    for (int i = 0; i < function.input_size(); ++i) {
-        bool given = i < call.input_size() && !call.input(i).empty();
-        auto id = given ? resolve(scope, call.input(i), where) : Result<ValueId>(ValueId());
-        if (!id)
-            return failure(id.error());
-        if (auto ok = define(body, function.input(i), *id); !ok)
+    auto inputs = readCallInputs(call, function, scope);
+    if (!inputs)
+        return failure(inputs.error());
+    for (int i = 0; i < function.input_size(); ++i)
+        if (auto ok = define(body, function.input(i), (*inputs)[static_cast<size_t>(i)]); !ok)
             return ok;
-    }
     auto outerName = [&](const std::string& name) {
         auto renamed = scope.rename.find(name);
         return renamed != scope.rename.end() ? renamed->second : scope.prefix + name;
@@ -170,11 +192,8 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     std::unordered_set<ValueId> returned; // values that are not the function's own, or no longer
     for (const auto& [name, id] : body.names)
         returned.insert(id);
-    m_active[&function] = true;
-    if (auto ok = readNodes(*function.mutable_node(), body); !ok)
+    if (auto ok = readFunctionNodes(function, body, where); !ok)
         return ok;
-    m_active[&function] = false;
-    --m_depth;
     for (int i = 0; i < call.output_size(); ++i) {
         if (call.output(i).empty())
             continue;
@@ -199,11 +218,6 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
 
 Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scope& scope) {
     std::string where = nodeLabel(call);
-    if (m_active[&function])
-        return failure("load.function", fmt::format("function `{}` calls itself", function.name()),
-                       where, "recursive functions are not part of ONNX");
-    if (auto ok = enter(where); !ok)
-        return ok;
     auto body = std::make_shared<Graph>();
     Scope inner;
     inner.graph = body.get();
@@ -220,22 +234,19 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     spec.op = Op::Fused;
     spec.name = scope.prefix + (call.name().empty() ? function.name() : call.name());
     spec.provenance = provenanceFrom(call.doc_string());
+    auto inputs = readCallInputs(call, function, scope);
+    if (!inputs)
+        return failure(inputs.error());
+    spec.inputs = std::move(*inputs);
     for (int i = 0; i < function.input_size(); ++i) {
-        bool given = i < call.input_size() && !call.input(i).empty();
-        auto id = given ? resolve(scope, call.input(i), where) : Result<ValueId>(ValueId());
-        if (!id)
-            return failure(id.error());
-        spec.inputs.push_back(*id);
-        Type type = id->valid() ? scope.graph->value(*id).type : Type();
+        ValueId given = spec.inputs[static_cast<size_t>(i)];
+        Type type = given.valid() ? scope.graph->value(given).type : Type();
         ValueId input = body->addInput(bodyName(function.input(i)), type);
         if (auto ok = define(inner, function.input(i), input); !ok)
             return ok;
     }
-    m_active[&function] = true;
-    if (auto ok = readNodes(*function.mutable_node(), inner); !ok)
+    if (auto ok = readFunctionNodes(function, inner, where); !ok)
         return ok;
-    m_active[&function] = false;
-    --m_depth;
     for (const std::string& name : function.output()) {
         auto id = resolve(inner, name, where);
         if (!id)

@@ -91,6 +91,12 @@ private:
     ::onnx::FunctionProto* functionFor(const ::onnx::NodeProto& node);
     Result<void> bindAttributes(::onnx::NodeProto& call, const ::onnx::FunctionProto& function,
                                 Scope& scope, Scope& body);
+    /// One value for each input of the function; bindAttributes has checked their number.
+    Result<std::vector<ValueId>> readCallInputs(const ::onnx::NodeProto& call,
+                                                const ::onnx::FunctionProto& function,
+                                                Scope& scope);
+    Result<void> readFunctionNodes(::onnx::FunctionProto& function, Scope& body,
+                                   const std::string& where);
     Result<void> inlineCall(::onnx::NodeProto& call, ::onnx::FunctionProto& function, Scope& scope);
     Result<void> restoreFused(::onnx::NodeProto& call, ::onnx::FunctionProto& function,
                               Scope& scope);
