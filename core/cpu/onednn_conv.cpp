@@ -3,7 +3,7 @@
 #include "core/cpu/layout.h"
 #include "core/cpu/onednn_engine_internal.h"
 
-#include <numeric>
+#include <utility>
 
 namespace fuselage::cpu {
 
@@ -44,20 +44,18 @@ private:
             m_padsEnd.push_back((small - 1) * window.strides[d] + extent - large -
                                 window.padsBegin[d]);
         }
-        int64_t inner = std::accumulate(window.kernel.begin(), window.kernel.end(), int64_t{1},
-                                        std::multiplies<>());
+        // Conv's W is [K, C/groups, ...], ConvTranspose's [C, K/groups, ...].
         int64_t g = m_program.groups, k = m_out[1] / g, channels = x.extents[1] / g;
         m_weightDims = {k, channels};
-        Extents strides = {channels * inner, inner};
+        Extents strides = {m_w.strides[0], m_w.strides[1]};
         if (transposed())
-            strides = {inner, k * inner};
+            std::swap(strides[0], strides[1]);
         if (g > 1) {
             m_weightDims.insert(m_weightDims.begin(), g);
-            strides.insert(strides.begin(), k * channels * inner);
+            strides.insert(strides.begin(), (transposed() ? channels : k) * m_w.strides[0]);
         }
-        Extents rest = rowMajorStrides(window.kernel);
         m_weightDims.insert(m_weightDims.end(), window.kernel.begin(), window.kernel.end());
-        strides.insert(strides.end(), rest.begin(), rest.end());
+        strides.insert(strides.end(), m_w.strides.begin() + 2, m_w.strides.end());
         m_plainWeights = memory::desc(m_weightDims, memory::data_type::f32, strides);
     }
 

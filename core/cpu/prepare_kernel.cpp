@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/prepare_kernel.h"
 
+#include "core/cpu/attention.h"
 #include "core/cpu/contraction.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_copy.h"
@@ -17,6 +18,8 @@ Reason noKernel(const char* kind) {
 }
 
 struct UnsupportedVisitor {
+    const KernelProgram& program;
+
     std::optional<Reason> operator()(const Pointwise& p) const {
         return TileCode::unsupported(p.tape);
     }
@@ -31,7 +34,9 @@ struct UnsupportedVisitor {
 
     std::optional<Reason> operator()(const Row& p) const { return unsupportedRow(p); }
 
-    std::optional<Reason> operator()(const Attention&) const { return noKernel("Attention"); }
+    std::optional<Reason> operator()(const Attention&) const {
+        return unsupportedAttention(program);
+    }
 
     std::optional<Reason> operator()(const Window& p) const { return unsupportedWindow(p); }
 
@@ -50,6 +55,8 @@ struct PrepareVisitor {
     KernelResult operator()(const Contraction& p) const { return prepareContraction(p, context); }
 
     KernelResult operator()(const Row& p) const { return prepareRow(p, context); }
+
+    KernelResult operator()(const Attention& p) const { return prepareAttention(p, context); }
 
     KernelResult operator()(const Window& p) const { return prepareWindow(p, context); }
 
@@ -70,7 +77,7 @@ std::optional<Reason> unsupported(const KernelProgram& program) {
                               std::string("no kernels for ") + nameOf(operand.dtype) + " tensors",
                               {},
                               {}};
-    return std::visit(UnsupportedVisitor{}, program.code);
+    return std::visit(UnsupportedVisitor{program}, program.code);
 }
 
 KernelResult prepareKernel(const KernelProgram& program, const PrepareContext& context) {

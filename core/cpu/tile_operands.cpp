@@ -85,7 +85,7 @@ bool redirectOutput(const TileCode& code, TileCode::Frame& frame, size_t k,
                   (inPlace ? code.redirectableInPlace(k) : code.redirectable(k));
     if (direct)
         code.redirect(frame, k, target);
-    else
+    else if (code.redirectable(k)) // else the slot is an input's
         code.unredirect(frame, k);
     return direct;
 }

@@ -105,6 +105,34 @@ void outerArg(Accumulators into, const void* x, size_t rows, size_t cols, int64_
         }
 }
 
+void softmaxRows(const SoftmaxRows& work) {
+    for (size_t r = 0; r < work.rows; ++r) {
+        float* x = work.scores + r * work.stride;
+        const float scale = work.scale, masked = work.masked;
+        const size_t cols = work.cols;
+        if (work.mask) {
+            const float* mask = work.mask + r * work.maskStride;
+#pragma GCC ivdep
+            for (size_t c = 0; c < cols; ++c)
+                x[c] = x[c] * scale + mask[c];
+        } else if (work.keep) {
+            const uint8_t* keep = work.keep + r * work.maskStride;
+#pragma GCC ivdep
+            for (size_t c = 0; c < cols; ++c)
+                x[c] = keep[c] ? x[c] * scale : masked;
+        } else {
+#pragma GCC ivdep
+            for (size_t c = 0; c < cols; ++c)
+                x[c] *= scale;
+        }
+        const float top = foldRow<float, MaxOf<float>>(x, cols);
+#pragma GCC ivdep
+        for (size_t c = 0; c < cols; ++c)
+            x[c] = exp32(x[c] - top);
+        work.sums[r] = foldRow<float, AddOf<float>>(x, cols);
+    }
+}
+
 template <typename T> void reductionsOf(VectorTable& t, Lane lane) {
     auto l = static_cast<size_t>(lane);
     auto set = [&](ReduceKind kind, ReduceFunction inner, ReduceFunction outer) {
@@ -122,6 +150,7 @@ template <typename T> void reductionsOf(VectorTable& t, Lane lane) {
 }
 
 void fillReductions(VectorTable& t) {
+    t.softmax = softmaxRows;
     reductionsOf<float>(t, Lane::F32);
     reductionsOf<double>(t, Lane::F64);
     reductionsOf<int64_t>(t, Lane::I64);

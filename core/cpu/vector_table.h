@@ -55,6 +55,20 @@ struct Accumulators {
 using ReduceFunction = void (*)(Accumulators into, const void* x, size_t rows, size_t cols,
                                 int64_t firstIndex);
 
+/// Softmax without the division, in place: row r becomes e^(x - max) with x = scale * score (+
+/// mask, or `masked` where keep is zero); its sum goes to sums[r]. Null mask and keep: none.
+/// Strides are in elements; a mask's is zero when all rows share it.
+struct SoftmaxRows {
+    float* scores = nullptr;
+    size_t rows = 0, cols = 0, stride = 0;
+    float scale = 1, masked = 0;
+    const float* mask = nullptr;
+    const uint8_t* keep = nullptr;
+    size_t maskStride = 0;
+    float* sums = nullptr;
+};
+using SoftmaxFunction = void (*)(const SoftmaxRows& rows);
+
 constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
@@ -69,6 +83,7 @@ struct VectorTable {
     VectorFunction splat[laneCount] = {};        ///< the first lane of a into all lanes
     LoadFunction load[dtypeCount] = {};
     StoreFunction store[dtypeCount] = {};
+    SoftmaxFunction softmax = nullptr;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions and their epilogues against the plain evaluation, and which of them run as post-ops.
+#include "core/cpu/epilogue_match.h"
+#include "cpu_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_cpu;
+
+namespace {
+
+const char* convolution = "c = Conv<kernel_shape=[3,3],pads=[1,1,1,1],strides=[2,2]>(x, w, b)  ";
+
+CpuRun convWith(const std::string& epilogue, const std::string& more = "",
+                std::map<std::string, Tensor> constants = {}) {
+    constants.emplace("w", weights({24, 10, 3, 3}));
+    constants.emplace("b", weights({24}, 2));
+    return expectRuns("(float[2,10,9,11] x, float[24,10,3,3] w, float[24] b" + more +
+                          ") => (float[2,24,5,6] y) { " + convolution + epilogue + " }",
+                      "Contraction", 5e-5, constants);
+}
+
+bool hasTilePass(const CpuRun& run) {
+    return run.tactic.find("tile interpreter") != std::string::npos;
+}
+
+} // namespace
+
+TEST(CpuContraction, EveryActivationIsAPostOp) {
+    const char* activations[] = {
+        "y = Relu(c)",
+        "y = LeakyRelu<alpha=0.1>(c)",
+        "y = Elu<alpha=1.5>(c)",
+        "y = Tanh(c)",
+        "y = Sigmoid(c)",
+        "s = Sigmoid(c)  y = Mul(c, s)",
+        "y = HardSwish(c)",
+        "y = HardSigmoid<alpha=0.1666667,beta=0.5>(c)",
+        "y = Softplus(c)",
+        "lo = Constant<value_float=0.0>()  hi = Constant<value_float=6.0>()  y = Clip(c, lo, hi)",
+        "r = Constant<value_float=1.4142135>()  h = Constant<value_float=0.5>() "
+        "o = Constant<value_float=1.0>()  d = Div(c, r)  e = Erf(d)  f = Add(e, o)  m = Mul(c, f) "
+        "y = Mul(m, h)",
+    };
+    for (const char* activation : activations) {
+        CpuRun run = convWith(activation);
+        EXPECT_FALSE(hasTilePass(run)) << activation << ": " << run.tactic;
+        if (HasFailure())
+            return;
+    }
+}
+
+TEST(CpuContraction, BatchNormAddRelu) {
+    std::map<std::string, Tensor> constants = {
+        {"s", weights({24}, 3)},
+        {"o", weights({24}, 4)},
+        {"m", weights({24}, 5)},
+        {"v", Tensor::ofFloats({24}, std::vector<float>(24, 0.7F))}};
+    CpuRun run = convWith("n = BatchNormalization(c, s, o, m, v)  a = Add(n, r)  y = Relu(a)",
+                          ", float[24] s, float[24] o, float[24] m, float[24] v, "
+                          "float[2,24,5,6] r",
+                          constants);
+    EXPECT_FALSE(hasTilePass(run)) << run.tactic;
+}
+
+TEST(CpuContraction, OtherEpiloguesRunOnTiles) {
+    CpuRun run = convWith("s = Sin(c)  y = Add(s, r)", ", float[2,24,5,6] r");
+    EXPECT_TRUE(hasTilePass(run)) << run.tactic;
+    EXPECT_FALSE(run.fallbacks.empty());
+}
+
+TEST(CpuContraction, ResidualAfterActivation) {
+    convWith("a = Relu(c)  y = Add(r, a)", ", float[2,24,5,6] r");
+}
+
+TEST(CpuContraction, DepthwiseGroupedAndDilated) {
+    expectRuns("(float[1,16,9,9] x, float[16,1,3,3] w) => (float[1,16,9,9] y) "
+               "{ c = Conv<kernel_shape=[3,3],pads=[1,1,1,1],group=16>(x, w)  y = Relu(c) }",
+               "Contraction", 1e-5, {{"w", weights({16, 1, 3, 3})}});
+    expectRuns("(float[1,8,9,9] x, float[12,4,3,3] w) => (float[1,12,5,5] y) "
+               "{ y = Conv<kernel_shape=[3,3],dilations=[2,2],group=2>(x, w) }",
+               "Contraction", 1e-5, {{"w", weights({12, 4, 3, 3})}});
+}
+
+TEST(CpuContraction, WeightsThatVary) {
+    expectRuns("(float[1,8,9,9] x, float[12,8,3,3] w, float[12] b) => (float[1,12,7,7] y) "
+               "{ c = Conv<kernel_shape=[3,3]>(x, w, b)  y = Relu(c) }",
+               "Contraction", 2e-5);
+}
+
+TEST(CpuContraction, OneAndThreeDimensions) {
+    expectRuns("(float[2,6,20] x, float[5,6,3] w) => (float[2,5,18] y) "
+               "{ y = Conv<kernel_shape=[3]>(x, w) }",
+               "Contraction", 1e-5, {{"w", weights({5, 6, 3})}});
+    expectRuns("(float[1,3,4,5,6] x, float[5,3,2,2,2] w) => (float[1,5,3,4,5] y) "
+               "{ y = Conv<kernel_shape=[2,2,2]>(x, w) }",
+               "Contraction", 1e-5, {{"w", weights({5, 3, 2, 2, 2})}});
+}
+
+TEST(CpuContraction, Transposed) {
+    expectRuns("(float[1,6,5,5] x, float[6,4,3,3] w, float[4] b) => (float[1,4,10,10] y) "
+               "{ c = ConvTranspose<kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1],"
+               "output_padding=[1,1]>(x, w, b)  y = Relu(c) }",
+               "Contraction", 1e-5, {{"w", weights({6, 4, 3, 3})}, {"b", weights({4})}});
+    expectRuns("(float[1,6,5,5] x, float[6,2,2,2] w, float[4] s) => (float[1,4,10,10] y) "
+               "{ u = Unsqueeze(s, ax)  c = ConvTranspose<kernel_shape=[2,2],strides=[2,2],group=2>"
+               "(x, w)  y = Mul(c, u)  ax = Constant<value_ints=[0,2,3]>() }",
+               "Contraction", 1e-5, {{"w", weights({6, 2, 2, 2})}, {"s", weights({4})}});
+}
+
+TEST(CpuContraction, StemWithPool) {
+    expectRuns("(float[1,3,20,20] x, float[16,3,7,7] w, float[16] b) => (float[1,16,5,5] y) "
+               "{ c = Conv<kernel_shape=[7,7],strides=[2,2],pads=[3,3,3,3]>(x, w, b)  r = Relu(c) "
+               "y = MaxPool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1]>(r) }",
+               "Contraction", 5e-5, {{"w", weights({16, 3, 7, 7})}, {"b", weights({16})}});
+}
+
+TEST(CpuMatMul, LinearWithActivation) {
+    CpuRun run = expectRuns("(float[34,40] x, float[40,24] w, float[24] b) => (float[34,24] y) "
+                            "{ m = MatMul(x, w)  a = Add(m, b)  y = Relu(a) }",
+                            "Contraction", 2e-5, {{"w", weights({40, 24})}, {"b", weights({24})}});
+    EXPECT_FALSE(hasTilePass(run)) << run.tactic;
+}
+
+TEST(CpuMatMul, LinearAddsAResidual) {
+    CpuRun run = expectRuns(
+        "(float[34,40] x, float[40,24] w, float[24] b, float[34,24] r) => (float[34,24] y) "
+        "{ m = MatMul(x, w)  a = Add(b, m)  y = Add(r, a) }",
+        "Contraction", 2e-5, {{"w", weights({40, 24})}, {"b", weights({24})}});
+    EXPECT_FALSE(hasTilePass(run)) << run.tactic;
+}
+
+TEST(CpuMatMul, GemmTransposedAndScaled) {
+    expectRuns("(float[9,40] x, float[24,40] w, float[24] b) => (float[9,24] y) "
+               "{ y = Gemm<transB=1,alpha=0.5,beta=2.0>(x, w, b) }",
+               "Contraction", 2e-5, {{"w", weights({24, 40})}, {"b", weights({24})}});
+    expectRuns("(float[40,9] x, float[24,40] w) => (float[9,24] y) "
+               "{ y = Gemm<transA=1,transB=1>(x, w) }",
+               "Contraction", 2e-5);
+}
+
+TEST(CpuMatMul, BatchesBroadcastAndStrides) {
+    expectRuns("(float[2,3,5,16] x, float[3,16,7] z) => (float[2,3,5,7] y) { y = MatMul(x, z) }",
+               "Contraction", 2e-5);
+    expectRuns("(float[2,5,3,16] x, float[2,7,3,16] z) => (float[2,3,5,7] y) "
+               "{ a = Transpose<perm=[0,2,1,3]>(x)  b = Transpose<perm=[0,2,3,1]>(z) "
+               "y = MatMul(a, b) }",
+               "Contraction", 2e-5);
+    expectRuns("(float[16] x, float[16,7] z) => (float[7] y) { y = MatMul(x, z) }", "Contraction",
+               2e-5);
+}
+
+TEST(CpuMatMul, OtherTypes) {
+    expectRuns("(double[5,16] x, double[16,7] z) => (double[5,7] y) { y = MatMul(x, z) }",
+               "Contraction", 1e-13);
+    expectRuns("(int32[5,16] x, int32[16,7] z) => (int32[5,7] y) { y = MatMul(x, z) }",
+               "Contraction");
+    expectRuns("(float16[5,16] x, float16[16,7] z) => (float16[5,7] y) { y = MatMul(x, z) }",
+               "Contraction", 2e-3);
+}
+
+TEST(EpilogueMatch, AffinePerChannelFoldsIntoWeightsAndBias) {
+    TapeBuilder t;
+    Scalar acc = t.input(DType::Float32), mean = t.input(DType::Float32),
+           scale = t.input(DType::Float32);
+    Scalar y = max((acc - mean) * scale + 0.5, t.constant(DType::Float32, 0));
+    std::vector<EpilogueInput> inputs = {{EpilogueInput::Kind::Accumulator, {}, 0},
+                                         {EpilogueInput::Kind::Constant, {1, 2}, 0},
+                                         {EpilogueInput::Kind::Constant, {3, 4}, 1}};
+    auto result = matchEpilogue(t.finish({y}), inputs);
+    auto* matched = std::get_if<MatchedEpilogue>(&result);
+    ASSERT_TRUE(matched);
+    EXPECT_EQ(matched->scale, (std::vector<double>{3, 4}));
+    EXPECT_EQ(matched->shift, (std::vector<double>{-2.5, -7.5}));
+    ASSERT_EQ(matched->postOps.size(), 1U);
+    EXPECT_EQ(matched->postOps[0].activation.kind, Activation::Relu);
+}
+
+TEST(EpilogueMatch, TwoResidualsAreRefusedWithAReason) {
+    TapeBuilder t;
+    Scalar acc = t.input(DType::Float32), r = t.input(DType::Float32), q = t.input(DType::Float32);
+    std::vector<EpilogueInput> inputs = {{EpilogueInput::Kind::Accumulator, {}, 0},
+                                         {EpilogueInput::Kind::Full, {}, 0},
+                                         {EpilogueInput::Kind::Full, {}, 1}};
+    auto result = matchEpilogue(t.finish({acc + r + q}), inputs);
+    auto* reason = std::get_if<Reason>(&result);
+    ASSERT_TRUE(reason);
+    EXPECT_EQ(reason->code, "epilogue");
+}
+
+TEST(EpilogueMatch, AClipFarOutIsNotRelu) {
+    TapeBuilder t;
+    Scalar acc = t.input(DType::Float32);
+    Scalar y = min(max(acc, t.constant(DType::Float32, 0)), t.constant(DType::Float32, 12345.0));
+    auto f = matchActivation(t.finish({y}), 0, 4);
+    ASSERT_TRUE(f);
+    EXPECT_EQ(f->kind, Activation::Clip);
+    EXPECT_EQ(f->beta, 12345.0);
+}
+
+TEST(EpilogueMatch, TanhGeluIsNotErfGelu) {
+    TapeBuilder t;
+    Scalar x = t.input(DType::Float32);
+    Scalar inner = (x + x * x * x * 0.044715) * 0.7978845608;
+    Tape tape = t.finish({x * 0.5 * (unary(TapeOp::Tanh, inner) + 1.0)});
+    auto f = matchActivation(tape, 0, tape.outputs[0]);
+    ASSERT_TRUE(f);
+    EXPECT_EQ(f->kind, Activation::GeluTanh);
+}

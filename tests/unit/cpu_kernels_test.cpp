@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise, Row, Copy, Window and Attention kernels against the plain evaluation of their
+// programs, in both layouts, with one and two threads, counters included.
+#include "cpu_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_cpu;
+
+TEST(CpuPointwise, OddShapesAndBroadcasts) {
+    expectRuns("(float[3,5,7,11] x, float[5,1,1] c, float[11] r, float[3,1,7,1] m) => "
+               "(float[3,5,7,11] y) { a = Mul(x, c)  b = Add(a, r)  d = Sub(b, m)  y = Tanh(d) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, ResultsThatAreOperands) {
+    expectRuns("(float[6,64] x) => (float[6,64] a, float[6,64] b) { a = Identity(x)  b = Exp(x) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, LongContiguousRuns) {
+    expectRuns("(float[2,3,40,1027] x, float[2,3,40,1027] z) => (float[2,3,40,1027] y) "
+               "{ a = Add(x, z)  y = Relu(a) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, TransposedReads) {
+    expectRuns("(float[37,70] x, float[70,37] z) => (float[70,37] y) "
+               "{ t = Transpose<perm=[1,0]>(x)  y = Add(t, z) }",
+               "Pointwise");
+    expectRuns("(float[2,9,10,33] x) => (float[2,10,33,9] y) "
+               "{ t = Transpose<perm=[0,2,3,1]>(x)  y = Exp(t) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, SeveralResultsOneReadByAnother) {
+    expectRuns("(float[4,50] x) => (float[4,50] a, float[4,50] b) { a = Exp(x)  b = Mul(a, x) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, SixteenBitFloats) {
+    expectRuns("(float16[5,33] x, float16[33] z) => (float16[5,33] y) { y = Add(x, z) }",
+               "Pointwise", 2e-3);
+    expectRuns("(bfloat16[5,33] x) => (float[5,33] y) { y = Cast<to=1>(x) }", "Pointwise");
+}
+
+TEST(CpuPointwise, IntegersAndBools) {
+    expectRuns("(int64[6,9] x, int64[9] z) => (int64[6,9] y) { a = Mul(x, z)  y = Sub(a, z) }",
+               "Pointwise");
+    expectRuns("(bool[6,9] c, float[6,9] x, float[1] z) => (float[6,9] y) { y = Where(c, x, z) }",
+               "Pointwise");
+    expectRuns("(uint8[7,5] x) => (float[7,5] y) { y = Cast<to=1>(x) }", "Pointwise");
+}
+
+TEST(CpuPointwise, DoublePrecision) {
+    expectRuns("(double[3,19] x) => (double[3,19] y) { a = Exp(x)  y = Sqrt(a) }", "Pointwise",
+               1e-14);
+}
+
+TEST(CpuRow, SoftmaxAlongEveryAxis) {
+    for (const char* axis : {"0", "1", "2", "3"})
+        expectRuns("(float[2,5,6,37] x) => (float[2,5,6,37] y) { y = Softmax<axis=" +
+                       std::string(axis) + ">(x) }",
+                   "Row");
+}
+
+TEST(CpuRow, RowsLongerThanATile) {
+    expectRuns("(float[3,5000] x) => (float[3,5000] y) { y = LogSoftmax(x) }", "Row");
+    expectRuns("(float[2,70001] x) => (float[2] y) { y = ReduceMean<axes=[1],keepdims=0>(x) }",
+               "Row");
+}
+
+TEST(CpuRow, LayerNormWithResidual) {
+    expectRuns("(float[2,13,96] x, float[2,13,96] r, float[96] g, float[96] b) => "
+               "(float[2,13,96] s, float[2,13,96] y) "
+               "{ s = Add(x, r)  y = LayerNormalization(s, g, b) }",
+               "Row", 2e-5);
+}
+
+TEST(CpuRow, MeanOverSpatialDims) {
+    expectRuns("(float[2,70,5,7] x) => (float[2,70,1,1] y) { y = GlobalAveragePool(x) }", "Row");
+}
+
+TEST(CpuRow, ReductionsOverSeveralDimsAndKinds) {
+    expectRuns("(float[4,3,5,6] x) => (float[3,6] y) { y = ReduceMax<axes=[0,2],keepdims=0>(x) }",
+               "Row");
+    expectRuns("(float[4,33] x) => (float[4,1] y) { y = ReduceProd<axes=[1]>(x) }", "Row");
+    expectRuns("(float[4,33] x) => (float y) { y = ReduceMin<axes=[0,1],keepdims=0>(x) }", "Row");
+}
+
+TEST(CpuRow, ArgMaxKeepsTheFirst) {
+    expectRuns("(float[6,41] x) => (int64[6,1] y) { y = ArgMax<axis=1>(x) }", "Row");
+    expectRuns("(float[6,41,3] x) => (int64[6,41] y) "
+               "{ y = ArgMin<axis=2,keepdims=0,select_last_index=1>(x) }",
+               "Row");
+    expectRuns("(float[6,41,3] x) => (int64[41,3] y) { y = ArgMax<axis=0,keepdims=0>(x) }", "Row");
+}
+
+TEST(CpuRow, InstanceNormalization) {
+    expectRuns("(float[2,5,7,9] x, float[5] s, float[5] b) => (float[2,5,7,9] y) "
+               "{ y = InstanceNormalization(x, s, b) }",
+               "Row", 2e-5);
+}
+
+TEST(CpuCopy, ConcatAndPad) {
+    expectRuns("(float[2,3,5] x, float[2,4,5] z) => (float[2,7,5] y) { y = Concat<axis=1>(x, z) }",
+               "Copy");
+    expectRuns("(float[3,4] x) => (float[6,7] y) "
+               "{ p = Constant<value_ints=[1,2,2,1]>()  y = Pad(x, p) }",
+               "Copy");
+}
+
+TEST(CpuCopy, TransposesOfEveryElementSize) {
+    for (const char* type : {"float", "double", "float16", "uint8", "bool"})
+        expectRuns("(" + std::string(type) + "[33,40,3] x) => (" + type +
+                       "[3,40,33] y) { y = Transpose<perm=[2,1,0]>(x) }",
+                   "Copy");
+}
+
+TEST(CpuWindow, PoolsOfEveryKind) {
+    expectRuns("(float[2,20,9,11] x) => (float[2,20,5,6] y) "
+               "{ y = MaxPool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1]>(x) }",
+               "Window");
+    expectRuns("(float[2,20,9,11] x) => (float[2,20,5,6] y) "
+               "{ y = AveragePool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1]>(x) }",
+               "Window");
+    expectRuns("(float[2,20,9,11] x) => (float[2,20,5,6] y) { y = AveragePool<kernel_shape=[3,3],"
+               "strides=[2,2],pads=[1,1,1,1],count_include_pad=1>(x) }",
+               "Window");
+    CpuRun lp = expectRuns("(float[1,3,8,8] x) => (float[1,3,4,4] y) "
+                           "{ y = LpPool<kernel_shape=[2,2],strides=[2,2],p=2>(x) }",
+                           "Window");
+    EXPECT_FALSE(lp.fallbacks.empty());
+}
+
+TEST(CpuWindow, ElementwiseWorkAroundAPool) {
+    expectRuns("(float[1,6,8,8] x, float[6,1,1] b) => (float[1,6,4,4] y) "
+               "{ p = MaxPool<kernel_shape=[2,2],strides=[2,2]>(x)  a = Add(p, b)  y = Relu(a) }",
+               "Window");
+}
+
+TEST(CpuAttention, HeadsOfAProjection) {
+    expectRuns("(float[2,3,70,16] q, float[2,3,33,16] k, float[2,3,33,24] v) => "
+               "(float[2,3,70,24] y) { t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t) "
+               "c = Constant<value_float=0.25>()  m = Mul(s, c)  p = Softmax<axis=-1>(m) "
+               "y = MatMul(p, v) }",
+               "Attention", 1e-5);
+}
+
+TEST(CpuAttention, StridedOperandsAndMask) {
+    expectRuns("(float[2,19,3,16] q, float[2,19,3,16] k, float[2,19,3,16] v, float[2,1,1,19] m) => "
+               "(float[2,19,48] y) { a = Transpose<perm=[0,2,1,3]>(q) "
+               "b = Transpose<perm=[0,2,3,1]>(k)  c = Transpose<perm=[0,2,1,3]>(v) "
+               "s = MatMul(a, b)  e = Constant<value_float=4.0>()  d = Div(s, e)  x = Add(d, m) "
+               "p = Softmax<axis=-1>(x)  o = MatMul(p, c)  t = Transpose<perm=[0,2,1,3]>(o) "
+               "h = Constant<value_ints=[2,19,48]>()  y = Reshape(t, h) }",
+               "Attention", 1e-5);
+}
