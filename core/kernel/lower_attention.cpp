@@ -77,15 +77,18 @@ std::optional<double> AttentionLowering::scalarConstant(ValueId id) const {
 
 bool AttentionLowering::fromFirstMatMul(ValueId id) const {
     std::vector<ValueId> work{id};
+    std::vector<bool> seen(m_body.graph().nodeBound(), false);
     while (!work.empty()) {
         NodeId maker = m_body.graph().producer(work.back());
         work.pop_back();
         if (maker == m_firstId)
             return true;
-        if (maker.valid())
+        if (maker.valid() && !seen[maker.index()]) {
+            seen[maker.index()] = true;
             for (ValueId input : m_body.node(maker).inputs)
                 if (input.valid())
                     work.push_back(input);
+        }
     }
     return false;
 }

@@ -111,6 +111,8 @@ std::variant<LowerBody, Reason> LowerBody::make(const LowerRequest& request) {
         out.m_positions.emplace(id, out.m_order.size() + 1);
         out.m_order.push_back(id);
     }
+    if (auto problem = checkShapes(out))
+        return *problem;
     return out;
 }
 

@@ -89,6 +89,9 @@ inline bool isNarrowFloat(DType type) {
     return type == DType::Float16 || type == DType::BFloat16;
 }
 
+/// A Reason when a node lacks an operand, or when its operator would not infer the declared types.
+std::optional<Reason> checkShapes(const LowerBody& body);
+
 /// The axis as 0 .. rank-1; none when out of range.
 std::optional<size_t> axisOf(int64_t axis, size_t rank);
 

@@ -233,6 +233,25 @@ TEST(Lower, DynamicDimsAreRefused) {
     EXPECT_EQ(reason.code, "dynamic-dim");
 }
 
+TEST(Lower, DeclaredShapesThatLieAreRefused) {
+    Graph graph;
+    ValueId x = graph.addInput("x", tensorType(DType::Float32, {1, 2, 5, 5}));
+    ValueId w = graph.addInput("w", tensorType(DType::Float32, {3, 2, 3, 3}));
+    NodeId conv = graph.addNode({Op::Conv, "conv", {x, w}, {"c"}});
+    ValueId c = graph.node(conv).outputs[0];
+    graph.setType(c, tensorType(DType::Float32, {1, 3, 500, 500}));
+    NodeId relu = graph.addNode({Op::Relu, "relu", {c}, {"y"}});
+    ValueId y = graph.node(relu).outputs[0];
+    graph.setType(y, tensorType(DType::Float32, {1, 3, 500, 500}));
+    graph.addOutput(y);
+    LowerRequest request;
+    request.body = std::make_shared<const Graph>(graph);
+    request.constants.resize(2);
+    LowerResult result = lower(request);
+    ASSERT_TRUE(std::holds_alternative<Reason>(result));
+    EXPECT_EQ(std::get<Reason>(result).code, "shape-mismatch");
+}
+
 TEST(Lower, BodyOfANodeNamesItsOperandsOnce) {
     Graph graph;
     ValueId x = graph.addInput("x", tensorType(DType::Float32, {4}));
