@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage bench MODEL: before and after fusion, verified and timed kernel by kernel.
+#include "app/cli/command.h"
+#include "app/cli/common_options.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/pipeline/bench.h"
+#include "app/report/json.h"
+#include "app/report/text.h"
+#include "core/onnx/model_file.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    app::BenchOptions bench;
+    RewriteOptions rewrite;
+    std::vector<std::string> reports;
+    std::string saveFused;
+};
+
+Result<std::string> render(const app::Report& report, const std::string& path) {
+    auto endsWith = [&](std::string_view end) { return path.ends_with(end); };
+    if (endsWith(".json"))
+        return app::renderJson(report);
+    if (endsWith(".txt"))
+        return app::renderText(report);
+    return failure("usage.report", "no report format for `" + path + "`", "--report",
+                   "end the name in .json or .txt");
+}
+
+int run(Options& options) {
+    if (auto ready = finish(options.rewrite); !ready)
+        return reportError(ready.error());
+    for (const std::string& path : options.reports)
+        if (auto known = render({}, path); !known)
+            return reportError(known.error());
+    options.bench.rules = options.rewrite.rules;
+    options.bench.fuse = options.rewrite.fuse;
+    ConsoleProgress progress(options.rewrite.quiet);
+    auto result = app::bench(options.bench, progress);
+    if (!result)
+        return reportError(result.error());
+    if (!options.saveFused.empty())
+        if (auto saved = model_io::save(result->fused, options.saveFused); !saved)
+            return reportError(saved.error());
+    for (const std::string& path : options.reports)
+        if (auto written = writeFile(path, *render(result->report, path)); !written)
+            return reportError(written.error());
+    bool onOutput = std::any_of(options.reports.begin(), options.reports.end(),
+                                [](const std::string& path) { return path.rfind("-.", 0) == 0; });
+    if (!onOutput)
+        printOut(app::renderText(result->report));
+    bool failed = options.bench.verify && !result->report.verified();
+    return failed ? ExitVerification : ExitOk;
+}
+
+} // namespace
+
+Action addBench(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app::BenchOptions& bench = options->bench;
+    app.add_option("model", bench.model, "ONNX file")->required();
+    addRewriteOptions(app, options->rewrite);
+    app.add_option("--backend", bench.backend, "auto, cpu or reference")->capture_default_str();
+    app.add_option("--device", bench.device, "predict for this device profile (see devices)");
+    app.add_option("--threads", bench.threads, "0: all of this machine")->capture_default_str();
+    app.add_option("--seed", bench.seed, "of generated inputs")->capture_default_str();
+    app.add_option("--inputs", bench.inputs, "folder of input_N.pb instead of generated ones");
+    app.add_option("--seconds", bench.timing.seconds, "time to measure for")->capture_default_str();
+    app.add_flag("!--no-measure", bench.measure, "do not time, only predict");
+    app.add_flag("!--no-verify", bench.verify, "do not compare with the reference");
+    app.add_option("--report", options->reports,
+                   "write the report; format by extension: .json .txt; -.json is standard output");
+    app.add_option("--save-fused", options->saveFused, "write the fused model");
+    return [options] { return run(*options); };
+}
+
+} // namespace fuselage::cli

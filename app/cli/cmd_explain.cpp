@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage explain MODEL [--node N] [--rule R]: what happened to a node, or how near a rule came.
+#include "app/cli/command.h"
+#include "app/cli/common_options.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/pipeline/model.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    std::string model, node, rule;
+    size_t limit = 10;
+    RewriteOptions rewrite;
+};
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names)
+        out += (out.empty() ? "" : ", ") + name;
+    return out;
+}
+
+std::string reasonText(const Reason& reason) {
+    std::string out = "  = " + reason.message + "\n";
+    return reason.flip.empty() ? out : out + "  = " + reason.flip + "\n";
+}
+
+std::string eventText(const TraceEvent& event) {
+    std::string place = fmt::format("{} ({}:{})", event.rule, event.file, event.line);
+    switch (event.kind) {
+    case TraceEvent::Kind::Fused:
+        return fmt::format("fused by {} into {}: {}\n", place, joined(event.made),
+                           joined(event.nodes));
+    case TraceEvent::Kind::Rewritten:
+        return fmt::format("rewritten by {} in phase {}: {}\n", place, event.phase,
+                           joined(event.nodes));
+    case TraceEvent::Kind::Refused:
+        return fmt::format("refused[{}]: {}: {}\n", event.reason.code, place, joined(event.nodes)) +
+               reasonText(event.reason);
+    case TraceEvent::Kind::Stopped:
+        return fmt::format("phase {} stopped\n", event.phase) + reasonText(event.reason);
+    }
+    return {};
+}
+
+std::string missText(const NearMiss& miss) {
+    return fmt::format("miss[{}]: {}: {} of {} steps, at {}\n", miss.reason.code, miss.rule,
+                       miss.step, miss.steps, miss.node) +
+           reasonText(miss.reason);
+}
+
+bool concerns(const Options& options, const std::string& rule,
+              const std::vector<std::string>& nodes) {
+    return (options.rule.empty() || rule == options.rule) &&
+           (options.node.empty() || contains(nodes, options.node));
+}
+
+std::string explain(const Options& options, const Trace& trace) {
+    std::string out;
+    for (const TraceEvent& event : trace.events)
+        if (concerns(options, event.rule, event.nodes))
+            out += eventText(event);
+    std::vector<const NearMiss*> misses;
+    for (const NearMiss& miss : trace.nearMisses)
+        if (concerns(options, miss.rule, {miss.anchor, miss.node}))
+            misses.push_back(&miss);
+    // The nearest first: few steps missing, then many steps made.
+    std::stable_sort(misses.begin(), misses.end(), [](const NearMiss* a, const NearMiss* b) {
+        uint32_t left = a->steps - std::min(a->step, a->steps);
+        uint32_t right = b->steps - std::min(b->step, b->steps);
+        return left != right ? left < right : a->step > b->step;
+    });
+    for (size_t i = 0; i < misses.size() && i < options.limit; ++i)
+        out += missText(*misses[i]);
+    if (misses.size() > options.limit)
+        out +=
+            fmt::format("{} more near misses; --limit shows them\n", misses.size() - options.limit);
+    return out;
+}
+
+int run(Options& options) {
+    if (auto ready = finish(options.rewrite); !ready)
+        return reportError(ready.error());
+    ConsoleProgress progress(options.rewrite.quiet);
+    auto library = app::requireRuleLibrary(options.rewrite.rules);
+    if (!library)
+        return reportError(library.error());
+    auto model = app::loadModel(options.model, {}, progress);
+    if (!model)
+        return reportError(model.error());
+    if (!options.node.empty() && !model->graph.findNode(options.node).valid())
+        return reportError(failure("usage.node", "no node `" + options.node + "` after folding",
+                                   options.model, "`fuselage inspect --graph` lists the nodes")
+                               .error);
+    const auto& rules = library->loaded.rules.rules;
+    bool known = options.rule.empty() ||
+                 std::any_of(rules.begin(), rules.end(),
+                             [&](const Rule& rule) { return rule.name == options.rule; });
+    if (!known)
+        return reportError(failure("usage.rule", "no rule `" + options.rule + "`").error);
+    options.rewrite.fuse.explain = true;
+    auto rewritten = app::fuseGraph(model->graph, *library, options.rewrite.fuse, progress);
+    if (!rewritten)
+        return reportError(rewritten.error());
+    std::string out = explain(options, rewritten->trace);
+    printOut(out.empty() ? "no rule came near\n" : out);
+    return ExitOk;
+}
+
+} // namespace
+
+Action addExplain(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app.add_option("model", options->model, "ONNX file")->required();
+    app.add_option("--node", options->node, "only what concerns this node");
+    app.add_option("--rule", options->rule, "only this rule");
+    app.add_option("--limit", options->limit, "near misses to print")->capture_default_str();
+    addRewriteOptions(app, options->rewrite);
+    return [options] { return run(*options); };
+}
+
+} // namespace fuselage::cli

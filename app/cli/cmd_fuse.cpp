@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage fuse MODEL -o OUT.onnx: rewrite only; prints the count table.
+#include "app/cli/command.h"
+#include "app/cli/common_options.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/pipeline/model.h"
+#include "app/report/format.h"
+#include "core/onnx/model_file.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    std::string model;
+    std::string output;
+    RewriteOptions rewrite;
+};
+
+std::string countsText(const RuleSet& rules, const Trace& trace, size_t before, size_t after) {
+    using Align = app::TextTable::Align;
+    app::TextTable table({Align::Left, Align::Right, Align::Left});
+    table.row({"rule", "matches", "from"});
+    for (const Rule& rule : rules.rules) {
+        uint32_t applied = trace.applied(rule.name);
+        if (applied > 0)
+            table.row(
+                {rule.name, std::to_string(applied), fmt::format("{}:{}", rule.file, rule.line)});
+    }
+    return table.text("") + fmt::format("nodes {} -> {}\n", before, after);
+}
+
+int run(Options& options) {
+    if (auto ready = finish(options.rewrite); !ready)
+        return reportError(ready.error());
+    ConsoleProgress progress(options.rewrite.quiet);
+    auto library = app::requireRuleLibrary(options.rewrite.rules);
+    if (!library)
+        return reportError(library.error());
+    // Dimensions given here only help decisions: the file keeps its symbols.
+    auto model = app::loadModel(options.model, {}, progress);
+    if (!model)
+        return reportError(model.error());
+    auto rewritten = app::fuseGraph(model->graph, *library, options.rewrite.fuse, progress);
+    if (!rewritten)
+        return reportError(rewritten.error());
+    if (!options.output.empty())
+        if (auto saved = model_io::save(rewritten->graph, options.output); !saved)
+            return reportError(saved.error());
+    printOut(countsText(library->loaded.rules, rewritten->trace, model->graph.nodeCount(),
+                        rewritten->graph.nodeCount()));
+    return ExitOk;
+}
+
+} // namespace
+
+Action addFuse(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app.add_option("model", options->model, "ONNX file")->required();
+    app.add_option("-o,--output", options->output, "fused ONNX file to write");
+    addRewriteOptions(app, options->rewrite);
+    return [options] { return run(*options); };
+}
+
+} // namespace fuselage::cli

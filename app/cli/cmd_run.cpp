@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage run MODEL: one run on a backend, unfused or fused; outputs saved as output_N.pb.
+#include "app/cli/command.h"
+#include "app/cli/common_options.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/model.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    std::string model, inputs, output, backend = "auto";
+    bool fuse = false;
+    int threads = 0;
+    uint64_t seed = 1;
+    RewriteOptions rewrite;
+};
+
+Result<Graph> prepared(const Options& options, Progress& progress) {
+    auto model = app::loadModel(options.model, options.rewrite.fuse.dims, progress);
+    if (!model)
+        return failure(model.error());
+    if (auto all = app::requireOperators(model->graph); !all)
+        return failure(all.error());
+    Graph graph = std::move(model->graph);
+    if (options.fuse) {
+        auto library = app::requireRuleLibrary(options.rewrite.rules);
+        if (!library)
+            return failure(library.error());
+        auto rewritten = app::fuseGraph(graph, *library, options.rewrite.fuse, progress);
+        if (!rewritten)
+            return failure(rewritten.error());
+        graph = std::move(rewritten->graph);
+    }
+    bindAllDimensions(graph, options.rewrite.fuse.dims);
+    if (auto folded = prepareGraph(graph, progress); !folded)
+        return failure(folded.error());
+    return graph;
+}
+
+Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        std::string path = folder + "/output_" + std::to_string(i) + ".pb";
+        if (auto saved = model_io::saveTensor(outputs[i], path); !saved)
+            return failure(saved.error());
+    }
+    return {};
+}
+
+int run(Options& options) {
+    if (auto ready = finish(options.rewrite); !ready)
+        return reportError(ready.error());
+    ConsoleProgress progress(options.rewrite.quiet);
+    auto graph = prepared(options, progress);
+    if (!graph)
+        return reportError(graph.error());
+    auto inputs = options.inputs.empty() ? app::generateInputs(*graph, options.seed)
+                                         : app::readInputs(*graph, options.inputs);
+    if (!inputs)
+        return reportError(inputs.error());
+    std::vector<std::string> names;
+    for (ValueId id : graph->outputs())
+        names.push_back(graph->value(id).name);
+    CompileOptions compile;
+    compile.backend = options.backend;
+    compile.threads = options.threads;
+    compile.oneKernelPerNode = !options.fuse;
+    auto compiled = CompiledGraph::compile(std::move(*graph), compile);
+    if (!compiled)
+        return reportError(compiled.error());
+    auto outputs = compiled->run(*inputs);
+    if (!outputs)
+        return reportError(outputs.error());
+    if (!options.output.empty())
+        if (auto saved = saveOutputs(*outputs, options.output); !saved)
+            return reportError(saved.error());
+    std::string out;
+    for (size_t i = 0; i < outputs->size(); ++i)
+        out += fmt::format("{}: {}\n", names[i], (*outputs)[i].type().text());
+    printOut(out);
+    return ExitOk;
+}
+
+} // namespace
+
+Action addRun(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app.add_option("model", options->model, "ONNX file")->required();
+    addRewriteOptions(app, options->rewrite);
+    app.add_flag("--fuse", options->fuse, "run the fused model");
+    app.add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
+    app.add_option("--threads", options->threads, "0: all of this machine")->capture_default_str();
+    app.add_option("--seed", options->seed, "of generated inputs")->capture_default_str();
+    app.add_option("--inputs", options->inputs, "folder of input_N.pb instead of generated ones");
+    app.add_option("-o,--save-outputs", options->output, "folder for output_N.pb");
+    return [options] { return run(*options); };
+}
+
+} // namespace fuselage::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several subcommands share, declared once.
+#pragma once
+
+#include "app/pipeline/fuse.h"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace fuselage::cli {
+
+/// --dim, -p, --no-builtin, --pipeline, --decide, --quiet
+struct RewriteOptions {
+    std::vector<std::string> dims;
+    app::RuleOptions rules;
+    app::FuseOptions fuse;
+    bool quiet = false;
+};
+
+void addRewriteOptions(CLI::App& app, RewriteOptions& options);
+
+/// Puts the parsed --dim entries where the pipeline reads them.
+Result<void> finish(RewriteOptions& options);
+
+/// Writes beside and renames; "-.json" and "-.txt" mean standard output. Error "write.file".
+Result<void> writeFile(const std::string& path, const std::string& content);
+
+} // namespace fuselage::cli

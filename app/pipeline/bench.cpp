@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/bench.h"
+
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/machine.h"
+#include "app/pipeline/model.h"
+#include "app/pipeline/summary.h"
+#include "app/pipeline/verify.h"
+#include "core/passes/passes.h"
+
+#include <chrono>
+
+namespace fuselage::app {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// One side made ready to run.
+struct Side {
+    std::shared_ptr<const Plan> plan;
+    std::unique_ptr<Executable> executable;
+};
+
+struct SideOptions {
+    Backend& backend;
+    const DeviceProfile& profile;
+    bool fused = false;
+    bool run = true;
+};
+
+/// Symbols become numbers, shape arithmetic that depended on them is folded, then plan and prepare.
+Result<Side> makeSide(Graph graph, const SideOptions& options,
+                      const std::map<std::string, int64_t>& dims, Progress& progress) {
+    bindAllDimensions(graph, dims);
+    if (auto prepared = prepareGraph(graph, progress); !prepared)
+        return failure(prepared.error());
+    PlanOptions planning;
+    planning.profile = &options.profile;
+    planning.backend = &options.backend;
+    planning.stridedViews = options.fused;
+    Side side;
+    auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
+    if (!plan)
+        return failure(plan.error());
+    side.plan = *plan;
+    if (!options.run)
+        return side;
+    auto executable = options.backend.prepare(side.plan, progress);
+    if (!executable)
+        return failure(executable.error());
+    side.executable = std::move(*executable);
+    return side;
+}
+
+Result<std::vector<ReferenceValue>> referenceOutputs(const Graph& graph,
+                                                     const std::vector<Tensor>& inputs, int threads,
+                                                     Progress& progress) {
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : inputs)
+        values.push_back(ReferenceValue::from(input));
+    ThreadPool pool(threads);
+    return interpret(graph, std::move(values), pool, progress);
+}
+
+Result<void> verifySide(const std::string& name, Side& side, const std::vector<Tensor>& inputs,
+                        const std::vector<ReferenceValue>& reference, Report& report,
+                        Progress& progress) {
+    auto outputs = side.executable->run(inputs, {}, progress);
+    if (!outputs)
+        return failure(outputs.error());
+    const Graph& graph = *side.plan->graph;
+    for (size_t i = 0; i < outputs->size(); ++i)
+        report.agreement.push_back(
+            compareOutput(graph.value(graph.outputs()[i]).name, name, reference[i], (*outputs)[i]));
+    return {};
+}
+
+MachineReport machineReport(const Backend& backend, const DeviceProfile& profile, int threads) {
+    MachineInfo machine = inspectMachine();
+    MachineReport out;
+    out.cpu = text(machine);
+    out.cores = machine.cores;
+    out.threadsUsed = threads > 0 ? threads : machine.cores;
+    out.backend = backend.name();
+    out.backendText = backend.description();
+    out.profile = profile.name;
+    out.profileTitle = profile.title;
+    out.notes.push_back(machine.cudaDriver.empty()
+                            ? "no CUDA device: libcuda.so.1 not found"
+                            : "a CUDA driver is here, but this build has no CUDA backend");
+    return out;
+}
+
+} // namespace
+
+Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
+    BenchResult out;
+    Report& report = out.report;
+    auto backend = makeBackend(options.backend, options.threads);
+    if (!backend)
+        return failure(backend.error());
+    auto profile = deviceProfile(options.device.empty() ? options.fuse.profile : options.device);
+    if (!profile)
+        return failure(profile.error());
+    auto library = requireRuleLibrary(options.rules);
+    if (!library)
+        return failure(library.error());
+    auto model = loadModel(options.model, options.fuse.dims, progress);
+    if (!model)
+        return failure(model.error());
+    report.stageSeconds = model->seconds;
+    if (auto all = requireOperators(model->graph); !all)
+        return failure(all.error());
+
+    auto start = Clock::now();
+    FuseOptions fusing = options.fuse;
+    fusing.profile = profile->name;
+    auto rewritten = fuseGraph(model->graph, *library, fusing, progress);
+    if (!rewritten)
+        return failure(rewritten.error());
+    report.stageSeconds["fuse"] = since(start);
+    out.fused = rewritten->graph;
+
+    start = Clock::now();
+    Graph reference = model->graph.clone();
+    std::map<std::string, int64_t> dims = bindAllDimensions(reference, options.fuse.dims);
+    bool run = options.measure || options.verify;
+    auto before = makeSide(model->graph, {**backend, *profile, false, run}, dims, progress);
+    if (!before)
+        return failure(before.error());
+    auto after = makeSide(rewritten->graph, {**backend, *profile, true, run}, dims, progress);
+    if (!after)
+        return failure(after.error());
+    report.stageSeconds["plan"] = since(start);
+
+    report.machine = machineReport(**backend, *profile, options.threads);
+    report.model = summariseModel(*model, dims);
+    report.before = summariseSide(*before->plan);
+    report.after = summariseSide(*after->plan);
+    report.kernels = summariseKernels(*after->plan, after->executable.get());
+    report.rules = summariseRules(library->loaded.rules, *rewritten, *before->plan, *after->plan);
+    report.splits = summariseSplits(*after->plan);
+    if (!run)
+        return out;
+
+    auto inputs = options.inputs.empty() ? generateInputs(reference, options.seed)
+                                         : readInputs(reference, options.inputs);
+    if (!inputs)
+        return failure(inputs.error());
+    if (options.verify) {
+        start = Clock::now();
+        auto expected = referenceOutputs(reference, *inputs, options.threads, progress);
+        if (!expected)
+            return failure(expected.error());
+        for (auto& [name, side] : {std::pair{"unfused", &*before}, std::pair{"fused", &*after}})
+            if (auto ok = verifySide(name, *side, *inputs, *expected, report, progress); !ok)
+                return failure(ok.error());
+        report.stageSeconds["verify"] = since(start);
+    }
+    if (options.measure) {
+        auto measured =
+            measure(*before->executable, *after->executable, *inputs, options.timing, progress);
+        if (!measured)
+            return failure(measured.error());
+        addMeasurements(*measured, report);
+    }
+    return out;
+}
+
+} // namespace fuselage::app

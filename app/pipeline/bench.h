@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main job: one model, before and after fusion, planned, run, verified, timed -> Report.
+#pragma once
+
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/measure.h"
+#include "app/pipeline/report.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+struct BenchOptions {
+    std::string model;
+    RuleOptions rules;
+    FuseOptions fuse;
+    std::string backend = "auto";
+    std::string device; ///< predict for this profile; empty: the machine's
+    int threads = 0;
+    uint64_t seed = 1;
+    std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
+    bool measure = true;
+    bool verify = true;
+    MeasureOptions timing;
+};
+
+struct BenchResult {
+    Report report;
+    Graph fused; ///< with the file's symbolic dimensions, ready to be saved
+};
+
+Result<BenchResult> bench(const BenchOptions& options, Progress& progress);
+
+} // namespace fuselage::app

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/fuse.h"
+
+#include "app/pipeline/gain.h"
+
+namespace fuselage::app {
+
+Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
+                            const FuseOptions& options, Progress& progress) {
+    const RuleSet& rules = library.loaded.rules;
+    const Pipeline* pipeline = findPipeline(rules, options.pipeline);
+    if (pipeline == nullptr) {
+        std::string names;
+        for (const Pipeline& known : rules.pipelines)
+            names += (names.empty() ? "" : ", ") + known.name;
+        return failure("usage.pipeline", "no pipeline `" + options.pipeline + "`", "",
+                       "one of: " + names);
+    }
+    if (options.decide != "rules" && options.decide != "cost")
+        return failure("usage.decide", "no way to decide `" + options.decide + "`", "",
+                       "one of: rules, cost");
+    auto profile = deviceProfile(options.profile);
+    if (!profile)
+        return failure(profile.error());
+    EngineOptions engine;
+    engine.decide = options.decide == "cost" ? Decide::Cost : Decide::Rules;
+    engine.gain = makeGain(*profile, options.dims);
+    engine.matcher.explain = options.explain;
+    return rewrite(graph.clone(), rules, *pipeline, engine, progress);
+}
+
+} // namespace fuselage::app

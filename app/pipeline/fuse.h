@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusing a loaded model with a rule library: which pipeline, which decisions.
+#pragma once
+
+#include "app/pipeline/rules.h"
+#include "core/cost/cost.h"
+#include "core/rewrite/engine.h"
+
+#include <map>
+#include <string>
+
+namespace fuselage::app {
+
+struct FuseOptions {
+    std::string pipeline = "default";
+    std::string decide = "rules"; ///< "rules" takes every legal match, "cost" asks the gates
+    std::string profile = "cpu";  ///< for gains
+    std::map<std::string, int64_t> dims;
+    bool explain = false; ///< keep near misses
+};
+
+/// Errors: "usage.pipeline", "usage.decide", unknown profile, "cancelled".
+Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
+                            const FuseOptions& options, Progress& progress);
+
+} // namespace fuselage::app

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/rules.h"
+
+#include "core/rewrite/engine.h"
+#include "patterns/embedded.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace fuselage::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// canonicalize* then convert* then fuse by exact: what a rule file without a pipeline gets.
+Pipeline defaultPipeline() {
+    Pipeline out{"default", {}};
+    out.steps.push_back({"canonicalize", true, PhaseStep::Selection::Gain});
+    out.steps.push_back({"convert", true, PhaseStep::Selection::Gain});
+    out.steps.push_back({"fuse", false, PhaseStep::Selection::Exact});
+    return out;
+}
+
+Result<std::string> resolveImport(const std::string& path) {
+    for (const std::string& candidate : {path, path + ".fuse"})
+        if (auto text = embeddedPattern(candidate))
+            return std::string(*text);
+    return failure("rules.import", "no built-in file `" + path + "`");
+}
+
+/// A folder's rule files in sorted order, or the path itself.
+Result<std::vector<std::string>> expand(const std::string& path) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+        if (!fs::exists(path, error))
+            return failure("rules.read", "no such file or folder", path);
+        return std::vector<std::string>{path};
+    }
+    std::vector<std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(path, error))
+        if (entry.is_regular_file() && entry.path().extension() == ".fuse")
+            files.push_back(entry.path().string());
+    if (error)
+        return failure("rules.read", error.message(), path);
+    if (files.empty())
+        return failure("rules.read", "holds no .fuse file", path);
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+} // namespace
+
+Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
+    std::vector<dsl::RuleInput> inputs;
+    if (options.builtin)
+        for (std::string_view path : embeddedPatternPaths())
+            inputs.push_back({std::string(path), std::string(*embeddedPattern(path))});
+    for (const std::string& path : options.paths) {
+        auto files = expand(path);
+        if (!files)
+            return failure(files.error());
+        for (std::string& file : *files)
+            inputs.push_back({std::move(file), std::nullopt});
+    }
+    RuleLibrary out;
+    out.loaded = dsl::loadRules(*out.sources, inputs, resolveImport);
+    if (!findPipeline(out.loaded.rules, "default"))
+        out.loaded.rules.pipelines.push_back(defaultPipeline());
+    return out;
+}
+
+Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options) {
+    auto library = loadRuleLibrary(options);
+    if (library && library->loaded.diagnostics.hasErrors())
+        return failure("rules.invalid", "rules with errors\n" +
+                                            render(library->loaded.diagnostics, *library->sources));
+    return library;
+}
+
+} // namespace fuselage::app

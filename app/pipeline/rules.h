@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of a run: the built-in library, a person's files and folders, or both.
+#pragma once
+
+#include "core/support/result.h"
+#include "dsl/load.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+struct RuleOptions {
+    std::vector<std::string> paths; ///< .fuse files, or folders whose .fuse files are taken sorted
+    bool builtin = true;            ///< the embedded standard library, before the paths
+};
+
+/// Rules with the texts that their diagnostics and provenance point into.
+struct RuleLibrary {
+    std::unique_ptr<SourceSet> sources = std::make_unique<SourceSet>();
+    dsl::LoadedRules loaded;
+};
+
+/// Loads all; mistakes in the texts are in loaded.diagnostics, unreadable paths are an Error.
+/// Imports
+/// ("std/activation") are looked up among the embedded files. Adds the pipeline "default" when
+/// no file defines it.
+Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
+
+/// The same; any error among the diagnostics is an Error "rules.invalid" holding their text.
+Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options);
+
+} // namespace fuselage::app

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/summary.h"
+
+#include <set>
+#include <unordered_map>
+
+namespace fuselage::app {
+
+namespace {
+
+double medianOf(const std::vector<double>& seconds) {
+    return summarise(seconds).median;
+}
+
+/// Launches and logical bytes of the steps of a plan, by source node of the model.
+struct NodeCost {
+    int64_t launches = 0;
+    int64_t bytes = 0;
+};
+
+std::unordered_map<std::string, NodeCost> costBySource(const Plan& plan) {
+    std::unordered_map<std::string, NodeCost> out;
+    for (const Step& step : plan.steps)
+        for (const std::string& source : step.sources) {
+            out[source].launches += 1;
+            out[source].bytes += step.traffic.logical();
+        }
+    return out;
+}
+
+} // namespace
+
+ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims) {
+    ModelReport out;
+    out.path = model.path;
+    out.name = model.graph.name();
+    out.nodes = model.graph.nodeCount();
+    out.dims = dims;
+    auto line = [&](ValueId id) {
+        const Value& value = model.graph.value(id);
+        return value.name + ": " + value.type.text();
+    };
+    for (ValueId id : model.graph.inputs())
+        out.inputs.push_back(line(id));
+    for (ValueId id : model.graph.outputs())
+        out.outputs.push_back(line(id));
+    return out;
+}
+
+SideReport summariseSide(const Plan& plan) {
+    SideReport out;
+    out.nodes = plan.graph->nodeCount();
+    out.launches = plan.steps.size();
+    out.traffic = plan.totalTraffic();
+    out.peakBytes = plan.peakBytes;
+    out.constantBytes = plan.constantBytes;
+    for (const PlanValue& value : plan.values)
+        out.intermediateBuffers += value.residence == Residence::Arena ? 1 : 0;
+    for (const Step& step : plan.steps)
+        out.flops += workOf(step.program).flops;
+    out.predictedSeconds = plan.totalPredicted().seconds;
+    return out;
+}
+
+std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* executable) {
+    double total = plan.totalPredicted().seconds;
+    std::vector<KernelReport> out;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const Step& step = plan.steps[i];
+        KernelReport& kernel = out.emplace_back();
+        kernel.name = step.name;
+        kernel.kind = kindOf(step.program);
+        kernel.rule = step.rule;
+        kernel.sources = step.sources;
+        kernel.traffic = step.traffic;
+        kernel.flops = workOf(step.program).flops;
+        kernel.predictedSeconds = step.predicted.seconds;
+        kernel.limiter = step.predicted.limiter;
+        kernel.share = total > 0 ? step.predicted.seconds / total : 0;
+        if (executable != nullptr) {
+            kernel.tactic = executable->tactic(i);
+            kernel.fallbacks = executable->fallbacks(i);
+        }
+    }
+    return out;
+}
+
+std::vector<RuleCount> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
+                                      const Plan& before, const Plan& after) {
+    auto unfused = costBySource(before);
+    std::map<std::string, std::set<std::string>> sources; // of each rule's fused nodes
+    for (NodeId id : rewritten.graph.nodes()) {
+        const Provenance& origin = rewritten.graph.node(id).provenance;
+        if (rewritten.graph.node(id).op == Op::Fused)
+            sources[origin.rule].insert(origin.sources.begin(), origin.sources.end());
+    }
+    std::map<std::string, size_t> nearMisses;
+    for (const NearMiss& miss : rewritten.trace.nearMisses)
+        ++nearMisses[miss.rule];
+    std::vector<RuleCount> out;
+    for (const Rule& rule : rules.rules) {
+        RuleCount count{rule.name,
+                        rule.file,
+                        rule.line,
+                        rewritten.trace.applied(rule.name),
+                        nearMisses[rule.name],
+                        0,
+                        0};
+        if (count.fused == 0)
+            continue;
+        for (const std::string& source : sources[rule.name]) {
+            count.launchesSaved += unfused[source].launches;
+            count.bytesSaved += unfused[source].bytes;
+        }
+        for (const Step& step : after.steps)
+            if (step.rule == rule.name) {
+                count.launchesSaved -= 1;
+                count.bytesSaved -= step.traffic.logical();
+            }
+        if (rule.isRewrite)
+            count.launchesSaved = count.bytesSaved = 0;
+        out.push_back(count);
+    }
+    return out;
+}
+
+std::vector<SplitReport> summariseSplits(const Plan& plan) {
+    std::vector<SplitReport> out;
+    for (const SplitRecord& split : plan.splits)
+        out.push_back({split.node, split.rule, split.reason, split.parts});
+    return out;
+}
+
+void addMeasurements(const Measured& measured, Report& report) {
+    report.before.measured = summarise(measured.before.totals);
+    report.after.measured = summarise(measured.after.totals);
+    report.ratio = compareTimings(measured.before.totals, measured.after.totals);
+    double total = 0;
+    for (const auto& seconds : measured.after.stepSeconds)
+        total += medianOf(seconds);
+    for (size_t i = 0; i < report.kernels.size() && i < measured.after.stepSeconds.size(); ++i) {
+        double seconds = medianOf(measured.after.stepSeconds[i]);
+        report.kernels[i].measuredSeconds = seconds;
+        report.kernels[i].share = total > 0 ? seconds / total : 0;
+    }
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a Report that come from plans, traces and timings. Only arranges; computes no costs.
+#pragma once
+
+#include "app/pipeline/measure.h"
+#include "app/pipeline/model.h"
+#include "app/pipeline/report.h"
+#include "core/rewrite/engine.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims);
+
+SideReport summariseSide(const Plan& plan);
+
+/// In plan order; `executable` (may be null) adds tactics and fallbacks.
+std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* executable);
+
+/// Rules that fired, in rule order, with the launches and logical bytes they saved: those of the
+/// kernels their source nodes had before, minus those of the fused kernels.
+std::vector<RuleCount> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
+                                      const Plan& before, const Plan& after);
+
+std::vector<SplitReport> summariseSplits(const Plan& plan);
+
+/// Times of both sides, the ratio, and per-kernel medians with their shares.
+void addMeasurements(const Measured& measured, Report& report);
+
+} // namespace fuselage::app
