@@ -13,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Imports the whole standard library and defines its pipelines.
+constexpr const char* libraryPath = "std/all";
+
 /// canonicalize* then convert* then fuse by exact: what a rule file without a pipeline gets.
 Pipeline defaultPipeline() {
     Pipeline out{"default", {}};
@@ -54,8 +57,7 @@ Result<std::vector<std::string>> expand(const std::string& path) {
 Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
     std::vector<dsl::RuleInput> inputs;
     if (options.builtin)
-        for (std::string_view path : embeddedPatternPaths())
-            inputs.push_back({std::string(path), std::string(*embeddedPattern(path))});
+        inputs.push_back({libraryPath, std::string(*embeddedPattern(libraryPath))});
     for (const std::string& path : options.paths) {
         auto files = expand(path);
         if (!files)
