@@ -67,7 +67,8 @@ enum class ReduceKind : uint8_t { Sum, Product, Max, Min, ArgMax, ArgMin, ArgMax
 
 /// Reductions along the inner part of the space with elementwise work before, between and after.
 /// Row scalars are numbered in order of creation: the results of a stage's reductions, then the
-/// outputs of its scalar tape.
+/// outputs of its scalar tape. Sums have the type of the reduced register, arg-reductions Int64
+/// (the row-major position among the inner dims).
 struct Row {
     struct Stage {
         Tape map; ///< inputs: all reads, then all row scalars so far; outputs: what is reduced
@@ -94,7 +95,8 @@ struct Epilogue {
 };
 
 /// Elementwise work on one operand before it is used. Tape input 0 is the operand's element,
-/// inputs 1.. are `reads` over the operand's own dimensions.
+/// inputs 1.. are `reads` over the operand's own dimensions. Padding stays zero: the prologue is
+/// not applied to it.
 struct Prologue {
     std::vector<Access> reads;
     Tape tape; ///< one output
@@ -120,7 +122,9 @@ struct Contraction {
     uint32_t mDims = 0;
     uint32_t nDims = 0;
     Access a; ///< MatMul: over [space..., k...]. Conv: the identity map of X [N, C, spatial...]
-    Access b; ///< MatMul: over [space..., k...]. Conv: the identity map of W [K, C/groups, ...]
+    /// MatMul: over [space..., k...]. Conv: the identity map of W [K, C/groups, kernel...];
+    /// ConvTranspose: of W [C, K/groups, kernel...].
+    Access b;
     int64_t groups = 1;
     SlidingWindow window; ///< Conv and ConvTranspose
     std::optional<Prologue> prologueA, prologueB;
