@@ -210,6 +210,20 @@ void Draft::infer() {
         fail(problem.message);
 }
 
+/// The same bytes under another shape: large weights are not copied.
+bool Draft::foldView(NodeId id) {
+    infer();
+    const Node& node = m_graph.node(id);
+    const Tensor& operand = *m_graph.value(node.inputs[0]).constant;
+    std::optional<Extents> extents = m_graph.value(node.outputs[0]).type.extents();
+    if (!extents || node.outputs.size() != 1 || operand.dtype() == DType::String ||
+        elementCount(*extents) != operand.elementCount())
+        return false;
+    m_graph.makeConstant(node.outputs[0], std::make_shared<Tensor>(operand.reshaped(*extents)));
+    m_graph.removeNode(id);
+    return true;
+}
+
 bool Draft::fold(NodeId id) {
     const Node& node = m_graph.node(id);
     bool constant = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
@@ -218,6 +232,8 @@ bool Draft::fold(NodeId id) {
     if (!constant || node.inputs.empty() || !canEvaluate(node.op) ||
         hasTrait(node.op, Nondeterministic | ControlFlow))
         return false;
+    if (hasTrait(node.op, View) && foldView(id))
+        return true;
     std::vector<ReferenceValue> values;
     values.reserve(node.inputs.size());
     std::vector<const ReferenceValue*> operands;

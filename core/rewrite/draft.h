@@ -41,6 +41,7 @@ private:
     bool addAttributes(NodeSpec& spec, const NamedQuantities& attributes);
     void infer();
     bool fold(NodeId id);
+    bool foldView(NodeId id);
 
     const Graph& m_matched;
     Graph m_graph;

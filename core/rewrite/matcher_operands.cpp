@@ -110,13 +110,14 @@ bool Search::matchRestOperands(const Term& term, NodeId id, bool swapped, size_t
     return false;
 }
 
-/// Operands that no argument names must be absent, tested by name, or parameters: constants that
-/// are no floating-point data.
+/// Operands that no argument names must be absent, tested by name, or parameters: integer constants
+/// of an operator whose operands have different roles (the shape of Reshape, not a part of Concat).
 bool Search::operandsCovered(const Term& term, NodeId id) {
     if (!term.hasArguments)
         return true;
     const Node& node = m_graph.node(id);
     const std::vector<std::string>& names = inputNamesOf(node.op);
+    bool hasParameters = !hasTrait(node.op, Elementwise) && rowOf(node.op).maxInputs != variadic;
     for (size_t i = 0; i < node.explicitInputs; ++i) {
         if (!node.inputs[i].valid())
             continue;
@@ -130,7 +131,8 @@ bool Search::operandsCovered(const Term& term, NodeId id) {
                       std::any_of(term.tests.begin(), term.tests.end(),
                                   [&](const AttributeTest& t) { return t.name == names[i]; });
         const Value& value = m_graph.value(node.inputs[i]);
-        if (tested || (value.constant && !isFloat(value.constant->dtype())))
+        bool parameter = hasParameters && value.constant && !isFloat(value.constant->dtype());
+        if (tested || parameter)
             continue;
         return miss(code::operands, &term, id, node.inputs[i], [&] {
             return std::pair("operand " + std::to_string(i + 1) + " `" + value.name + "`",

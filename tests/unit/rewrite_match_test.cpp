@@ -210,6 +210,22 @@ TEST(Match, OperandsThatNoArgumentNamesMustBeParameters) {
     EXPECT_EQ(countOf(graph, loose), 1U) << "a step without operand list does not look";
 }
 
+TEST(Match, IntegerConstantsAreParametersOnlyWhereOperandsHaveRoles) {
+    RuleBuilder reshape("Reshape");
+    reshape.define({"y"}, reshape.node(Op::Reshape, {reshape.value("x")}));
+    EXPECT_EQ(countOf(graphOf("g (int64[4] x) => (int64[2,2] y) <int64[2] s = {2, 2}>"
+                              "{ y = Reshape(x, s) }"),
+                      reshape),
+              1U);
+    RuleBuilder concat("Concat");
+    concat.define({"y"}, concat.node(Op::Concat, {concat.value("x")}));
+    EXPECT_EQ(countOf(graphOf("g (int64[4] x) => (int64[6] y) <int64[2] s = {2, 2}>"
+                              "{ y = Concat <axis = 0> (x, s) }"),
+                      concat),
+              0U)
+        << "the constant is a part of the result";
+}
+
 TEST(Match, OutputsGetNamesByPosition) {
     Graph graph = graphOf("g (float[4] x) => (float[2] y) <int64[2] sizes = {2, 2}>"
                           "{ a, b = Split <axis = 0> (x, sizes) y = Sub(b, a) }");
