@@ -45,14 +45,14 @@ std::optional<Extents> parameterStrides(const Parameter& p, const Extents& exten
 /// x minus its zero point, as unwrapped integers.
 Result<ReferenceValue> withoutZeroPoint(const Node& node, const ReferenceValue& x,
                                         const Parameter& zeroPoint) {
-    if (!isInteger(x.dtype))
+    if (!isInteger(x.dtype) || sizeOf(x.dtype) != 1) // wider ones could overflow the sums
         return badInput(node, fmt::format("operand of type {} is not quantised", nameOf(x.dtype)));
     ReferenceValue out = x;
     out.dtype = DType::Int64;
     if (!zeroPoint.value)
         return out;
     auto strides = parameterStrides(zeroPoint, x.extents);
-    if (!strides || !isInteger(zeroPoint.value->dtype))
+    if (!strides || zeroPoint.value->dtype != x.dtype)
         return badInput(node, fmt::format("zero point of shape {} does not fit {}",
                                           text(zeroPoint.value->extents), text(x.extents)));
     for (StridedWalk walk(x.extents, {*strides}); walk.valid(); walk.next())
