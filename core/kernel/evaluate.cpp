@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/evaluate.h"
 
+#include "core/kernel/evaluate_internal.h"
 #include "core/ops/tape_interpreter.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace fuselage {
 
@@ -16,20 +16,6 @@ struct Element {
     double number = 0;
     int64_t integer = 0;
 };
-
-/// Row-major walk over all indices of an iteration space.
-template <typename Body> void forEach(const Extents& space, Body&& body) {
-    Extents index(space.size(), 0);
-    const int64_t count = *elementCount(space);
-    for (int64_t i = 0; i < count; ++i) {
-        body(index);
-        for (size_t d = space.size(); d-- > 0;) {
-            if (++index[d] < space[d])
-                break;
-            index[d] = 0;
-        }
-    }
-}
 
 int64_t at(const DimIndex& index, const Extents& iteration) {
     int64_t out = index.offset;
@@ -204,12 +190,9 @@ private:
     }
 
     /// The whole operand after its prologue; touches everything.
-    std::vector<double> prepared(uint32_t operand, const std::optional<Prologue>& prologue);
+    WideTensor prepared(uint32_t operand, const std::optional<Prologue>& prologue);
     std::vector<double> matMul(const Contraction& code);
-    std::vector<double> conv(const Contraction& code);
-    std::vector<double> convTranspose(const Contraction& code);
-    void pool(const std::vector<double>& x, const Extents& extents, const SlidingWindow& window,
-              PoolKind kind, int64_t p, const Extents& space, std::vector<double>& out);
+    std::vector<double> sums(const Contraction& code);
 
     std::vector<Operand> m_inputs, m_outputs;
     bool m_supported = true;
@@ -266,7 +249,7 @@ void Evaluator::operator()(const Row& code) {
     });
 }
 
-std::vector<double> Evaluator::prepared(uint32_t operand, const std::optional<Prologue>& prologue) {
+WideTensor Evaluator::prepared(uint32_t operand, const std::optional<Prologue>& prologue) {
     const Extents extents = m_inputs[operand].value.extents;
     const bool wide = isFloat(m_inputs[operand].value.dtype);
     std::vector<double> out;
@@ -284,16 +267,16 @@ std::vector<double> Evaluator::prepared(uint32_t operand, const std::optional<Pr
         }
         out.push_back(floatResult ? element.number : static_cast<double>(element.integer));
     });
-    return out;
+    return {std::move(out), extents};
 }
 
 std::vector<double> Evaluator::matMul(const Contraction& code) {
     // Only the elements that the accesses reach are touched, unless a prologue runs over all.
     std::vector<double> a, b;
     if (code.prologueA)
-        a = prepared(code.a.operand, code.prologueA);
+        a = prepared(code.a.operand, code.prologueA).values;
     if (code.prologueB)
-        b = prepared(code.b.operand, code.prologueB);
+        b = prepared(code.b.operand, code.prologueB).values;
     auto number = [&](const Access& access, const std::vector<double>& ready,
                       const Extents& index) {
         Operand& operand = m_inputs[access.operand];
@@ -316,123 +299,22 @@ std::vector<double> Evaluator::matMul(const Contraction& code) {
     return out;
 }
 
-/// Index of the input along one spatial dim, or -1 in the padding.
-int64_t inputIndex(const SlidingWindow& window, size_t d, int64_t out, int64_t tap,
-                   int64_t extent) {
-    const int64_t in = out * window.strides[d] - window.padsBegin[d] + tap * window.dilations[d];
-    return in >= 0 && in < extent ? in : -1;
-}
-
-std::vector<double> Evaluator::conv(const Contraction& code) {
-    const std::vector<double> x = prepared(code.a.operand, code.prologueA);
-    const std::vector<double> w = prepared(code.b.operand, code.prologueB);
-    const Extents& xe = m_inputs[code.a.operand].value.extents;
-    const Extents& we = m_inputs[code.b.operand].value.extents;
-    const Extents xs = rowMajorStrides(xe), ws = rowMajorStrides(we);
-    const int64_t perGroup = we[0] / code.groups;
-    std::vector<double> out;
-    forEach(code.space, [&](const Extents& o) {
-        const int64_t group = o[1] / perGroup;
-        double sum = 0;
-        forEach(Extents(we.begin() + 1, we.end()), [&](const Extents& tap) {
-            int64_t xi = o[0] * xs[0] + (group * we[1] + tap[0]) * xs[1];
-            int64_t wi = o[1] * ws[0] + tap[0] * ws[1];
-            for (size_t d = 0; d + 2 < xe.size(); ++d) {
-                const int64_t in = inputIndex(code.window, d, o[d + 2], tap[d + 1], xe[d + 2]);
-                if (in < 0)
-                    return;
-                xi += in * xs[d + 2];
-                wi += tap[d + 1] * ws[d + 2];
-            }
-            sum += x[static_cast<size_t>(xi)] * w[static_cast<size_t>(wi)];
-        });
-        out.push_back(sum);
-    });
-    return out;
-}
-
-std::vector<double> Evaluator::convTranspose(const Contraction& code) {
-    const std::vector<double> x = prepared(code.a.operand, code.prologueA);
-    const std::vector<double> w = prepared(code.b.operand, code.prologueB);
-    const Extents& xe = m_inputs[code.a.operand].value.extents;
-    const Extents& we = m_inputs[code.b.operand].value.extents; // [C, K / groups, ...]
-    const Extents ws = rowMajorStrides(we), os = rowMajorStrides(code.space);
-    const int64_t perGroup = xe[1] / code.groups;
-    std::vector<double> out(static_cast<size_t>(*elementCount(code.space)), 0);
-    size_t xi = 0;
-    forEach(xe, [&](const Extents& i) {
-        const double value = x[xi++];
-        forEach(Extents(we.begin() + 1, we.end()), [&](const Extents& tap) {
-            int64_t oi = i[0] * os[0] + (i[1] / perGroup * we[1] + tap[0]) * os[1];
-            int64_t wi = i[1] * ws[0] + tap[0] * ws[1];
-            for (size_t d = 0; d + 2 < xe.size(); ++d) {
-                const int64_t at = i[d + 2] * code.window.strides[d] - code.window.padsBegin[d] +
-                                   tap[d + 1] * code.window.dilations[d];
-                if (at < 0 || at >= code.space[d + 2])
-                    return;
-                oi += at * os[d + 2];
-                wi += tap[d + 1] * ws[d + 2];
-            }
-            out[static_cast<size_t>(oi)] += value * w[static_cast<size_t>(wi)];
-        });
-    });
-    return out;
-}
-
-void Evaluator::pool(const std::vector<double>& x, const Extents& extents,
-                     const SlidingWindow& window, PoolKind kind, int64_t p, const Extents& space,
-                     std::vector<double>& out) {
-    const Extents strides = rowMajorStrides(extents);
-    forEach(space, [&](const Extents& o) {
-        double best = -std::numeric_limits<double>::infinity(), sum = 0;
-        int64_t inside = 0, padded = 0;
-        bool sawNan = false;
-        forEach(window.kernel, [&](const Extents& tap) {
-            int64_t offset = o[0] * strides[0] + o[1] * strides[1];
-            bool in = true, inPadded = true;
-            for (size_t d = 0; d < tap.size(); ++d) {
-                const int64_t raw = o[d + 2] * window.strides[d] - window.padsBegin[d] +
-                                    tap[d] * window.dilations[d];
-                in = in && raw >= 0 && raw < extents[d + 2];
-                inPadded = inPadded && raw < extents[d + 2] + window.padsEnd[d];
-                offset += raw * strides[d + 2];
-            }
-            padded += inPadded ? 1 : 0;
-            if (!in)
-                return;
-            const double value = x[static_cast<size_t>(offset)];
-            ++inside;
-            sawNan = sawNan || std::isnan(value);
-            best = std::max(best, value);
-            sum +=
-                kind == PoolKind::Lp ? std::pow(std::fabs(value), static_cast<double>(p)) : value;
-        });
-        switch (kind) {
-        case PoolKind::Max:
-            out.push_back(sawNan ? std::nan("") : best);
-            break;
-        case PoolKind::Average:
-            out.push_back(sum / static_cast<double>(inside));
-            break;
-        case PoolKind::AverageIncludingPad:
-            out.push_back(sum / static_cast<double>(padded));
-            break;
-        case PoolKind::Lp:
-            out.push_back(std::pow(sum, 1.0 / static_cast<double>(p)));
-            break;
-        }
-    });
+std::vector<double> Evaluator::sums(const Contraction& code) {
+    if (code.kind == Contraction::Kind::MatMul)
+        return matMul(code);
+    const WideTensor x = prepared(code.a.operand, code.prologueA);
+    const WideTensor w = prepared(code.b.operand, code.prologueB);
+    return code.kind == Contraction::Kind::Conv ? evaluateConv(code, x, w)
+                                                : evaluateConvTranspose(code, x, w);
 }
 
 void Evaluator::operator()(const Contraction& code) {
-    std::vector<double> sums = code.kind == Contraction::Kind::MatMul ? matMul(code)
-                               : code.kind == Contraction::Kind::Conv ? conv(code)
-                                                                      : convTranspose(code);
+    const std::vector<double> accumulated = sums(code);
     ScalarTape tape(code.epilogue.tape);
     std::vector<double> results;
     size_t i = 0;
     forEach(code.space, [&](const Extents& index) {
-        std::vector<Element> in{{sums[i], static_cast<int64_t>(sums[i])}};
+        std::vector<Element> in{{accumulated[i], static_cast<int64_t>(accumulated[i])}};
         ++i;
         load(code.epilogue.reads, index, in);
         std::vector<Element> made = tape.run(in);
@@ -443,8 +325,8 @@ void Evaluator::operator()(const Contraction& code) {
     });
     if (!code.poolWindow)
         return;
-    std::vector<double> pooled;
-    pool(results, code.space, *code.poolWindow, code.poolKind, 2, code.poolSpace, pooled);
+    const std::vector<double> pooled = evaluatePool(
+        {std::move(results), code.space}, *code.poolWindow, code.poolKind, 2, code.poolSpace);
     i = 0;
     forEach(code.poolSpace, [&](const Extents& index) {
         store(code.epilogue.writes, index, {{pooled[i], static_cast<int64_t>(pooled[i])}});
@@ -488,10 +370,8 @@ void Evaluator::operator()(const Attention& code) {
 }
 
 void Evaluator::operator()(const Window& code) {
-    const std::vector<double> x = prepared(code.operand, code.prologue);
-    std::vector<double> pooled;
-    pool(x, m_inputs[code.operand].value.extents, code.window, code.kind, code.p, code.space,
-         pooled);
+    const std::vector<double> pooled = evaluatePool(prepared(code.operand, code.prologue),
+                                                    code.window, code.kind, code.p, code.space);
     ScalarTape tape(code.epilogue.tape);
     size_t i = 0;
     forEach(code.space, [&](const Extents& index) {
