@@ -26,12 +26,13 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto profile = deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
-    inferShapes(graph);
+    Progress progress;
+    if (auto prepared = prepareGraph(graph, progress); !prepared)
+        return failure(prepared.error());
     PlanOptions planning;
     planning.profile = &*profile;
     planning.backend = out.m_backend.get();
     planning.stridedViews = !options.oneKernelPerNode;
-    Progress progress;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
     if (!plan)
         return failure(plan.error());

@@ -26,7 +26,7 @@ struct CompileOptions {
 
 class CompiledGraph {
 public:
-    /// Infers shapes, plans and prepares. Input shapes must be static.
+    /// Infers, folds, plans and prepares. Input shapes must be static.
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options);
 
     /// Inputs are parallel to the graph's inputs.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planned runs on the cpu backend against the reference interpreter: views, concats written in
+// place, reuse of memory.
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/verify.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+
+namespace {
+
+/// Compiles the text with and without strided views, runs both, compares with the interpreter.
+std::shared_ptr<const Plan> expectSame(const std::string& text) {
+    auto graph = model_io::loadText(text);
+    if (!graph) {
+        ADD_FAILURE() << graph.error().text();
+        return nullptr;
+    }
+    inferShapes(*graph);
+    auto inputs = app::generateInputs(*graph, 3);
+    EXPECT_TRUE(inputs);
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : *inputs)
+        values.push_back(ReferenceValue::from(input));
+    ThreadPool threads(1);
+    Progress progress;
+    auto expected = interpret(*graph, values, threads, progress);
+    EXPECT_TRUE(expected);
+    std::shared_ptr<const Plan> plan;
+    for (bool perNode : {true, false}) {
+        CompileOptions options;
+        options.oneKernelPerNode = perNode;
+        auto compiled = CompiledGraph::compile(graph->clone(), options);
+        if (!compiled) {
+            ADD_FAILURE() << compiled.error().text();
+            return nullptr;
+        }
+        // Twice: the second run meets the memory as the first one left it.
+        for (int run = 0; run < 2; ++run) {
+            auto outputs = compiled->run(*inputs);
+            if (!outputs) {
+                ADD_FAILURE() << outputs.error().text();
+                return nullptr;
+            }
+            for (size_t i = 0; i < outputs->size(); ++i) {
+                auto agreement =
+                    app::compareOutput(std::to_string(i), "", (*expected)[i], (*outputs)[i]);
+                EXPECT_TRUE(agreement.ok)
+                    << "output " << i << " perNode " << perNode << " run " << run << " error "
+                    << agreement.maxRelative;
+            }
+        }
+        plan = std::make_shared<const Plan>(compiled->plan());
+    }
+    return plan;
+}
+
+} // namespace
+
+TEST(PlanRun, ConcatIsWrittenByItsProducers) {
+    auto plan = expectSame("g (float[1,4,6,6] x) => (float[1,8,6,6] y) {"
+                           " a = Relu(x) b = Neg(x) c = Concat<axis=1>(a, b) y = Exp(c) }");
+    EXPECT_EQ(plan->steps.size(), 3U);
+}
+
+TEST(PlanRun, AConcatenatedValueIsReadElsewhereToo) {
+    expectSame("g (float[1,4,6,6] x) => (float[1,8,6,6] y, float[1,4,6,6] z) {"
+               " a = Relu(x) z = Exp(a) b = Neg(z) c = Concat<axis=1>(a, b) y = Exp(c) }");
+}
+
+TEST(PlanRun, ConvolutionsWriteIntoAConcat) {
+    expectSame("g (float[1,4,6,6] x, float[8,4,3,3] w, float[4,8,2,2] v, float[16,12,1,1] u)"
+               " => (float[1,16,6,6] y) {"
+               " a = Conv<pads=[1,1,1,1]>(x, w)  p = MaxPool<kernel_shape=[2,2],strides=[2,2]>(a)"
+               " q = ConvTranspose<strides=[2,2]>(p, v2)  v2 = Identity(v3)"
+               " v3 = Reshape(v, s) s = Constant<value=int64[4]{8,4,2,2}>()"
+               " c = Concat<axis=1>(a, q)  y = Conv(c, u) }");
+}
+
+TEST(PlanRun, SlicesTransposesAndReshapesAreViews) {
+    auto plan = expectSame("g (float[5,1,24] x) => (float[4,5,2] y) {"
+                           " e = Exp(x) i = Constant<value=int64[1]{8}>()"
+                           " j = Constant<value=int64[1]{16}>() k = Constant<value=int64[1]{2}>()"
+                           " t = Slice(e, i, j, k) s = Constant<value=int64[3]{5,4,2}>()"
+                           " r = Reshape(t, s) p = Transpose<perm=[1,0,2]>(r) y = Neg(p) }");
+    EXPECT_EQ(plan->steps.size(), 2U);
+}
+
+TEST(PlanRun, ElementwiseChainsReuseOneBuffer) {
+    auto plan = expectSame("g (float[64,64] x) => (float[64,64] y) {"
+                           " a = Exp(x) b = Neg(a) c = Abs(b) d = Sqrt(c) y = Relu(d) }");
+    EXPECT_EQ(plan->arenaBytes, 64 * 64 * 4);
+}
