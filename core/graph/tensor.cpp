@@ -88,14 +88,16 @@ Tensor Tensor::scalar(float value) {
 
 Tensor Tensor::ofInts(const std::vector<int64_t>& values) {
     Tensor out(DType::Int64, {static_cast<int64_t>(values.size())});
-    std::memcpy(out.bytes(), values.data(), values.size() * sizeof(int64_t));
+    if (!values.empty()) // memcpy takes no null, not even for nothing
+        std::memcpy(out.bytes(), values.data(), values.size() * sizeof(int64_t));
     return out;
 }
 
 Tensor Tensor::ofFloats(Extents extents, const std::vector<float>& values) {
     Tensor out(DType::Float32, std::move(extents));
     assert(static_cast<size_t>(out.m_count) == values.size() && "element count");
-    std::memcpy(out.bytes(), values.data(), values.size() * sizeof(float));
+    if (!values.empty())
+        std::memcpy(out.bytes(), values.data(), values.size() * sizeof(float));
     return out;
 }
 

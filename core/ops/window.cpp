@@ -55,6 +55,17 @@ bool isSame(const std::string& autoPad) {
     return autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
 }
 
+/// True when all dimensions that are numbers lie between `low` and what arithmetic allows.
+bool numbersBetween(const Shape& shape, int64_t low) {
+    return std::all_of(shape.begin(), shape.end(), [&](const Dim& dim) {
+        return !dim.isNumber() || (dim.value() >= low && dim.value() <= maxParameter);
+    });
+}
+
+Dim smaller(const Dim& a, const Dim& b) {
+    return a.isNumber() && b.isNumber() ? Dim(std::min(a.value(), b.value())) : Dim();
+}
+
 /// Splits a total padding over both ends.
 void splitPads(int64_t total, bool upper, int64_t& begin, int64_t& end) {
     begin = upper ? total / 2 : total - total / 2;
@@ -205,6 +216,8 @@ Shape windowShape(InferContext& context, const Shape& input, const Shape& kernel
     Parameters p = parametersOf(context.node(), rank);
     if (p.problem.empty() && kernel.size() != rank)
         p.problem = fmt::format("the kernel has {} dimensions, the input {}", kernel.size(), rank);
+    if (p.problem.empty() && !(numbersBetween(kernel, 1) && numbersBetween(input, 0)))
+        p.problem = fmt::format("a window of {} over {}", text(kernel), text(input));
     if (!p.problem.empty()) {
         context.fail(fmt::format("{}: {}", nameOf(context.node().op), p.problem));
         return Shape(rank);
@@ -260,7 +273,7 @@ Shape transposedShape(InferContext& context, const Shape& input, const Shape& ke
         if (!wanted.empty())
             out[d] = wanted[d];
         else if (isSame(p.autoPad) && input[d].isNumber() && full.isNumber())
-            out[d] = std::min(input[d].value() * p.strides[d], full.value());
+            out[d] = smaller(input[d] * Dim(p.strides[d]), full);
         else if (isSame(p.autoPad))
             out[d] = p.strides[d] == 1 ? input[d] : Dim();
         else if (p.autoPad == "VALID")
