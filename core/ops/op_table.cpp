@@ -21,7 +21,6 @@
 #include "core/ops/matmul.h"
 #include "core/ops/movement.h"
 #include "core/ops/normalization.h"
-#include "core/ops/pending_ops.h"
 #include "core/ops/pooling.h"
 #include "core/ops/quantize.h"
 #include "core/ops/quantized.h"
@@ -140,9 +139,6 @@ std::vector<OpRow> collectRows() {
             assert(at(row.op).op == Op::Count_ && "operator with two rows");
             at(row.op) = row;
         }
-    for (const PendingOp& pending : pendingOps())
-        if (at(pending.op).op == Op::Count_)
-            at(pending.op) = nameOnly(pending.op, pending.name, pending.domain);
     for ([[maybe_unused]] const OpRow& row : rows)
         assert(row.op != Op::Count_ && "operator without a row");
     return rows;
