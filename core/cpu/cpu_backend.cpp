@@ -65,7 +65,7 @@ Result<void> CpuExecutable::prepare(Progress& progress) {
         }
         m_kernels.emplace_back();
         m_reasons.emplace_back();
-        if (host || std::holds_alternative<Library>(step.program.code))
+        if (host)
             continue;
         KernelResult kernel = prepareKernel(step.program, context);
         if (kernel)
@@ -102,6 +102,10 @@ Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress&
     for (uint32_t output : step.outputs)
         operands.outputs.push_back(m_store.data(output));
     m_kernels[index]->run(operands, context);
+    if (context.error) {
+        context.error->where = step.name;
+        return failure(*context.error);
+    }
     return {};
 }
 

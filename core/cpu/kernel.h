@@ -45,6 +45,7 @@ struct RunContext {
     Threads& threads;
     CountedBytes* count = nullptr; ///< when set, kernels that can count do and set `counted`
     bool counted = false;
+    std::optional<Error> error; ///< set by a kernel that met data it cannot use
 };
 
 class Kernel {

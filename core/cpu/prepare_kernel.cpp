@@ -3,6 +3,7 @@
 
 #include "core/cpu/attention.h"
 #include "core/cpu/contraction.h"
+#include "core/cpu/gather.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_copy.h"
 #include "core/cpu/tile_pointwise.h"
@@ -44,11 +45,16 @@ struct UnsupportedVisitor {
 
     std::optional<Reason> operator()(const Group&) const { return noKernel("Group"); }
 
-    std::optional<Reason> operator()(const Library&) const { return noKernel("Library"); }
+    std::optional<Reason> operator()(const Library& p) const {
+        return unsupportedLibrary(p, program);
+    }
 };
 
 struct PrepareVisitor {
+    const KernelProgram& program;
     const PrepareContext& context;
+
+    KernelResult operator()(const Library& p) const { return prepareLibrary(p, program, context); }
 
     KernelResult operator()(const Pointwise& p) const { return preparePointwise(p, context); }
 
@@ -83,7 +89,7 @@ std::optional<Reason> unsupported(const KernelProgram& program) {
 KernelResult prepareKernel(const KernelProgram& program, const PrepareContext& context) {
     if (auto reason = unsupported(program))
         return failure("cpu." + reason->code, reason->message);
-    return std::visit(PrepareVisitor{context}, program.code);
+    return std::visit(PrepareVisitor{program, context}, program.code);
 }
 
 } // namespace fuselage::cpu

@@ -155,3 +155,40 @@ TEST(CpuAttention, StridedOperandsAndMask) {
                "h = Constant<value_ints=[2,19,48]>()  y = Reshape(t, h) }",
                "Attention", 1e-5);
 }
+
+namespace {
+
+KernelProgram gatherProgram(const LowerRequest& request) {
+    KernelProgram program = programOf(request);
+    EXPECT_STREQ(kindOf(program), "Library");
+    return program;
+}
+
+} // namespace
+
+TEST(CpuGather, CopiesRowsOfATable) {
+    LowerRequest request = bodyFrom("(float[7,5] t, int64[2,3] i) => (float[2,3,5] y) "
+                                    "{ y = Gather(t, i) }");
+    KernelProgram program = gatherProgram(request);
+    std::vector<ReferenceValue> inputs = inputsFor(request);
+    inputs[1].ints = {0, -1, 3, 6, -7, 2};
+    CpuRun run = runOnCpu(program, inputs, request.constants);
+    ThreadPool pool(1);
+    Progress progress;
+    auto wanted = interpret(*request.body, inputs, pool, progress);
+    ASSERT_TRUE(wanted);
+    ASSERT_EQ(run.outputs.size(), 1U);
+    expectNear(run.outputs[0], (*wanted)[0], 0);
+    EXPECT_EQ(run.tactic, "gather");
+    EXPECT_FALSE(run.error);
+}
+
+TEST(CpuGather, AnIndexOutsideIsAnErrorNotAnAccess) {
+    LowerRequest request = bodyFrom("(float[7,5] t, int64[2] i) => (float[2,5] y) "
+                                    "{ y = Gather(t, i) }");
+    std::vector<ReferenceValue> inputs = inputsFor(request);
+    inputs[1].ints = {0, 7};
+    CpuRun run = runOnCpu(gatherProgram(request), inputs, request.constants);
+    ASSERT_TRUE(run.error);
+    EXPECT_EQ(run.error->code, "run.index");
+}

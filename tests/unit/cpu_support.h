@@ -20,6 +20,7 @@ struct CpuRun {
     std::string tactic;
     std::vector<Reason> fallbacks;
     std::optional<int64_t> read, written;
+    std::optional<Error> error;
 };
 
 enum class Order : uint8_t { RowMajor, ChannelsLast };
@@ -80,6 +81,7 @@ inline CpuRun runOnCpu(const KernelProgram& program, const std::vector<Reference
     (*kernel)->run(operands, run);
     out.tactic = (*kernel)->tactic;
     out.fallbacks = (*kernel)->fallbacks;
+    out.error = run.error;
     if (run.counted) {
         out.read = counted.read;
         out.written = counted.written;
