@@ -12,6 +12,16 @@ namespace {
 using namespace onednn;
 using dnnl::memory;
 
+/// With one element along some dimensions several orders describe the same memory; oneDNN picks its
+/// implementation by name of the order, and channels last has the good ones.
+memory::desc describeImage(const Extents& extents, const Extents& strides) {
+    Extents last = channelsLast(extents);
+    for (size_t d = 0; d < extents.size(); ++d)
+        if (extents[d] != 1 && strides[d] != last[d])
+            return describe(extents, strides, DType::Float32);
+    return {extents, dataType(DType::Float32), last};
+}
+
 class ConvolutionEngine final : public EngineBase {
 public:
     ConvolutionEngine(const Contraction& program, const OperandLayout& x, const OperandLayout& w,
@@ -19,8 +29,8 @@ public:
         : m_program(program), m_w(w), m_epilogue(w.constant ? epilogue : withoutScale(epilogue)),
           m_out(program.space) {
         setGeometry(x);
-        m_source = describe(x.extents, x.strides, DType::Float32);
-        m_destination = describe(m_out, c.strides, DType::Float32);
+        m_source = describeImage(x.extents, x.strides);
+        m_destination = describeImage(m_out, c.strides);
         Extents channelDims(m_out.size(), 1);
         channelDims[1] = m_out[1];
         PostOps postOps = makePostOps(m_epilogue, channelDims);
