@@ -55,6 +55,13 @@ private:
         std::vector<RegionBinding> regions;
     };
 
+    /// A node next to a growing region.
+    struct Neighbour {
+        NodeId node;
+        bool isProducer;
+        int change; ///< of the number of live outputs when it joins
+    };
+
     // Blocks and the end of a match (matcher_block.cpp)
     bool matchBlock(const BlockPlan& plan, Next next);
     bool matchRoots(const BlockPlan& plan, size_t index, Next next);
@@ -100,8 +107,12 @@ private:
     // Regions (matcher_region.cpp)
     bool matchRegion(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool growRegion(TermId id, NodeId anchor, bool forward, std::vector<NodeId>& nodes);
-    int outputChange(NodeId node, const std::vector<NodeId>& set) const;
-    bool staysConvex(NodeId node, const std::vector<NodeId>& set, bool isProducer) const;
+    std::vector<Neighbour> neighboursOf(const std::vector<NodeId>& nodes, const OpSet& ops,
+                                        bool forward);
+    int outputChange(NodeId node) const;
+    bool staysConvex(NodeId node, const std::vector<NodeId>& nodes, bool isProducer) const;
+    void joinRegion(NodeId node, std::vector<NodeId>& nodes);
+    bool inRegion(NodeId node) const;
 
     // Tests without backtracking (matcher_checks.cpp)
     bool checkType(const Term& term, ValueId value);
@@ -153,6 +164,9 @@ private:
     std::vector<SlotChange> m_slotChanges;
     std::vector<DimChange> m_dimChanges;
     std::vector<ValueId> m_declared; ///< outputs of the match being settled
+
+    std::vector<uint32_t> m_inRegion; ///< per node: stamp of the region that it is in
+    uint32_t m_regionStamp = 0;
 
     uint32_t m_spent = 0;
     uint32_t m_successes = 0; ///< continuations that held to the end

@@ -65,17 +65,23 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
     return false;
 }
 
-/// How the number of values read outside changes when the node joins the set.
-int Search::outputChange(NodeId id, const std::vector<NodeId>& set) const {
-    auto inSet = [&](NodeId node) {
-        return node == id || std::find(set.begin(), set.end(), node) != set.end();
-    };
+void Search::joinRegion(NodeId node, std::vector<NodeId>& nodes) {
+    m_inRegion[node.index()] = m_regionStamp;
+    nodes.push_back(node);
+}
+
+bool Search::inRegion(NodeId node) const {
+    return m_inRegion[node.index()] == m_regionStamp;
+}
+
+/// How the number of values read outside changes when the node joins the region.
+int Search::outputChange(NodeId id) const {
     auto isLive = [&](ValueId value, bool withNode) {
         if (m_facts.isOutput[value.index()] != 0)
             return true;
         const std::vector<Use>& uses = m_graph.value(value).uses;
         return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-            return !inSet(use.node) || (!withNode && use.node == id);
+            return use.node == id ? !withNode : !inRegion(use.node);
         });
     };
     int change = 0;
@@ -83,99 +89,91 @@ int Search::outputChange(NodeId id, const std::vector<NodeId>& set) const {
     for (ValueId output : node.outputs)
         if (output.valid() && isLive(output, true))
             ++change;
-    std::vector<ValueId> seen;
-    for (ValueId input : node.inputs) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+        ValueId input = node.inputs[i];
         NodeId maker = m_graph.producer(input);
-        if (!maker.valid() || maker == id || !inSet(maker) ||
-            std::find(seen.begin(), seen.end(), input) != seen.end())
-            continue;
-        seen.push_back(input);
-        if (isLive(input, false) && !isLive(input, true))
+        bool again =
+            std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(i),
+                      input) != node.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+        if (maker.valid() && inRegion(maker) && !again && !isLive(input, true))
             --change;
     }
     return change;
 }
 
-/// True when no path between the node and the set runs outside of both.
-bool Search::staysConvex(NodeId id, const std::vector<NodeId>& set, bool isProducer) const {
-    auto inSet = [&](NodeId node) { return std::find(set.begin(), set.end(), node) != set.end(); };
-    std::vector<ValueId> from;
+/// True when no path between the node and the region runs outside of both.
+bool Search::staysConvex(NodeId id, const std::vector<NodeId>& nodes, bool isProducer) const {
+    std::vector<ValueId> leaving;
     if (isProducer) {
         int64_t bound = 0;
-        for (NodeId node : set)
+        for (NodeId node : nodes)
             bound = std::max(bound, m_convexity.level(node));
         for (ValueId output : m_graph.node(id).outputs)
             if (output.valid())
-                from.push_back(output);
-        return m_convexity.pathBack(from, inSet, bound).empty();
+                leaving.push_back(output);
+        auto target = [&](NodeId node) { return inRegion(node); };
+        return m_convexity.pathBack(leaving, target, bound).empty();
     }
-    for (NodeId node : set)
+    auto target = [&](NodeId node) { return node == id || inRegion(node); };
+    for (NodeId node : nodes)
+        for (ValueId output : m_graph.node(node).outputs) {
+            if (!output.valid())
+                continue;
+            const std::vector<Use>& uses = m_graph.value(output).uses;
+            if (!std::all_of(uses.begin(), uses.end(),
+                             [&](const Use& use) { return target(use.node); }))
+                leaving.push_back(output);
+        }
+    return m_convexity.pathBack(leaving, target, m_convexity.level(id)).empty();
+}
+
+/// Nodes next to the region that may join, those that leave the fewest outputs first, then the
+/// latest: the same for every order of the file.
+std::vector<Search::Neighbour> Search::neighboursOf(const std::vector<NodeId>& nodes,
+                                                    const OpSet& ops, bool forward) {
+    std::vector<Neighbour> out;
+    std::unordered_set<NodeId> seen;
+    auto add = [&](NodeId node, bool isProducer) {
+        if (!inRegion(node) && contains(ops, m_graph.node(node).op) && m_used[node.index()] == 0 &&
+            m_claimed[node.index()] == 0 && seen.insert(node).second)
+            out.push_back({node, isProducer, outputChange(node)});
+    };
+    for (NodeId node : nodes) {
+        for (ValueId input : m_graph.node(node).inputs)
+            if (NodeId maker = m_graph.producer(input); maker.valid())
+                add(maker, true);
         for (ValueId output : m_graph.node(node).outputs)
-            if (output.valid())
-                from.push_back(output);
-    // Readers within the set are no way out of it.
-    int64_t bound = m_convexity.level(id);
-    std::vector<ValueId> leaving;
-    for (ValueId value : from) {
-        const std::vector<Use>& uses = m_graph.value(value).uses;
-        if (std::any_of(uses.begin(), uses.end(),
-                        [&](const Use& use) { return use.node != id && !inSet(use.node); }))
-            leaving.push_back(value);
+            if (forward && output.valid())
+                for (const Use& use : m_graph.value(output).uses)
+                    add(use.node, false);
     }
-    auto target = [&](NodeId node) { return node == id || inSet(node); };
-    return m_convexity.pathBack(leaving, target, bound).empty();
+    std::sort(out.begin(), out.end(), [&](const Neighbour& a, const Neighbour& b) {
+        return a.change != b.change ? a.change < b.change
+                                    : m_facts.rank(a.node) > m_facts.rank(b.node);
+    });
+    return out;
 }
 
 bool Search::growRegion(TermId id, NodeId anchor, bool forward, std::vector<NodeId>& nodes) {
     const Term& term = m_rule.term(id);
-    auto joins = [&](NodeId node) {
-        return contains(m_prepared.ops[id.index()], m_graph.node(node).op) &&
-               m_used[node.index()] == 0 && m_claimed[node.index()] == 0;
-    };
-    struct Neighbour {
-        NodeId node;
-        bool isProducer;
-    };
-    nodes = {anchor};
-    int outputs = outputChange(anchor, {});
+    auto most = static_cast<int>(term.maxOutputs);
+    m_inRegion.resize(m_graph.nodeBound(), 0);
+    ++m_regionStamp;
+    int outputs = outputChange(anchor);
+    joinRegion(anchor, nodes);
     while (nodes.size() < term.most && spend()) {
-        std::vector<Neighbour> around;
-        auto add = [&](NodeId node, bool isProducer) {
-            bool known = std::find(nodes.begin(), nodes.end(), node) != nodes.end() ||
-                         std::any_of(around.begin(), around.end(),
-                                     [&](const Neighbour& n) { return n.node == node; });
-            if (!known && joins(node))
-                around.push_back({node, isProducer});
-        };
-        for (NodeId node : nodes) {
-            for (ValueId input : m_graph.node(node).inputs)
-                if (NodeId maker = m_graph.producer(input); maker.valid())
-                    add(maker, true);
-            for (ValueId output : m_graph.node(node).outputs)
-                if (forward && output.valid())
-                    for (const Use& use : m_graph.value(output).uses)
-                        add(use.node, false);
-        }
-        // Those that leave the fewest outputs first, then the latest: the same for every file
-        // order.
-        auto better = [&](const Neighbour& a, const Neighbour& b) {
-            int left = outputChange(a.node, nodes);
-            int right = outputChange(b.node, nodes);
-            return left != right ? left < right : m_facts.rank(a.node) > m_facts.rank(b.node);
-        };
-        std::sort(around.begin(), around.end(), better);
+        std::vector<Neighbour> around = neighboursOf(nodes, m_prepared.ops[id.index()], forward);
         auto fits = [&](const Neighbour& n) {
-            int change = outputChange(n.node, nodes);
-            return (change <= 0 || outputs + change <= static_cast<int>(term.maxOutputs)) &&
+            return (n.change <= 0 || outputs + n.change <= most) &&
                    staysConvex(n.node, nodes, n.isProducer);
         };
         auto next = std::find_if(around.begin(), around.end(), fits);
         if (next == around.end())
             break;
-        outputs += outputChange(next->node, nodes);
-        nodes.push_back(next->node);
+        outputs += next->change;
+        joinRegion(next->node, nodes);
     }
-    return outputs <= static_cast<int>(term.maxOutputs);
+    return outputs <= most;
 }
 
 } // namespace fuselage
