@@ -2,14 +2,26 @@
 // ONNX Runtime as an oracle from outside: runs a model on given inputs, or times it.
 //   node ort.mjs run  JOB.json     writes the outputs beside the job
 //   node ort.mjs time JOB.json     prints {"seconds": [...]} of the rounds
+//   node ort.mjs version           prints the package's version; exit code 77: it is not here
 // JOB: {"model": path, "threads": n, "level": "all|disabled", "seconds": budget,
 //       "inputs": [{"name", "dtype", "extents", "file"}], "outputs": [{"name", "file"}]}
-// Files hold little-endian elements. The package onnxruntime-node is found through NODE_PATH.
+// Files hold little-endian elements. The package is the folder that FUSELAGE_ONNXRUNTIME names, else
+// what node finds as onnxruntime-node (NODE_PATH).
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const require = createRequire(import.meta.url);
-const ort = require(process.env.FUSELAGE_ONNXRUNTIME ?? 'onnxruntime-node');
+
+function load() {
+  try {
+    return require(process.env.FUSELAGE_ONNXRUNTIME ?? 'onnxruntime-node');
+  } catch (error) {
+    console.error(`onnxruntime-node cannot be loaded: ${error.message}`);
+    process.exit(77);
+  }
+}
+
+const ort = load();
 
 const arrays = {
   float: [Float32Array, 'float32'], double: [Float64Array, 'float64'], float16: [Uint16Array, 'float16'],
@@ -26,6 +38,10 @@ function feed(input) {
 }
 
 const [mode, jobPath] = process.argv.slice(2);
+if (mode === 'version') {
+  console.log(ort.env.versions.node ?? ort.env.versions.common);
+  process.exit(0);
+}
 const job = JSON.parse(readFileSync(jobPath, 'utf8'));
 const session = await ort.InferenceSession.create(job.model, {
   graphOptimizationLevel: job.level ?? 'all', intraOpNumThreads: job.threads ?? 1, interOpNumThreads: 1,
@@ -53,6 +69,6 @@ if (mode === 'run') {
   }
   console.log(JSON.stringify({ seconds }));
 } else {
-  console.error('usage: ort.mjs run|time JOB.json');
+  console.error('usage: ort.mjs run|time JOB.json, or ort.mjs version');
   process.exit(2);
 }

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ort_check`: models of the zoo, or .onnx files, before and after fusion in ONNX Runtime. Each
+// side is compared with our reference interpreter, and both with each other. Files take their
+// inputs from the folder NAME_data beside them when there is one. Exit code 77: no ONNX Runtime
+// here.
+//   ort_check --script ort.mjs [--modules FOLDER] [--keep FOLDER] NAME|FILE.onnx...
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/model.h"
+#include "app/pipeline/verify.h"
+#include "app/report/format.h"
+#include "app/zoo/zoo.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+#include "core/plan/backend.h"
+#include "tests/ort/onnx_runtime.h"
+#include "tests/support/process.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+using namespace fuselage;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+    std::string script, modules;
+    std::string keep; ///< folder where fused models stay
+    std::vector<std::string> models;
+};
+
+/// One model on its way: the original's file and the fused one's, inputs, expected outputs.
+struct Subject {
+    std::string original, fused;
+    std::vector<ort::NamedTensor> inputs;
+    std::vector<std::string> outputs;
+    std::vector<ReferenceValue> expected;
+    size_t fusedNodes = 0;
+};
+
+/// The stored inputs of a file, or none.
+Result<std::vector<Tensor>> storedInputs(const Graph& graph, const std::string& file) {
+    fs::path folder = fs::path(file).replace_extension().string() + "_data";
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < graph.inputs().size() && fs::exists(folder); ++i) {
+        auto tensor = model_io::loadTensor(folder / fmt::format("input_{}.pb", i));
+        if (!tensor)
+            return failure(tensor.error());
+        tensors.push_back(std::move(*tensor));
+    }
+    return tensors;
+}
+
+/// What the tensors say about symbols that stand alone in an input's shape.
+std::map<std::string, int64_t> dimensionsOf(const Graph& graph, const std::vector<Tensor>& inputs) {
+    std::map<std::string, int64_t> out;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const Type& type = graph.value(graph.inputs()[i]).type;
+        for (size_t d = 0; type.shape && d < std::min(type.rank(), inputs[i].rank()); ++d)
+            if ((*type.shape)[d].symbols() == std::vector{(*type.shape)[d].text()})
+                out[(*type.shape)[d].text()] = inputs[i].extents()[d];
+    }
+    return out;
+}
+
+Result<std::vector<Tensor>> inputsFor(const Graph& graph, const std::string& file) {
+    auto stored = storedInputs(graph, file);
+    if (!stored || !stored->empty())
+        return stored;
+    Graph bound = graph.clone();
+    constexpr int64_t sequence = 6;
+    bindAllDimensions(bound, {{"N", 1}}, sequence);
+    return app::generateInputs(bound, 1);
+}
+
+Result<std::vector<ReferenceValue>> reference(const std::string& file,
+                                              const std::vector<Tensor>& inputs) {
+    Progress progress;
+    // As loaded, not prepared: inference and folding are judged, too.
+    auto graph = model_io::load(file, {}, progress);
+    if (!graph)
+        return failure(graph.error());
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : inputs)
+        values.push_back(ReferenceValue::from(input));
+    ThreadPool threads;
+    return interpret(*graph, std::move(values), threads, progress);
+}
+
+Result<Subject> prepare(const std::string& model, const std::string& folder,
+                        const app::RuleLibrary& library) {
+    Subject out;
+    Progress progress;
+    out.original = model;
+    std::string name = fs::path(model).stem();
+    if (!model.ends_with(".onnx")) {
+        auto graph = zoo::build(model);
+        if (!graph)
+            return failure(graph.error());
+        out.original = folder + "/" + model + ".onnx";
+        if (auto saved = model_io::save(*graph, out.original); !saved)
+            return failure(saved.error());
+    }
+    auto loaded = app::loadModel(out.original, {}, progress);
+    if (!loaded)
+        return failure(loaded.error());
+    const Graph& graph = loaded->graph;
+    auto inputs = inputsFor(graph, out.original);
+    if (!inputs)
+        return failure(inputs.error());
+    for (size_t i = 0; i < inputs->size(); ++i)
+        out.inputs.push_back({graph.value(graph.inputs()[i]).name, (*inputs)[i]});
+    for (ValueId id : graph.outputs())
+        out.outputs.push_back(graph.value(id).name);
+    app::FuseOptions fusing;
+    fusing.dims = dimensionsOf(graph, *inputs);
+    auto rewritten = app::fuseGraph(graph, library, fusing, progress);
+    if (!rewritten)
+        return failure(rewritten.error());
+    for (NodeId id : rewritten->graph.nodes())
+        out.fusedNodes += rewritten->graph.node(id).op == Op::Fused ? 1 : 0;
+    out.fused = folder + "/" + name + ".fused.onnx";
+    if (auto saved = model_io::save(rewritten->graph, out.fused); !saved)
+        return failure(saved.error());
+    auto expected = reference(out.original, *inputs);
+    if (!expected)
+        return failure(expected.error());
+    out.expected = std::move(*expected);
+    return out;
+}
+
+/// The worst output of a comparison.
+struct Verdict {
+    double relative = 0;
+    bool ok = true;
+};
+
+void add(Verdict& verdict, const app::OutputAgreement& output) {
+    verdict.ok = verdict.ok && output.ok;
+    verdict.relative = std::max(verdict.relative, output.maxRelative);
+}
+
+std::string textOf(const Verdict& verdict) {
+    return fmt::format("{:.1e} {}", verdict.relative, verdict.ok ? "ok" : "FAILED");
+}
+
+/// Runs both files and fills a row; the error of what could not be run.
+Result<bool> compare(const Subject& subject, const ort::OnnxRuntime& runtime,
+                     const std::string& folder, app::TextTable& table, const std::string& name) {
+    ort::Job job;
+    job.inputs = subject.inputs;
+    job.outputs = subject.outputs;
+    job.model = subject.original;
+    auto before = runtime.run(job, folder);
+    if (!before)
+        return failure("ort.original", before.error().text(), subject.original);
+    job.model = subject.fused;
+    auto after = runtime.run(job, folder);
+    if (!after)
+        return failure("ort.fused", after.error().text(), subject.fused);
+    Verdict original, fused, each;
+    for (size_t i = 0; i < subject.outputs.size(); ++i) {
+        const std::string& output = subject.outputs[i];
+        add(original, app::compareOutput(output, "unfused", subject.expected[i], (*before)[i]));
+        add(fused, app::compareOutput(output, "fused", subject.expected[i], (*after)[i]));
+        add(each,
+            app::compareOutput(output, "fused", ReferenceValue::from((*before)[i]), (*after)[i]));
+    }
+    table.row({name, std::to_string(subject.fusedNodes), std::to_string(subject.outputs.size()),
+               textOf(original), textOf(fused), textOf(each)});
+    return original.ok && fused.ok && each.ok;
+}
+
+Result<bool> check(const std::string& model, const Options& options,
+                   const app::RuleLibrary& library, const ort::OnnxRuntime& runtime,
+                   app::TextTable& table) {
+    testing_support::TemporaryFolder folder;
+    auto subject = prepare(model, folder.path(), library);
+    if (!subject)
+        return failure(subject.error());
+    if (!options.keep.empty())
+        fs::copy_file(subject->fused, fs::path(options.keep) / fs::path(subject->fused).filename(),
+                      fs::copy_options::overwrite_existing);
+    return compare(*subject, runtime, folder.path(), table, fs::path(model).stem());
+}
+
+Options parse(int argc, char** argv) {
+    Options out;
+    for (int i = 1; i < argc; ++i) {
+        std::string word = argv[i];
+        bool more = i + 1 < argc;
+        if (word == "--script" && more)
+            out.script = argv[++i];
+        else if (word == "--modules" && more)
+            out.modules = argv[++i];
+        else if (word == "--keep" && more)
+            out.keep = argv[++i];
+        else
+            out.models.push_back(word);
+    }
+    return out;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options = parse(argc, argv);
+    auto runtime = ort::OnnxRuntime::find(options.script, options.modules);
+    if (!runtime) {
+        fmt::print("{}: {}\n", runtime.error().code == "ort.missing" ? "skipped" : "failed",
+                   runtime.error().text());
+        return runtime.error().code == "ort.missing" ? 77 : 1;
+    }
+    auto library = app::requireRuleLibrary({});
+    if (!library) {
+        fmt::print("{}\n", library.error().text());
+        return 1;
+    }
+    using Align = app::TextTable::Align;
+    app::TextTable table(
+        {Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right});
+    table.row({"model", "fused nodes", "outputs", "original / reference", "fused / reference",
+               "fused / original"});
+    size_t failed = options.models.empty() ? 1 : 0;
+    for (const std::string& model : options.models) {
+        auto good = check(model, options, *library, *runtime, table);
+        if (!good)
+            fmt::print("{} FAILED {}\n", model, good.error().text());
+        failed += good && *good ? 0 : 1;
+        std::fflush(stdout);
+    }
+    fmt::print("ONNX Runtime {}; largest error relative to the largest output\n{}",
+               runtime->version(), table.text());
+    return failed == 0 ? 0 : 1;
+}
