@@ -5,6 +5,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/model.h"
+#include "app/report/trace_text.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -25,42 +26,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string joined(const std::vector<std::string>& names) {
-    std::string out;
-    for (const std::string& name : names)
-        out += (out.empty() ? "" : ", ") + name;
-    return out;
-}
-
-std::string reasonText(const Reason& reason) {
-    std::string out = "  = " + reason.message + "\n";
-    return reason.flip.empty() ? out : out + "  = " + reason.flip + "\n";
-}
-
-std::string eventText(const TraceEvent& event) {
-    std::string place = fmt::format("{} ({}:{})", event.rule, event.file, event.line);
-    switch (event.kind) {
-    case TraceEvent::Kind::Fused:
-        return fmt::format("fused by {} into {}: {}\n", place, joined(event.made),
-                           joined(event.nodes));
-    case TraceEvent::Kind::Rewritten:
-        return fmt::format("rewritten by {} in phase {}: {}\n", place, event.phase,
-                           joined(event.nodes));
-    case TraceEvent::Kind::Refused:
-        return fmt::format("refused[{}]: {}: {}\n", event.reason.code, place, joined(event.nodes)) +
-               reasonText(event.reason);
-    case TraceEvent::Kind::Stopped:
-        return fmt::format("phase {} stopped\n", event.phase) + reasonText(event.reason);
-    }
-    return {};
-}
-
-std::string missText(const NearMiss& miss) {
-    return fmt::format("miss[{}]: {}: {} of {} steps, at {}\n", miss.reason.code, miss.rule,
-                       miss.step, miss.steps, miss.node) +
-           reasonText(miss.reason);
-}
-
 bool concerns(const Options& options, const std::string& rule,
               const std::vector<std::string>& nodes) {
     return (options.rule.empty() || rule == options.rule) &&
@@ -71,7 +36,7 @@ std::string explain(const Options& options, const Trace& trace) {
     std::string out;
     for (const TraceEvent& event : trace.events)
         if (concerns(options, event.rule, event.nodes))
-            out += eventText(event);
+            out += app::text(event);
     std::vector<const NearMiss*> misses;
     for (const NearMiss& miss : trace.nearMisses)
         if (concerns(options, miss.rule, {miss.anchor, miss.node}))
@@ -83,7 +48,7 @@ std::string explain(const Options& options, const Trace& trace) {
         return left != right ? left < right : a->step > b->step;
     });
     for (size_t i = 0; i < misses.size() && i < options.limit; ++i)
-        out += missText(*misses[i]);
+        out += app::text(*misses[i]);
     if (misses.size() > options.limit)
         out +=
             fmt::format("{} more near misses; --limit shows them\n", misses.size() - options.limit);

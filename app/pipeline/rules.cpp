@@ -25,13 +25,6 @@ Pipeline defaultPipeline() {
     return out;
 }
 
-Result<std::string> resolveImport(const std::string& path) {
-    for (const std::string& candidate : {path, path + ".fuse"})
-        if (auto text = embeddedPattern(candidate))
-            return std::string(*text);
-    return failure("rules.import", "no built-in file `" + path + "`");
-}
-
 /// A folder's rule files in sorted order, or the path itself.
 Result<std::vector<std::string>> expand(const std::string& path) {
     std::error_code error;
@@ -54,6 +47,13 @@ Result<std::vector<std::string>> expand(const std::string& path) {
 
 } // namespace
 
+Result<std::string> builtinImport(const std::string& path) {
+    for (const std::string& candidate : {path, path + ".fuse"})
+        if (auto text = embeddedPattern(candidate))
+            return std::string(*text);
+    return failure("rules.import", "no built-in file `" + path + "`");
+}
+
 Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
     std::vector<dsl::RuleInput> inputs;
     if (options.builtin)
@@ -65,8 +65,9 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
         for (std::string& file : *files)
             inputs.push_back({std::move(file), std::nullopt});
     }
+    inputs.insert(inputs.end(), options.texts.begin(), options.texts.end());
     RuleLibrary out;
-    out.loaded = dsl::loadRules(*out.sources, inputs, resolveImport);
+    out.loaded = dsl::loadRules(*out.sources, inputs, builtinImport);
     if (!findPipeline(out.loaded.rules, "default"))
         out.loaded.rules.pipelines.push_back(defaultPipeline());
     return out;

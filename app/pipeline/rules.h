@@ -14,6 +14,7 @@ namespace fuselage::app {
 struct RuleOptions {
     std::vector<std::string> paths; ///< .fuse files, or folders whose .fuse files are taken sorted
     bool builtin = true;            ///< the embedded standard library, before the paths
+    std::vector<dsl::RuleInput> texts = {}; ///< in memory, after the paths
 };
 
 /// Rules with the texts that their diagnostics and provenance point into.
@@ -21,6 +22,9 @@ struct RuleLibrary {
     std::unique_ptr<SourceSet> sources = std::make_unique<SourceSet>();
     dsl::LoadedRules loaded;
 };
+
+/// The text of a built-in file by its import path, "std/activation".
+Result<std::string> builtinImport(const std::string& path);
 
 /// Loads all; mistakes in the texts are in loaded.diagnostics, unreadable paths are an Error.
 /// Imports

@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // infer: a graph's inferred types. fold: the graph after prepareGraph.
 #include "core/graph/text.h"
-#include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "tests/filetest/commands.h"
 
 namespace fuselage::filetest {
-
-Outcome readGraph(const CaseFile& file, const std::string& section, Graph& graph) {
-    Outcome outcome;
-    const std::string* text = file.find(section);
-    if (!text) {
-        outcome.broken = "no section `" + section + "`";
-        return outcome;
-    }
-    auto parsed = model_io::loadText(*text);
-    if (!parsed)
-        outcome.broken = parsed.error().text();
-    else
-        graph = std::move(*parsed);
-    return outcome;
-}
 
 Outcome runInfer(const CaseFile& file) {
     Graph graph;

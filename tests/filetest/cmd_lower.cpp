@@ -25,9 +25,14 @@ Outcome runLower(const CaseFile& file) {
     Outcome outcome = readGraph(file, "input", graph);
     if (outcome.broken)
         return outcome;
+    auto constants = seededConstants(file, graph);
+    if (!constants) {
+        outcome.broken = constants.error().text();
+        return outcome;
+    }
     inferShapes(graph);
     LowerRequest request;
-    request.constants.resize(graph.inputs().size());
+    request.constants = std::move(*constants);
     request.operands = graph.inputs();
     request.results = graph.outputs();
     request.body = std::make_shared<const Graph>(std::move(graph));

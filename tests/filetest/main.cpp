@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// filetest [--bless] FILE...: runs case files. Exit 0 all passed, 1 some failed, 77 all were
-// skipped.
+// filetest [--bless] PATH...: runs case files and folders of them. Exit 0 all passed, 1 some
+// failed, 77 all were skipped.
 #include "tests/filetest/commands.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 using namespace fuselage;
@@ -55,6 +56,19 @@ Verdict runCase(const std::string& path, bool bless) {
     return Verdict::Failed;
 }
 
+/// The case files of a folder, sorted; or the file itself.
+std::vector<std::string> casesAt(const std::string& path) {
+    namespace fs = std::filesystem;
+    if (!fs::is_directory(path))
+        return {path};
+    std::vector<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(path))
+        if (entry.path().extension() == ".case")
+            out.push_back(entry.path().string());
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -66,10 +80,17 @@ int main(int argc, char** argv) {
             bless = true;
             continue;
         }
-        Verdict verdict = runCase(argument, bless);
-        passed += verdict == Verdict::Passed;
-        failed += verdict == Verdict::Failed;
-        skipped += verdict == Verdict::Skipped;
+        std::vector<std::string> cases = casesAt(argument);
+        if (cases.empty()) {
+            fmt::print("FAILED {}\n  holds no .case file\n", argument);
+            ++failed;
+        }
+        for (const std::string& path : cases) {
+            Verdict verdict = runCase(path, bless);
+            passed += verdict == Verdict::Passed;
+            failed += verdict == Verdict::Failed;
+            skipped += verdict == Verdict::Skipped;
+        }
     }
     fmt::print("{} passed, {} failed, {} skipped\n", passed, failed, skipped);
     if (failed > 0)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/trace_text.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::app {
+
+namespace {
+
+std::string reasonText(const Reason& reason) {
+    std::string out = "  = " + reason.message + "\n";
+    return reason.flip.empty() ? out : out + "  = " + reason.flip + "\n";
+}
+
+} // namespace
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names)
+        out += (out.empty() ? "" : ", ") + name;
+    return out;
+}
+
+std::string text(const TraceEvent& event, TracePlaces places) {
+    std::string rule = places == TracePlaces::Hidden
+                           ? event.rule
+                           : fmt::format("{} ({}:{})", event.rule, event.file, event.line);
+    switch (event.kind) {
+    case TraceEvent::Kind::Fused:
+        return fmt::format("fused by {} into {}: {}\n", rule, joined(event.made),
+                           joined(event.nodes));
+    case TraceEvent::Kind::Rewritten:
+        return fmt::format("rewritten by {} in phase {}: {}\n", rule, event.phase,
+                           joined(event.nodes));
+    case TraceEvent::Kind::Refused:
+        return fmt::format("refused[{}]: {}: {}\n", event.reason.code, rule, joined(event.nodes)) +
+               reasonText(event.reason);
+    case TraceEvent::Kind::Stopped:
+        return fmt::format("phase {} stopped\n", event.phase) + reasonText(event.reason);
+    }
+    return {};
+}
+
+std::string text(const NearMiss& miss) {
+    return fmt::format("miss[{}]: {}: {} of {} steps, at {}\n", miss.reason.code, miss.rule,
+                       miss.step, miss.steps, miss.node) +
+           reasonText(miss.reason);
+}
+
+} // namespace fuselage::app

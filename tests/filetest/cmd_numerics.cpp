@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// numerics: a graph and rules -> which rules applied, and whether fused and unfused runs agree with
+// the reference on generated inputs. Verdicts only: the figures differ from machine to machine.
+#include "app/pipeline/agreement.h"
+#include "app/pipeline/fuse.h"
+#include "tests/filetest/commands.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::filetest {
+
+Outcome runNumerics(const CaseFile& file) {
+    Graph graph;
+    Outcome outcome = readPrepared(file, "input", graph);
+    if (outcome.broken)
+        return outcome;
+    auto library = readRules(file);
+    if (!library) {
+        outcome.broken = library.error().text();
+        return outcome;
+    }
+    Progress progress;
+    app::FuseOptions fusing;
+    fusing.profile = "h200";
+    auto fused = app::fuseGraph(graph, *library, fusing, progress);
+    if (!fused) {
+        outcome.broken = fused.error().text();
+        return outcome;
+    }
+    app::AgreementOptions options;
+    options.threads = 2;
+    auto agreements = app::compareForms(graph, fused->graph, options, progress);
+    if (!agreements) {
+        outcome.broken = agreements.error().text();
+        return outcome;
+    }
+    std::string verdicts, counts;
+    for (const app::OutputAgreement& it : *agreements)
+        verdicts += it.ok ? fmt::format("{} {}: agrees\n", it.output, it.side)
+                          : fmt::format("{} {}: differs by {:.3g}, at most {:.3g}\n", it.output,
+                                        it.side, it.maxRelative, it.tolerance);
+    for (const RuleCount& count : fused->trace.counts)
+        if (count.applied > 0)
+            counts += fmt::format("{} {}\n", count.applied, count.rule);
+    outcome.sections["verdict"] = verdicts;
+    outcome.sections["counts"] = counts;
+    return outcome;
+}
+
+} // namespace fuselage::filetest
