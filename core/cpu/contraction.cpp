@@ -37,7 +37,8 @@ private:
                  const OperandLayout& accumulator);
     void addSumCopy(const PrepareContext& context, const OperandLayout& c);
     void addPool(const PrepareContext& context);
-    EngineResult engineFor(const StridedAccess& c, const MatchedEpilogue& epilogue) const;
+    EngineResult engineFor(const PrepareContext& context, const StridedAccess& c,
+                           const MatchedEpilogue& epilogue) const;
     std::vector<EpilogueInput> classify(const PrepareContext& context) const;
     EpilogueInput classifyRead(uint32_t read, const OperandLayout& layout) const;
     OperandLayout accumulatorLayout() const;
@@ -182,11 +183,11 @@ std::vector<EpilogueInput> ContractionKernel::classify(const PrepareContext& con
     return out;
 }
 
-EngineResult ContractionKernel::engineFor(const StridedAccess& c,
+EngineResult ContractionKernel::engineFor(const PrepareContext& context, const StridedAccess& c,
                                           const MatchedEpilogue& epilogue) const {
     return m_program.kind == Contraction::Kind::MatMul
-               ? makeMatMulEngine(m_program, m_a, m_b, c, epilogue)
-               : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue);
+               ? makeMatMulEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages())
+               : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages());
 }
 
 bool ContractionKernel::accept(EngineResult result, const StridedAccess& c, bool allowSlow) {
@@ -265,7 +266,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
         m_program.poolWindow ? identityAccess(0, dims) : m_program.epilogue.writes[0];
     StridedAccess direct = stridedFor(write, m_output, dims);
     if (m_output.dtype == DType::Float32 && direct.offset == 0) {
-        if (accept(engineFor(direct, epilogue), direct, false)) {
+        if (accept(engineFor(context, direct, epilogue), direct, false)) {
             m_cIsOutput = !m_program.poolWindow;
             addSumCopy(context, {DType::Float32, m_program.space, direct.strides, nullptr});
             if (m_program.poolWindow)
@@ -275,7 +276,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
     }
     OperandLayout own = accumulatorLayout();
     StridedAccess c{0, own.strides};
-    if (!accept(engineFor(c, epilogue), c, false))
+    if (!accept(engineFor(context, c, epilogue), c, false))
         return false;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
     addSumCopy(context, own);
@@ -287,7 +288,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
 void ContractionKernel::useBare(const PrepareContext& context) {
     OperandLayout own = accumulatorLayout();
     StridedAccess c{0, own.strides};
-    if (!accept(engineFor(c, {}), c, true))
+    if (!accept(engineFor(context, c, {}), c, true))
         return;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
     addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);

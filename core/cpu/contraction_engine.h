@@ -32,13 +32,13 @@ public:
 
 using EngineResult = std::variant<std::unique_ptr<ContractionEngine>, Reason>;
 
-/// `a` and `b` are float; `c` are the strides of the float result over the program's space.
-/// Reasons: layout, support (with oneDNN's words).
+/// Packed weights go to `pages`. `a` and `b` are float; `c` are the strides of the float result
+/// over the program's space. Reasons: layout, support (with oneDNN's words).
 EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
                               const OperandLayout& b, const StridedAccess& c,
-                              const MatchedEpilogue& epilogue);
+                              const MatchedEpilogue& epilogue, Pages& pages);
 EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
                                    const OperandLayout& w, const StridedAccess& c,
-                                   const MatchedEpilogue& epilogue);
+                                   const MatchedEpilogue& epilogue, Pages& pages);
 
 } // namespace fuselage::cpu

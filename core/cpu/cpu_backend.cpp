@@ -19,7 +19,8 @@ namespace {
 class CpuExecutable final : public Executable {
 public:
     CpuExecutable(std::shared_ptr<const Plan> plan, const CpuOptions& options)
-        : m_plan(plan), m_options(options), m_threads(options.threads), m_store(plan) {}
+        : m_plan(plan), m_options(options), m_threads(options.threads),
+          m_store(plan, m_threads.pages()) {}
 
     Result<void> prepare(Progress& progress);
     Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,

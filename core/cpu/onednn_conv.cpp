@@ -25,9 +25,9 @@ memory::desc describeImage(const Extents& extents, const Extents& strides) {
 class ConvolutionEngine final : public EngineBase {
 public:
     ConvolutionEngine(const Contraction& program, const OperandLayout& x, const OperandLayout& w,
-                      const StridedAccess& c, const MatchedEpilogue& epilogue)
-        : m_program(program), m_w(w), m_epilogue(w.constant ? epilogue : withoutScale(epilogue)),
-          m_out(program.space) {
+                      const StridedAccess& c, const MatchedEpilogue& epilogue, Pages& pages)
+        : m_program(program), m_pages(pages), m_w(w),
+          m_epilogue(w.constant ? epilogue : withoutScale(epilogue)), m_out(program.space) {
         setGeometry(x);
         m_source = describeImage(x.extents, x.strides);
         m_destination = describeImage(m_out, c.strides);
@@ -100,7 +100,7 @@ private:
         if (!m_epilogue.shift.empty())
             bindBias(m_epilogue.shift, m_out[1], pd.bias_desc());
         if (m_w.constant)
-            bindWeights(scaledWeights(), m_plainWeights, pd.weights_desc());
+            bindWeights(scaledWeights(), m_plainWeights, pd.weights_desc(), m_pages);
         else
             bindVaryingWeights(m_plainWeights, pd.weights_desc());
     }
@@ -126,7 +126,8 @@ private:
         return out;
     }
 
-    const Contraction& m_program; // used while constructing only
+    const Contraction& m_program; // these three are used while constructing only
+    Pages& m_pages;
     const OperandLayout& m_w;
     MatchedEpilogue m_epilogue;
     Extents m_out;
@@ -138,9 +139,9 @@ private:
 
 EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
                                    const OperandLayout& w, const StridedAccess& c,
-                                   const MatchedEpilogue& epilogue) {
+                                   const MatchedEpilogue& epilogue, Pages& pages) {
     try {
-        return std::make_unique<ConvolutionEngine>(program, x, w, c, epilogue);
+        return std::make_unique<ConvolutionEngine>(program, x, w, c, epilogue, pages);
     } catch (const dnnl::error& error) {
         return Reason{"support", std::string("oneDNN convolution: ") + error.what(), {}, {}};
     }

@@ -61,9 +61,9 @@ void EngineBase::bindBias(const std::vector<double>& shift, int64_t channels,
 }
 
 void EngineBase::bindWeights(std::vector<float> values, const dnnl::memory::desc& plain,
-                             const dnnl::memory::desc& packed) {
+                             const dnnl::memory::desc& packed, Pages& pages) {
     dnnl::memory from(plain, engine(), values.data());
-    dnnl::memory to(packed, engine());
+    dnnl::memory to(packed, engine(), pages.take(packed.get_size()));
     execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
     m_arguments[DNNL_ARG_WEIGHTS] = to;
     m_constantWeights = true;

@@ -23,7 +23,7 @@ protected:
                   const dnnl::memory::desc& desc);
     /// Packs constant weights now.
     void bindWeights(std::vector<float> values, const dnnl::memory::desc& plain,
-                     const dnnl::memory::desc& packed);
+                     const dnnl::memory::desc& packed, Pages& pages);
     /// Reorders weights at every run when they are not in the layout already.
     void bindVaryingWeights(const dnnl::memory::desc& plain, const dnnl::memory::desc& packed);
 

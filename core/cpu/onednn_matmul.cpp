@@ -13,7 +13,7 @@ using dnnl::memory;
 class MatMulEngine final : public EngineBase {
 public:
     MatMulEngine(const MatMulShape& shape, const OperandLayout& b, bool packedWeights,
-                 const MatchedEpilogue& epilogue)
+                 const MatchedEpilogue& epilogue, Pages& pages)
         : m_shape(shape) {
         bool fold = packedWeights || epilogue.scale.empty();
         MatchedEpilogue used = fold ? epilogue : withoutScale(epilogue);
@@ -38,7 +38,7 @@ public:
              std::move(postOps));
         bindBias(used.shift, shape.n, pd.bias_desc());
         if (packedWeights)
-            pack(b, used.scale, pd.weights_desc());
+            pack(b, used.scale, pd.weights_desc(), pages);
         else
             bindVaryingWeights(weights, pd.weights_desc());
     }
@@ -66,8 +66,8 @@ private:
         return describe(dims, strides, DType::Float32);
     }
 
-    void pack(const OperandLayout& b, const std::vector<double>& scale,
-              const memory::desc& packed) {
+    void pack(const OperandLayout& b, const std::vector<double>& scale, const memory::desc& packed,
+              Pages& pages) {
         auto k = static_cast<size_t>(m_shape.k), n = static_cast<size_t>(m_shape.n);
         std::vector<float> values(k * n);
         std::span<const float> from = b.constant->as<float>();
@@ -81,7 +81,7 @@ private:
         Extents dims(m_shape.batch.size(), 1);
         dims.insert(dims.end(), {m_shape.k, m_shape.n});
         bindWeights(std::move(values), describe(dims, rowMajorStrides(dims), DType::Float32),
-                    packed);
+                    packed, pages);
     }
 
     MatMulShape m_shape;
@@ -95,7 +95,7 @@ bool isMatrix(int64_t rowStride, int64_t rows, int64_t colStride, int64_t cols) 
 
 EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
                               const OperandLayout& b, const StridedAccess& c,
-                              const MatchedEpilogue& epilogue) {
+                              const MatchedEpilogue& epilogue, Pages& pages) {
     size_t dims = program.space.size() + program.k.size();
     auto found =
         matMulShape(program, stridedFor(program.a, a, dims), stridedFor(program.b, b, dims), c);
@@ -111,7 +111,7 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
     for (const Loop& loop : shape.batch)
         sharedB = sharedB && loop.strides[1] == 0;
     try {
-        return std::make_unique<MatMulEngine>(shape, b, b.constant && sharedB, epilogue);
+        return std::make_unique<MatMulEngine>(shape, b, b.constant && sharedB, epilogue, pages);
     } catch (const dnnl::error& error) {
         return Reason{"support", std::string("oneDNN matmul: ") + error.what(), {}, {}};
     }

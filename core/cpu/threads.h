@@ -3,6 +3,8 @@
 // spin would fight for the cores. Inside such a loop oneDNN primitives run on one thread.
 #pragma once
 
+#include "core/cpu/pages.h"
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -45,9 +47,13 @@ public:
     /// Memory of the thread that runs the plan, for use within one step.
     Scratch& stepScratch() { return m_stepScratch; }
 
+    /// Memory of what is prepared: packed weights, the arena.
+    Pages& pages() { return m_pages; }
+
 private:
     std::vector<Scratch> m_scratch;
     Scratch m_stepScratch;
+    Pages m_pages;
 };
 
 } // namespace fuselage::cpu

@@ -9,8 +9,8 @@ OperandLayout layoutOf(const PlanValue& value) {
     return {value.dtype, value.extents, value.strides, value.constant};
 }
 
-ValueStore::ValueStore(std::shared_ptr<const Plan> plan)
-    : m_plan(std::move(plan)), m_arena(Storage::allocate(static_cast<size_t>(m_plan->arenaBytes))),
+ValueStore::ValueStore(std::shared_ptr<const Plan> plan, Pages& pages)
+    : m_plan(std::move(plan)), m_arena(pages.take(static_cast<size_t>(m_plan->arenaBytes))),
       m_tensors(m_plan->values.size()), m_host(m_plan->values.size()) {}
 
 Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
@@ -48,7 +48,7 @@ std::byte* ValueStore::data(uint32_t index) {
     case Residence::Constant: // kernels only read constants
         return const_cast<std::byte*>(value.constant->bytes());
     case Residence::Arena:
-        return m_arena->data() + value.offset;
+        return m_arena + value.offset;
     case Residence::Alias: {
         std::byte* base = data(value.aliasOf);
         return base ? base + value.offset * static_cast<int64_t>(sizeOf(value.dtype)) : nullptr;

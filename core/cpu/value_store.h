@@ -15,8 +15,8 @@ OperandLayout layoutOf(const PlanValue& value);
 
 class ValueStore {
 public:
-    /// Allocates the arena.
-    explicit ValueStore(std::shared_ptr<const Plan> plan);
+    /// Takes the arena from `pages`.
+    ValueStore(std::shared_ptr<const Plan> plan, Pages& pages);
 
     /// Checks the caller's tensors and makes the outputs.
     Result<void> begin(std::span<const Tensor> inputs);
@@ -35,7 +35,7 @@ private:
     void scatter(uint32_t value, const Tensor& tensor);
 
     std::shared_ptr<const Plan> m_plan;
-    std::shared_ptr<Storage> m_arena;
+    std::byte* m_arena;
     std::vector<Tensor> m_tensors; ///< per plan value: inputs and outputs
     std::vector<ReferenceValue> m_host;
 };
