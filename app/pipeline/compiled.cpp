@@ -4,6 +4,7 @@
 #include "core/graph/subgraph.h"
 #include "core/passes/passes.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace fuselage {
@@ -63,6 +64,25 @@ Result<std::vector<double>> CompiledGraph::time(const std::vector<Tensor>& input
         out.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
     return out;
+}
+
+Result<void> bindInput(Graph& graph, const std::string& input, Tensor weight) {
+    ValueId id = graph.findValue(input);
+    auto at = std::find(graph.inputs().begin(), graph.inputs().end(), id);
+    if (!id.valid() || at == graph.inputs().end())
+        return failure("run.input", "no input `" + input + "`", graph.name());
+    const Type& type = graph.value(id).type;
+    if (type.dtype != weight.dtype() || type.extents() != weight.extents())
+        return failure("run.input",
+                       "`" + input + "` is " + type.text() + ", not " + weight.type().text(),
+                       graph.name(), "give a tensor of the input's type");
+    auto position = static_cast<size_t>(at - graph.inputs().begin());
+    ValueId constant = graph.addConstant(graph.freshName(input),
+                                         std::make_shared<const Tensor>(std::move(weight)));
+    graph.replaceUses(id, constant);
+    graph.takeName(constant, id);
+    graph.removeInput(position);
+    return {};
 }
 
 Graph fuseWhole(const Graph& graph, const std::string& name) {

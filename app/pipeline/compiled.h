@@ -4,8 +4,9 @@
 //
 //     auto graph = model_io::loadText("f (float[1,8] x, float[8,4] w) => (float[1,4] y) {"
 //                                     " t = MatMul(x, w)  y = Relu(t) }");
+//     bindInput(*graph, "w", w);
 //     auto fused = CompiledGraph::compile(fuseWhole(*graph, "MatMulRelu"), {});
-//     auto outputs = fused->run({x, w});
+//     auto outputs = fused->run({x});
 #pragma once
 
 #include "core/plan/backend.h"
@@ -44,6 +45,10 @@ private:
     std::shared_ptr<const Plan> m_plan;
     std::unique_ptr<Executable> m_executable;
 };
+
+/// The named input becomes a weight: a constant that kernels may pack. Errors "run.input": no such
+/// input, or another element type or shape.
+Result<void> bindInput(Graph& graph, const std::string& input, Tensor weight);
 
 /// The graph with all its nodes as the body of one fused node.
 Graph fuseWhole(const Graph& graph, const std::string& name);

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs BUILD into WORK/prefix, then builds what a person would build against it: a program that
+# includes every header, and examples/01. Runs the example and the installed `fuselage`.
+#   cmake -DBUILD=... -DSOURCE=... -DWORK=... -P check.cmake
+file(REMOVE_RECURSE ${WORK})
+set(prefix ${WORK}/prefix)
+
+function(run)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "exit code ${code}: ${ARGN}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+function(build name source)
+  run(${CMAKE_COMMAND} -S ${source} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${prefix}
+      -DCMAKE_BUILD_TYPE=Release)
+  run(${CMAKE_COMMAND} --build ${WORK}/${name})
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(${prefix}/bin/fuselage --version)
+build(headers ${SOURCE}/tests/package/headers)
+build(fused_conv ${SOURCE}/examples/01-fused-conv)
+run(${WORK}/fused_conv/fused_conv)
+foreach(expected "three  3 reads, 3 writes, 2 intermediate buffers, " "they agree"
+                 "fused  1 reads, 1 writes, 0 intermediate buffers, ")
+  string(FIND "${output}" "${expected}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "`${expected}` is missing in:\n${output}")
+  endif()
+endforeach()
+message("${output}")
+file(REMOVE_RECURSE ${WORK})
