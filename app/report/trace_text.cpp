@@ -25,9 +25,10 @@ std::string text(const TraceEvent& event, TracePlaces places) {
     std::string rule = places == TracePlaces::Hidden
                            ? event.rule
                            : fmt::format("{} ({}:{})", event.rule, event.file, event.line);
+    std::string labels = event.labels.empty() ? "" : " as " + joined(event.labels);
     switch (event.kind) {
     case TraceEvent::Kind::Fused:
-        return fmt::format("fused by {} into {}: {}\n", rule, joined(event.made),
+        return fmt::format("fused by {} into {}{}: {}\n", rule, joined(event.made), labels,
                            joined(event.nodes));
     case TraceEvent::Kind::Rewritten:
         return fmt::format("rewritten by {} in phase {}: {}\n", rule, event.phase,

@@ -21,8 +21,7 @@ struct LowerRequest {
 
 using LowerResult = std::variant<KernelProgram, Reason>;
 
-/// Reason codes: kind, shape-mismatch, io-count, cast-boundary, discontinuous-consumer,
-/// dynamic-dim, unsupported-op.
+/// Reason codes: kind, shape-mismatch, io-count, dynamic-dim, unsupported-op.
 LowerResult lower(const LowerRequest& request);
 
 /// The body of a node: its fused body, or a new graph of just that node (constants of the
