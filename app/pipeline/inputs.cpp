@@ -39,9 +39,9 @@ Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt1
     if (value.type.dtype == DType::String)
         return tensor;
     if (isFloat(value.type.dtype)) {
-        std::uniform_real_distribution<double> uniform(-1, 1);
+        std::normal_distribution<double> normal(0, 1);
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
-            tensor.set(i, uniform(random));
+            tensor.set(i, normal(random));
         return tensor;
     }
     int64_t limit = indexLimit(graph, id);

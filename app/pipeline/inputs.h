@@ -9,7 +9,7 @@
 
 namespace fuselage::app {
 
-/// One tensor per graph input. Shapes must be static. Floats are uniform in [-1, 1]; integer inputs
+/// One tensor per graph input. Shapes must be static. Floats are standard normal; integer inputs
 /// that index a table through Gather stay below its extent; others are 0 or 1.
 Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed);
 

@@ -140,7 +140,7 @@ EpilogueInput ContractionKernel::classifyRead(uint32_t read, const OperandLayout
     size_t firstChannel = isMatMul ? m_program.batchDims + m_program.mDims : 1;
     size_t endChannel = isMatMul ? dims : 2;
     EpilogueInput out{EpilogueInput::Kind::Full, {}, read};
-    bool scalar = true;
+    bool scalar = true, everywhere = true;
     Extents channelExtents, channelStrides;
     for (size_t d = 0; d < dims; ++d) {
         bool channel = d >= firstChannel && d < endChannel;
@@ -148,6 +148,7 @@ EpilogueInput ContractionKernel::classifyRead(uint32_t read, const OperandLayout
             channelExtents.push_back(m_program.space[d]);
             channelStrides.push_back(at.strides[d]);
         }
+        everywhere = everywhere && (m_program.space[d] == 1 || at.strides[d] != 0);
         if (m_program.space[d] == 1 || at.strides[d] == 0)
             continue;
         scalar = false;
@@ -160,7 +161,8 @@ EpilogueInput ContractionKernel::classifyRead(uint32_t read, const OperandLayout
         bool contiguous = true;
         for (size_t d = 0; d < dense.size(); ++d)
             contiguous = contiguous && (channelExtents[d] == 1 || dense[d] == channelStrides[d]);
-        if (!scalar && contiguous && layout.dtype == DType::Float32)
+        // With one row a residual looks like a vector, but it may live where the result goes.
+        if (!scalar && !everywhere && contiguous && layout.dtype == DType::Float32)
             out.kind = EpilogueInput::Kind::Channel;
         return out;
     }

@@ -59,6 +59,7 @@ private:
     bool foldByValue(NodeId id);
     bool foldByContents(NodeId id);
     bool inlineBranch(NodeId id);
+    bool inlineConstantBody(NodeId id);
     bool bypass(ValueId out, ValueId in);
     bool bypassNoOp(NodeId id) {
         const Node& node = m_graph.node(id);
@@ -243,6 +244,24 @@ bool Folder::inlineBranch(NodeId id) {
     return false;
 }
 
+/// A fused node that only computes constants gives way to its body, which then folds.
+bool Folder::inlineConstantBody(NodeId id) {
+    const Node& node = m_graph.node(id);
+    if (node.op != Op::Fused)
+        return false;
+    for (ValueId input : node.inputs)
+        if (!constantOf(input))
+            return false;
+    const std::vector<ValueId> outputs = node.outputs;
+    const size_t first = m_graph.nodeBound();
+    std::vector<ValueId> results = inlineBody(m_graph, *node.body, node.inputs);
+    for (size_t i = 0; i < outputs.size(); ++i)
+        bypass(outputs[i], results[i]);
+    for (size_t inner = first; inner < m_graph.nodeBound(); ++inner)
+        foldNode(NodeId(static_cast<uint32_t>(inner)));
+    return true;
+}
+
 void Folder::foldSubgraphs(NodeId id) {
     const std::vector<SubgraphRef> refs = subgraphsOf(m_graph.node(id));
     for (size_t k = 0; k < refs.size(); ++k) {
@@ -272,7 +291,7 @@ void Folder::foldNode(NodeId id) {
     if (m_graph.node(id).inputs.size() > m_graph.node(id).explicitInputs ||
         hasTrait(m_graph.node(id).op, ControlFlow))
         foldSubgraphs(id);
-    if (bypassNoOp(id) || inlineBranch(id) || foldConstantNode(id) || foldByValue(id) ||
+    if (bypassNoOp(id) || inlineBranch(id) || inlineConstantBody(id) || foldConstantNode(id) || foldByValue(id) ||
         foldByContents(id) || restoreSoftmax(m_graph, id))
         return;
     if (simplifyShapeOperands(m_graph, id, m_lookup))

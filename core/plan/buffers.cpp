@@ -94,10 +94,12 @@ std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
     for (uint32_t i = 0; i < step.inputs.size(); ++i) {
         uint32_t input = step.inputs[i];
         const PlanValue& value = plan.values[input];
+        // Another operand may be a view of the same memory.
+        auto readers = std::count_if(step.inputs.begin(), step.inputs.end(),
+                                     [&](uint32_t other) { return rootOf(plan, other) == input; });
         bool fits = value.residence == Residence::Arena && value.lastStep == stepIndex &&
                     value.dtype == output.dtype && value.extents == output.extents &&
-                    value.strides == output.strides &&
-                    std::count(step.inputs.begin(), step.inputs.end(), input) == 1;
+                    value.strides == output.strides && readers == 1;
         if (fits && readsLikeWrite(step.program, i))
             return input;
     }

@@ -173,9 +173,13 @@ void aliasConcats(Plan& plan) {
         if (possible)
             for (const Copy::Piece& piece : concat->pieces) {
                 uint32_t operand = step.inputs[piece.read->operand];
-                auto uses = std::count(step.inputs.begin(), step.inputs.end(), operand);
+                // A value that fills two parts has two places to be: it must be copied.
+                auto parts = std::count_if(
+                    concat->pieces.begin(), concat->pieces.end(), [&](const Copy::Piece& other) {
+                        return step.inputs[other.read->operand] == operand;
+                    });
                 possible = possible && plan.values[operand].residence == Residence::Arena &&
-                           makers[operand] == 1 && !isBase[operand] && uses == 1;
+                           makers[operand] == 1 && !isBase[operand] && parts == 1;
             }
         if (!possible) {
             kept.push_back(std::move(step));

@@ -2,6 +2,7 @@
 // Planned runs on the cpu backend against the reference interpreter: views, concats written in
 // place, reuse of memory.
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/fuse.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/verify.h"
 #include "core/onnx/model_file.h"
@@ -14,13 +15,21 @@ using namespace fuselage;
 namespace {
 
 /// Compiles the text with and without strided views, runs both, compares with the interpreter.
-std::shared_ptr<const Plan> expectSame(const std::string& text) {
+/// `fuseAll`: the standard rules are applied first.
+std::shared_ptr<const Plan> expectSame(const std::string& text, bool fuseAll = false) {
     auto graph = model_io::loadText(text);
     if (!graph) {
         ADD_FAILURE() << graph.error().text();
         return nullptr;
     }
     inferShapes(*graph);
+    if (fuseAll) {
+        auto library = app::loadRuleLibrary({});
+        Progress fusing;
+        auto rewritten = app::fuseGraph(*graph, *library, {}, fusing);
+        EXPECT_TRUE(rewritten);
+        *graph = std::move(rewritten->graph);
+    }
     auto inputs = app::generateInputs(*graph, 3);
     EXPECT_TRUE(inputs);
     std::vector<ReferenceValue> values;
@@ -79,6 +88,19 @@ TEST(PlanRun, ConvolutionsWriteIntoAConcat) {
                " q = ConvTranspose<strides=[2,2]>(p, v2)  v2 = Identity(v3)"
                " v3 = Reshape(v, s) s = Constant<value=int64[4]{8,4,2,2}>()"
                " c = Concat<axis=1>(a, q)  y = Conv(c, u) }");
+}
+
+TEST(PlanRun, OneValueFillsTwoPartsOfAConcat) {
+    expectSame("g (float[2,5] x) => (float[2,10] y) {"
+               " a = Exp(x) c = Concat<axis=1>(a, a) y = Neg(c) }");
+}
+
+TEST(PlanRun, AResidualOfOneRowMayLiveWhereTheResultGoes) {
+    // The layer of one row: its residual has the shape of a bias and dies here.
+    expectSame("g (float[1,1,2] x) => (float[1,1,2] y) {"
+               " w = Constant<value=float[2,2]{1,2,3,4}>() b = Constant<value=float[2]{1,2}>()"
+               " r = Exp(x) s = Neg(r) m = MatMul(s, w) n = Add(m, b) t = Add(n, r) y = Abs(t) }",
+               true);
 }
 
 TEST(PlanRun, SlicesTransposesAndReshapesAreViews) {
