@@ -72,10 +72,13 @@ Action addBench(CLI::App& app) {
     app.add_option("--seed", bench.seed, "of generated inputs")->capture_default_str();
     app.add_option("--inputs", bench.inputs, "folder of input_N.pb instead of generated ones");
     app.add_option("--seconds", bench.timing.seconds, "time to measure for")->capture_default_str();
-    app.add_flag("!--no-measure", bench.measure, "do not time, only predict");
-    app.add_flag("!--no-verify", bench.verify, "do not compare with the reference");
+    app.add_flag_callback(
+        "--no-measure", [&bench] { bench.measure = false; }, "do not time, only predict");
+    app.add_flag_callback(
+        "--no-verify", [&bench] { bench.verify = false; }, "do not compare with the reference");
     app.add_option("--report", options->reports,
-                   "write the report; format by extension: .json .txt; -.json is standard output");
+                   "write the report; format by extension: .json .txt; -.json is standard output")
+        ->allow_extra_args(false);
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     return [options] { return run(*options); };
 }

@@ -18,8 +18,11 @@ int run(const std::vector<std::string>& paths) {
         return reportError(library.error());
     const Diagnostics& diagnostics = library->loaded.diagnostics;
     printOut(render(diagnostics, *library->sources));
-    printOut(fmt::format("{} rules, {} diagnostics\n", library->loaded.rules.rules.size(),
-                         diagnostics.all().size()));
+    auto counted = [](size_t count, const char* what) {
+        return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    printOut(counted(library->loaded.rules.rules.size(), "rule") + ", " +
+             counted(diagnostics.all().size(), "diagnostic") + "\n");
     return diagnostics.hasErrors() ? ExitInput : ExitOk;
 }
 

@@ -25,13 +25,17 @@ std::string countsText(const RuleSet& rules, const Trace& trace, size_t before, 
     using Align = app::TextTable::Align;
     app::TextTable table({Align::Left, Align::Right, Align::Left});
     table.row({"rule", "matches", "from"});
+    bool any = false;
     for (const Rule& rule : rules.rules) {
         uint32_t applied = trace.applied(rule.name);
-        if (applied > 0)
-            table.row(
-                {rule.name, std::to_string(applied), fmt::format("{}:{}", rule.file, rule.line)});
+        if (applied == 0)
+            continue;
+        any = true;
+        table.row({rule.name, std::to_string(applied), fmt::format("{}:{}", rule.file, rule.line)});
     }
-    return table.text("") + fmt::format("nodes {} -> {}\n", before, after);
+    std::string counts =
+        any ? table.text("") : "no rule fired; `fuselage explain` says why, rule by rule\n";
+    return counts + fmt::format("nodes {} -> {}\n", before, after);
 }
 
 int run(Options& options) {

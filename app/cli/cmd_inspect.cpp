@@ -88,7 +88,8 @@ int run(const Options& options) {
 Action addInspect(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
-    app.add_option("--dim", options->dims, "bind a symbolic dimension, e.g. N=4; repeatable");
+    app.add_option("--dim", options->dims, "bind a symbolic dimension, e.g. N=4; repeatable")
+        ->allow_extra_args(false);
     app.add_flag("--graph", options->showGraph, "print the graph in ONNX's textual syntax");
     return [options] { return run(*options); };
 }

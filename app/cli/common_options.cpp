@@ -11,10 +11,15 @@
 namespace fuselage::cli {
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
-    app.add_option("--dim", options.dims, "bind a symbolic dimension, e.g. N=4; repeatable");
+    // One value each time: what follows may be the model.
+    app.add_option("--dim", options.dims, "bind a symbolic dimension, e.g. N=4; repeatable")
+        ->allow_extra_args(false);
     app.add_option("-p,--patterns", options.rules.paths,
-                   ".fuse file or folder of them; repeatable, after the built-in library");
-    app.add_flag("!--no-builtin", options.rules.builtin, "only the rules given with -p");
+                   ".fuse file or folder of them; repeatable, after the built-in library")
+        ->allow_extra_args(false);
+    app.add_flag_callback(
+        "--no-builtin", [&options] { options.rules.builtin = false; },
+        "only the rules given with -p");
     app.add_option("--pipeline", options.fuse.pipeline, "pipeline of the rule files to run")
         ->capture_default_str();
     app.add_option("--decide", options.fuse.decide,

@@ -14,18 +14,41 @@ struct Row {
     const char* name;
     const char* help;
     Action (*add)(CLI::App&);
+    const char* examples;
 };
 
 constexpr Row rows[] = {
-    {"fuse", "rewrite a model with fusion rules and write it back", addFuse},
-    {"bench", "run a model before and after fusion, verify, time every kernel", addBench},
-    {"explain", "why a node or rule did not fuse: the step, both values", addExplain},
-    {"inspect", "operators, shapes and traffic of a model; what is unknown", addInspect},
-    {"run", "run a model on given or generated inputs and save the outputs", addRun},
-    {"check", "parse and check .fuse files; no model needed", addCheck},
-    {"zoo", "write a well-known network with seeded weights", addZoo},
-    {"devices", "the device profiles that predictions can use", addDevices},
-    {"doctor", "what was found on this machine and what is used", addDoctor},
+    {"fuse", "rewrite a model with fusion rules and write it back", addFuse,
+     "  fuselage fuse model.onnx -o fused.onnx\n"
+     "  fuselage fuse model.onnx -o fused.onnx -p my_rules.fuse\n"
+     "  fuselage fuse model.onnx -o fused.onnx --no-builtin -p my_rules.fuse\n"
+     "without -o only the counts are printed"},
+    {"bench", "run a model before and after fusion, verify, time every kernel", addBench,
+     "  fuselage bench model.onnx\n"
+     "  fuselage bench model.onnx --dim N=4 --report report.json --save-fused fused.onnx\n"
+     "  fuselage bench model.onnx --no-measure --device h200\n"
+     "  fuselage bench model.onnx --report -.json | jq .results.after"},
+    {"explain", "why a node or rule did not fuse: the step, both values", addExplain,
+     "  fuselage explain model.onnx --node Add_17\n"
+     "  fuselage explain model.onnx --rule ConvBNReLU\n"
+     "  fuselage explain model.onnx --no-builtin -p my_rules.fuse --limit 50"},
+    {"inspect", "operators, shapes and traffic of a model; what is unknown", addInspect,
+     "  fuselage inspect model.onnx\n"
+     "  fuselage inspect model.onnx --dim N=4 --graph"},
+    {"run", "run a model on given or generated inputs and save the outputs", addRun,
+     "  fuselage run model.onnx --inputs folder_of_input_N.pb -o outputs\n"
+     "  fuselage run model.onnx --fuse --seed 7 -o outputs\n"
+     "  fuselage run model.onnx --backend reference"},
+    {"check", "parse and check .fuse files; no model needed", addCheck,
+     "  fuselage check my_rules.fuse\n"
+     "  fuselage check            the built-in library"},
+    {"zoo", "write a well-known network with seeded weights", addZoo,
+     "  fuselage zoo              lists the networks\n"
+     "  fuselage zoo resnet50 -o resnet50.onnx"},
+    {"devices", "the device profiles that predictions can use", addDevices,
+     "  fuselage devices\n"
+     "  fuselage devices h200     one profile, with where each figure comes from"},
+    {"doctor", "what was found on this machine and what is used", addDoctor, "  fuselage doctor"},
 };
 
 constexpr const char* footer = R"(examples:
@@ -49,6 +72,7 @@ int main(int argc, char** argv) {
     std::vector<std::pair<CLI::App*, Action>> actions;
     for (const Row& row : rows) {
         CLI::App* sub = app.add_subcommand(row.name, row.help);
+        sub->footer(std::string("examples:\n") + row.examples);
         actions.emplace_back(sub, row.add(*sub));
     }
     try {
