@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// The house as ARCHITECTURE.md draws it, held against the source tree: who includes whom (read from
+// the table of rooms), which room sees which foreign library, first lines and lengths of files.
+// Includes are read as text; what a room reaches through another room's header is not seen.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t maxLines = 500;
+
+struct File {
+    std::string path; ///< relative to the root, with `/`
+    std::vector<std::string> lines;
+};
+
+std::vector<std::string> linesOf(const fs::path& path) {
+    std::ifstream in(path);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);)
+        lines.push_back(line);
+    return lines;
+}
+
+bool isSource(const fs::path& path) {
+    static const std::set<std::string> endings = {".h", ".cpp", ".cmake", ".fuse", ".toml"};
+    return endings.contains(path.extension().string()) || path.filename() == "CMakeLists.txt";
+}
+
+const std::vector<File>& sources() {
+    static const std::vector<File> files = [] {
+        std::vector<File> out;
+        const fs::path root = FUSELAGE_SOURCE_DIR;
+        for (const char* folder :
+             {"app", "cmake", "core", "dsl", "examples", "gpu", "patterns", "resources", "tests"}) {
+            if (!fs::exists(root / folder))
+                continue;
+            for (const auto& entry : fs::recursive_directory_iterator(root / folder))
+                if (entry.is_regular_file() && isSource(entry.path()))
+                    out.push_back(
+                        {fs::relative(entry.path(), root).generic_string(), linesOf(entry.path())});
+        }
+        std::sort(out.begin(), out.end(),
+                  [](const File& a, const File& b) { return a.path < b.path; });
+        return out;
+    }();
+    return files;
+}
+
+bool isCode(const File& file) {
+    return file.path.ends_with(".h") || file.path.ends_with(".cpp");
+}
+
+/// What stands between the quotes or brackets of an include; empty for other lines.
+std::string includeOf(const std::string& line, char open, char close) {
+    const size_t hash = line.find_first_not_of(" \t");
+    if (hash == std::string::npos || line.compare(hash, 8, "#include") != 0)
+        return {};
+    const size_t begin = line.find(open, hash);
+    const size_t end = begin == std::string::npos ? begin : line.find(close, begin + 1);
+    return end == std::string::npos ? std::string() : line.substr(begin + 1, end - begin - 1);
+}
+
+/// "core/graph", "dsl", "tests"; folders of core and app are rooms of their own.
+std::string roomOf(const std::string& path) {
+    const size_t first = path.find('/');
+    const std::string top = path.substr(0, first);
+    if (top != "core" && top != "app")
+        return top;
+    return path.substr(0, path.find('/', first + 1));
+}
+
+std::string trimmed(std::string text) {
+    std::erase(text, '`');
+    const size_t begin = text.find_first_not_of(' ');
+    const size_t end = text.find_last_not_of(' ');
+    return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
+}
+
+/// Rooms, and single headers, by the room that may use them: the third column of section 4.
+std::map<std::string, std::set<std::string>> tableOfRooms() {
+    std::map<std::string, std::set<std::string>> table;
+    bool inside = false;
+    for (const std::string& line : linesOf(fs::path(FUSELAGE_SOURCE_DIR) / "ARCHITECTURE.md")) {
+        if (line.starts_with("## "))
+            inside = line.starts_with("## 4.");
+        if (!inside || !line.starts_with("| `"))
+            continue;
+        std::vector<std::string> cells;
+        std::istringstream row(line.substr(1));
+        for (std::string cell; std::getline(row, cell, '|');)
+            cells.push_back(trimmed(cell));
+        if (cells.size() < 3)
+            continue;
+        std::set<std::string>& uses = table[cells[0]];
+        std::istringstream column(cells[2]);
+        for (std::string word; std::getline(column, word, ',');)
+            uses.insert(trimmed(word));
+    }
+    return table;
+}
+
+/// Everything a room may include: its row with short names written out, and what those may use.
+class Permissions {
+public:
+    Permissions() : m_table(tableOfRooms()) {}
+
+    size_t rooms() const { return m_table.size(); }
+
+    bool knows(const std::string& room) const { return m_table.contains(room); }
+
+    bool allows(const std::string& room, const std::string& header) const {
+        std::set<std::string> seen;
+        return reaches(room, roomOf(header), header, seen);
+    }
+
+private:
+    bool reaches(const std::string& from, const std::string& room, const std::string& header,
+                 std::set<std::string>& seen) const {
+        if (from == room)
+            return true;
+        auto row = m_table.find(from);
+        if (row == m_table.end() || !seen.insert(from).second)
+            return false;
+        for (const std::string& word : row->second) {
+            if (word == "all" || word == header || (word == "core" && room.starts_with("core/")))
+                return true;
+            for (const std::string& used : {word, "core/" + word, "app/" + word})
+                if (m_table.contains(used) && reaches(used, room, header, seen))
+                    return true;
+        }
+        return false;
+    }
+
+    std::map<std::string, std::set<std::string>> m_table;
+};
+
+TEST(Architecture, theTableNamesEveryRoom) {
+    const Permissions permissions;
+    EXPECT_GE(permissions.rooms(), 15U) << "section 4 of ARCHITECTURE.md was not understood";
+    for (const File& file : sources())
+        if (const std::string room = roomOf(file.path); isCode(file) && room != file.path) {
+            EXPECT_TRUE(permissions.knows(room)) << file.path;
+        }
+}
+
+TEST(Architecture, roomsIncludeOnlyWhatTheTableAllows) {
+    const Permissions permissions;
+    size_t checked = 0;
+    for (const File& file : sources()) {
+        for (const std::string& line : file.lines) {
+            const std::string header = includeOf(line, '"', '"');
+            if (!isCode(file) || header.find('/') == std::string::npos)
+                continue;
+            ++checked;
+            EXPECT_TRUE(permissions.allows(roomOf(file.path), header))
+                << file.path << " includes " << header;
+        }
+    }
+    EXPECT_GT(checked, 500U);
+}
+
+TEST(Architecture, theRulesRefuseAnArrowAgainstTheFlow) {
+    const Permissions permissions;
+    EXPECT_TRUE(permissions.allows("core/cpu", "core/graph/graph.h"));
+    EXPECT_FALSE(permissions.allows("core/graph", "core/ops/tape.h"));
+    EXPECT_FALSE(permissions.allows("core/kernel", "core/rewrite/match.h"));
+    EXPECT_TRUE(permissions.allows("app/report", "app/pipeline/report.h"));
+    EXPECT_FALSE(permissions.allows("app/report", "app/pipeline/fuse.h"));
+}
+
+TEST(Architecture, internalHeadersStayInTheirRoom) {
+    for (const File& file : sources())
+        for (const std::string& line : file.lines)
+            if (const std::string header = includeOf(line, '"', '"');
+                isCode(file) && header.ends_with("_internal.h") && roomOf(file.path) != "tests") {
+                EXPECT_EQ(roomOf(header), roomOf(file.path)) << file.path << " includes " << header;
+            }
+}
+
+TEST(Architecture, foreignLibrariesStayInTheirRoom) {
+    const std::map<std::string, std::set<std::string>> owners = {
+        {"onnx/", {"core/onnx"}},
+        {"google/protobuf", {"core/onnx"}},
+        {"boost/spirit", {"dsl"}},
+        {"oneapi/dnnl", {"core/cpu"}},
+        {"nlohmann/", {"app/report", "core/onnx"}},
+        {"toml++/", {"core/cost"}},
+        {"CLI/", {"app/cli"}},
+        {"Eigen/", {"core/ops"}},
+    };
+    for (const File& file : sources())
+        for (const std::string& line : file.lines)
+            for (const auto& [prefix, rooms] : owners)
+                if (const std::string header = includeOf(line, '<', '>');
+                    header.starts_with(prefix) && roomOf(file.path) != "tests") {
+                    EXPECT_TRUE(rooms.contains(roomOf(file.path)))
+                        << file.path << " includes " << header;
+                }
+}
+
+TEST(Architecture, everyFileBeginsWithItsLicense) {
+    for (const File& file : sources()) {
+        ASSERT_FALSE(file.lines.empty()) << file.path;
+        EXPECT_NE(file.lines[0].find("SPDX-License-Identifier: Apache-2.0"), std::string::npos)
+            << file.path;
+    }
+}
+
+TEST(Architecture, filesAreShort) {
+    static const std::set<std::string> exceptions = {
+        "core/cpu/tile_row.cpp", // one class; choosing its loops and running them could part
+    };
+    for (const File& file : sources())
+        if (!exceptions.contains(file.path)) {
+            EXPECT_LE(file.lines.size(), maxLines) << file.path << ": look for the phase or family "
+                                                   << "that wants a file of its own";
+        }
+}
+
+TEST(Architecture, nothingIsLeftToDoAndNoMachineIsNamed) {
+    // Split, so that this file passes its own test.
+    const std::vector<std::string> words = {"TO"
+                                            "DO",
+                                            "FIX"
+                                            "ME",
+                                            "X"
+                                            "XX:",
+                                            "HA"
+                                            "CK"};
+    const std::vector<std::string> paths = {"/ho"
+                                            "me/",
+                                            "/wo"
+                                            "rk/",
+                                            "/ro"
+                                            "ot/",
+                                            "/Use"
+                                            "rs/"};
+    for (const File& file : sources())
+        for (size_t i = 0; i < file.lines.size(); ++i) {
+            const std::string& line = file.lines[i];
+            for (const std::string& word : words)
+                EXPECT_EQ(line.find(word), std::string::npos) << file.path << ":" << i + 1;
+            for (const std::string& path : paths) {
+                const size_t at = line.find(path);
+                // "tests/work/x" is a relative path.
+                const bool absolute =
+                    at == 0 || (at != std::string::npos &&
+                                std::string("\"'` =(<").find(line[at - 1]) != std::string::npos);
+                EXPECT_FALSE(absolute) << file.path << ":" << i + 1 << ": " << line;
+            }
+        }
+}
+
+} // namespace
