@@ -36,7 +36,10 @@ struct ParseState {
     uint32_t silentFrom = ~0U; ///< an unclosed string begins here: say nothing behind it
     bool tooDeep = false;
 
+    /// The place of a piece of text without the space behind it, which X3 may have skipped.
     Span span(const char* first, const char* last) const {
+        while (last > first && (last[-1] == ' ' || last[-1] == '\n' || last[-1] == '\t'))
+            --last;
         return {source, static_cast<uint32_t>(first - base), static_cast<uint32_t>(last - base)};
     }
 

@@ -86,9 +86,11 @@ bool allKnown(const std::vector<Op>& ops) {
 
 std::string schemaText(Op op) {
     const OpRow& row = rowOf(op);
-    std::string out = std::string(row.name) + "-" + std::to_string(row.since) + ": ";
     std::vector<std::string> names = attributeNames(op);
-    return out + (names.empty() ? "no attributes" : listed(names));
+    return std::string(row.name) + " has " +
+           (names.empty()
+                ? "no attributes"
+                : (names.size() == 1 ? "the attribute " : "the attributes ") + listed(names));
 }
 
 void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, size_t operands,
@@ -133,9 +135,12 @@ void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, 
         most = std::max(most, rowOf(op).maxInputs);
     if (!open && most < variadic && operands > static_cast<size_t>(most)) {
         Diagnostic& d = error("E0205", term.span, term.name.text + " has fewer operands");
-        d.found = std::to_string(operands) + " operands";
+        bool readsChain = operands > term.args.size();
+        d.found = std::to_string(term.args.size()) + " operands" +
+                  (readsChain ? " and what stands before `->`" : "");
         d.expected = "at most " + std::to_string(most) + " (" + listed(inputNamesOf(ops[0])) + ")";
-        d.fix = "remove the operands behind `" + inputNamesOf(ops[0]).back() + "`";
+        d.fix = readsChain ? "put `_` where that value goes"
+                           : "remove the operands behind `" + inputNamesOf(ops[0]).back() + "`";
     }
     for (const ast::Arg& arg : term.args) {
         if (!arg.name || std::any_of(ops.begin(), ops.end(),

@@ -38,7 +38,8 @@ size_t distance(std::string_view a, std::string_view b) {
 } // namespace
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
-    size_t best = std::max<size_t>(1, word.size() / 3) + 1;
+    // In a word of one letter every other letter is near: only its case may differ.
+    size_t best = std::min(std::max<size_t>(1, word.size() / 3) + 1, word.size());
     const std::string* found = nullptr;
     for (const std::string& candidate : candidates) {
         size_t gap = candidate.size() > word.size() ? candidate.size() - word.size()
