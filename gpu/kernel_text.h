@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A generated kernel as data: CUDA text, launch geometry, what each argument is. Plain enough to be
+// compiled by NVRTC, written to a folder as a standalone repro, or built as host code by
+// tests/shim.
+#pragma once
+
+#include "core/kernel/program.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu {
+
+/// What a pointer argument of a kernel points to.
+struct KernelArgument {
+    enum class Kind : uint8_t {
+        Input,   ///< operand `index` of the program's inputs
+        Output,  ///< operand `index` of the program's outputs
+        Scratch, ///< the step's scratch memory, `offset` bytes in
+        Table,   ///< constant bytes `KernelSet::tables[index]`, uploaded once
+    };
+
+    Kind kind = Kind::Input;
+    uint32_t index = 0;
+    int64_t offset = 0;
+};
+
+/// One __global__ function with its launch. All arguments are pointers: extents and strides are
+/// literals in the text, so that the compiler sees them.
+struct KernelText {
+    std::string name;   ///< of the extern "C" __global__ function
+    std::string source; ///< complete text; its first comment gives layout, shapes, types, numerics
+    std::array<uint32_t, 3> grid{1, 1, 1};
+    std::array<uint32_t, 3> block{1, 1, 1};
+    uint32_t sharedBytes = 0; ///< dynamic shared memory
+    std::vector<KernelArgument> arguments;
+};
+
+/// What computes one kernel program: usually one kernel; a split reduction has two.
+struct KernelSet {
+    std::string variant;             ///< name of the row that made it, "row_warp"
+    std::vector<KernelText> kernels; ///< launched in order on one stream
+    std::vector<std::string> tables; ///< bytes of constant tables
+    int64_t scratchBytes = 0;
+    NumericClass numeric = NumericClass::Exact;
+    double tolerance = 0; ///< relative to the largest output, against the reference backend
+};
+
+} // namespace fuselage::gpu

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's libraries, opened at run time: nothing here is linked, so one binary starts on every
+// machine and says what it found. A missing or wrong library disables its tactic with a reason.
+#pragma once
+
+#include "core/support/reason.h"
+#include "core/support/result.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu {
+
+/// One library as it was found.
+struct LibraryFacts {
+    std::string name;              ///< "libnvrtc"
+    std::string path;              ///< file that was opened, empty when missing
+    std::string version;           ///< "13.0", empty when unknown
+    std::optional<Reason> missing; ///< library-missing(name, what was tried)
+};
+
+/// A loaded shared object with typed symbol lookup. Unloaded when the last owner goes.
+class SharedLibrary {
+public:
+    /// Tries the names in order: plain sonames, then the toolkit's folders.
+    static Result<std::shared_ptr<SharedLibrary>> open(const std::vector<std::string>& names);
+    ~SharedLibrary();
+    SharedLibrary(const SharedLibrary&) = delete;
+    SharedLibrary& operator=(const SharedLibrary&) = delete;
+
+    template <typename Function> Function symbol(const char* name) const {
+        return reinterpret_cast<Function>(address(name));
+    }
+
+    const std::string& path() const { return m_path; }
+
+private:
+    SharedLibrary(void* handle, std::string path) : m_handle(handle), m_path(std::move(path)) {}
+
+    void* address(const char* name) const; ///< null when absent
+
+    void* m_handle;
+    std::string m_path;
+};
+
+/// What is here of libcuda, NVRTC, cuBLASLt, cuDNN and CUPTI, in that order; for `doctor`, reports
+/// and cache keys.
+std::vector<LibraryFacts> inspectLibraries();
+
+} // namespace fuselage::gpu
