@@ -92,9 +92,7 @@ public:
     /// A reduction along the last dimension, which stays as 1.
     TermId alongLast(Op op, TermId operand) {
         TermId id = node(op, {operand});
-        AttributeTest axes;
-        axes.name = "axes";
-        axes.comparison = "==";
+        AttributeTest axes{"axes", "=="};
         axes.value.kind = Expression::Kind::List;
         axes.value.args.resize(1);
         axes.value.args[0].kind = Expression::Kind::Number;

@@ -126,8 +126,9 @@ TEST(DslCompile, APatternOfSeveralStatementsNamesItsSource) {
     ASSERT_EQ(source.kind, Term::Kind::Value);
     EXPECT_EQ(termOf(rule, source.step).ops, std::vector<Op>{Op::Conv});
     for (const Term& term : rule.terms)
-        if (term.kind == Term::Kind::Value && term.slot == source.slot)
+        if (term.kind == Term::Kind::Value && term.slot == source.slot) {
             EXPECT_EQ(term.step, source.step);
+        }
 }
 
 TEST(DslCompile, EachUseOfAPatternHasItsOwnSlots) {

@@ -191,8 +191,9 @@ TEST_P(HostileOperands, ReferenceFunctionAnswers) {
             continue;
         }
         for (const ReferenceValue& value : *results)
-            if (value.kind == TypeKind::Tensor)
+            if (value.kind == TypeKind::Tensor) {
                 EXPECT_EQ(elementCount(value.extents), value.count()) << "trial " << i;
+            }
     }
 }
 
