@@ -2,6 +2,9 @@
 #include "app/pipeline/fuse.h"
 
 #include "app/pipeline/gain.h"
+#include "core/support/text.h"
+
+#include <functional>
 
 namespace fuselage::app {
 
@@ -9,13 +12,9 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
     const RuleSet& rules = library.loaded.rules;
     const Pipeline* pipeline = findPipeline(rules, options.pipeline);
-    if (pipeline == nullptr) {
-        std::string names;
-        for (const Pipeline& known : rules.pipelines)
-            names += (names.empty() ? "" : ", ") + known.name;
+    if (pipeline == nullptr)
         return failure("usage.pipeline", "no pipeline `" + options.pipeline + "`", "",
-                       "one of: " + names);
-    }
+                       "one of: " + joined(rules.pipelines, std::mem_fn(&Pipeline::name)));
     if (options.decide != "rules" && options.decide != "cost")
         return failure("usage.decide", "no way to decide `" + options.decide + "`", "",
                        "one of: rules, cost");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/trace_text.h"
 
+#include "core/support/text.h"
+
 #include <fmt/format.h>
 
 namespace fuselage::app {
@@ -13,13 +15,6 @@ std::string reasonText(const Reason& reason) {
 }
 
 } // namespace
-
-std::string joined(const std::vector<std::string>& names) {
-    std::string out;
-    for (const std::string& name : names)
-        out += (out.empty() ? "" : ", ") + name;
-    return out;
-}
 
 std::string text(const TraceEvent& event, TracePlaces places) {
     std::string rule = places == TracePlaces::Hidden

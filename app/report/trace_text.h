@@ -5,7 +5,6 @@
 #include "core/rewrite/trace.h"
 
 #include <string>
-#include <vector>
 
 namespace fuselage::app {
 
@@ -18,8 +17,5 @@ std::string text(const TraceEvent& event, TracePlaces places = TracePlaces::Show
 
 /// "miss[M0203]: R: 2 of 3 steps, at Relu_2" and the reason.
 std::string text(const NearMiss& miss);
-
-/// "a, b"
-std::string joined(const std::vector<std::string>& names);
 
 } // namespace fuselage::app

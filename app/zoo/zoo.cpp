@@ -2,6 +2,9 @@
 #include "app/zoo/zoo.h"
 
 #include "app/zoo/networks.h"
+#include "core/support/text.h"
+
+#include <functional>
 
 namespace fuselage::zoo {
 
@@ -23,13 +26,11 @@ const std::vector<ZooEntry>& models() {
 }
 
 Result<Graph> build(const std::string& name, uint64_t seed) {
-    std::string names;
-    for (const ZooEntry& entry : models()) {
+    for (const ZooEntry& entry : models())
         if (entry.name == name)
             return entry.build(seed);
-        names += (names.empty() ? "" : ", ") + entry.name;
-    }
-    return failure("zoo.unknown", "no model `" + name + "` in the zoo", "", "one of: " + names);
+    return failure("zoo.unknown", "no model `" + name + "` in the zoo", "",
+                   "one of: " + joined(models(), std::mem_fn(&ZooEntry::name)));
 }
 
 } // namespace fuselage::zoo

@@ -3,6 +3,7 @@
 // toml++, whose exceptions end here.
 #include "core/cost/embedded_profiles.h"
 #include "core/cost/profile_internal.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -137,9 +138,8 @@ Result<DeviceProfile> deviceProfile(const std::string& nameOrPath) {
             return parseProfile(profile.text, nameOrPath);
     if (nameOrPath.find('/') != std::string::npos || nameOrPath.ends_with(".toml"))
         return readFile(nameOrPath);
-    return failure(
-        "profile.unknown", fmt::format("no device profile `{}`", nameOrPath), "",
-        fmt::format("one of: {}; or a .toml file", fmt::join(deviceProfileNames(), ", ")));
+    return failure("profile.unknown", fmt::format("no device profile `{}`", nameOrPath), "",
+                   "one of: " + joined(deviceProfileNames()) + "; or a .toml file");
 }
 
 } // namespace fuselage

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/attribute.h"
 
+#include "core/support/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,11 +27,8 @@ template <typename T> T valueOr(const Attributes& attributes, std::string_view n
     return found ? *found : std::move(fallback);
 }
 
-std::string joined(const auto& values, auto print) {
-    std::string out = "[";
-    for (size_t i = 0; i < values.size(); ++i)
-        out += (i ? ", " : "") + print(values[i]);
-    return out + "]";
+std::string listed(const auto& values, auto print) {
+    return "[" + joined(values, print) + "]";
 }
 
 std::string quoted(const std::string& value) {
@@ -102,11 +101,11 @@ std::string text(const AttributeValue& value) {
         std::string operator()(double v) const { return shortest(v); }
         std::string operator()(const std::string& v) const { return quoted(v); }
         std::string operator()(const std::vector<int64_t>& v) const {
-            return joined(v, [](int64_t x) { return std::to_string(x); });
+            return listed(v, [](int64_t x) { return std::to_string(x); });
         }
-        std::string operator()(const std::vector<double>& v) const { return joined(v, shortest); }
+        std::string operator()(const std::vector<double>& v) const { return listed(v, shortest); }
         std::string operator()(const std::vector<std::string>& v) const {
-            return joined(v, quoted);
+            return listed(v, quoted);
         }
         std::string operator()(const TensorPtr& v) const { return v ? v->type().text() : "none"; }
         std::string operator()(const std::shared_ptr<Graph>&) const { return "{...}"; }

@@ -3,6 +3,7 @@
 #include "core/kernel/index_map_internal.h"
 #include "core/kernel/program.h"
 #include "core/ops/op_table.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -184,11 +185,9 @@ void Printer::operator()(const Library& code) {
 
 std::string Printer::print() {
     auto types = [](const std::vector<OperandType>& operands) {
-        std::string out;
-        for (const OperandType& operand : operands)
-            out += fmt::format("{}{}{}", out.empty() ? "" : ", ", fuselage::nameOf(operand.dtype),
-                               text(operand.extents));
-        return out;
+        return joined(operands, [](const OperandType& operand) {
+            return fuselage::nameOf(operand.dtype) + text(operand.extents);
+        });
     };
     line(fmt::format("{} ({}) => ({}) {}", kindOf(m_program), types(m_program.inputs),
                      types(m_program.outputs), fuselage::nameOf(m_program.numeric)));

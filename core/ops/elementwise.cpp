@@ -5,6 +5,7 @@
 #include "core/ops/infer_support.h"
 #include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -13,13 +14,6 @@
 namespace fuselage {
 
 namespace {
-
-std::string typeList(const std::vector<DType>& types) {
-    std::string out;
-    for (DType type : types)
-        out += (out.empty() ? "" : ", ") + std::string(nameOf(type));
-    return out;
-}
 
 std::vector<DType> presentTypes(const InferContext& context) {
     std::vector<DType> out;
@@ -77,7 +71,7 @@ void inferElementwise(InferContext& context) {
     auto tape = typed ? tapeOf(context.node(), types) : std::nullopt;
     if (typed && !tape)
         context.fail(fmt::format("{} does not take operands of types {}", nameOf(context.node().op),
-                                 typeList(types)));
+                                 joined(types, [](DType type) { return nameOf(type); })));
     setTensor(context, 0, tape ? tape->type(tape->outputs[0]) : DType::Undefined, shape);
     if (tape && shape && !isFloat(tape->type(tape->outputs[0])))
         passTapeContents(context, *tape);

@@ -3,6 +3,7 @@
 
 #include "core/ops/tape_interpreter.h"
 #include "core/ops/tensor_index.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -100,9 +101,7 @@ std::optional<Extents> commonExtents(const std::vector<const ReferenceValue*>& i
 }
 
 Failure typeFailure(const Node& node, const std::vector<DType>& types) {
-    std::string list;
-    for (DType type : types)
-        list += fmt::format("{}`{}`", list.empty() ? "" : ", ", nameOf(type));
+    std::string list = joined(types, [](DType type) { return fmt::format("`{}`", nameOf(type)); });
     return failure("reference.type", fmt::format("`{}` does not take {}", opName(node), list),
                    node.name);
 }

@@ -2,6 +2,7 @@
 // Names and numbers for the dimensions of a graph's inputs.
 #include "core/graph/captures.h"
 #include "core/passes/inference.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -71,14 +72,11 @@ void nameInputDimensions(Graph& graph) {
 Result<void> bindDimensions(Graph& graph, const std::map<std::string, int64_t>& values) {
     nameInputDimensions(graph);
     const std::set<std::string> names = inputSymbols(graph);
-    std::string list;
-    for (const std::string& name : names)
-        list += (list.empty() ? "" : ", ") + name;
     for (const auto& [name, value] : values) {
         if (!names.contains(name))
             return failure("dim.unknown", fmt::format("no input has a dimension `{}`", name), {},
                            names.empty() ? "all input dimensions are numbers"
-                                         : "use one of: " + list);
+                                         : "use one of: " + joined(names));
         if (value < 0)
             return failure("dim.negative", fmt::format("dimension `{}` cannot be {}", name, value),
                            {}, "give a number of at least 0");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/quantity.h"
 
+#include "core/support/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -233,10 +235,7 @@ std::string Quantity::text() const {
         std::string operator()(const Dim& v) const { return v.text(); }
 
         std::string operator()(const List& v) const {
-            std::string out = "[";
-            for (size_t i = 0; i < v.size(); ++i)
-                out += (i ? ", " : "") + v[i].text();
-            return out + "]";
+            return "[" + joined(v, std::mem_fn(&Quantity::text)) + "]";
         }
 
         std::string operator()(const TensorPtr& v) const { return v->type().text(); }
