@@ -6,17 +6,29 @@
 #include <algorithm>
 #include <new>
 #include <omp.h>
+#include <sys/mman.h>
 
 namespace fuselage::cpu {
 
+namespace {
+
+constexpr size_t hugePageBytes = size_t{2} << 20;
+
+} // namespace
+
 void Scratch::Free::operator()(std::byte* memory) const {
-    ::operator delete(memory, std::align_val_t(64));
+    ::operator delete(memory, std::align_val_t(hugePageBytes));
 }
 
 std::byte* Scratch::reserve(size_t bytes) {
     if (bytes > m_size) {
         m_memory.reset();
-        m_memory.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64))));
+        m_size = 0;
+        auto* memory =
+            static_cast<std::byte*>(::operator new(bytes, std::align_val_t(hugePageBytes)));
+        m_memory.reset(memory);
+        if (bytes >= hugePageBytes)
+            (void)madvise(memory, bytes, MADV_HUGEPAGE); // a wish: without it the memory works, too
         m_size = bytes;
     }
     return m_memory.get();
