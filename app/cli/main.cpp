@@ -2,6 +2,7 @@
 // fuselage: the command line. Parses, runs one subcommand, maps failures to exit codes.
 #include "app/cli/command.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/wait_policy.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -65,6 +66,7 @@ exit codes: 0 fine, 1 gate or rule test failed, 2 usage, 3 model or .fuse file i
 } // namespace
 
 int main(int argc, char** argv) {
+    shortenSpins(argv);
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");
     app.set_version_flag("--version", FUSELAGE_VERSION);
     app.require_subcommand(1);
