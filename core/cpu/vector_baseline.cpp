@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops compiled for one instruction set; flags are set in core/CMakeLists.txt.
+// The vector loops compiled for one instruction set; flags are set in CMakeLists.txt here.
 #define FUSELAGE_ISA baseline
 #include "core/cpu/vector_body.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of the tile interpreter. Compiled three times with different target flags (see
-// core/CMakeLists.txt); the including file defines FUSELAGE_ISA, the namespace of its copies.
+// CMakeLists.txt here); the including file defines FUSELAGE_ISA, the namespace of its copies.
 // Everything but fill() is in an unnamed namespace and no standard template is used: a shared
 // inline function compiled for a newer processor could otherwise be linked into the common code.
 #include "core/cpu/vector_table.h"
