@@ -65,6 +65,8 @@ int run(Options& options) {
     auto model = app::loadModel(options.model, {}, progress);
     if (!model)
         return reportError(model.error());
+    if (auto known = app::requireDimensions(model->graph, options.rewrite.fuse.dims); !known)
+        return reportError(known.error());
     if (!options.node.empty() && !model->graph.findNode(options.node).valid())
         return reportError(failure("usage.node", "no node `" + options.node + "` after folding",
                                    options.model, "`fuselage inspect --graph` lists the nodes")

@@ -49,6 +49,8 @@ int run(Options& options) {
     auto model = app::loadModel(options.model, {}, progress);
     if (!model)
         return reportError(model.error());
+    if (auto known = app::requireDimensions(model->graph, options.rewrite.fuse.dims); !known)
+        return reportError(known.error());
     auto rewritten = app::fuseGraph(model->graph, *library, options.rewrite.fuse, progress);
     if (!rewritten)
         return reportError(rewritten.error());

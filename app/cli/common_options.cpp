@@ -5,10 +5,24 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 namespace fuselage::cli {
+
+namespace {
+
+/// Removes what was begun.
+Failure cannotWrite(const std::string& beside, const std::string& path) {
+    std::string reason = std::strerror(errno);
+    std::remove(beside.c_str());
+    return failure("write.file", "the file cannot be written: " + reason, path,
+                   "check the folder's permissions and free space");
+}
+
+} // namespace
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     // One value each time: what follows may be the model.
@@ -47,12 +61,10 @@ Result<void> writeFile(const std::string& path, const std::string& content) {
         out << content;
         out.flush();
         if (!out)
-            return failure("write.file", "cannot be written", path);
+            return cannotWrite(beside, path);
     }
-    if (std::rename(beside.c_str(), path.c_str()) != 0) {
-        std::remove(beside.c_str());
-        return failure("write.file", "cannot be replaced", path);
-    }
+    if (std::rename(beside.c_str(), path.c_str()) != 0)
+        return cannotWrite(beside, path);
     return {};
 }
 

@@ -96,11 +96,11 @@ int reportError(const Error& error) {
     auto starts = [&](std::string_view prefix) { return error.code.rfind(prefix, 0) == 0; };
     if (error.code == "cancelled")
         return ExitInterrupted;
-    if (starts("usage."))
-        return ExitUsage;
+    if (starts("usage.") || error.code.ends_with(".unknown"))
+        return ExitUsage; // a name on the command line
     if (starts("device."))
         return ExitDevice;
-    if (starts("resource.") || starts("write."))
+    if (starts("resource.") || starts("write.") || starts("save."))
         return ExitResource;
     if (starts("internal."))
         return ExitInternal;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuselage: the command line. Parses, runs one subcommand, maps failures to exit codes.
 #include "app/cli/command.h"
+#include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/wait_policy.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace {
 
@@ -63,6 +66,20 @@ constexpr const char* footer = R"(examples:
 exit codes: 0 fine, 1 gate or rule test failed, 2 usage, 3 model or .fuse file invalid,
 4 verification failed, 5 device missing, 6 resources, 10 internal error, 130 interrupted)";
 
+bool isCommand(const std::string& word) {
+    return std::any_of(std::begin(rows), std::end(rows),
+                       [&](const Row& row) { return row.name == word; });
+}
+
+int unknownCommand(const char* word) {
+    std::string names;
+    for (const Row& row : rows)
+        names += (names.empty() ? "" : ", ") + std::string(row.name);
+    return reportError(fuselage::failure("usage.command", fmt::format("no command `{}`", word), "",
+                                         "one of: " + names)
+                           .error);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -80,6 +97,8 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        if (argc > 1 && argv[1][0] != '-' && !isCommand(argv[1]))
+            return unknownCommand(argv[1]);
         return app.exit(error) == 0 ? ExitOk : ExitUsage;
     }
     for (const auto& [sub, action] : actions)

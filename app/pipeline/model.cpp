@@ -38,6 +38,15 @@ void collectMissing(const Graph& graph, std::map<std::string, std::vector<std::s
     }
 }
 
+/// The file first, then the place in it.
+Failure inFile(const std::string& path, Error error) {
+    if (error.where.empty())
+        error.where = path;
+    else if (error.where.rfind(path, 0) != 0)
+        error.where = path + ": " + error.where;
+    return failure(std::move(error));
+}
+
 } // namespace
 
 Result<LoadedModel> loadModel(const std::string& path, const std::map<std::string, int64_t>& dims,
@@ -47,18 +56,25 @@ Result<LoadedModel> loadModel(const std::string& path, const std::map<std::strin
     auto start = Clock::now();
     auto graph = model_io::load(path, {}, progress);
     if (!graph)
-        return failure(graph.error());
+        return inFile(path, graph.error());
     out.graph = std::move(*graph);
     out.fileNodes = out.graph.nodeCount();
     out.seconds["load"] = since(start);
     start = Clock::now();
     if (!dims.empty())
         if (auto bound = bindDimensions(out.graph, dims); !bound)
-            return failure(bound.error());
+            return inFile(path, bound.error());
     if (auto prepared = prepareGraph(out.graph, progress); !prepared)
-        return failure(prepared.error());
+        return inFile(path, prepared.error());
     out.seconds["prepare"] = since(start);
     return out;
+}
+
+Result<void> requireDimensions(const Graph& graph, const std::map<std::string, int64_t>& dims) {
+    if (dims.empty())
+        return {};
+    Graph bound = graph.clone();
+    return bindDimensions(bound, dims);
 }
 
 std::vector<MissingOperator> missingOperators(const Graph& graph) {

@@ -23,6 +23,10 @@ struct LoadedModel {
 Result<LoadedModel> loadModel(const std::string& path, const std::map<std::string, int64_t>& dims,
                               Progress& progress);
 
+/// Success when the graph's inputs have all these symbols; for work that keeps them symbolic. Error
+/// "dim.unknown" lists those there are.
+Result<void> requireDimensions(const Graph& graph, const std::map<std::string, int64_t>& dims);
+
 /// An operator that nothing here can compute, with the nodes that use it.
 struct MissingOperator {
     std::string op;

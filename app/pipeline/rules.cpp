@@ -30,7 +30,8 @@ Result<std::vector<std::string>> expand(const std::string& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
         if (!fs::exists(path, error))
-            return failure("rules.read", "no such file or folder", path);
+            return failure("rules.read", "no such file or folder", path,
+                           "give a .fuse file or a folder of them");
         return std::vector<std::string>{path};
     }
     std::vector<std::string> files;
@@ -38,9 +39,10 @@ Result<std::vector<std::string>> expand(const std::string& path) {
         if (entry.is_regular_file() && entry.path().extension() == ".fuse")
             files.push_back(entry.path().string());
     if (error)
-        return failure("rules.read", error.message(), path);
+        return failure("rules.read", error.message(), path, "check its permissions");
     if (files.empty())
-        return failure("rules.read", "holds no .fuse file", path);
+        return failure("rules.read", "holds no .fuse file", path,
+                       "give a .fuse file or a folder of them");
     std::sort(files.begin(), files.end());
     return files;
 }

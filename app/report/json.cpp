@@ -35,8 +35,7 @@ json sideJson(const SideReport& side) {
             {"constant_bytes", side.constantBytes},
             {"intermediate_buffers", side.intermediateBuffers},
             {"flops", side.flops},
-            {"intensity", side.intensity()},
-            {"predicted_us", side.predictedSeconds * 1e6}};
+            {"intensity", side.intensity()}};
 }
 
 json timingJson(const TimingSummary& timing) {
@@ -45,6 +44,7 @@ json timingJson(const TimingSummary& timing) {
             {"high_us", timing.high * 1e6},     {"samples", timing.samples}};
 }
 
+/// What the model, the rules and the profile determine: equal in every run, fit for comparing.
 json resultsJson(const Report& r) {
     json rules = json::array(), kernels = json::array(), splits = json::array();
     for (const RuleCount& rule : r.rules)
@@ -61,9 +61,7 @@ json resultsJson(const Report& r) {
                            {"rule", k.rule},
                            {"nodes", k.sources},
                            {"traffic", trafficJson(k.traffic)},
-                           {"flops", k.flops},
-                           {"predicted_us", k.predictedSeconds * 1e6},
-                           {"limiter", k.limiter}});
+                           {"flops", k.flops}});
     for (const SplitReport& split : r.splits)
         splits.push_back({{"node", split.node},
                           {"rule", split.rule},
@@ -83,6 +81,8 @@ json resultsJson(const Report& r) {
             {"splits", splits}};
 }
 
+/// What depends on the machine and the moment. Predicted times are here, since the profile of this
+/// machine holds a measured bandwidth.
 json timingsJson(const Report& r) {
     json out{{"machine",
               {{"cpu", r.machine.cpu},
@@ -90,7 +90,10 @@ json timingsJson(const Report& r) {
                {"threads", r.machine.threadsUsed},
                {"backend", r.machine.backendText},
                {"notes", r.machine.notes}}},
-             {"stages_s", r.stageSeconds}};
+             {"stages_s", r.stageSeconds},
+             {"predicted",
+              {{"before_us", r.before.predictedSeconds * 1e6},
+               {"after_us", r.after.predictedSeconds * 1e6}}}};
     if (r.before.measured)
         out["before"] = timingJson(*r.before.measured);
     if (r.after.measured)
@@ -109,7 +112,11 @@ json timingsJson(const Report& r) {
         json fallbacks = json::array();
         for (const Reason& reason : k.fallbacks)
             fallbacks.push_back(reasonJson(reason));
-        json row{{"name", k.name}, {"tactic", k.tactic}, {"fallbacks", fallbacks}};
+        json row{{"name", k.name},
+                 {"tactic", k.tactic},
+                 {"fallbacks", fallbacks},
+                 {"predicted_us", k.predictedSeconds * 1e6},
+                 {"limiter", k.limiter}};
         if (k.measuredSeconds)
             row["median_us"] = *k.measuredSeconds * 1e6;
         kernels.push_back(std::move(row));

@@ -16,7 +16,8 @@ Result<void> prepareGraph(Graph& graph, Progress& progress) {
         for (const InferProblem& problem : inferShapes(graph))
             if (!problem.warning)
                 return failure("infer.contradiction", problem.message,
-                               graph.node(problem.node).name);
+                               problem.node.valid() ? graph.node(problem.node).name : "",
+                               "check what this node reads, or export the model again");
         auto removed = foldConstants(graph, {}, progress);
         if (!removed)
             return failure(removed.error());

@@ -14,7 +14,7 @@
 #include "core/passes/passes.h"
 #include "core/plan/backend.h"
 #include "tests/ort/onnx_runtime.h"
-#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
 
 #include <fmt/format.h>
 

@@ -4,18 +4,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace fuselage::testing_support {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -156,18 +152,6 @@ Result<ProcessResult> runProcess(const std::vector<std::string>& arguments,
     if (!process)
         return failure(process.error());
     return process->finish();
-}
-
-TemporaryFolder::TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "fuselage-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-        std::abort();
-    m_path = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code failed;
-    fs::remove_all(m_path, failed);
 }
 
 } // namespace fuselage::testing_support

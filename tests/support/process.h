@@ -57,20 +57,4 @@ private:
 Result<ProcessResult> runProcess(const std::vector<std::string>& arguments,
                                  const ProcessOptions& options = {});
 
-/// A fresh folder that is removed with everything in it.
-class TemporaryFolder {
-public:
-    TemporaryFolder();
-    ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    const std::string& path() const { return m_path; }
-
-    std::string file(const std::string& name) const { return m_path + "/" + name; }
-
-private:
-    std::string m_path;
-};
-
 } // namespace fuselage::testing_support

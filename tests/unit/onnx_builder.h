@@ -4,12 +4,12 @@
 #pragma once
 
 #include "core/onnx/model_file.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -99,32 +99,6 @@ inline ::onnx::AttributeProto& addAttribute(::onnx::NodeProto& node, const std::
     return *attribute;
 }
 
-/// A folder that is removed with its contents.
-class TemporaryFolder {
-public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "fuselage_XXXXXX").string();
-        m_path = ::mkdtemp(name.data());
-    }
-
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(m_path, ignored);
-    }
-
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    std::string file(const std::string& name) const { return (m_path / name).string(); }
-
-    std::string path() const { return m_path.string(); }
-
-    void write(const std::string& name, const std::string& bytes) const {
-        std::ofstream(m_path / name, std::ios::binary) << bytes;
-    }
-
-private:
-    std::filesystem::path m_path;
-};
+using testing_support::TemporaryFolder;
 
 } // namespace fuselage::onnx_test

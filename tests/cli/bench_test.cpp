@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports of `fuselage bench`, and work that is interrupted.
+#include "tests/cli/cli.h"
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+
+using namespace fuselage::cli_test;
+using nlohmann::json;
+
+namespace {
+
+class CliBench : public Command {
+protected:
+    json report(std::vector<std::string> options) const {
+        std::vector<std::string> arguments{"bench", "unet.onnx", "--no-verify", "--seconds",
+                                           "0.1",   "--report",  "-.json"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        ProcessResult ran = run(arguments);
+        EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+        json parsed = json::parse(ran.output, nullptr, false);
+        EXPECT_FALSE(parsed.is_discarded()) << ran.output;
+        return parsed;
+    }
+};
+
+} // namespace
+
+TEST_F(CliBench, ReportsAreEqualButForTheirTimings) {
+    zoo("unet");
+    json first = report({"--threads", "1"}), second = report({"--threads", "2"});
+    EXPECT_EQ(first["schema"], "fuselage.report/1");
+    EXPECT_EQ(first["results"], second["results"]);
+    EXPECT_TRUE(first["timings"].contains("before"));
+    EXPECT_EQ(first["results"], report({"--threads", "1", "--no-measure"})["results"]);
+}
+
+TEST_F(CliBench, PredictionsNeedNoDevice) {
+    zoo("unet");
+    json here = report({"--no-measure"}), there = report({"--no-measure", "--device", "h200"});
+    EXPECT_EQ(there["results"]["target"]["profile"], "h200");
+    EXPECT_FALSE(there["timings"].contains("before"));
+    EXPECT_LT(there["timings"]["predicted"]["after_us"], here["timings"]["predicted"]["after_us"]);
+    EXPECT_EQ(there["results"]["rules"], here["results"]["rules"]);
+}
+
+TEST_F(CliBench, AReportThatIsWrittenIsTheOneThatIsPrinted) {
+    zoo("unet");
+    ProcessResult ran = run({"bench", "unet.onnx", "--no-measure", "--report", "r.json", "--report",
+                             "r.txt", "--save-fused", "f.onnx", "--device", "t4"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_EQ(files(), (std::set<std::string>{"f.onnx", "r.json", "r.txt", "unet.onnx"}));
+    EXPECT_EQ(ran.output, readAll(folder.file("r.txt")));
+    EXPECT_EQ(run({"inspect", "f.onnx"}).exitCode, ExitOk);
+}
+
+TEST_F(CliBench, InterruptedWorkLeavesNothing) {
+    zoo("unet");
+    std::set<std::string> before = files();
+    Process process = start(
+        {"bench", "unet.onnx", "--seconds", "600", "--report", "r.json", "--save-fused", "f.onnx"});
+    // After its first second the program says what it is at.
+    ASSERT_TRUE(process.waitUntil(
+        [](const ProcessResult& soFar) { return soFar.errors.find("...") != std::string::npos; }));
+    process.signal(SIGINT);
+    ProcessResult ran = process.finish();
+    EXPECT_EQ(ran.exitCode, ExitInterrupted) << ran.errors;
+    EXPECT_NE(ran.errors.find("cancelled"), std::string::npos) << ran.errors;
+    EXPECT_EQ(files(), before);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are not what they should be: exit code 3, the code and place of the mistake and one
+// fix, and nothing written.
+#include "tests/cli/cli.h"
+#include "tests/unit/onnx_builder.h"
+
+#include <filesystem>
+
+using namespace fuselage::cli_test;
+using fuselage::onnx_test::ModelBuilder;
+namespace fs = std::filesystem;
+
+namespace {
+
+class CliModel : public Command {
+protected:
+    /// Every command that reads models refuses m.onnx in the same words.
+    void expectModelRefused(const std::string& bytes, const std::vector<std::string>& pieces,
+                            bool needsToRun = false) const {
+        folder.write("m.onnx", bytes);
+        std::vector<std::string> all = pieces;
+        all.emplace_back("fuselage: ");
+        all.emplace_back("fix: ");
+        expectRefused({"bench", "m.onnx", "--report", "r.json", "--save-fused", "f.onnx"},
+                      ExitInput, all);
+        expectRefused({"run", "m.onnx", "-o", "outputs"}, ExitInput, all);
+        if (needsToRun)
+            return;
+        expectRefused({"fuse", "m.onnx", "-o", "fused.onnx"}, ExitInput, all);
+        expectRefused({"inspect", "m.onnx"}, ExitInput, all);
+        expectRefused({"explain", "m.onnx"}, ExitInput, all);
+    }
+};
+
+ModelBuilder relu() {
+    ModelBuilder model;
+    model.input("x", {4}).output("y", {4});
+    model.node("Relu", {"x"}, {"y"});
+    return model;
+}
+
+ModelBuilder withExternal(const std::string& location) {
+    ModelBuilder model;
+    model.input("x", {2}).output("y", {2});
+    model.node("Add", {"x", "w"}, {"y"});
+    auto& w = model.initializer("w", {2});
+    w.set_data_location(::onnx::TensorProto::EXTERNAL);
+    auto* entry = w.add_external_data();
+    entry->set_key("location");
+    entry->set_value(location);
+    return model;
+}
+
+} // namespace
+
+TEST_F(CliModel, AMissingFileIsNamed) {
+    for (const char* command : {"fuse", "bench", "run", "inspect", "explain"})
+        expectRefused({command, "nowhere.onnx"}, ExitInput,
+                      {"nowhere.onnx", "does not exist", "[load.missing]", "fix:"});
+    expectRefused({"fuse", "."}, ExitInput, {"[load.missing]", "regular file"});
+}
+
+TEST_F(CliModel, TextIsNoModel) {
+    expectModelRefused("this is not an ONNX file\n", {"m.onnx", "not an ONNX file"});
+}
+
+TEST_F(CliModel, AnEmptyFileIsNoModel) {
+    expectModelRefused("", {"m.onnx", "[load."});
+}
+
+TEST_F(CliModel, ATruncatedFileIsRefused) {
+    ModelBuilder model = relu();
+    model.initializer("w", {256}).set_raw_data(std::string(1024, 'w'));
+    std::string bytes = model.bytes();
+    expectModelRefused(bytes.substr(0, bytes.size() / 2), {"m.onnx", "truncated", "[load.parse]"});
+}
+
+TEST_F(CliModel, ACycleIsRefusedAtOneOfItsNodes) {
+    ModelBuilder model;
+    model.input("x", {4}).output("y", {4});
+    model.node("Add", {"x", "b"}, {"a"});
+    model.node("Relu", {"a"}, {"b"});
+    model.node("Neg", {"b"}, {"y"});
+    expectModelRefused(model.bytes(), {"m.onnx: ", "cycle", "`Add_a`"});
+}
+
+TEST_F(CliModel, AMissingInitializerIsNamedWithItsReader) {
+    ModelBuilder model;
+    model.input("x", {4}).output("y", {4});
+    model.node("Add", {"x", "weight"}, {"y"});
+    expectModelRefused(model.bytes(), {"m.onnx", "`weight`", "Add_y"});
+}
+
+TEST_F(CliModel, AnOutputThatNothingMakesIsNamed) {
+    ModelBuilder model = relu();
+    model.output("z", {4});
+    expectModelRefused(model.bytes(), {"m.onnx", "`z`"});
+}
+
+TEST_F(CliModel, WrongElementTypesAreRefusedAtTheNode) {
+    ModelBuilder model;
+    model.input("x", {4}).input("k", {4}, 7).output("y", {4});
+    model.node("Add", {"x", "k"}, {"y"});
+    expectModelRefused(model.bytes(), {"m.onnx", "Add_y", "float", "int64"});
+}
+
+TEST_F(CliModel, ShapesThatContradictAreRefusedAtTheNode) {
+    ModelBuilder model;
+    model.input("x", {2, 3}).input("w", {4, 5}).output("y", {2, 5});
+    model.node("MatMul", {"x", "w"}, {"y"});
+    expectModelRefused(model.bytes(), {"m.onnx", "MatMul_y", "3", "4"});
+}
+
+TEST_F(CliModel, AProductOfDimensionsThatOverflowsIsRefused) {
+    constexpr int64_t big = int64_t{1} << 40;
+    ModelBuilder model;
+    model.input("x", {big, big}).output("y", {big, big});
+    model.node("Relu", {"x"}, {"y"});
+    expectModelRefused(model.bytes(), {"m.onnx: x: ", "product of the dimensions", "overflows"});
+}
+
+TEST_F(CliModel, AnInitializerWithTooFewBytesIsRefused) {
+    ModelBuilder model = relu();
+    model.node("Add", {"x", "w"}, {"z"});
+    model.output("z", {4});
+    model.initializer("w", {int64_t{1} << 32, int64_t{1} << 32}).set_raw_data("abcd");
+    expectModelRefused(model.bytes(), {"m.onnx: w: ", "[4294967296,4294967296] overflows"});
+}
+
+TEST_F(CliModel, ExternalDataOutsideTheFolderIsRefused) {
+    TemporaryFolder elsewhere;
+    elsewhere.write("w.bin", std::string(8, 'x'));
+    expectModelRefused(withExternal("../w.bin").bytes(),
+                       {"`../w.bin`", "not inside the model's folder", "[load.external_path]"});
+    expectModelRefused(withExternal(elsewhere.file("w.bin")).bytes(),
+                       {"not inside the model's folder", "[load.external_path]"});
+    fs::create_symlink(elsewhere.file("w.bin"), folder.file("link.bin"));
+    expectModelRefused(withExternal("link.bin").bytes(),
+                       {"`link.bin`", "leads out of the model's folder", "[load.external_path]"});
+}
+
+TEST_F(CliModel, MissingExternalDataIsNamed) {
+    expectModelRefused(withExternal("weights.bin").bytes(),
+                       {"`weights.bin`", "does not exist", "[load.external_missing]"});
+}
+
+TEST_F(CliModel, OperatorsThatCannotBeRunAreListedWithTheirNodes) {
+    ModelBuilder model = relu();
+    model.node("Wobble", {"x"}, {"z"}).set_domain("com.example");
+    model.output("z", {4});
+    expectModelRefused(model.bytes(), {"Wobble", "Wobble_z", "[load.missing"}, true);
+    EXPECT_EQ(run({"inspect", "m.onnx"}).exitCode, ExitOk);
+}
+
+TEST_F(CliModel, InputsOfAnotherShapeAreRefused) {
+    folder.write("m.onnx", relu().bytes());
+    expectRefused({"run", "m.onnx", "--inputs", "nowhere"}, ExitInput,
+                  {"input_0.pb", "does not exist"});
+}
+
+TEST_F(CliModel, AnOutputThatCannotBeWrittenExitsWithSix) {
+    folder.write("m.onnx", relu().bytes());
+    expectRefused({"fuse", "m.onnx", "-o", "no/such/folder/f.onnx"}, ExitResource,
+                  {"no/such/folder/f.onnx", "cannot be written", "fix:"});
+    expectRefused({"zoo", "lstm", "-o", "no/such/folder/f.onnx"}, ExitResource, {"no/such/folder"});
+    expectRefused({"bench", "m.onnx", "--no-measure", "--report", "no/such/folder/r.json"},
+                  ExitResource, {"no/such/folder/r.json", "fix:"});
+    folder.write("file", "");
+    expectRefused({"run", "m.onnx", "-o", "file/outputs"}, ExitResource, {"file/outputs"});
+}

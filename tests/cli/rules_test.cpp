@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rule files on the command line.
+#include "tests/cli/cli.h"
+
+#include <sys/stat.h>
+
+using namespace fuselage::cli_test;
+
+namespace {
+
+class CliRules : public Command {};
+
+constexpr const char* broken = R"(fuse 1;
+rule Broken {
+  match { y = Reluu(x) -> Neg; }
+}
+rule Other {
+  match { y = Relu(x) -> Neg[axis == 1]; }
+}
+)";
+
+constexpr const char* good = R"(fuse 1;
+rule Pair { match { y = Relu(x) -> MaxPool; } }
+)";
+
+} // namespace
+
+TEST_F(CliRules, ABrokenFileIsRefusedWithEveryMistakeAndItsPlace) {
+    zoo("lstm");
+    folder.write("broken.fuse", broken);
+    std::vector<std::string> pieces{"broken.fuse:3:", "Reluu", "Relu", "broken.fuse:6:", "axis"};
+    expectRefused({"fuse", "lstm.onnx", "-p", "broken.fuse", "-o", "f.onnx"}, ExitInput, pieces);
+    expectRefused({"explain", "lstm.onnx", "-p", "broken.fuse"}, ExitInput, pieces);
+    expectRefused({"bench", "lstm.onnx", "--no-builtin", "-p", "broken.fuse"}, ExitInput, pieces);
+    ProcessResult checked = run({"check", "broken.fuse"});
+    EXPECT_EQ(checked.exitCode, ExitInput);
+    for (const std::string& piece : pieces)
+        EXPECT_NE(checked.output.find(piece), std::string::npos) << piece << "\n" << checked.output;
+}
+
+TEST_F(CliRules, AMissingRuleFileIsNamed) {
+    zoo("lstm");
+    expectRefused({"fuse", "lstm.onnx", "-p", "none.fuse"}, ExitInput, {"none.fuse", "fix:"});
+    expectRefused({"check", "none.fuse"}, ExitInput, {"none.fuse", "fix:"});
+}
+
+TEST_F(CliRules, TheBuiltInLibraryChecks) {
+    ProcessResult ran = run({"check"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+}
+
+TEST_F(CliRules, AnOptionThatRepeatsLeavesTheModelAlone) {
+    zoo("lstm");
+    folder.write("good.fuse", good);
+    ProcessResult ran = run({"fuse", "--no-builtin", "-p", "good.fuse", "lstm.onnx"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_NE(ran.output.find("no rule fired"), std::string::npos) << ran.output;
+}
+
+TEST_F(CliRules, AFolderOfRulesIsTakenWhole) {
+    zoo("unet");
+    ASSERT_EQ(::mkdir(folder.file("rules").c_str(), 0777), 0);
+    folder.write("rules/a.fuse", good);
+    folder.write("rules/b.fuse",
+                 "fuse 1;\nrule Norm { match { y = BatchNormalization(x, a, b, c, d) "
+                 "-> Relu; } }\n");
+    ProcessResult ran = run({"fuse", "unet.onnx", "--no-builtin", "-p", "rules"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_NE(ran.output.find("Norm       14  rules/b.fuse:2"), std::string::npos) << ran.output;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Help, versions and wrong command lines.
+#include "tests/cli/cli.h"
+
+using namespace fuselage::cli_test;
+
+namespace {
+
+bool has(const std::string& text, const std::string& piece) {
+    return text.find(piece) != std::string::npos;
+}
+
+class CliUsage : public Command {};
+
+} // namespace
+
+TEST_F(CliUsage, HelpListsCommandsExamplesAndExitCodes) {
+    ProcessResult ran = run({"--help"});
+    EXPECT_EQ(ran.exitCode, ExitOk);
+    for (const char* piece : {"fuse", "bench", "explain", "inspect", "run", "check", "zoo",
+                              "devices", "doctor", "examples:", "exit codes:", "130 interrupted"})
+        EXPECT_TRUE(has(ran.output, piece)) << piece;
+}
+
+TEST_F(CliUsage, VersionIsANumber) {
+    ProcessResult ran = run({"--version"});
+    EXPECT_EQ(ran.exitCode, ExitOk);
+    EXPECT_EQ(ran.output, FUSELAGE_VERSION "\n");
+}
+
+TEST_F(CliUsage, EachCommandTeachesItselfByExamples) {
+    for (const char* name :
+         {"fuse", "bench", "explain", "inspect", "run", "check", "zoo", "devices", "doctor"}) {
+        ProcessResult ran = run({name, "--help"});
+        EXPECT_EQ(ran.exitCode, ExitOk) << name;
+        EXPECT_TRUE(has(ran.output, std::string("examples:\n  fuselage ") + name)) << ran.output;
+    }
+}
+
+TEST_F(CliUsage, WrongCommandLinesExitWithTwo) {
+    expectRefused({}, ExitUsage, {"subcommand"});
+    expectRefused({"fusee"}, ExitUsage, {"fusee"});
+    expectRefused({"fuse"}, ExitUsage, {"model"});
+    expectRefused({"fuse", "a.onnx", "--no-such-option"}, ExitUsage, {"--no-such-option"});
+    expectRefused({"bench", "a.onnx", "--threads", "many"}, ExitUsage, {"--threads"});
+    expectRefused({"zoo", "resnet51"}, ExitUsage, {"resnet51", "resnet50", "zoo.unknown"});
+    expectRefused({"devices", "h9000"}, ExitUsage, {"h9000", "h200"});
+}
+
+TEST_F(CliUsage, WrongValuesOfOptionsNameTheChoices) {
+    zoo("lstm");
+    expectRefused({"fuse", "lstm.onnx", "--dim", "N"}, ExitUsage, {"`N`", "NAME=NUMBER", "fix:"});
+    expectRefused({"fuse", "lstm.onnx", "--dim", "N=-1"}, ExitUsage, {"`N=-1`"});
+    expectRefused({"fuse", "lstm.onnx", "--pipeline", "fastest"}, ExitUsage,
+                  {"`fastest`", "default", "usage.pipeline"});
+    expectRefused({"fuse", "lstm.onnx", "--decide", "luck"}, ExitUsage, {"`luck`", "rules, cost"});
+    expectRefused({"bench", "lstm.onnx", "--backend", "tpu"}, ExitUsage,
+                  {"`tpu`", "cpu, reference"});
+    expectRefused({"bench", "lstm.onnx", "--device", "h9000"}, ExitUsage, {"h9000", "h200"});
+    expectRefused({"bench", "lstm.onnx", "--report", "r.pdf"}, ExitUsage, {"`r.pdf`", ".json"});
+    expectRefused({"explain", "lstm.onnx", "--rule", "NoRule"}, ExitUsage, {"`NoRule`"});
+    expectRefused({"explain", "lstm.onnx", "--node", "NoNode"}, ExitUsage, {"`NoNode`", "fix:"});
+}
+
+TEST_F(CliUsage, AnUnknownDimensionNamesThoseOfTheModel) {
+    zoo("lstm");
+    for (const char* command : {"fuse", "bench", "run", "inspect", "explain"})
+        expectRefused({command, "lstm.onnx", "--dim", "BATCH=2"}, ExitUsage,
+                      {"`BATCH`", "N, S", "fix:"});
+}
