@@ -78,8 +78,8 @@ struct Toucher {
         read(code.q, over(code.l, code.d));
         read(code.k, over(code.s, code.d));
         read(code.v, over(code.s, code.e));
-        if (code.mask)
-            read(*code.mask, over(code.l, code.s));
+        for (const ScoreMask& mask : code.masks)
+            read(mask.access, over(code.l, code.s));
         writes({code.output}, over(code.l, code.e));
     }
 

@@ -59,6 +59,14 @@ struct Product {
     std::string implementation;
 };
 
+/// How the rows of one mask lie; those that are no float32 or bool side by side are loaded first.
+struct MaskOperand {
+    StridedAccess access; ///< over [batch..., L, S]
+    DType dtype = DType::Float32;
+    bool inPlace = false;
+    size_t loadedAt = 0; ///< byte in the scratch of a task
+};
+
 class AttentionKernel final : public Kernel {
 public:
     AttentionKernel(const Attention& program, const PrepareContext& context);
@@ -68,16 +76,16 @@ private:
     Matrices matrices(const Access& access, int64_t rows, int64_t cols,
                       const PrepareContext& context);
     void runTask(const Operands& operands, std::byte* step, std::byte* scratch, size_t task) const;
-    void softmax(const Operands& operands, const Extents& batch, int64_t first, int64_t rows,
-                 float* scores, float* sums, float* maskRows) const;
+    SoftmaxRows::Mask maskAt(size_t number, const Operands& operands, const Extents& batch,
+                             int64_t first, int64_t rows, std::byte* loaded) const;
 
     static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
     Attention m_program;
     const VectorTable& m_table;
     Matrices m_q, m_k, m_v;
-    StridedAccess m_output, m_mask;
-    DType m_maskType = DType::Float32;
+    StridedAccess m_output;
+    std::vector<MaskOperand> m_masks;
     int64_t m_blockRows = 0, m_lastRows = 0, m_blocks = 0, m_tasks = 0, m_scoreStride = 0;
     Product m_scores[2], m_results[2]; ///< of a full block, of the last one
     size_t m_stagedBytes = 0, m_workerBytes = 0, m_scratchpadBytes = 0;
@@ -114,10 +122,6 @@ AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext&
     m_k = matrices(program.k, program.s, program.d, context);
     m_v = matrices(program.v, program.s, program.e, context);
     m_output = stridedFor(program.output, context.outputs[program.output.operand], dims);
-    if (program.mask) {
-        m_maskType = context.inputs[program.mask->operand].dtype;
-        m_mask = stridedFor(*program.mask, context.inputs[program.mask->operand], dims);
-    }
     int64_t batches = std::accumulate(program.batch.begin(), program.batch.end(), int64_t{1},
                                       std::multiplies<>());
     // Scores of a block stay in the second-level cache; small problems still make enough tasks.
@@ -143,8 +147,17 @@ AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext&
     auto rows = static_cast<size_t>(m_blockRows);
     auto stride = static_cast<size_t>(m_scoreStride);
     m_workerBytes = aligned(rows * stride * 4) + aligned(rows * 4) +
-                    aligned(rows * static_cast<size_t>(program.e) * 4) +
-                    aligned(rows * stride * 4) + aligned(m_scratchpadBytes);
+                    aligned(rows * static_cast<size_t>(program.e) * 4) + aligned(m_scratchpadBytes);
+    for (const ScoreMask& mask : program.masks) {
+        const OperandLayout& operand = context.inputs[mask.access.operand];
+        MaskOperand& made = m_masks.emplace_back();
+        made.access = stridedFor(mask.access, operand, dims);
+        made.dtype = operand.dtype;
+        made.inPlace = made.access.strides.back() == 1 &&
+                       (made.dtype == DType::Float32 || made.dtype == DType::Bool);
+        made.loadedAt = m_workerBytes;
+        m_workerBytes += made.inPlace ? 0 : aligned(rows * stride * 4);
+    }
     tactic = "onednn " + m_scores[0].implementation + " + softmax + " + m_results[0].implementation;
 }
 
@@ -185,9 +198,10 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
         const std::byte* base = x.stage ? step + x.stagedAt : operands.inputs[x.operand];
         return reinterpret_cast<const float*>(base) + offset(x.access);
     };
+    std::byte* free = scratch;
     auto take = [&](size_t bytes) {
-        std::byte* out = scratch;
-        scratch += aligned(bytes);
+        std::byte* out = free;
+        free += aligned(bytes);
         return reinterpret_cast<float*>(out);
     };
     auto blockRows = static_cast<size_t>(m_blockRows);
@@ -196,11 +210,14 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     float* scores = take(blockRows * stride * 4);
     float* sums = take(blockRows * 4);
     float* results = take(blockRows * width * 4);
-    float* maskRows = take(blockRows * stride * 4);
 
-    m_scores[last].run(data(m_q) + first * m_q.rowStride(), data(m_k), scores, scratch);
-    softmax(operands, batch, first, rows, scores, sums, maskRows);
-    m_results[last].run(scores, data(m_v), results, scratch);
+    m_scores[last].run(data(m_q) + first * m_q.rowStride(), data(m_k), scores, free);
+    std::vector<SoftmaxRows::Mask> masks;
+    for (size_t i = 0; i < m_masks.size(); ++i)
+        masks.push_back(maskAt(i, operands, batch, first, rows, scratch + m_masks[i].loadedAt));
+    m_table.softmax({scores, static_cast<size_t>(rows), static_cast<size_t>(m_program.s), stride,
+                     static_cast<float>(m_program.scale), masks.data(), masks.size(), sums});
+    m_results[last].run(scores, data(m_v), results, free);
 
     auto store = m_table.store[static_cast<size_t>(DType::Float32)];
     auto multiply = m_table.op[static_cast<size_t>(TapeOp::Mul)][static_cast<size_t>(Lane::F32)][1];
@@ -220,35 +237,35 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
           m_output.strides[dims - 1]);
 }
 
-void AttentionKernel::softmax(const Operands& operands, const Extents& batch, int64_t first,
-                              int64_t rows, float* scores, float* sums, float* maskRows) const {
-    SoftmaxRows work;
-    work.scores = scores;
-    work.rows = static_cast<size_t>(rows);
-    work.cols = static_cast<size_t>(m_program.s);
-    work.stride = static_cast<size_t>(m_scoreStride);
-    work.scale = static_cast<float>(m_program.scale);
-    work.masked = static_cast<float>(m_program.maskedScore);
-    work.sums = sums;
-    if (m_program.mask) {
-        int64_t at = m_mask.offset;
-        for (size_t d = 0; d < batch.size(); ++d)
-            at += batch[d] * m_mask.strides[d];
-        int64_t rowStride = m_mask.strides[batch.size()], colStride = m_mask.strides.back();
-        at += first * rowStride;
-        const std::byte* source = operands.inputs[m_program.mask->operand] +
-                                  at * static_cast<int64_t>(sizeOf(m_maskType));
+SoftmaxRows::Mask AttentionKernel::maskAt(size_t number, const Operands& operands,
+                                          const Extents& batch, int64_t first, int64_t rows,
+                                          std::byte* loaded) const {
+    const MaskOperand& operand = m_masks[number];
+    const ScoreMask& mask = m_program.masks[number];
+    const Extents& strides = operand.access.strides;
+    const int64_t rowStride = strides[batch.size()];
+    int64_t at = operand.access.offset + first * rowStride;
+    for (size_t d = 0; d < batch.size(); ++d)
+        at += batch[d] * strides[d];
+    const std::byte* source =
+        operands.inputs[mask.access.operand] + at * static_cast<int64_t>(sizeOf(operand.dtype));
+    SoftmaxRows::Mask out;
+    out.fill = static_cast<float>(mask.fill);
+    out.hides = mask.kind == ScoreMask::Kind::KeepWhereFalse ? 1 : 0;
+    out.stride = rowStride;
+    if (!operand.inPlace) {
         // Rows that all read the same mask share one.
-        size_t maskCount = rowStride == 0 ? 1 : work.rows;
-        m_table.load[static_cast<size_t>(m_maskType)](maskRows, source, maskCount, work.cols,
-                                                      rowStride, colStride);
-        work.maskStride = rowStride == 0 ? 0 : work.cols;
-        if (m_program.maskIsBool)
-            work.keep = reinterpret_cast<const uint8_t*>(maskRows);
-        else
-            work.mask = maskRows;
+        const size_t count = rowStride == 0 ? 1 : static_cast<size_t>(rows);
+        m_table.load[static_cast<size_t>(operand.dtype)](
+            loaded, source, count, static_cast<size_t>(m_program.s), rowStride, strides.back());
+        source = loaded;
+        out.stride = rowStride == 0 ? 0 : m_program.s;
     }
-    m_table.softmax(work);
+    if (mask.kind == ScoreMask::Kind::Additive)
+        out.add = reinterpret_cast<const float*>(source);
+    else
+        out.condition = reinterpret_cast<const uint8_t*>(source);
+    return out;
 }
 
 } // namespace
@@ -259,9 +276,10 @@ std::optional<Reason> unsupportedAttention(const KernelProgram& program) {
     bool plain = isFloat32(program.outputs[attention.output.operand]);
     for (const Access* access : {&attention.q, &attention.k, &attention.v})
         plain = plain && isFloat32(program.inputs[access->operand]);
-    if (attention.mask) {
-        DType mask = program.inputs[attention.mask->operand].dtype;
-        plain = plain && (attention.maskIsBool ? mask == DType::Bool : laneOf(mask) == Lane::F32);
+    for (const ScoreMask& mask : attention.masks) {
+        const DType dtype = program.inputs[mask.access.operand].dtype;
+        plain = plain && (mask.kind == ScoreMask::Kind::Additive ? laneOf(dtype) == Lane::F32
+                                                                 : dtype == DType::Bool);
     }
     if (!plain)
         return Reason{"dtype", "attention runs on float operands", "run the model in float32", {}};

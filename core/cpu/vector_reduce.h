@@ -105,26 +105,33 @@ void outerArg(Accumulators into, const void* x, size_t rows, size_t cols, int64_
         }
 }
 
+void maskRow(float* x, size_t cols, float scale, const SoftmaxRows::Mask& mask, size_t row) {
+    const int64_t at = static_cast<int64_t>(row) * mask.stride;
+    if (mask.add) {
+        const float* add = mask.add + at;
+#pragma GCC ivdep
+        for (size_t c = 0; c < cols; ++c)
+            x[c] = x[c] * scale + add[c];
+        return;
+    }
+    const uint8_t* condition = mask.condition + at;
+    const uint8_t hides = mask.hides;
+    const float fill = mask.fill;
+#pragma GCC ivdep
+    for (size_t c = 0; c < cols; ++c)
+        x[c] = condition[c] == hides ? fill : x[c] * scale;
+}
+
 void softmaxRows(const SoftmaxRows& work) {
     for (size_t r = 0; r < work.rows; ++r) {
         float* x = work.scores + r * work.stride;
-        const float scale = work.scale, masked = work.masked;
         const size_t cols = work.cols;
-        if (work.mask) {
-            const float* mask = work.mask + r * work.maskStride;
+        if (work.maskCount == 0)
 #pragma GCC ivdep
             for (size_t c = 0; c < cols; ++c)
-                x[c] = x[c] * scale + mask[c];
-        } else if (work.keep) {
-            const uint8_t* keep = work.keep + r * work.maskStride;
-#pragma GCC ivdep
-            for (size_t c = 0; c < cols; ++c)
-                x[c] = keep[c] ? x[c] * scale : masked;
-        } else {
-#pragma GCC ivdep
-            for (size_t c = 0; c < cols; ++c)
-                x[c] *= scale;
-        }
+                x[c] *= work.scale;
+        for (size_t m = 0; m < work.maskCount; ++m)
+            maskRow(x, cols, m == 0 ? work.scale : 1, work.masks[m], r);
         const float top = foldRow<float, MaxOf<float>>(x, cols);
 #pragma GCC ivdep
         for (size_t c = 0; c < cols; ++c)

@@ -59,12 +59,20 @@ using ReduceFunction = void (*)(Accumulators into, const void* x, size_t rows, s
 /// mask, or `masked` where keep is zero); its sum goes to sums[r]. Null mask and keep: none.
 /// Strides are in elements; a mask's is zero when all rows share it.
 struct SoftmaxRows {
+    /// Rows of what is added, or of conditions; rows that lie `stride` elements apart.
+    struct Mask {
+        const float* add = nullptr;
+        const uint8_t* condition = nullptr;
+        uint8_t hides = 0; ///< scores get `fill` where the condition is this
+        float fill = 0;
+        int64_t stride = 0;
+    };
+
     float* scores = nullptr;
     size_t rows = 0, cols = 0, stride = 0;
-    float scale = 1, masked = 0;
-    const float* mask = nullptr;
-    const uint8_t* keep = nullptr;
-    size_t maskStride = 0;
+    float scale = 1;
+    const Mask* masks = nullptr;
+    size_t maskCount = 0;
     float* sums = nullptr;
 };
 using SoftmaxFunction = void (*)(const SoftmaxRows& rows);

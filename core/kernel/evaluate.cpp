@@ -349,10 +349,13 @@ void Evaluator::operator()(const Attention& code) {
                 for (int64_t d = 0; d < code.d; ++d)
                     sum += load(code.q, with(l, d)).number * load(code.k, with(s, d)).number;
                 sum *= code.scale;
-                if (code.mask && code.maskIsBool)
-                    sum = load(*code.mask, with(l, s)).integer != 0 ? sum : code.maskedScore;
-                else if (code.mask)
-                    sum += load(*code.mask, with(l, s)).number;
+                for (const ScoreMask& mask : code.masks) {
+                    const Element at = load(mask.access, with(l, s));
+                    if (mask.kind == ScoreMask::Kind::Additive)
+                        sum += at.number;
+                    else if ((at.integer != 0) != (mask.kind == ScoreMask::Kind::KeepWhereTrue))
+                        sum = mask.fill;
+                }
                 scores.push_back(sum);
             }
             const double top = *std::max_element(scores.begin(), scores.end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(scale * Q K^T + mask) V: two MatMuls around a Softmax. The result is walked back to the
-// second MatMul, its left operand to the Softmax, that one's operand through scale and mask to the
-// first MatMul. Scales are constants and multiply into one.
+// softmax(masks(scale * Q K^T)) V: two MatMuls around a Softmax. The result is walked back to the
+// second MatMul, its left operand to the Softmax, that one's operand through scales, masks and
+// views to the first MatMul. Scales are constants and multiply into one.
 #include "core/kernel/tape_compose_internal.h"
 
 #include <fmt/format.h>
@@ -53,6 +53,7 @@ private:
     bool throughViews(Cursor& at);
     bool fromFirstMatMul(ValueId id) const;
     std::optional<double> scalarConstant(ValueId id) const;
+    std::optional<double> uniformConstant(ValueId id) const;
     bool fail(Reason reason) {
         m_reason = std::move(reason);
         return false;
@@ -73,6 +74,17 @@ private:
 std::optional<double> AttentionLowering::scalarConstant(ValueId id) const {
     const Tensor* tensor = m_body.constant(id);
     return tensor && tensor->elementCount() == 1 ? std::optional(tensor->at(0)) : std::nullopt;
+}
+
+/// The value of a constant of any shape whose elements are all the same.
+std::optional<double> AttentionLowering::uniformConstant(ValueId id) const {
+    const Tensor* tensor = m_body.constant(id);
+    if (!tensor || tensor->elementCount() == 0)
+        return std::nullopt;
+    for (int64_t i = 1; i < tensor->elementCount(); ++i)
+        if (tensor->at(i) != tensor->at(0))
+            return std::nullopt;
+    return tensor->at(0);
 }
 
 bool AttentionLowering::fromFirstMatMul(ValueId id) const {
@@ -140,32 +152,44 @@ bool AttentionLowering::scaleBy(Cursor& at, const Node& node) {
 bool AttentionLowering::addMask(Cursor& at, const Node& node) {
     const bool firstIsScore = fromFirstMatMul(node.inputs[0]);
     ValueId score = node.inputs[firstIsScore ? 0 : 1], mask = node.inputs[firstIsScore ? 1 : 0];
-    if (m_out.mask || fromFirstMatMul(mask) || m_out.scale != 1)
-        return fail(notAttention(fmt::format("{} is no plain mask", describe(node)),
-                                 "scale before the mask is added, once"));
+    if (fromFirstMatMul(mask))
+        return fail(notAttention(fmt::format("{} adds scores to scores", describe(node)),
+                                 "leave it out of the match"));
+    if (m_out.scale != 1)
+        return fail(notAttention(fmt::format("what {} adds is scaled after it", describe(node)),
+                                 "scale before the mask is added"));
     auto scoreMap = broadcast(at, node, score), maskMap = broadcast(at, node, mask);
     if (!scoreMap || !maskMap)
         return false;
-    m_out.mask = operandAt({mask, std::move(*maskMap)}, false);
+    auto access = operandAt({mask, std::move(*maskMap)}, false);
+    if (!access)
+        return false;
+    m_out.masks.push_back({ScoreMask::Kind::Additive, std::move(*access)});
     at = {score, std::move(*scoreMap)};
-    return m_out.mask.has_value();
+    return true;
 }
 
 bool AttentionLowering::selectMask(Cursor& at, const Node& node) {
-    auto masked = scalarConstant(node.inputs[2]);
-    if (!masked || m_out.mask || m_out.scale != 1)
-        return fail(notAttention(
-            fmt::format("{} keeps scores where its condition is false", describe(node)),
-            "write the mask as Where(keep, scores, constant)"));
-    auto scoreMap = broadcast(at, node, node.inputs[1]);
+    const bool keepsTrue = fromFirstMatMul(node.inputs[1]);
+    const ValueId score = node.inputs[keepsTrue ? 1 : 2], other = node.inputs[keepsTrue ? 2 : 1];
+    auto fill = uniformConstant(other);
+    if (!fill || fromFirstMatMul(node.inputs[0]))
+        return fail(
+            notAttention(fmt::format("{} puts no constant in place of scores", describe(node)),
+                         "write the mask as Where(keep, scores, constant)"));
+    auto scoreMap = broadcast(at, node, score);
     auto maskMap = broadcast(at, node, node.inputs[0]);
     if (!scoreMap || !maskMap)
         return false;
-    m_out.mask = operandAt({node.inputs[0], std::move(*maskMap)}, false);
-    m_out.maskIsBool = true;
-    m_out.maskedScore = *masked;
-    at = {node.inputs[1], std::move(*scoreMap)};
-    return m_out.mask.has_value();
+    auto access = operandAt({node.inputs[0], std::move(*maskMap)}, false);
+    if (!access)
+        return false;
+    // Scales met so far stand behind the mask: they reach what it puts in place too.
+    m_out.masks.push_back(
+        {keepsTrue ? ScoreMask::Kind::KeepWhereTrue : ScoreMask::Kind::KeepWhereFalse,
+         std::move(*access), *fill * m_out.scale});
+    at = {score, std::move(*scoreMap)};
+    return true;
 }
 
 bool AttentionLowering::walkOneScore(Cursor& at, const Node& node) {
@@ -190,8 +214,10 @@ bool AttentionLowering::walkScores(Cursor& at) {
         if (!throughViews(at))
             return false;
         NodeId maker = m_body.graph().producer(at.value);
-        if (maker == m_firstId)
+        if (maker == m_firstId) {
+            std::reverse(m_out.masks.begin(), m_out.masks.end()); // met last to first
             return true;
+        }
         if (!maker.valid())
             return fail(notAttention("the scores come from no product inside the body",
                                      "match the first MatMul too"));
@@ -356,8 +382,8 @@ bool AttentionLowering::placeDims() {
     };
     bool fits = renumbered(m_out.q, l, d) && renumbered(m_out.k, s, d) &&
                 renumbered(m_out.v, s, e) && renumbered(m_out.output, l, e);
-    if (m_out.mask)
-        fits = fits && renumbered(*m_out.mask, l, s);
+    for (ScoreMask& mask : m_out.masks)
+        fits = fits && renumbered(mask.access, l, s);
     return fits || fail(shapeReason(text(m_resultMap), text(m_space),
                                     "an operand of the attention moves along a foreign dim"));
 }

@@ -136,16 +136,25 @@ struct Contraction {
     Extents poolSpace;
 };
 
-/// softmax(scale * Q K^T + mask) V. Accesses: q over [batch..., L, D], k over [batch..., S, D],
-/// v over [batch..., S, E], mask over [batch..., L, S], output over [batch..., L, E].
+/// One step between the scaled scores and the softmax: an operand that is added, or a condition
+/// that keeps some scores and replaces the others.
+struct ScoreMask {
+    enum class Kind : uint8_t { Additive, KeepWhereTrue, KeepWhereFalse };
+
+    Kind kind = Kind::Additive;
+    Access access;                                          ///< over [batch..., L, S]
+    double fill = -std::numeric_limits<double>::infinity(); ///< in place of scores not kept
+};
+
+/// softmax(masks(scale * Q K^T)) V, masks in order of application. Accesses: q over
+/// [batch..., L, D], k over [batch..., S, D], v over [batch..., S, E], output over
+/// [batch..., L, E].
 struct Attention {
     Extents batch;
     int64_t l = 0, s = 0, d = 0, e = 0;
     Access q, k, v, output;
-    std::optional<Access> mask;
+    std::vector<ScoreMask> masks;
     double scale = 1;
-    bool maskIsBool = false; ///< entries that are false get `maskedScore`; else the mask is added
-    double maskedScore = -std::numeric_limits<double>::infinity();
 };
 
 /// Pooling with elementwise work before and after. Space: [N, C, spatial...].

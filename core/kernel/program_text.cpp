@@ -148,10 +148,15 @@ void Printer::operator()(const Attention& code) {
     line("q = " + accessText("in", code.q));
     line("k = " + accessText("in", code.k));
     line("v = " + accessText("in", code.v));
-    if (code.mask && code.maskIsBool)
-        line(fmt::format("mask = {} else {}", accessText("in", *code.mask), code.maskedScore));
-    else if (code.mask)
-        line("mask = + " + accessText("in", *code.mask));
+    for (const ScoreMask& mask : code.masks) {
+        const std::string operand = accessText("in", mask.access);
+        if (mask.kind == ScoreMask::Kind::Additive)
+            line("mask = + " + operand);
+        else
+            line(fmt::format("mask = {}{} else {}",
+                             mask.kind == ScoreMask::Kind::KeepWhereFalse ? "not " : "", operand,
+                             mask.fill));
+    }
     line("write " + accessText("out", code.output));
 }
 

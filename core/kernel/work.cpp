@@ -148,10 +148,11 @@ struct Counter {
     void operator()(const Attention& code) {
         const int64_t scores = count(code.batch) * code.l * code.s;
         out.matrixFlops = 2 * scores * (code.d + code.e);
-        out.flops += out.matrixFlops + 4 * scores;
-        out.issue += 10 * scores;
+        const auto masks = static_cast<int64_t>(code.masks.size());
+        out.flops += out.matrixFlops + (3 + masks) * scores;
+        out.issue += (8 + 2 * masks) * scores;
         out.transcendental += scores;
-        out.tapeInstructions += 5 * scores; // scale, mask, exp, running maximum and sum
+        out.tapeInstructions += (4 + masks) * scores; // scale, exp, running maximum and sum
         out.matrix = true;
     }
 

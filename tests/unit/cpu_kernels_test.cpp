@@ -3,6 +3,8 @@
 // programs, in both layouts, with one and two threads, counters included.
 #include "cpu_support.h"
 
+#include <fmt/format.h>
+
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
 
@@ -154,6 +156,73 @@ TEST(CpuAttention, StridedOperandsAndMask) {
                "p = Softmax<axis=-1>(x)  o = MatMul(p, c)  t = Transpose<perm=[0,2,1,3]>(o) "
                "h = Constant<value_ints=[2,19,48]>()  y = Reshape(t, h) }",
                "Attention", 1e-5);
+}
+
+namespace {
+
+/// q k^T of [2,3,37,16] and [2,3,29,16], `masks` from `s` to `x`, softmax and the product with v.
+std::string maskedAttention(const std::string& inputs, const std::string& masks) {
+    return fmt::format("(float[2,3,37,16] q, float[2,3,29,16] k, float[2,3,29,8] v, {}) => "
+                       "(float[2,3,37,8] y) {{ low = Constant<value_float=-9.0>() "
+                       "t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t)  {} "
+                       "p = Softmax<axis=-1>(x)  y = MatMul(p, v) }}",
+                       inputs, masks);
+}
+
+} // namespace
+
+TEST(CpuAttention, AddedMasksOfEveryBroadcast) {
+    for (const char* shape :
+         {"2,3,37,29", "2,1,37,29", "3,37,29", "37,29", "37,1", "29", "2,3,1,1"})
+        expectRuns(maskedAttention(fmt::format("float[{}] m", shape), "x = Add(s, m)"), "Attention",
+                   1e-5);
+}
+
+TEST(CpuAttention, ConditionsOfEveryBroadcastKeepTheirSide) {
+    for (const char* shape : {"2,3,37,29", "2,1,1,29", "37,29", "3,37,1"}) {
+        const std::string input = fmt::format("bool[{}] c", shape);
+        expectRuns(maskedAttention(input, "x = Where(c, s, low)"), "Attention", 1e-5);
+        expectRuns(maskedAttention(input, "x = Where(c, low, s)"), "Attention", 1e-5);
+    }
+}
+
+TEST(CpuAttention, StridedConditionAndColumnwiseMask) {
+    expectRuns(maskedAttention("bool[29,37] c, float[29,37] m",
+                               "d = Transpose<perm=[1,0]>(c)  w = Where(d, s, low) "
+                               "n = Transpose<perm=[1,0]>(m)  x = Add(w, n)"),
+               "Attention", 1e-5);
+}
+
+TEST(CpuAttention, MasksInTheirOrder) {
+    const std::string inputs = "bool[37,29] c, float[3,1,1] m, bool[29] d";
+    expectRuns(maskedAttention(inputs, "a = Where(c, low, s)  b = Add(a, m)  x = Where(d, b, low)"),
+               "Attention", 1e-5);
+    expectRuns(maskedAttention(inputs, "a = Add(s, m)  b = Where(d, a, low)  x = Where(c, low, b)"),
+               "Attention", 1e-5);
+}
+
+TEST(CpuAttention, BiasAndWindowMaskUnderAnotherShape) {
+    expectRuns("(float[6,2,9,8] q, float[6,2,9,8] k, float[6,2,9,8] v, float[1,2,9,9] bias, "
+               "float[1,3,1,9,9] mask) => (float[6,9,16] y) { t = Transpose<perm=[0,1,3,2]>(k) "
+               "s = MatMul(q, t)  a = Add(s, bias)  w = Constant<value_ints=[2,3,2,9,9]>() "
+               "b = Reshape(a, w)  c = Add(b, mask)  j = Constant<value_ints=[6,2,9,9]>() "
+               "d = Reshape(c, j)  p = Softmax(d)  o = MatMul(p, v) "
+               "u = Transpose<perm=[0,2,1,3]>(o)  h = Constant<value_ints=[6,9,16]>() "
+               "y = Reshape(u, h) }",
+               "Attention", 1e-5);
+}
+
+TEST(CpuAttention, RowsWithoutAnyKeyAreNaN) {
+    Tensor hidden(DType::Bool, {37, 29});
+    auto* entries = reinterpret_cast<uint8_t*>(hidden.bytes());
+    std::fill_n(entries + 5 * 29, 29, uint8_t{1});
+    const std::string masks = "n = Constant<value_float=-1.0>()  z = Constant<value_float=0.0>() "
+                              "inf = Div(n, z)  x = Where(c, inf, s)";
+    CpuRun run =
+        expectRuns(maskedAttention("bool[37,29] c", masks), "Attention", 1e-5, {{"c", hidden}});
+    ASSERT_EQ(run.outputs.size(), 1U);
+    for (size_t row = 0; row < 37; ++row)
+        EXPECT_EQ(std::isnan(run.outputs[0].floats[row * 8]), row == 5) << "row " << row;
 }
 
 namespace {

@@ -186,7 +186,57 @@ TEST(LowerAttention, BooleanMaskKeepsItsFill) {
         "{ c = Constant<value_float=-10000.0>()  s = MatMul(q, k)  a = Where(m, s, c) "
         "p = Softmax(a)  y = MatMul(p, v) }",
         "Attention");
-    EXPECT_EQ(std::get<Attention>(program.code).maskedScore, -10000);
+    EXPECT_EQ(std::get<Attention>(program.code).masks.at(0).fill, -10000);
+}
+
+TEST(LowerAttention, CausalWhereHidesScoresWhereTrue) {
+    KernelProgram program = expectLowers(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, bool[4,4] hidden) => (float[3,4,6] y) "
+        "{ c = Constant<value_float=-50.0>()  s = MatMul(q, k)  a = Where(hidden, c, s) "
+        "p = Softmax(a)  y = MatMul(p, v) }",
+        "Attention");
+    const ScoreMask& mask = std::get<Attention>(program.code).masks.at(0);
+    EXPECT_EQ(mask.kind, ScoreMask::Kind::KeepWhereFalse);
+    EXPECT_EQ(mask.fill, -50);
+    EXPECT_NE(text(program).find("mask = not in3[d1, d2] else -50"), std::string::npos);
+}
+
+TEST(LowerAttention, MasksAreAppliedInTheirOrder) {
+    KernelProgram program = expectLowers(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, bool[4,4] keep, float[3,1,4] m) => "
+        "(float[3,4,6] y) { c = Constant<value_float=-8.0>()  h = Constant<value_float=0.5>() "
+        "s = MatMul(q, k)  a = Where(keep, s, c)  b = Mul(a, h)  d = Add(m, b)  p = Softmax(d) "
+        "y = MatMul(p, v) }",
+        "Attention");
+    const auto& attention = std::get<Attention>(program.code);
+    ASSERT_EQ(attention.masks.size(), 2U);
+    EXPECT_EQ(attention.masks[0].kind, ScoreMask::Kind::KeepWhereTrue);
+    EXPECT_EQ(attention.masks[0].fill, -4); // scaled with the scores
+    EXPECT_EQ(attention.masks[1].kind, ScoreMask::Kind::Additive);
+    EXPECT_EQ(attention.scale, 0.5);
+}
+
+TEST(LowerAttention, WindowMaskIsAddedUnderAnotherShape) {
+    KernelProgram program = expectLowers(
+        "(float[6,2,4,5] q, float[6,2,5,4] k, float[6,2,4,5] v, float[1,2,4,4] bias, "
+        "float[1,3,1,4,4] mask) => (float[6,2,4,5] y) { s = MatMul(q, k)  a = Add(s, bias) "
+        "w = Constant<value_ints=[2,3,2,4,4]>()  b = Reshape(a, w)  c = Add(b, mask) "
+        "j = Constant<value_ints=[6,2,4,4]>()  d = Reshape(c, j)  p = Softmax(d) "
+        "y = MatMul(p, v) }",
+        "Attention");
+    const auto& attention = std::get<Attention>(program.code);
+    EXPECT_EQ(attention.batch, (Extents{2, 3, 2}));
+    EXPECT_EQ(attention.masks.size(), 2U);
+    EXPECT_NE(text(program).find("in4[0, d1, 0, d3, d4]"), std::string::npos);
+}
+
+TEST(LowerAttention, ScalingAnAddedMaskIsRefused) {
+    Reason reason = refusalOf(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, float[4,4] m) => (float[3,4,6] y) "
+        "{ c = Constant<value_float=0.5>()  s = MatMul(q, k)  a = Add(s, m)  b = Mul(a, c) "
+        "p = Softmax(b)  y = MatMul(p, v) }");
+    EXPECT_EQ(reason.code, "kind");
+    EXPECT_NE(reason.message.find("scaled"), std::string::npos);
 }
 
 TEST(LowerAttention, OtherWorkBetweenTheProductsIsRefused) {
