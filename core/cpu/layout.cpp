@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/layout.h"
 
+#include "core/cpu/library.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -92,6 +94,8 @@ private:
     void spread(const Step& step) {
         bool moves = std::holds_alternative<Pointwise>(step.program.code) ||
                      std::holds_alternative<Copy>(step.program.code);
+        if (const auto* library = std::get_if<Library>(&step.program.code))
+            moves = followsOrder(*library, step.program);
         if (!moves)
             return;
         if (const auto* p = std::get_if<Pointwise>(&step.program.code))

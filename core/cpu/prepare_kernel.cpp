@@ -3,7 +3,7 @@
 
 #include "core/cpu/attention.h"
 #include "core/cpu/contraction.h"
-#include "core/cpu/gather.h"
+#include "core/cpu/library.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_copy.h"
 #include "core/cpu/tile_pointwise.h"

@@ -140,6 +140,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 }
 
 #include "core/cpu/vector_reduce.h"
+#include "core/cpu/vector_resample.h"
 
 // --- the table -------------------------------------------------------------------------------
 
@@ -327,6 +328,8 @@ void fill(VectorTable& table) {
     fillConversions(table);
     fillMoves(table);
     fillReductions(table);
+    table.weightedSum = weightedSum;
+    table.gatherSum = gatherSum;
 }
 
 } // namespace fuselage::cpu::FUSELAGE_ISA

@@ -77,6 +77,13 @@ struct SoftmaxRows {
 };
 using SoftmaxFunction = void (*)(const SoftmaxRows& rows);
 
+/// out[i] = sum over taps t of weights[t] * sources[t][i]
+using WeightedSumFunction = void (*)(float* out, const float* const* sources, const float* weights,
+                                     size_t taps, size_t n);
+/// out[i] = sum over taps t of weights[t * n + i] * source[indices[t * n + i]]
+using GatherSumFunction = void (*)(float* out, const float* source, const int32_t* indices,
+                                   const float* weights, size_t taps, size_t n);
+
 constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
@@ -92,6 +99,8 @@ struct VectorTable {
     LoadFunction load[dtypeCount] = {};
     StoreFunction store[dtypeCount] = {};
     SoftmaxFunction softmax = nullptr;
+    WeightedSumFunction weightedSum = nullptr;
+    GatherSumFunction gatherSum = nullptr;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };

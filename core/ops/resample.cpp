@@ -56,7 +56,7 @@ const ReferenceValue* nonEmpty(ReferenceInputs inputs, size_t index) {
     return value && value->count() > 0 && value->dtype != DType::String ? value : nullptr;
 }
 
-Results runResize(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+Result<std::vector<Axis>> axesOfResize(const Node& node, ReferenceInputs inputs) {
     const ReferenceValue& x = *inputs[0];
     const auto which = resizedAxes(node, x.extents.size());
     const ReferenceValue* roi = nonEmpty(inputs, 1);
@@ -90,10 +90,10 @@ Results runResize(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     }
     if (sizes)
         keepAspectRatio(axes, node.attributes.string("keep_aspect_ratio_policy", "stretch"));
-    return resample::resize(node, x, axes);
+    return axes;
 }
 
-Results runUpsample(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+Result<std::vector<Axis>> axesOfUpsample(const Node& node, ReferenceInputs inputs) {
     const ReferenceValue& x = *inputs[0];
     std::vector<double> scales = node.attributes.numbers("scales");
     if (const ReferenceValue* given = nonEmpty(inputs, 1)) {
@@ -111,7 +111,14 @@ Results runUpsample(const Node& node, ReferenceInputs inputs, ReferenceContext&)
             return badInput(node, fmt::format("scale {} is out of range", i));
         axes.push_back({i, x.extents[i], *size, scales[i]});
     }
-    return resample::resize(node, x, axes);
+    return axes;
+}
+
+Results runResize(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    auto table = resizeTable(node, inputs);
+    if (!table)
+        return failure(table.error());
+    return resample::resize(node, *inputs[0], *table);
 }
 
 // --- inference ----------------------------------------------------------------------------
@@ -235,10 +242,17 @@ const OpRow rows[] = {
      .inputs = "X scales",
      .attributes = "mode:string='nearest' scales:floats",
      .infer = inferUpsample,
-     .reference = onTensors<runUpsample>},
+     .reference = onTensors<runResize>},
 };
 
 } // namespace
+
+Result<ResizeTable> resizeTable(const Node& node, ReferenceInputs inputs) {
+    auto axes = node.op == Op::Upsample ? axesOfUpsample(node, inputs) : axesOfResize(node, inputs);
+    if (!axes)
+        return failure(axes.error());
+    return resample::makeTable(node, inputs[0]->dtype, inputs[0]->extents, *axes);
+}
 
 std::span<const OpRow> resampleRows() {
     return rows;

@@ -11,4 +11,31 @@ namespace fuselage {
 /// The rows of this family.
 std::span<const OpRow> resampleRows();
 
+/// One source position with its share.
+struct ResizeTap {
+    int64_t index = 0;
+    double weight = 0;
+};
+
+/// What a Resize does along one axis that it changes.
+struct ResizedAxisTable {
+    size_t axis = 0;
+    int64_t from = 0;
+    int64_t to = 0;
+    std::vector<std::vector<ResizeTap>> taps; ///< of each position of the result
+    std::vector<bool> outside; ///< positions that get the extrapolation value; empty: none
+};
+
+/// Everything that a Resize or Upsample decides before it looks at data.
+struct ResizeTable {
+    Extents extents; ///< of the result
+    bool nearest = false;
+    double extrapolation = 0;
+    std::vector<ResizedAxisTable> axes; ///< in an order that keeps intermediates small
+};
+
+/// The table of a Resize or Upsample. Of input 0 only dtype and extents are read; the other inputs
+/// must have their contents.
+Result<ResizeTable> resizeTable(const Node& node, ReferenceInputs inputs);
+
 } // namespace fuselage

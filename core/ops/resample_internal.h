@@ -2,17 +2,12 @@
 // Functions of the resample family that live in other files than its rows.
 #pragma once
 
-#include "core/ops/op_table.h"
+#include "core/ops/resample.h"
 
 namespace fuselage::resample {
 
 using Results = Result<std::vector<ReferenceValue>>;
-
-/// One source position with its share.
-struct Tap {
-    int64_t index = 0;
-    double weight = 0;
-};
+using Tap = ResizeTap;
 
 /// What a Resize does along one axis.
 struct ResizedAxis {
@@ -24,8 +19,11 @@ struct ResizedAxis {
     double roiEnd = 1;
 };
 
-/// Resamples x along these axes as the node's attributes say.
-Results resize(const Node& node, const ReferenceValue& x, const std::vector<ResizedAxis>& axes);
+/// What the node's attributes say about these axes of a value of this type.
+Result<ResizeTable> makeTable(const Node& node, DType dtype, const Extents& extents,
+                              const std::vector<ResizedAxis>& axes);
+
+Results resize(const Node& node, const ReferenceValue& x, const ResizeTable& table);
 
 /// Weights of the four neighbours floor-1 .. floor+2 at `fraction` right of floor.
 void cubicWeights(double fraction, double a, double weights[4]);

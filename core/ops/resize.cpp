@@ -192,13 +192,12 @@ Result<std::vector<double>> positionsOf(const Node& node, const Settings& settin
 
 /// Resamples one axis of a row-major array in double.
 std::vector<double> resampleAxis(const std::vector<double>& from, const Extents& extents,
-                                 const Settings& settings, const Axis& axis,
-                                 const std::vector<double>& positions) {
+                                 const ResizedAxisTable& axis) {
     const int64_t outer = countOf(extents, 0, axis.axis);
     const int64_t inner = countOf(extents, axis.axis + 1, extents.size());
     std::vector<double> out(static_cast<size_t>(outer * axis.to * inner));
     for (int64_t i = 0; i < axis.to; ++i)
-        for (const Tap& tap : tapsOf(settings, axis, positions[static_cast<size_t>(i)]))
+        for (const Tap& tap : axis.taps[static_cast<size_t>(i)])
             for (int64_t row = 0; row < outer; ++row) {
                 const double* source = from.data() + (row * axis.from + tap.index) * inner;
                 double* target = out.data() + (row * axis.to + i) * inner;
@@ -221,22 +220,18 @@ void fillOutside(ReferenceValue& out, size_t axis, const std::vector<bool>& outs
     }
 }
 
-Result<ReferenceValue> resampleNearest(const Node& node, const ReferenceValue& x, Extents extents,
-                                       const Settings& settings, const std::vector<Axis>& axes,
-                                       const std::vector<std::vector<double>>& positions) {
+Result<ReferenceValue> resampleNearest(const Node& node, const ReferenceValue& x,
+                                       const ResizeTable& table) {
     const Extents strides = rowMajorStrides(x.extents);
-    std::vector<std::vector<int64_t>> offsets(extents.size());
-    for (size_t d = 0; d < extents.size(); ++d)
-        for (int64_t i = 0; i < extents[d]; ++i)
+    std::vector<std::vector<int64_t>> offsets(x.extents.size());
+    for (size_t d = 0; d < x.extents.size(); ++d)
+        for (int64_t i = 0; i < table.extents[d]; ++i)
             offsets[d].push_back(i * strides[d]);
-    for (size_t k = 0; k < axes.size(); ++k)
-        for (size_t i = 0; i < positions[k].size(); ++i)
-            offsets[axes[k].axis][i] =
-                std::clamp<int64_t>(nearestOf(settings.nearest, positions[k][i]), 0,
-                                    axes[k].from - 1) *
-                strides[axes[k].axis];
-    StridedWalk walk(extents);
-    return mapElements(node, x, extents, [&](int64_t) {
+    for (const ResizedAxisTable& axis : table.axes)
+        for (size_t i = 0; i < axis.taps.size(); ++i)
+            offsets[axis.axis][i] = axis.taps[i][0].index * strides[axis.axis];
+    StridedWalk walk(table.extents);
+    return mapElements(node, x, table.extents, [&](int64_t) {
         int64_t at = 0;
         for (size_t d = 0; d < offsets.size(); ++d)
             at += offsets[d][static_cast<size_t>(walk.index()[d])];
@@ -245,21 +240,41 @@ Result<ReferenceValue> resampleNearest(const Node& node, const ReferenceValue& x
     });
 }
 
+Result<ResizedAxisTable> tableOf(const Node& node, const Settings& settings, const Axis& axis) {
+    const auto positions = positionsOf(node, settings, axis);
+    if (!positions)
+        return failure(positions.error());
+    ResizedAxisTable out{axis.axis, axis.from, axis.to, {}, {}};
+    for (double position : *positions) {
+        if (settings.mode == Mode::Nearest)
+            out.taps.push_back(
+                {{std::clamp<int64_t>(nearestOf(settings.nearest, position), 0, axis.from - 1),
+                  1}});
+        else
+            out.taps.push_back(tapsOf(settings, axis, position));
+        out.outside.push_back(isOutside(settings, axis, position));
+    }
+    if (std::find(out.outside.begin(), out.outside.end(), true) == out.outside.end())
+        out.outside.clear();
+    return out;
+}
+
 } // namespace
 
-Results resample::resize(const Node& node, const ReferenceValue& x, const std::vector<Axis>& axes) {
+Result<ResizeTable> resample::makeTable(const Node& node, DType dtype, const Extents& extents,
+                                        const std::vector<Axis>& axes) {
     const auto settings = settingsOf(node);
-    if (!settings || x.dtype == DType::String)
+    if (!settings || dtype == DType::String)
         return badInput(node, fmt::format("mode `{}` cannot be used for {}",
-                                          node.attributes.string("mode"), nameOf(x.dtype)));
-    Extents extents = x.extents;
+                                          node.attributes.string("mode"), nameOf(dtype)));
+    ResizeTable out{extents, settings->mode == Mode::Nearest, settings->extrapolation, {}};
     for (const Axis& axis : axes)
-        extents[axis.axis] = axis.to;
-    const auto count = elementCount(extents);
+        out.extents[axis.axis] = axis.to;
+    const auto count = elementCount(out.extents);
     if (!count || *count > maxReferenceElements)
-        return badInput(node, fmt::format("a result of {} is too large", text(extents)));
+        return badInput(node, fmt::format("a result of {} is too large", text(out.extents)));
     if (*count == 0)
-        return single(allocateResult(node, x.dtype, extents));
+        return out;
     std::vector<Axis> moved; // axes that change; smallest ratio first keeps intermediates small
     for (const Axis& axis : axes) {
         if (axis.from == 0)
@@ -270,16 +285,21 @@ Results resample::resize(const Node& node, const ReferenceValue& x, const std::v
     }
     std::sort(moved.begin(), moved.end(),
               [](const Axis& a, const Axis& b) { return a.to * b.from < b.to * a.from; });
-    std::vector<std::vector<double>> positions;
     for (const Axis& axis : moved) {
-        auto along = positionsOf(node, *settings, axis);
-        if (!along)
-            return failure(along.error());
-        positions.push_back(std::move(*along));
+        auto table = tableOf(node, *settings, axis);
+        if (!table)
+            return failure(table.error());
+        out.axes.push_back(std::move(*table));
     }
+    return out;
+}
+
+Results resample::resize(const Node& node, const ReferenceValue& x, const ResizeTable& table) {
+    if (elementCount(table.extents) == 0)
+        return single(allocateResult(node, x.dtype, table.extents));
     ReferenceValue out;
-    if (settings->mode == Mode::Nearest) {
-        auto nearest = resampleNearest(node, x, extents, *settings, moved, positions);
+    if (table.nearest) {
+        auto nearest = resampleNearest(node, x, table);
         if (!nearest)
             return failure(nearest.error());
         out = std::move(*nearest);
@@ -288,23 +308,19 @@ Results resample::resize(const Node& node, const ReferenceValue& x, const std::v
         if (!isFloat(x.dtype))
             values.assign(x.ints.begin(), x.ints.end());
         Extents current = x.extents;
-        for (size_t k = 0; k < moved.size(); ++k) {
-            values = resampleAxis(values, current, *settings, moved[k], positions[k]);
-            current[moved[k].axis] = moved[k].to;
+        for (const ResizedAxisTable& axis : table.axes) {
+            values = resampleAxis(values, current, axis);
+            current[axis.axis] = axis.to;
         }
-        out = ReferenceValue::tensor(x.dtype, extents);
+        out = ReferenceValue::tensor(x.dtype, table.extents);
         if (isFloat(x.dtype))
             out.floats = std::move(values);
         for (size_t i = 0; i < out.ints.size(); ++i)
             out.ints[i] = wrapTo(x.dtype, static_cast<int64_t>(values[i]));
     }
-    for (size_t k = 0; k < moved.size(); ++k) {
-        std::vector<bool> outside;
-        for (double position : positions[k])
-            outside.push_back(isOutside(*settings, moved[k], position));
-        if (std::find(outside.begin(), outside.end(), true) != outside.end())
-            fillOutside(out, moved[k].axis, outside, settings->extrapolation);
-    }
+    for (const ResizedAxisTable& axis : table.axes)
+        if (!axis.outside.empty())
+            fillOutside(out, axis.axis, axis.outside, table.extrapolation);
     return single(std::move(out));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cpu/gather.h"
+// Gather as copies of blocks: embedding tables are too large to go through the reference functions.
+#include "core/cpu/library.h"
 
 #include <cstring>
 
@@ -10,24 +11,24 @@ namespace {
 /// Copies blocks of `blockBytes` that indices choose along one axis of row-major data.
 class GatherKernel final : public Kernel {
 public:
-    GatherKernel(const PrepareContext& context, size_t axis) {
-        const Extents& data = context.inputs[0].extents;
+    GatherKernel(const LibraryCall& call, size_t axis)
+        : m_data(call.input(0)), m_index(call.input(1)), m_result(call.output(0)) {
+        const Extents& data = m_data.layout.extents;
         for (size_t d = 0; d < axis; ++d)
             m_outer *= data[d];
         m_extent = data[axis];
         int64_t block = 1;
         for (size_t d = axis + 1; d < data.size(); ++d)
             block *= data[d];
-        m_blockBytes = static_cast<size_t>(block) * sizeOf(context.inputs[0].dtype);
-        m_indices = *elementCount(context.inputs[1].extents);
-        m_indexType = context.inputs[1].dtype;
+        m_blockBytes = static_cast<size_t>(block) * sizeOf(m_data.layout.dtype);
+        m_indices = *elementCount(m_index.layout.extents);
         tactic = "gather";
     }
 
     void run(const Operands& operands, RunContext& context) override {
         std::vector<int64_t> rows(static_cast<size_t>(m_indices));
         for (size_t i = 0; i < rows.size(); ++i) {
-            int64_t index = indexAt(operands.inputs[1], i);
+            int64_t index = indexAt(m_index.read(operands), i);
             rows[i] = index < 0 ? index + m_extent : index;
             if (rows[i] < 0 || rows[i] >= m_extent) {
                 context.error = Error{"run.index",
@@ -38,6 +39,8 @@ public:
                 return;
             }
         }
+        const std::byte* data = m_data.read(operands);
+        std::byte* to = m_result.write(operands);
         size_t blocks = static_cast<size_t>(m_outer) * rows.size();
         size_t grain = 65536 / (m_blockBytes + 1) + 1;
         context.threads.forRange(blocks, grain, [&](size_t, size_t begin, size_t end) {
@@ -45,15 +48,14 @@ public:
                 size_t outer = i / rows.size();
                 size_t from = outer * static_cast<size_t>(m_extent) +
                               static_cast<size_t>(rows[i % rows.size()]);
-                std::memcpy(operands.outputs[0] + i * m_blockBytes,
-                            operands.inputs[0] + from * m_blockBytes, m_blockBytes);
+                std::memcpy(to + i * m_blockBytes, data + from * m_blockBytes, m_blockBytes);
             }
         });
     }
 
 private:
     int64_t indexAt(const std::byte* data, size_t i) const {
-        if (m_indexType == DType::Int32) {
+        if (m_index.layout.dtype == DType::Int32) {
             int32_t value = 0;
             std::memcpy(&value, data + i * sizeof value, sizeof value);
             return value;
@@ -65,32 +67,17 @@ private:
 
     int64_t m_outer = 1, m_extent = 0, m_indices = 0;
     size_t m_blockBytes = 0;
-    DType m_indexType = DType::Int64;
+    LibraryOperand m_data, m_index, m_result;
 };
 
 } // namespace
 
-std::optional<Reason> unsupportedLibrary(const Library& program, const KernelProgram& whole) {
-    const Node* node = whole.body ? &whole.body->node(program.node) : nullptr;
-    if (!node || node->op != Op::Gather || whole.inputs.size() != 2)
-        return Reason{"support", "the operator runs through its reference function", {}, {}};
-    return std::nullopt;
-}
-
-KernelResult prepareLibrary(const Library& program, const KernelProgram& whole,
-                            const PrepareContext& context) {
-    const Node& node = whole.body->node(program.node);
-    int64_t axis = node.attributes.integer("axis", 0);
-    auto rank = static_cast<int64_t>(context.inputs[0].extents.size());
-    axis += axis < 0 ? rank : 0;
-    bool rowMajor = context.outputs[0].rowMajor();
-    for (const OperandLayout& input : context.inputs)
-        rowMajor = rowMajor && input.rowMajor();
-    DType index = context.inputs[1].dtype;
-    if (!rowMajor || axis < 0 || axis >= rank || (index != DType::Int64 && index != DType::Int32))
-        return failure("cpu.layout", "Gather runs on row-major operands only");
-    return std::unique_ptr<Kernel>(
-        std::make_unique<GatherKernel>(context, static_cast<size_t>(axis)));
+KernelResult prepareGather(const LibraryCall& call) {
+    auto axis = call.axis(0);
+    DType index = call.input(1).layout.dtype;
+    if (!axis || (index != DType::Int64 && index != DType::Int32))
+        return failure("cpu.support", "no such axis, or indices that are no integers");
+    return std::unique_ptr<Kernel>(std::make_unique<GatherKernel>(call, *axis));
 }
 
 } // namespace fuselage::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Library programs that this backend computes itself instead of through the reference functions:
+// one prepare function an operator, found in a table. Each family is one library_<family>.cpp.
+#pragma once
+
+#include "core/cpu/kernel.h"
+
+namespace fuselage::cpu {
+
+/// An input or output of a Library's node.
+struct LibraryOperand {
+    bool present = false;
+    OperandLayout layout;
+    int32_t slot = -1; ///< in Operands; negative: a constant of the body, or an unread output
+
+    explicit operator bool() const { return present; }
+
+    const std::byte* read(const Operands& operands) const {
+        return slot < 0 ? layout.constant->bytes() : operands.inputs[static_cast<size_t>(slot)];
+    }
+
+    /// Null when nothing reads the output.
+    std::byte* write(const Operands& operands) const {
+        return slot < 0 ? nullptr : operands.outputs[static_cast<size_t>(slot)];
+    }
+};
+
+/// The node of a Library program with its operands in the order of the operator's schema; omitted
+/// ones, also past the end, are not present.
+class LibraryCall {
+public:
+    LibraryCall(const Node& node, const KernelProgram& whole, const PrepareContext& context);
+
+    const Node& node() const { return m_node; }
+
+    const PrepareContext& context() const { return m_context; }
+
+    const LibraryOperand& input(size_t i) const;
+    const LibraryOperand& output(size_t i) const;
+
+    /// The axis attribute counted from the front; none when it is outside of input 0.
+    std::optional<size_t> axis(int64_t fallback) const;
+
+private:
+    const Node& m_node;
+    const PrepareContext& m_context;
+    std::vector<LibraryOperand> m_inputs, m_outputs;
+};
+
+/// The longest dimension along which both are contiguous (or one element long); none: there is
+/// none.
+std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to);
+
+/// A failure is the reason why the reference function runs instead.
+using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
+
+// Operands are row-major unless the table says otherwise.
+KernelResult prepareGather(const LibraryCall& call);
+KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim
+
+/// None when this backend has a routine for the node of a Library program.
+std::optional<Reason> unsupportedLibrary(const Library& program, const KernelProgram& whole);
+
+/// True when the routine is at its best with input and result in one memory order, whichever.
+bool followsOrder(const Library& program, const KernelProgram& whole);
+
+KernelResult prepareLibrary(const Library& program, const KernelProgram& whole,
+                            const PrepareContext& context);
+
+} // namespace fuselage::cpu

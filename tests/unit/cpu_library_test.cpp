@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Library routines of the cpu backend against the reference functions of their operators, in both
+// layouts, with one and two threads.
+#include "cpu_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_cpu;
+
+namespace {
+
+using Change = std::function<void(std::vector<ReferenceValue>&)>;
+
+/// Runs the one node of the body natively and by its reference function; `change` edits the inputs.
+CpuRun expectLibrary(const std::string& text, const std::map<std::string, Tensor>& constants = {},
+                     double tolerance = 2e-6, const Change& change = {}) {
+    LowerRequest request = bodyFrom(text, constants);
+    KernelProgram program = programOf(request);
+    CpuRun last;
+    if (!program.body)
+        return last;
+    EXPECT_STREQ(kindOf(program), "Library") << text;
+    std::vector<ReferenceValue> inputs = inputsFor(request);
+    if (change)
+        change(inputs);
+    ThreadPool pool(1);
+    Progress progress;
+    auto wanted = interpret(*request.body, inputs, pool, progress);
+    EXPECT_TRUE(wanted) << (wanted ? "" : wanted.error().text());
+    if (!wanted)
+        return last;
+    for (Order order : {Order::RowMajor, Order::ChannelsLast}) {
+        CpuRun one = runOnCpu(program, inputs, request.constants, order, 1);
+        CpuRun two = runOnCpu(program, inputs, request.constants, order, 2);
+        SCOPED_TRACE(one.tactic + (order == Order::RowMajor ? " row major: " : " channels last: ") +
+                     text);
+        EXPECT_EQ(one.bytes, two.bytes) << "one and two threads differ";
+        EXPECT_EQ(one.outputs.size(), wanted->size());
+        for (size_t i = 0; i < one.outputs.size(); ++i)
+            expectNear(one.outputs[i], (*wanted)[i], tolerance);
+        last = std::move(one);
+    }
+    return last;
+}
+
+const Tensor none = Tensor::ofFloats({0}, {});
+
+/// A Resize of float[...] x to `sizes`.
+void expectResize(const std::string& from, const std::string& to, const std::vector<int64_t>& sizes,
+                  const std::string& attributes, const std::string& dtype = "float") {
+    expectLibrary("(" + dtype + from + " x, float[0] roi, float[0] scales, int64[" +
+                      std::to_string(sizes.size()) + "] sizes) => (" + dtype + to +
+                      " y) { y = Resize<" + attributes + ">(x, roi, scales, sizes) }",
+                  {{"roi", none}, {"scales", none}, {"sizes", Tensor::ofInts(sizes)}});
+}
+
+} // namespace
+
+TEST(CpuResize, LinearInEveryCoordinateSystem) {
+    for (const char* mode : {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                             "half_pixel_symmetric"}) {
+        std::string attributes =
+            std::string("mode=\"linear\", coordinate_transformation_mode=\"") + mode + "\"";
+        expectResize("[2,5,7,9]", "[2,5,17,20]", {2, 5, 17, 20}, attributes);
+        expectResize("[1,3,17,20]", "[1,3,5,7]", {1, 3, 5, 7}, attributes);
+        expectResize("[1,33,1,1]", "[1,33,6,7]", {1, 33, 6, 7}, attributes);
+        expectResize("[1,3,6,7]", "[1,3,1,1]", {1, 3, 1, 1}, attributes);
+    }
+}
+
+TEST(CpuResize, LinearAlongOneAndThreeAxes) {
+    expectResize("[3,4,11]", "[3,4,29]", {3, 4, 29}, "mode=\"linear\"");
+    expectResize("[1,2,3,4,5]", "[1,2,6,7,11]", {1, 2, 6, 7, 11}, "mode=\"linear\"");
+    expectResize("[1,6,4,5]", "[1,6,9,5]", {1, 6, 9, 5}, "mode=\"linear\"");
+    expectResize("[2,3,4,5]", "[2,7,4,5]", {2, 7, 4, 5}, "mode=\"linear\"");
+}
+
+TEST(CpuResize, CubicAndAntialias) {
+    expectResize("[1,3,7,9]", "[1,3,15,22]", {1, 3, 15, 22}, "mode=\"cubic\"");
+    expectResize("[1,3,7,9]", "[1,3,15,22]", {1, 3, 15, 22}, "mode=\"cubic\", exclude_outside=1");
+    expectResize("[1,3,16,19]", "[1,3,5,6]", {1, 3, 5, 6}, "mode=\"cubic\", antialias=1");
+    expectResize("[1,3,16,19]", "[1,3,5,6]", {1, 3, 5, 6}, "mode=\"linear\", antialias=1");
+}
+
+TEST(CpuResize, NearestOfEveryElementSize) {
+    for (const char* dtype : {"float", "double", "float16", "uint8", "int64"}) {
+        expectResize("[2,5,7,9]", "[2,5,14,27]", {2, 5, 14, 27}, "mode=\"nearest\"", dtype);
+        expectResize("[1,3,7,9]", "[1,3,4,4]", {1, 3, 4, 4},
+                     "mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+                     "nearest_mode=\"floor\"",
+                     dtype);
+    }
+}
+
+TEST(CpuResize, UpsampleByScales) {
+    Tensor scales = Tensor::ofFloats({4}, {1, 1, 2, 3});
+    for (const char* mode : {"nearest", "linear"})
+        expectLibrary(std::string("(float[2,3,5,7] x, float[4] s) => (float[2,3,10,21] y) "
+                                  "{ y = Upsample<mode=\"") +
+                          mode + "\">(x, s) }",
+                      {{"s", scales}});
+}
+
+TEST(CpuGather, AcceptsAnyMemoryOrder) {
+    expectLibrary(
+        "(float[2,3,4,5] t, int64[2] i) => (float[2,2,4,5] y) { y = Gather<axis=1>(t, i) }", {}, 0,
+        [](auto& inputs) {
+            inputs[1].ints = {-1, 0};
+        });
+}
