@@ -102,7 +102,9 @@ struct Report {
     std::vector<OutputAgreement> agreement;
     std::vector<KernelReport> kernels; ///< of the fused plan, in order
     std::vector<SplitReport> splits;
-    std::map<std::string, double> stageSeconds; ///< load, match, plan ...
+    /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
+    /// and first_result: from the file to the end of that run, without the unfused side.
+    std::map<std::string, double> stageSeconds;
 
     bool verified() const {
         for (const OutputAgreement& output : agreement)

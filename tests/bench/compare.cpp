@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fused, unfused and ONNX Runtime side by side: `fuselage bench` and ONNX Runtime take turns, so
+// that what disturbs the machine disturbs all of them. Prints a table; --publish also writes it to
+// a file. Compares times only: whether results agree is ort_check's business.
+//   bench_compare --program fuselage --script ort.mjs [--modules FOLDER] [--threads N]...
+//                 [--rounds N] [--seconds S] [--publish FILE --command TEXT] [MODEL...]
+#include "app/pipeline/machine.h"
+#include "app/report/format.h"
+#include "tests/bench/subjects.h"
+#include "tests/support/process.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <map>
+
+using namespace fuselage;
+using nlohmann::json;
+
+namespace {
+
+struct Options {
+    std::string program, script, modules, publish, command;
+    std::vector<int> threads;
+    int rounds = 5;
+    double seconds = 2;
+    std::vector<std::string> models;
+};
+
+/// One figure a round.
+using Rounds = std::vector<double>;
+
+struct Row {
+    std::string model;
+    int threads = 2;
+    Rounds fused, unfused, runtime; ///< median milliseconds of each round
+    Rounds toUnfused, toRuntime;    ///< ratios within a round
+    std::map<std::string, Rounds> stages;
+};
+
+double median(Rounds values) {
+    if (values.empty())
+        return 0;
+    std::sort(values.begin(), values.end());
+    size_t half = values.size() / 2;
+    return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string spread(const Rounds& values, int decimals) {
+    if (values.empty())
+        return "-";
+    auto [low, high] = std::minmax_element(values.begin(), values.end());
+    return fmt::format("{:.{}f} ({:.{}f}-{:.{}f})", median(values), decimals, *low, decimals, *high,
+                       decimals);
+}
+
+Result<json> benchOnce(const Options& options, const Row& row, const std::string& file,
+                       const std::string& folder) {
+    std::string report = folder + "/report.json";
+    auto ran =
+        testing_support::runProcess({options.program, "bench", file, "--quiet", "--no-verify",
+                                     "--threads", std::to_string(row.threads), "--seconds",
+                                     fmt::format("{}", options.seconds), "--report", report},
+                                    {});
+    if (!ran)
+        return failure(ran.error());
+    if (ran->exitCode != 0)
+        return failure("bench.run", fmt::format("exit code {}: {}", ran->exitCode, ran->errors),
+                       row.model);
+    std::ifstream in(report);
+    json parsed = json::parse(in, nullptr, false);
+    if (parsed.is_discarded() || !parsed.contains("timings"))
+        return failure("bench.report", "is not a report", report);
+    return parsed["timings"];
+}
+
+Result<void> addRound(const Options& options, const ort::OnnxRuntime* runtime,
+                      const bench::Subject& subject, const std::string& folder, Row& row) {
+    auto timings = benchOnce(options, row, subject.job.model, folder);
+    if (!timings)
+        return failure(timings.error());
+    row.unfused.push_back((*timings)["before"]["median_us"].get<double>() / 1e3);
+    row.fused.push_back((*timings)["after"]["median_us"].get<double>() / 1e3);
+    row.toUnfused.push_back((*timings)["ratio"]["median"].get<double>());
+    for (const auto& [stage, seconds] : (*timings)["stages_s"].items())
+        row.stages[stage].push_back(seconds.get<double>());
+    if (!runtime)
+        return {};
+    ort::Job job = subject.job;
+    job.threads = row.threads;
+    job.seconds = options.seconds;
+    auto seconds = runtime->time(job, folder);
+    if (!seconds)
+        return failure(seconds.error());
+    row.runtime.push_back(median(*seconds) * 1e3);
+    row.toRuntime.push_back(row.fused.back() / row.runtime.back());
+    return {};
+}
+
+std::string tables(const std::vector<Row>& rows) {
+    using Align = app::TextTable::Align;
+    auto columns = [](size_t numbers) {
+        std::vector<Align> out(numbers + 1, Align::Right);
+        out[0] = Align::Left;
+        return out;
+    };
+    app::TextTable times(columns(6));
+    times.row({"model", "threads", "fused ms", "unfused ms", "ONNX Runtime ms", "fused/unfused",
+               "fused/ONNX Runtime"});
+    constexpr const char* stages[] = {"rules",        "load",       "prepare",   "fuse",
+                                      "plan_unfused", "plan_fused", "first_run", "first_result"};
+    app::TextTable seconds(columns(1 + std::size(stages)));
+    std::vector<std::string> head = {"seconds", "threads"};
+    head.insert(head.end(), std::begin(stages), std::end(stages));
+    seconds.row(head);
+    for (const Row& row : rows) {
+        std::string threads = std::to_string(row.threads);
+        times.row({row.model, threads, spread(row.fused, 2), spread(row.unfused, 2),
+                   spread(row.runtime, 2), spread(row.toUnfused, 3), spread(row.toRuntime, 3)});
+        std::vector<std::string> cells = {row.model, threads};
+        for (const char* stage : stages) {
+            auto found = row.stages.find(stage);
+            cells.push_back(
+                found == row.stages.end() ? "-" : fmt::format("{:.3f}", median(found->second)));
+        }
+        seconds.row(cells);
+    }
+    return times.text("") + "\n" + seconds.text("");
+}
+
+std::string loadText() {
+    double loads[1] = {0};
+    return getloadavg(loads, 1) == 1 ? fmt::format("{:.2f}", loads[0]) : "unknown";
+}
+
+std::string today() {
+    std::time_t now = std::time(nullptr);
+    char text[16] = {};
+    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+    return text;
+}
+
+bool publish(const Options& options, const std::string& results) {
+    std::ofstream out(options.publish);
+    out << "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+        << "# The last published figures\n\nWritten by `" << options.command << "` on " << today()
+        << " (UTC). Do not edit: run it again.\n\n```\n"
+        << results << "```\n";
+    out.flush();
+    return out.good();
+}
+
+bool parse(int argc, char** argv, Options& out) {
+    for (int i = 1; i < argc; ++i) {
+        std::string word = argv[i];
+        std::map<std::string, std::string*> texts{{"--program", &out.program},
+                                                  {"--script", &out.script},
+                                                  {"--modules", &out.modules},
+                                                  {"--publish", &out.publish},
+                                                  {"--command", &out.command}};
+        bool takesValue =
+            texts.count(word) || word == "--threads" || word == "--rounds" || word == "--seconds";
+        if (!takesValue) {
+            if (word.rfind("--", 0) == 0)
+                return false;
+            out.models.push_back(word);
+            continue;
+        }
+        if (++i == argc)
+            return false;
+        if (texts.count(word))
+            *texts[word] = argv[i];
+        else if (word == "--threads")
+            out.threads.push_back(std::atoi(argv[i]));
+        else if (word == "--rounds")
+            out.rounds = std::atoi(argv[i]);
+        else
+            out.seconds = std::atof(argv[i]);
+    }
+    if (out.threads.empty())
+        out.threads = {2};
+    if (out.models.empty())
+        out.models = {"resnet50", "vit_b_16", "bert_base"};
+    bool positive =
+        std::all_of(out.threads.begin(), out.threads.end(), [](int n) { return n > 0; });
+    return positive && out.rounds > 0 && out.seconds > 0 && !out.program.empty() &&
+           !out.script.empty();
+}
+
+Result<std::string> compare(const Options& options) {
+    testing_support::TemporaryFolder folder;
+    auto runtime = ort::OnnxRuntime::find(options.script, options.modules);
+    if (!runtime && runtime.error().code != "ort.missing")
+        return failure(runtime.error());
+    std::string loadBefore = loadText();
+    std::vector<Row> rows;
+    for (const std::string& model : options.models) {
+        auto subject = bench::makeSubject(model, folder.path());
+        if (!subject)
+            return failure(subject.error());
+        for (int threads : options.threads) {
+            Row row;
+            row.model = model;
+            row.threads = threads;
+            for (int round = 0; round < options.rounds; ++round) {
+                fmt::print(stderr, "{} on {} threads, round {} of {}\n", model, threads, round + 1,
+                           options.rounds);
+                if (auto added = addRound(options, runtime ? &*runtime : nullptr, *subject,
+                                          folder.path(), row);
+                    !added)
+                    return failure(added.error());
+            }
+            rows.push_back(std::move(row));
+        }
+    }
+    auto large = bench::measureLargeGraph(folder.path());
+    if (!large)
+        return failure(large.error());
+    return fmt::format(
+        "{}\n{}\n{} rounds of {} s each; median of the rounds' medians (lowest-highest round)\n"
+        "load average before and after: {}, {}\n\n{}\n"
+        "{} nodes: loaded in {:.2f} s, rewritten with the whole library in {:.2f} s into {} fused "
+        "nodes\n",
+        app::text(app::inspectMachine()),
+        runtime ? "ONNX Runtime " + runtime->version()
+                : "ONNX Runtime is not here (`./dev oracle` fetches it): our side only",
+        options.rounds, options.seconds, loadBefore, loadText(), tables(rows), large->nodes,
+        large->loadSeconds, large->fuseSeconds, large->fusedNodes);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    if (!parse(argc, argv, options)) {
+        fmt::print(stderr, "bench_compare: wrong arguments; see the top of compare.cpp\n");
+        return 2;
+    }
+    auto results = compare(options);
+    if (!results) {
+        fmt::print(stderr, "{}\n", results.error().text());
+        return 1;
+    }
+    fmt::print("{}", *results);
+    if (!options.publish.empty() && !publish(options, *results)) {
+        fmt::print(stderr, "{}: cannot be written\n", options.publish);
+        return 1;
+    }
+    return 0;
+}
