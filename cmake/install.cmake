@@ -41,7 +41,7 @@ install(FILES dsl/ast.h dsl/load.h dsl/parse.h dsl/resolve.h dsl/tokens.h
         DESTINATION ${headers}/dsl)
 install(DIRECTORY app/pipeline DESTINATION ${headers}/app
         FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
-install(FILES app/report/format.h app/report/json.h app/report/text.h
+install(FILES app/report/format.h app/report/json.h app/report/render.h app/report/text.h
         DESTINATION ${headers}/app/report)
 install(FILES app/zoo/zoo.h DESTINATION ${headers}/app/zoo)
 

@@ -5,9 +5,10 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/bench.h"
-#include "app/report/json.h"
+#include "app/report/render.h"
 #include "app/report/text.h"
 #include "core/onnx/model_file.h"
+#include "core/support/text.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -23,22 +24,18 @@ struct Options {
     std::string saveFused;
 };
 
-Result<std::string> render(const app::Report& report, const std::string& path) {
-    auto endsWith = [&](std::string_view end) { return path.ends_with(end); };
-    if (endsWith(".json"))
-        return app::renderJson(report);
-    if (endsWith(".txt"))
-        return app::renderText(report);
-    return failure("usage.report", "no report format for `" + path + "`", "--report",
-                   "end the name in .json or .txt");
+std::string endings() {
+    return joined(app::reportFormats(), std::mem_fn(&app::ReportFormat::ending));
 }
 
 int run(Options& options) {
     if (auto ready = finish(options.rewrite); !ready)
         return reportError(ready.error());
     for (const std::string& path : options.reports)
-        if (auto known = render({}, path); !known)
-            return reportError(known.error());
+        if (!app::reportFormatOf(path))
+            return reportError(failure("usage.report", "no report format for `" + path + "`",
+                                       "--report", "end the name in one of: " + endings())
+                                   .error);
     options.bench.rules = options.rewrite.rules;
     options.bench.fuse = options.rewrite.fuse;
     ConsoleProgress progress(options.rewrite.quiet);
@@ -49,7 +46,8 @@ int run(Options& options) {
         if (auto saved = model_io::save(result->fused, options.saveFused); !saved)
             return reportError(saved.error());
     for (const std::string& path : options.reports)
-        if (auto written = writeFile(path, *render(result->report, path)); !written)
+        if (auto written = writeFile(path, app::reportFormatOf(path)->render(result->report));
+            !written)
             return reportError(written.error());
     bool onOutput = std::any_of(options.reports.begin(), options.reports.end(),
                                 [](const std::string& path) { return path.rfind("-.", 0) == 0; });
@@ -77,7 +75,8 @@ Action addBench(CLI::App& app) {
     app.add_flag_callback(
         "--no-verify", [&bench] { bench.verify = false; }, "do not compare with the reference");
     app.add_option("--report", options->reports,
-                   "write the report; format by extension: .json .txt; -.json is standard output")
+                   "write the report; format by ending: " + endings() +
+                       "; -.json is standard output")
         ->allow_extra_args(false);
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     return [options] { return run(*options); };

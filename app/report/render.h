@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats in which a report can be written: one row each.
+#pragma once
+
+#include "app/pipeline/report.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fuselage::app {
+
+struct ReportFormat {
+    const char* ending; ///< of file names: ".json"
+    std::string (*render)(const Report&);
+};
+
+std::span<const ReportFormat> reportFormats();
+
+/// The format that the path's ending names; null when there is none.
+const ReportFormat* reportFormatOf(std::string_view path);
+
+} // namespace fuselage::app
