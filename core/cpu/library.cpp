@@ -199,15 +199,18 @@ private:
 } // namespace
 
 std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to) {
-    std::optional<size_t> best;
+    std::optional<size_t> best, single;
     auto worth = [&](size_t d) { return std::pair(to.extents[d], from.extents[d]); };
     for (size_t d = to.extents.size(); d-- > 0;) {
         bool fits = (to.strides[d] == 1 || to.extents[d] == 1) &&
                     (from.strides[d] == 1 || from.extents[d] == 1);
-        if (fits && (!best || worth(d) > worth(*best)))
+        if (fits && to.extents[d] == 1 && from.extents[d] == 1)
+            single = d;
+        else if (fits && (!best || worth(d) > worth(*best)))
             best = d;
     }
-    return best;
+    const bool oneElement = elementCount(from.extents) == 1 && elementCount(to.extents) == 1;
+    return best || !oneElement ? best : single;
 }
 
 std::optional<Reason> unsupportedLibrary(const Library& program, const KernelProgram& whole) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library routines of the cpu backend against the reference functions of their operators, in both
 // layouts, with one and two threads.
+#include "core/cpu/library.h"
 #include "cpu_support.h"
 
 using namespace fuselage;
@@ -72,6 +73,14 @@ TEST(CpuResize, LinearAlongOneAndThreeAxes) {
     expectResize("[1,2,3,4,5]", "[1,2,6,7,11]", {1, 2, 6, 7, 11}, "mode=\"linear\"");
     expectResize("[1,6,4,5]", "[1,6,9,5]", {1, 6, 9, 5}, "mode=\"linear\"");
     expectResize("[2,3,4,5]", "[2,7,4,5]", {2, 7, 4, 5}, "mode=\"linear\"");
+}
+
+TEST(CpuResize, ChannelsLastOperandAndRowMajorResultRunAlongTheResult) {
+    OperandLayout from{DType::Float32, {1, 21, 8, 8}, channelsLast({1, 21, 8, 8}), nullptr};
+    OperandLayout to{DType::Float32, {1, 21, 32, 32}, rowMajorStrides({1, 21, 32, 32}), nullptr};
+    EXPECT_FALSE(rowDim(from, to)) << "the batch of one is no row";
+    EXPECT_EQ(rowDim({DType::Float32, {1, 21, 8, 8}, rowMajorStrides({1, 21, 8, 8}), nullptr}, to),
+              std::optional<size_t>(3));
 }
 
 TEST(CpuResize, CubicAndAntialias) {
