@@ -68,9 +68,6 @@ std::optional<Reason> clash(const LowerBody& body, const Classes& classes) {
         if (kind)
             return pairRefusal(body, copies[0], "Copy", anchor, kind,
                                "pieces of several operands are no affine read");
-        if (!elementwise.empty())
-            return pairRefusal(body, copies[0], "Copy", elementwise[0], "Pointwise",
-                               "pieces of several operands have no common tape");
     }
     return std::nullopt;
 }
@@ -96,6 +93,8 @@ LowerResult lowerByClass(const LowerBody& body) {
         return lowerWindow(body);
     if (classes.elementwise.empty())
         return lowerCopy(body);
+    if (!classes.copies.empty())
+        return lowerPieces(body);
     return lowerPointwise(body);
 }
 

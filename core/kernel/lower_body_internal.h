@@ -137,6 +137,7 @@ struct PoolFacts {
 std::variant<PoolFacts, Reason> poolOf(const LowerBody& body, NodeId id);
 
 LowerResult lowerPointwise(const LowerBody& body);
+LowerResult lowerPieces(const LowerBody& body);
 LowerResult lowerRow(const LowerBody& body);
 LowerResult lowerContraction(const LowerBody& body);
 LowerResult lowerAttention(const LowerBody& body);

@@ -71,7 +71,7 @@ public:
 private:
     PartCost costOf(size_t begin, size_t end) {
         if (end - begin == 1) {
-            bool view = mayBeView(m_body.node(m_order[begin]), m_views);
+            bool view = mayBeView(m_body, m_body.node(m_order[begin]), m_views);
             return {view ? 0U : 1U, true};
         }
         std::vector<NodeId> nodes(m_order.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -182,7 +182,7 @@ Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& opt
         PlannedNode& added =
             planned.emplace_back(PlannedNode{order[i], bodyOf(graph, order[i]), {}});
         bool fixed = isStatic(graph, node);
-        if (fixed && node.op != Op::Fused && mayBeView(node, views))
+        if (fixed && node.op != Op::Fused && mayBeView(graph, node, views))
             continue;
         if (fixed) {
             LowerResult lowered = lower(added.request);

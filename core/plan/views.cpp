@@ -87,6 +87,32 @@ std::optional<ViewOf> splitPart(const Graph& graph, const Node& node, uint32_t s
                   operand.strides};
 }
 
+/// Gather of one index that is known.
+bool selectsOne(const Graph& graph, const Node& node) {
+    if (node.op != Op::Gather)
+        return false;
+    auto indices = constantInts(graph, node, 1);
+    return indices && indices->size() == 1;
+}
+
+std::optional<ViewOf> selected(const Graph& graph, const Node& node, const Extents& result,
+                               const ViewOf& operand) {
+    int64_t axis = node.attributes.integer("axis");
+    axis += axis < 0 ? static_cast<int64_t>(operand.extents.size()) : 0;
+    const int64_t extent = operand.extents[static_cast<size_t>(axis)];
+    int64_t index = constantInts(graph, node, 1)->front();
+    index += index < 0 ? extent : 0;
+    if (index < 0 || index >= extent) // the routine of the operator reports it
+        return std::nullopt;
+    ViewOf out{operand.offset + index * operand.strides[static_cast<size_t>(axis)], result,
+               operand.strides};
+    // The dims of the index, all of extent 1, stand in place of the axis.
+    const size_t indexRank = result.size() + 1 - operand.extents.size();
+    auto at = out.strides.erase(out.strides.begin() + axis);
+    out.strides.insert(at, indexRank, 1);
+    return out;
+}
+
 } // namespace
 
 std::optional<Extents> reshapeStrides(const Extents& extents, const Extents& strides,
@@ -134,14 +160,14 @@ std::optional<Extents> reshapeStrides(const Extents& extents, const Extents& str
     return out;
 }
 
-bool mayBeView(const Node& node, ViewKinds kinds) {
+bool mayBeView(const Graph& graph, const Node& node, ViewKinds kinds) {
     return hasTrait(node.op, Trait::View) ||
-           (kinds == ViewKinds::Strided && isStridedView(node.op));
+           (kinds == ViewKinds::Strided && (isStridedView(node.op) || selectsOne(graph, node)));
 }
 
 std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot,
                              const ViewOf& operand, ViewKinds kinds) {
-    if (!mayBeView(node, kinds) || !node.outputs[slot].valid())
+    if (!mayBeView(graph, node, kinds) || !node.outputs[slot].valid())
         return std::nullopt;
     auto result = graph.value(node.outputs[slot]).type.extents();
     if (!result)
@@ -152,6 +178,8 @@ std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot
         return sliced(graph, node, *result, operand);
     if (node.op == Op::Split)
         return splitPart(graph, node, slot, *result, operand);
+    if (node.op == Op::Gather)
+        return selected(graph, node, *result, operand);
     auto strides = reshapeStrides(operand.extents, operand.strides, *result);
     if (!strides)
         return std::nullopt;

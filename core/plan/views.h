@@ -23,7 +23,7 @@ std::optional<Extents> reshapeStrides(const Extents& extents, const Extents& str
 
 enum class ViewKinds : uint8_t {
     Contiguous, ///< Reshape and its relatives only: the unfused baseline
-    Strided,    ///< Transpose, Slice and Split too
+    Strided,    ///< Transpose, Slice, Split and Gather of one known index too
 };
 
 /// The view that computes output `slot` of a node whose first operand has this view, or none.
@@ -31,6 +31,6 @@ std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot
                              const ViewOf& operand, ViewKinds kinds);
 
 /// True when some output of the node could be a view at all (by operator, not by strides).
-bool mayBeView(const Node& node, ViewKinds kinds);
+bool mayBeView(const Graph& graph, const Node& node, ViewKinds kinds);
 
 } // namespace fuselage

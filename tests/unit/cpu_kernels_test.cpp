@@ -58,6 +58,18 @@ TEST(CpuPointwise, DoublePrecision) {
                1e-14);
 }
 
+TEST(CpuPointwise, PartsOfOneResult) {
+    for (int half : {3, 16, 37})
+        expectRuns(fmt::format("(float[2,3,40,{1}] x, float[40,{1}] cos, float[40,{1}] sin) => "
+                               "(float[2,3,40,{1}] y) {{ z = Constant<value_ints=[0]>() "
+                               "h = Constant<value_ints=[{0}]>()  e = Constant<value_ints=[{1}]>() "
+                               "a = Constant<value_ints=[3]>()  l = Slice(x, z, h, a) "
+                               "r = Slice(x, h, e, a)  n = Neg(r)  t = Concat<axis=-1>(n, l) "
+                               "c = Mul(x, cos)  s = Mul(t, sin)  y = Add(c, s) }}",
+                               half, 2 * half),
+                   "Pointwise");
+}
+
 TEST(CpuRow, SoftmaxAlongEveryAxis) {
     for (const char* axis : {"0", "1", "2", "3"})
         expectRuns("(float[2,5,6,37] x) => (float[2,5,6,37] y) { y = Softmax<axis=" +

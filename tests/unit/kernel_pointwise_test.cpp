@@ -89,3 +89,36 @@ TEST(LowerPointwise, OneElementConstantsAreInTheTape) {
     KernelProgram program = expectLowers(request, "Pointwise");
     EXPECT_EQ(std::get<Pointwise>(program.code).reads.size(), 1U);
 }
+
+TEST(LowerPieces, RotatedHalvesAreTwoPartsOfOneTape) {
+    KernelProgram program = expectLowers(
+        "(float[2,3,4,6] x, float[4,6] cos, float[4,6] sin) => (float[2,3,4,6] y) "
+        "{ z = Constant<value_ints=[0]>()  h = Constant<value_ints=[3]>() "
+        "e = Constant<value_ints=[6]>()  a = Constant<value_ints=[3]>() "
+        "l = Slice(x, z, h, a)  r = Slice(x, h, e, a)  n = Neg(r)  t = Concat<axis=-1>(n, l) "
+        "c = Mul(x, cos)  s = Mul(t, sin)  y = Add(c, s) }",
+        "Pointwise");
+    const auto& code = std::get<Pointwise>(program.code);
+    EXPECT_EQ(code.space, (Extents{2, 3, 4, 3}));
+    EXPECT_EQ(code.writes.size(), 2U);
+    EXPECT_EQ(code.reads.size(), 6U); // both halves of each operand, once
+}
+
+TEST(LowerPieces, InterleavedPairs) {
+    KernelProgram program = expectLowers(
+        "(float[4,6] x) => (float[4,6] y) { z = Constant<value_ints=[0]>() "
+        "o = Constant<value_ints=[1]>()  e = Constant<value_ints=[6]>() "
+        "a = Constant<value_ints=[1]>()  t = Constant<value_ints=[2]>() "
+        "l = Slice(x, z, e, a, t)  r = Slice(x, o, e, a, t)  n = Neg(r) "
+        "w = Constant<value_ints=[4,3,1]>()  p = Reshape(n, w)  q = Reshape(l, w) "
+        "c = Concat<axis=2>(p, q)  v = Constant<value_ints=[4,6]>()  y = Reshape(c, v) }",
+        "Pointwise");
+    EXPECT_EQ(std::get<Pointwise>(program.code).writes.size(), 2U);
+}
+
+TEST(LowerPieces, PartsOfOtherSizesAreRefused) {
+    Reason reason = refusalOf("(float[4,6] a, float[4,3] b) => (float[4,9] y) "
+                              "{ c = Concat<axis=1>(a, b)  y = Exp(c) }");
+    EXPECT_EQ(reason.code, "kind");
+    EXPECT_NE(reason.message.find("no common tape"), std::string::npos);
+}

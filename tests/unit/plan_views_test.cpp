@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: which reshapes, transposes and slices of strided memory need no copy.
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
 #include "core/plan/views.h"
 
 #include <gtest/gtest.h>
@@ -72,4 +74,44 @@ TEST(ReshapeStrides, AgreesWithEnumerationOnRandomLayouts) {
             EXPECT_EQ(offsets(to, *result), offsets(from, strides));
         }
     }
+}
+
+namespace {
+
+std::optional<ViewOf> viewOfGather(const std::string& text, const ViewOf& operand) {
+    auto graph = model_io::loadText("g " + text);
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    if (!graph)
+        return std::nullopt;
+    EXPECT_TRUE(inferShapes(*graph).empty());
+    Progress progress;
+    EXPECT_TRUE(foldConstants(*graph, {}, progress));
+    return viewOf(*graph, graph->node(graph->nodes().back()), 0, operand, ViewKinds::Strided);
+}
+
+} // namespace
+
+TEST(ViewOf, GatherOfOneKnownIndex) {
+    const ViewOf operand{5, {3, 4, 8}, {32, 8, 1}};
+    auto view = viewOfGather("(float[3,4,8] x) => (float[3,8] y) "
+                             "{ i = Constant<value_int=-1>()  y = Gather<axis=1>(x, i) }",
+                             operand);
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->offset, 5 + 3 * 8);
+    EXPECT_EQ(view->strides, (Extents{32, 1}));
+    auto kept = viewOfGather("(float[3,4,8] x) => (float[1,4,8] y) "
+                             "{ i = Constant<value_ints=[2]>()  y = Gather<axis=0>(x, i) }",
+                             operand);
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->offset, 5 + 2 * 32);
+    EXPECT_EQ(kept->strides, (Extents{1, 8, 1}));
+}
+
+TEST(ViewOf, GatherOfManyOrUnknownIndicesIsNone) {
+    const ViewOf operand{0, {3, 8}, {8, 1}};
+    EXPECT_FALSE(
+        viewOfGather("(float[3,8] x, int64[1] i) => (float[1,8] y) { y = Gather(x, i) }", operand));
+    EXPECT_FALSE(viewOfGather("(float[3,8] x) => (float[2,8] y) "
+                              "{ i = Constant<value_ints=[0,2]>()  y = Gather(x, i) }",
+                              operand));
 }
