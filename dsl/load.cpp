@@ -90,15 +90,26 @@ LoadedRules loadRules(SourceSet& sources, const std::vector<RuleInput>& inputs,
                       const ImportResolver& resolver) {
     LoadedRules out;
     Library library(sources, out.diagnostics, resolver);
+    // All texts are offered before any is loaded: an early one may import a later one.
+    std::vector<std::pair<const RuleInput*, std::string>> texts;
     for (const RuleInput& input : inputs) {
         Result<std::string> text =
             input.text ? Result<std::string>(*input.text) : readText(input.name);
-        if (text) {
-            library.add(input.name, std::move(*text));
-            continue;
+        if (!text) {
+            Diagnostic& d = out.diagnostics.error("E0202", {}, text.error().text());
+            d.fix = text.error().fix;
+        } else if (input.importPath.empty()) {
+            texts.emplace_back(&input, std::move(*text));
+        } else {
+            library.offer(input.importPath, input.name, std::move(*text));
+            texts.emplace_back(&input, "");
         }
-        Diagnostic& d = out.diagnostics.error("E0202", {}, text.error().text());
-        d.fix = text.error().fix;
+    }
+    for (auto& [input, text] : texts) {
+        if (input->importPath.empty())
+            library.add(input->name, std::move(text));
+        else
+            library.addOffered(input->importPath);
     }
     out.rules = compile(library, out.diagnostics);
     collectTests(library, out);

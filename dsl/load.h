@@ -16,6 +16,9 @@ namespace fuselage::dsl {
 struct RuleInput {
     std::string name;
     std::optional<std::string> text;
+    /// As other files import it ("std/activation"); goes before what the resolver knows by that
+    /// path, and is loaded once. Of inputs with one path the last counts. Empty: not importable.
+    std::string importPath = {};
 };
 
 /// A `test "..." { }` of a rule.

@@ -65,6 +65,16 @@ void Library::add(const std::string& name, std::string text) {
     load(m_sources.add(name, std::move(text)), 0);
 }
 
+void Library::offer(const std::string& path, const std::string& name, std::string text) {
+    m_offered[path] = m_sources.add(name, std::move(text));
+}
+
+void Library::addOffered(const std::string& path) {
+    auto [loaded, isNew] = m_imported.emplace(path, m_offered.at(path));
+    if (isNew)
+        load(loaded->second, 0);
+}
+
 const Names& Library::namesOf(uint32_t source) const {
     static const Names nothing;
     auto found = m_names.find(source);
@@ -83,23 +93,31 @@ void Library::load(uint32_t source, size_t depth) {
     m_files.push_back(std::move(parsed));
 }
 
+std::optional<uint32_t> Library::sourceOf(const ast::Import& import, size_t depth) {
+    auto offered = m_offered.find(import.path);
+    bool tooDeep = depth > importDepthLimit;
+    if (offered != m_offered.end() && !tooDeep)
+        return offered->second;
+    Result<std::string> text =
+        m_resolver ? m_resolver(import.path) : failure("import.missing", "imports are not allowed");
+    if (text && !tooDeep)
+        return m_sources.add(import.path, std::move(*text));
+    Diagnostic& d =
+        m_diagnostics.error("E0202", import.span, "import `" + import.path + "` cannot be loaded");
+    d.found = text ? "imports nested too deep" : text.error().text();
+    d.fix = "write a path of the standard library, such as `std/activation`";
+    return std::nullopt;
+}
+
 void Library::import(const ast::Import& import, Names& into, size_t depth) {
     auto known = m_imported.find(import.path);
     if (known == m_imported.end()) {
-        Result<std::string> text = m_resolver
-                                       ? m_resolver(import.path)
-                                       : failure("import.missing", "imports are not allowed");
-        if (!text || depth > importDepthLimit) {
-            Diagnostic& d = m_diagnostics.error("E0202", import.span,
-                                                "import `" + import.path + "` cannot be loaded");
-            d.found = text ? "imports nested too deep" : text.error().text();
-            d.fix = "write a path of the standard library, such as `std/activation`";
+        auto source = sourceOf(import, depth);
+        if (!source)
             return;
-        }
-        uint32_t source = m_sources.add(import.path, std::move(*text));
-        m_imported[import.path] = source; // before loading: files may import each other
-        load(source, depth + 1);
-        known = m_imported.find(import.path);
+        // Known before it is loaded: files may import each other.
+        known = m_imported.emplace(import.path, *source).first;
+        load(*source, depth + 1);
     }
     mergeInto(into, namesOf(known->second));
 }

@@ -36,6 +36,11 @@ public:
     /// Parses a text and everything that it imports.
     void add(const std::string& name, std::string text);
 
+    /// A text that imports of this path mean, before what the resolver knows by it.
+    void offer(const std::string& path, const std::string& name, std::string text);
+    /// Adds an offered text, unless an import did so already.
+    void addOffered(const std::string& path);
+
     /// Files in the order in which their rules apply: imports before the file that names them.
     const std::vector<std::unique_ptr<ParsedFile>>& files() const { return m_files; }
 
@@ -46,6 +51,8 @@ public:
 
 private:
     void load(uint32_t source, size_t depth);
+    /// Where an import's text is; none after reporting that there is none.
+    std::optional<uint32_t> sourceOf(const ast::Import& import, size_t depth);
     void import(const ast::Import& import, Names& into, size_t depth);
     void collect(const ParsedFile& parsed, Names& names);
     void collectClass(const ast::Class& item, Names& names);
@@ -56,7 +63,8 @@ private:
     const ImportResolver& m_resolver;
     std::vector<std::unique_ptr<ParsedFile>> m_files;
     std::map<uint32_t, Names> m_names;
-    std::map<std::string, uint32_t> m_imported; ///< path -> source
+    std::map<std::string, uint32_t> m_offered;  ///< path -> source
+    std::map<std::string, uint32_t> m_imported; ///< path -> source, loaded
 };
 
 /// The operator of that name as rules write it: ONNX's own, else the one of com.microsoft; where

@@ -46,6 +46,10 @@ constexpr Row rows[] = {
     {"check", "parse and check .fuse files; no model needed", addCheck,
      "  fuselage check my_rules.fuse\n"
      "  fuselage check            the built-in library"},
+    {"test", "run the tests inside of .fuse files", addTest,
+     "  fuselage test my_rules.fuse\n"
+     "  fuselage test my_rules.fuse --rule MyRule -v\n"
+     "  fuselage test             the built-in library"},
     {"zoo", "write a well-known network with seeded weights", addZoo,
      "  fuselage zoo              lists the networks\n"
      "  fuselage zoo resnet50 -o resnet50.onnx"},

@@ -25,25 +25,36 @@ Pipeline defaultPipeline() {
     return out;
 }
 
+/// "F/a/b.fuse" of a folder "G/F" is imported as "F/a/b"; a file by itself as "a".
+std::string importPathOf(const fs::path& file, const fs::path& base) {
+    return file.lexically_relative(base).replace_extension().generic_string();
+}
+
 /// A folder's rule files in sorted order, or the path itself.
-Result<std::vector<std::string>> expand(const std::string& path) {
+Result<std::vector<dsl::RuleInput>> expand(const std::string& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
         if (!fs::exists(path, error))
             return failure("rules.read", "no such file or folder", path,
                            "give a .fuse file or a folder of them");
-        return std::vector<std::string>{path};
+        return std::vector<dsl::RuleInput>{{path, std::nullopt, fs::path(path).stem().string()}};
     }
-    std::vector<std::string> files;
+    fs::path base = fs::absolute(path).lexically_normal();
+    if (!base.has_filename()) // of "folder/"
+        base = base.parent_path();
+    std::vector<dsl::RuleInput> files;
     for (const auto& entry : fs::recursive_directory_iterator(path, error))
         if (entry.is_regular_file() && entry.path().extension() == ".fuse")
-            files.push_back(entry.path().string());
+            files.push_back(
+                {entry.path().string(), std::nullopt,
+                 importPathOf(fs::absolute(entry.path()).lexically_normal(), base.parent_path())});
     if (error)
         return failure("rules.read", error.message(), path, "check its permissions");
     if (files.empty())
         return failure("rules.read", "holds no .fuse file", path,
                        "give a .fuse file or a folder of them");
-    std::sort(files.begin(), files.end());
+    std::sort(files.begin(), files.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
     return files;
 }
 
@@ -57,18 +68,20 @@ Result<std::string> builtinImport(const std::string& path) {
 }
 
 Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
+    RuleLibrary out;
     std::vector<dsl::RuleInput> inputs;
     if (options.builtin)
-        inputs.push_back({libraryPath, std::string(*embeddedPattern(libraryPath))});
+        inputs.push_back({libraryPath, std::string(*embeddedPattern(libraryPath)), libraryPath});
     for (const std::string& path : options.paths) {
         auto files = expand(path);
         if (!files)
             return failure(files.error());
-        for (std::string& file : *files)
-            inputs.push_back({std::move(file), std::nullopt});
+        for (dsl::RuleInput& file : *files) {
+            out.files.push_back(file.name);
+            inputs.push_back(std::move(file));
+        }
     }
     inputs.insert(inputs.end(), options.texts.begin(), options.texts.end());
-    RuleLibrary out;
     out.loaded = dsl::loadRules(*out.sources, inputs, builtinImport);
     if (!findPipeline(out.loaded.rules, "default"))
         out.loaded.rules.pipelines.push_back(defaultPipeline());

@@ -21,14 +21,15 @@ struct RuleOptions {
 struct RuleLibrary {
     std::unique_ptr<SourceSet> sources = std::make_unique<SourceSet>();
     dsl::LoadedRules loaded;
+    std::vector<std::string> files; ///< those of the paths, by name, in order
 };
 
 /// The text of a built-in file by its import path, "std/activation".
 Result<std::string> builtinImport(const std::string& path);
 
 /// Loads all; mistakes in the texts are in loaded.diagnostics, unreadable paths are an Error.
-/// Imports
-/// ("std/activation") are looked up among the embedded files. Adds the pipeline "default" when
+/// An import is looked up among the files given ("mine/acts" is acts.fuse in a given folder `mine`,
+/// "acts" a given file acts.fuse), then among the embedded ones. Adds the pipeline "default" when
 /// no file defines it.
 Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage test FILES.fuse: runs the tests inside of rule files.
+#include "app/cli/command.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/pipeline/rule_tests.h"
+#include "app/report/trace_text.h"
+#include "app/zoo/zoo.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    std::vector<std::string> paths;
+    std::string rule;
+    bool verbose = false, quiet = false;
+};
+
+std::string failureText(const app::RuleTestResult& result) {
+    std::string out =
+        fmt::format("{}: {} \"{}\" failed\n", result.where, result.test->rule, result.test->name);
+    for (const app::RuleTestFailure& failure : result.failures)
+        out += fmt::format("  expected: {}\n  found:    {}\n", failure.expected, failure.found);
+    for (const NearMiss& miss : result.nearest)
+        out += "  " + app::text(miss);
+    return out;
+}
+
+/// Prints what is worth reading and returns how many tests failed.
+size_t printResults(const std::vector<app::RuleTestResult>& results, bool verbose) {
+    size_t failed = 0, skipped = 0;
+    for (const app::RuleTestResult& result : results) {
+        failed += result.failures.empty() ? 0 : 1;
+        skipped += result.skipped ? 1 : 0;
+        std::string name =
+            fmt::format("{}: {} \"{}\"", result.where, result.test->rule, result.test->name);
+        if (!result.failures.empty())
+            printOut(failureText(result));
+        else if (result.skipped)
+            printOut(fmt::format("{} skipped: {}\n", name, *result.skipped));
+        else if (verbose)
+            printOut(name + " passed\n");
+    }
+    printOut(fmt::format("{} rule tests passed, {} failed, {} skipped\n",
+                         results.size() - failed - skipped, failed, skipped));
+    return failed;
+}
+
+int run(const Options& options) {
+    ConsoleProgress progress(options.quiet);
+    auto library = app::requireRuleLibrary({options.paths, options.paths.empty()});
+    if (!library)
+        return reportError(library.error());
+    const auto& rules = library->loaded.rules.rules;
+    if (!options.rule.empty() && std::none_of(rules.begin(), rules.end(), [&](const Rule& rule) {
+            return rule.name == options.rule;
+        }))
+        return reportError(failure("usage.rule", "no rule `" + options.rule + "`").error);
+    app::RuleTestOptions testing;
+    testing.rule = options.rule;
+    testing.files = library->files;
+    testing.zoo = [](const std::string& name) { return zoo::build(name); };
+    auto results = app::runRuleTests(*library, testing, progress);
+    if (!results)
+        return reportError(results.error());
+    for (const std::string& rule : app::rulesWithoutTests(*library, testing))
+        printOut(fmt::format("warning: {} has no test\n", rule));
+    return printResults(*results, options.verbose) > 0 ? ExitGate : ExitOk;
+}
+
+} // namespace
+
+Action addTest(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    app.add_option("files", options->paths, ".fuse files or folders; none: the built-in library");
+    app.add_option("--rule", options->rule, "only the tests of this rule");
+    app.add_flag("-v,--verbose", options->verbose, "name the tests that passed too");
+    app.add_flag("-q,--quiet", options->quiet, "no progress bar");
+    return [options] { return run(*options); };
+}
+
+} // namespace fuselage::cli
