@@ -21,11 +21,12 @@ double toleranceOf(DType dtype) {
 }
 
 OutputAgreement compareOutput(const std::string& name, const std::string& side,
-                              const ReferenceValue& reference, const Tensor& actual) {
+                              const ReferenceValue& reference, const Tensor& actual,
+                              std::optional<double> tolerance) {
     OutputAgreement out;
     out.output = name;
     out.side = side;
-    out.tolerance = toleranceOf(reference.dtype);
+    out.tolerance = tolerance.value_or(toleranceOf(reference.dtype));
     if (actual.dtype() != reference.dtype || actual.extents() != reference.extents) {
         out.maxAbsolute = out.maxRelative = INFINITY;
         return out;

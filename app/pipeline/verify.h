@@ -6,14 +6,18 @@
 #include "core/graph/tensor.h"
 #include "core/ops/reference_value.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace fuselage::app {
 
 /// Compares one output. The error is relative to the largest magnitude of the reference output;
-/// equal infinities and NaNs in the same places agree; integers must be equal.
+/// equal infinities and NaNs in the same places agree; integers must be equal. Without a tolerance
+/// it is toleranceOf the element type.
 OutputAgreement compareOutput(const std::string& name, const std::string& side,
-                              const ReferenceValue& reference, const Tensor& actual);
+                              const ReferenceValue& reference, const Tensor& actual,
+                              std::optional<double> tolerance = {});
 
 /// The relative error that is expected of a computation in this element type: 1e-4 for float32,
 /// looser for the 16-bit types, 0 for integers.
