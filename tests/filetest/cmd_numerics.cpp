@@ -37,8 +37,9 @@ Outcome runNumerics(const CaseFile& file) {
     std::string verdicts, counts;
     for (const app::OutputAgreement& it : *agreements)
         verdicts += it.ok ? fmt::format("{} {}: agrees\n", it.output, it.side)
-                          : fmt::format("{} {}: differs by {:.3g}, at most {:.3g}\n", it.output,
-                                        it.side, it.maxRelative, it.tolerance);
+                          : fmt::format("{} {}: differs by {:.3g} of at most {:.3g}, or in what is "
+                                        "not finite\n",
+                                        it.output, it.side, it.maxRelative, it.tolerance);
     for (const RuleCount& count : fused->trace.counts)
         if (count.applied > 0)
             counts += fmt::format("{} {}\n", count.applied, count.rule);
