@@ -96,6 +96,35 @@ Result<void> timeFirstRun(Side& side, const std::vector<Tensor>& inputs, Report&
     return {};
 }
 
+/// The parts of a bench that run something: first result, agreement, times.
+Result<void> runSides(const BenchOptions& options, const Graph& reference, Side& before,
+                      Side& after, Report& report, Progress& progress) {
+    auto inputs = options.inputs.empty() ? generateInputs(reference, options.seed)
+                                         : readInputs(reference, options.inputs);
+    if (!inputs)
+        return failure(inputs.error());
+    if (auto ran = timeFirstRun(after, *inputs, report, progress); !ran)
+        return ran;
+    if (options.verify) {
+        auto start = Clock::now();
+        auto expected = referenceOutputs(reference, *inputs, options.threads, progress);
+        if (!expected)
+            return failure(expected.error());
+        for (auto& [name, side] : {std::pair{"unfused", &before}, std::pair{"fused", &after}})
+            if (auto ok = verifySide(name, *side, *inputs, *expected, report, progress); !ok)
+                return ok;
+        report.stageSeconds["verify"] = since(start);
+    }
+    if (options.measure) {
+        auto measured =
+            measure(*before.executable, *after.executable, *inputs, options.timing, progress);
+        if (!measured)
+            return failure(measured.error());
+        addMeasurements(*measured, report);
+    }
+    return {};
+}
+
 MachineReport machineReport(const Backend& backend, const DeviceProfile& profile, int threads) {
     MachineInfo machine = inspectMachine();
     MachineReport out;
@@ -166,32 +195,9 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
     report.kernels = summariseKernels(*after->plan, after->executable.get());
     report.rules = summariseRules(library->loaded.rules, *rewritten, *before->plan, *after->plan);
     report.splits = summariseSplits(*after->plan);
-    if (!run)
-        return out;
-
-    auto inputs = options.inputs.empty() ? generateInputs(reference, options.seed)
-                                         : readInputs(reference, options.inputs);
-    if (!inputs)
-        return failure(inputs.error());
-    if (auto ran = timeFirstRun(*after, *inputs, report, progress); !ran)
-        return failure(ran.error());
-    if (options.verify) {
-        start = Clock::now();
-        auto expected = referenceOutputs(reference, *inputs, options.threads, progress);
-        if (!expected)
-            return failure(expected.error());
-        for (auto& [name, side] : {std::pair{"unfused", &*before}, std::pair{"fused", &*after}})
-            if (auto ok = verifySide(name, *side, *inputs, *expected, report, progress); !ok)
-                return failure(ok.error());
-        report.stageSeconds["verify"] = since(start);
-    }
-    if (options.measure) {
-        auto measured =
-            measure(*before->executable, *after->executable, *inputs, options.timing, progress);
-        if (!measured)
-            return failure(measured.error());
-        addMeasurements(*measured, report);
-    }
+    if (run)
+        if (auto ran = runSides(options, reference, *before, *after, report, progress); !ran)
+            return failure(ran.error());
     return out;
 }
 
