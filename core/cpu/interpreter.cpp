@@ -50,6 +50,22 @@ ReferenceValue take(ValuePtr&& value) {
     return value.use_count() == 1 ? std::move(*value) : *value;
 }
 
+std::vector<ValuePtr> shared(std::vector<ReferenceValue> values) {
+    std::vector<ValuePtr> out;
+    for (ReferenceValue& value : values)
+        out.push_back(std::make_shared<ReferenceValue>(std::move(value)));
+    return out;
+}
+
+Result<std::vector<ReferenceValue>> taken(Result<std::vector<ValuePtr>> results) {
+    if (!results)
+        return failure(results.error());
+    std::vector<ReferenceValue> out;
+    for (ValuePtr& result : *results)
+        out.push_back(take(std::move(result)));
+    return out;
+}
+
 class Interpreter {
 public:
     Interpreter(ThreadPool& threads, Progress& progress)
@@ -140,16 +156,8 @@ Interpreter::Frame::runSubgraph(const Node& node, const std::string& attribute,
         std::vector<ValuePtr> captures;
         for (size_t i = 0; i < ref.graph->captures().size(); ++i)
             captures.push_back(valueOf(node.inputs[ref.firstCapture + i]));
-        std::vector<ValuePtr> bound;
-        for (ReferenceValue& input : inputs)
-            bound.push_back(std::make_shared<ReferenceValue>(std::move(input)));
-        auto results = m_interpreter.run(*ref.graph, std::move(bound), captures, {});
-        if (!results)
-            return failure(results.error());
-        std::vector<ReferenceValue> out;
-        for (ValuePtr& result : *results)
-            out.push_back(take(std::move(result)));
-        return out;
+        auto results = m_interpreter.run(*ref.graph, shared(std::move(inputs)), captures, {});
+        return taken(std::move(results));
     }
     return failure("reference.subgraph", fmt::format("there is no subgraph `{}`", attribute),
                    node.name);
@@ -277,16 +285,8 @@ Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
     for (size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i)
         if (auto fits = checkInput(graph.value(graph.inputs()[i]), inputs[i]); !fits)
             return failure(fits.error());
-    std::vector<ValuePtr> bound;
-    for (ReferenceValue& input : inputs)
-        bound.push_back(std::make_shared<ReferenceValue>(std::move(input)));
-    auto results = Interpreter(threads, progress).run(graph, std::move(bound), {}, keep);
-    if (!results)
-        return failure(results.error());
-    std::vector<ReferenceValue> out;
-    for (ValuePtr& result : *results)
-        out.push_back(take(std::move(result)));
-    return out;
+    auto results = Interpreter(threads, progress).run(graph, shared(std::move(inputs)), {}, keep);
+    return taken(std::move(results));
 }
 
 } // namespace fuselage

@@ -298,7 +298,10 @@ size_t Graph::removeDead() {
     return dead.size();
 }
 
-std::vector<NodeId> topologicalOrder(const Graph& graph) {
+namespace {
+
+/// Every node after the makers of its inputs, unless there is a cycle.
+std::vector<NodeId> depthFirstOrder(const Graph& graph) {
     enum class Mark : uint8_t { White, Open, Done };
     std::vector<Mark> marks(graph.nodeBound(), Mark::White);
     std::vector<NodeId> order;
@@ -341,7 +344,13 @@ std::vector<NodeId> topologicalOrder(const Graph& graph) {
               [&](NodeId a, NodeId b) { return graph.node(a).name < graph.node(b).name; });
     for (NodeId id : rest)
         visit(id);
+    return order;
+}
 
+} // namespace
+
+std::vector<NodeId> topologicalOrder(const Graph& graph) {
+    const std::vector<NodeId> order = depthFirstOrder(graph);
     // With a cycle, depth-first order is no topological order: keep what Kahn's rule accepts.
     std::vector<bool> placed(graph.nodeBound(), false);
     std::vector<NodeId> sorted;

@@ -176,6 +176,22 @@ void contract(const std::vector<std::vector<int64_t>>& outer,
     });
 }
 
+/// Extents by index; an extent of 1 is broadcast.
+Result<std::map<int, int64_t>> indexSizes(const Node& node, const Indexed& indexed,
+                                          ReferenceInputs inputs) {
+    std::map<int, int64_t> sizes;
+    for (size_t k = 0; k < inputs.size(); ++k)
+        for (size_t d = 0; d < inputs[k]->extents.size(); ++d) {
+            int64_t& size = sizes.try_emplace(indexed.inputs[k][d], 1).first->second;
+            int64_t own = inputs[k]->extents[d];
+            if (own != 1 && size != 1 && own != size)
+                return badInput(node, fmt::format("an index of `{}` has extents {} and {}",
+                                                  node.attributes.string("equation"), size, own));
+            size = own == 1 ? size : own;
+        }
+    return sizes;
+}
+
 Outputs runEinsum(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
     std::vector<size_t> ranks;
     for (const ReferenceValue* input : inputs) {
@@ -187,21 +203,14 @@ Outputs runEinsum(const Node& node, ReferenceInputs inputs, ReferenceContext& co
     auto indexed = resolve(equation, ranks);
     if (!indexed)
         return badInput(node, fmt::format("equation `{}` does not fit the operands", equation));
-    std::map<int, int64_t> sizes;
-    for (size_t k = 0; k < inputs.size(); ++k)
-        for (size_t d = 0; d < ranks[k]; ++d) {
-            int64_t& size = sizes.try_emplace(indexed->inputs[k][d], 1).first->second;
-            int64_t own = inputs[k]->extents[d];
-            if (own != 1 && size != 1 && own != size)
-                return badInput(node, fmt::format("an index of `{}` has extents {} and {}",
-                                                  equation, size, own));
-            size = own == 1 ? size : own;
-        }
+    auto sizes = indexSizes(node, *indexed, inputs);
+    if (!sizes)
+        return failure(sizes.error());
     std::vector<int> summed;
     Extents outer, inner;
     for (int index : indexed->output)
-        outer.push_back(sizes[index]);
-    for (const auto& [index, size] : sizes)
+        outer.push_back((*sizes)[index]);
+    for (const auto& [index, size] : *sizes)
         if (std::find(indexed->output.begin(), indexed->output.end(), index) ==
             indexed->output.end()) {
             summed.push_back(index);

@@ -214,21 +214,7 @@ Results runConcat(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
             return badInput(node, fmt::format("{} cannot be joined to {} along axis {}",
                                               text(x->extents), text(first.extents), *axis));
     }
-    auto out = allocateResult(node, first.dtype, extents);
-    if (!out)
-        return single(std::move(out));
-    const int64_t outer = countOf(extents, 0, *axis);
-    const int64_t row = countOf(extents, *axis, extents.size());
-    int64_t begin = 0;
-    for (const ReferenceValue* x : inputs) {
-        const int64_t piece = countOf(x->extents, *axis, extents.size());
-        onElements(*x, *out, [&](const auto& from, auto& to) {
-            for (int64_t i = 0; i < outer; ++i)
-                std::copy_n(from.begin() + i * piece, piece, to.begin() + i * row + begin);
-        });
-        begin += piece;
-    }
-    return single(std::move(out));
+    return single(joinAlong(node, *axis, extents, {inputs.begin(), inputs.end()}));
 }
 
 // --- Split --------------------------------------------------------------------------------

@@ -30,9 +30,13 @@ bool isQuantized(DType dtype) {
     return isInteger(dtype) && sizeOf(dtype) <= 4;
 }
 
-/// For every element of x the position of its scale.
+/// For every element of x the position of its scale, and of its zero point if there is one.
 Result<std::vector<int64_t>> scalePositions(const Node& node, const ReferenceValue& x,
-                                            const ReferenceValue& scale) {
+                                            const ReferenceValue& scale,
+                                            const ReferenceValue* zero) {
+    if (!isFloat(scale.dtype) || (zero && (zero->count() != scale.count() || isFloat(zero->dtype) ||
+                                           zero->dtype == DType::String)))
+        return badInput(node, "scale and zero point do not go together");
     std::vector<int64_t> out(static_cast<size_t>(x.count()), 0);
     if (scale.count() == 1)
         return out;
@@ -68,15 +72,6 @@ Result<std::vector<int64_t>> scalePositions(const Node& node, const ReferenceVal
     return out;
 }
 
-/// The zero point must be given once for each scale.
-Result<void> checkZeroPoint(const Node& node, const ReferenceValue* zero,
-                            const ReferenceValue& scale) {
-    if (!isFloat(scale.dtype) || (zero && (zero->count() != scale.count() || isFloat(zero->dtype) ||
-                                           zero->dtype == DType::String)))
-        return badInput(node, "scale and zero point do not go together");
-    return {};
-}
-
 DType quantizedDtype(const Node& node, DType zeroPoint) {
     if (zeroPoint != DType::Undefined)
         return zeroPoint;
@@ -94,9 +89,7 @@ Results runQuantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceCon
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue& scale = *inputs[1];
     const ReferenceValue* zero = inputAt(inputs, 2);
-    if (auto checked = checkZeroPoint(node, zero, scale); !checked)
-        return failure(checked.error());
-    const auto positions = scalePositions(node, x, scale);
+    const auto positions = scalePositions(node, x, scale, zero);
     if (!positions)
         return failure(positions.error());
     const DType dtype = quantizedDtype(node, zero ? zero->dtype : DType::Undefined);
@@ -121,9 +114,7 @@ Results runDequantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceC
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue& scale = *inputs[1];
     const ReferenceValue* zero = inputAt(inputs, 2);
-    if (auto checked = checkZeroPoint(node, zero, scale); !checked)
-        return failure(checked.error());
-    const auto positions = scalePositions(node, x, scale);
+    const auto positions = scalePositions(node, x, scale, zero);
     if (!positions)
         return failure(positions.error());
     if (isFloat(x.dtype) || x.dtype == DType::String)

@@ -125,6 +125,7 @@ Results runNonZero(const Node& node, ReferenceInputs inputs, ReferenceContext&) 
     return single(std::move(out));
 }
 
+/// As many elements, or slices along the axis, as the data decides.
 void inferCompress(InferContext& context) {
     const Shape* x = shapeOf(context, 0);
     const auto& attributes = context.node().attributes;
@@ -176,19 +177,7 @@ Results runCompress(const Node& node, ReferenceInputs inputs, ReferenceContext&)
 // --- Unique -------------------------------------------------------------------------------
 
 void inferUnique(InferContext& context) {
-    const Shape* x = shapeOf(context, 0);
-    const auto& attributes = context.node().attributes;
-    std::optional<Shape> shape;
-    if (!attributes.has("axis")) {
-        shape = Shape(1);
-    } else if (x) {
-        const auto axis = checkedAxis(context, attributes.integer("axis"), x->size());
-        if (!axis)
-            return;
-        shape = *x;
-        (*shape)[*axis] = Dim();
-    }
-    setTensor(context, 0, dtypeOf(context, 0), std::move(shape));
+    inferCompress(context);
     for (size_t i = 1; i < context.outputCount(); ++i)
         setTensor(context, i, DType::Int64, Shape(1));
 }

@@ -239,6 +239,7 @@ Results runConcatFromSequence(const Node& node, ReferenceInputs inputs, Referenc
         extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(*axis), 1);
     const Extents model = extents;
     extents[*axis] = 0;
+    std::vector<const ReferenceValue*> parts;
     for (const ReferenceValue& part : sequence->elements) {
         Extents own = part.extents;
         if (newAxis && own.size() + 1 == model.size())
@@ -250,22 +251,9 @@ Results runConcatFromSequence(const Node& node, ReferenceInputs inputs, Referenc
             __builtin_add_overflow(extents[*axis], length, &extents[*axis]))
             return badInput(node, fmt::format("{} cannot be joined to {}", text(part.extents),
                                               text(first.extents)));
+        parts.push_back(&part);
     }
-    auto out = allocateResult(node, first.dtype, extents);
-    if (!out)
-        return single(std::move(out));
-    const int64_t outer = countOf(extents, 0, *axis);
-    const int64_t row = countOf(extents, *axis, extents.size());
-    int64_t begin = 0;
-    for (const ReferenceValue& part : sequence->elements) {
-        const int64_t piece = outer ? part.count() / outer : 0;
-        onElements(part, *out, [&](const auto& from, auto& to) {
-            for (int64_t i = 0; i < outer; ++i)
-                std::copy_n(from.begin() + i * piece, piece, to.begin() + i * row + begin);
-        });
-        begin += piece;
-    }
-    return single(std::move(out));
+    return single(joinAlong(node, *axis, extents, parts));
 }
 
 void inferSplitToSequence(InferContext& context) {

@@ -81,6 +81,25 @@ Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents ext
     return ReferenceValue::tensor(dtype, std::move(extents));
 }
 
+Result<ReferenceValue> joinAlong(const Node& node, size_t axis, const Extents& extents,
+                                 const std::vector<const ReferenceValue*>& parts) {
+    auto out = allocateResult(node, parts[0]->dtype, extents);
+    if (!out)
+        return out;
+    const int64_t outer = countOf(extents, 0, axis);
+    const int64_t row = countOf(extents, axis, extents.size());
+    int64_t begin = 0;
+    for (const ReferenceValue* part : parts) {
+        const int64_t piece = outer ? part->count() / outer : 0;
+        onElements(*part, *out, [&](const auto& from, auto& to) {
+            for (int64_t i = 0; i < outer; ++i)
+                std::copy_n(from.begin() + i * piece, piece, to.begin() + i * row + begin);
+        });
+        begin += piece;
+    }
+    return out;
+}
+
 std::vector<int64_t> intsOf(const ReferenceValue& value) {
     if (!isFloat(value.dtype))
         return value.ints;

@@ -44,6 +44,11 @@ Extents broadcastStrides(const Extents& from, const Extents& to);
 /// Zeroed tensor of a size that is checked first.
 Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents extents);
 
+/// The parts one behind the other along the axis; `extents` are those of the result, which the
+/// parts were checked against.
+Result<ReferenceValue> joinAlong(const Node& node, size_t axis, const Extents& extents,
+                                 const std::vector<const ReferenceValue*>& parts);
+
 /// All elements as int64 (axes, sizes, indices); floats are truncated.
 std::vector<int64_t> intsOf(const ReferenceValue& value);
 
