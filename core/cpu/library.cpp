@@ -25,6 +25,9 @@ struct LibraryRow {
 
 constexpr LibraryRow rows[] = {
     {Op::Gather, prepareGather},
+    {Op::GRU, prepareRecurrent},
+    {Op::LSTM, prepareRecurrent},
+    {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
     {Op::Upsample, prepareResize, Order::LikeResult},
 };

@@ -56,6 +56,7 @@ using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 
 // Operands are row-major unless the table says otherwise.
 KernelResult prepareGather(const LibraryCall& call);
+KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim
 
 /// None when this backend has a routine for the node of a Library program.

@@ -11,10 +11,25 @@ namespace {
 
 using Change = std::function<void(std::vector<ReferenceValue>&)>;
 
+/// The textual syntax cannot leave an input out: those called `omitted` are taken away.
+void leaveOut(LowerRequest& request) {
+    Graph graph = request.body->clone();
+    ValueId id = graph.findValue("omitted");
+    if (!id.valid())
+        return;
+    for (Use use : std::vector<Use>(graph.value(id).uses))
+        graph.setInput(use.node, use.slot, ValueId());
+    auto at = std::find(graph.inputs().begin(), graph.inputs().end(), id) - graph.inputs().begin();
+    graph.removeInput(static_cast<size_t>(at));
+    request.constants.erase(request.constants.begin() + at);
+    request.body = std::make_shared<const Graph>(std::move(graph));
+}
+
 /// Runs the one node of the body natively and by its reference function; `change` edits the inputs.
 CpuRun expectLibrary(const std::string& text, const std::map<std::string, Tensor>& constants = {},
                      double tolerance = 2e-6, const Change& change = {}) {
     LowerRequest request = bodyFrom(text, constants);
+    leaveOut(request);
     KernelProgram program = programOf(request);
     CpuRun last;
     if (!program.body)
@@ -107,6 +122,60 @@ TEST(CpuResize, UpsampleByScales) {
                                   "{ y = Upsample<mode=\"") +
                           mode + "\">(x, s) }",
                       {{"s", scales}});
+}
+
+namespace {
+
+struct RecurrentCase {
+    std::string op;
+    int gates;
+    std::string attributes;
+    int64_t length, batch, inputs, hidden;
+    bool states;
+};
+
+/// Constant and varying weights, one and two directions.
+void expectRecurrent(const RecurrentCase& c) {
+    for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+        auto n = [](int64_t value) { return std::to_string(value); };
+        int64_t d = std::string(direction) == "bidirectional" ? 2 : 1, rows = c.gates * c.hidden;
+        std::string state = "float[" + n(d) + "," + n(c.batch) + "," + n(c.hidden) + "]";
+        bool lstm = c.op == "LSTM";
+        std::string text =
+            "(float[" + n(c.length) + "," + n(c.batch) + "," + n(c.inputs) + "] x, float[" + n(d) +
+            "," + n(rows) + "," + n(c.inputs) + "] w, float[" + n(d) + "," + n(rows) + "," +
+            n(c.hidden) + "] r, float[" + n(d) + "," + n(2 * rows) + "] b" +
+            (c.states ? ", int32[" + n(c.batch) + "] omitted, " + state + " h0" +
+                            (lstm ? ", " + state + " c0" : "")
+                      : "") +
+            ") => (float[" + n(c.length) + "," + n(d) + "," + n(c.batch) + "," + n(c.hidden) +
+            "] y, " + state + " h" + (lstm ? ", " + state + " c" : "") + ") { y, h" +
+            (lstm ? ", c" : "") + " = " + c.op + "<hidden_size=" + n(c.hidden) + ", direction=\"" +
+            direction + "\"" + c.attributes + ">(x, w, r, b" +
+            (c.states ? std::string(", omitted, h0") + (lstm ? ", c0" : "") : "") + ") }";
+        auto constants = std::map<std::string, Tensor>{{"w", weights({d, rows, c.inputs}, 1)},
+                                                       {"r", weights({d, rows, c.hidden}, 2)},
+                                                       {"b", weights({d, 2 * rows}, 3)}};
+        expectLibrary(text, constants, 2e-5);
+        expectLibrary(text, {}, 1e-4);
+    }
+}
+
+} // namespace
+
+TEST(CpuRecurrent, LstmOfEveryDirection) {
+    expectRecurrent({"LSTM", 4, "", 5, 3, 7, 9, true});
+    expectRecurrent({"LSTM", 4, "", 3, 1, 16, 33, false});
+}
+
+TEST(CpuRecurrent, GruResetsBeforeAndAfterTheProduct) {
+    expectRecurrent({"GRU", 3, "", 5, 3, 7, 9, true});
+    expectRecurrent({"GRU", 3, ", linear_before_reset=1", 4, 1, 16, 33, false});
+    expectRecurrent({"GRU", 3, ", linear_before_reset=1", 5, 3, 7, 9, true});
+}
+
+TEST(CpuRecurrent, PlainRnn) {
+    expectRecurrent({"RNN", 1, "", 5, 3, 7, 9, true});
 }
 
 TEST(CpuGather, AcceptsAnyMemoryOrder) {
