@@ -164,6 +164,19 @@ std::vector<uint32_t> dimsOf(const IndexMap& map) {
     return out;
 }
 
+std::vector<uint32_t> dimsInOrder(const IndexMap& map) {
+    std::vector<uint32_t> out;
+    for (const DimIndex& index : map) {
+        std::vector<IndexTerm> terms = index.terms;
+        std::stable_sort(terms.begin(), terms.end(),
+                         [](IndexTerm a, IndexTerm b) { return a.scale > b.scale; });
+        for (const IndexTerm& term : terms)
+            if (std::find(out.begin(), out.end(), term.dim) == out.end())
+                out.push_back(term.dim);
+    }
+    return out;
+}
+
 bool coversOnce(const IndexMap& map, const Extents& extents, const Extents& space) {
     std::vector<bool> seen(space.size(), false);
     for (size_t d = 0; d < map.size(); ++d) {

@@ -52,6 +52,9 @@ void renumber(IndexMap& map, const std::vector<uint32_t>& newDim);
 std::vector<uint32_t> dimsOf(const IndexMap& map);
 std::vector<uint32_t> dimsOf(const DimIndex& index);
 
+/// The same in the order in which they step through the indices, outermost first.
+std::vector<uint32_t> dimsInOrder(const IndexMap& map);
+
 /// True when the map reaches every index of `extents` exactly once over the dims of `space`.
 bool coversOnce(const IndexMap& map, const Extents& extents, const Extents& space);
 

@@ -283,7 +283,7 @@ bool AttentionLowering::start() {
     }
     const Node& softmax = m_body.node(m_softmaxId);
     const size_t rank = m_body.extents(softmax.inputs[0]).size();
-    if (axisOf(softmax.attributes.integer("axis", -1), rank) != rank - 1)
+    if (normalizedAxis(softmax.attributes.integer("axis", -1), rank) != rank - 1)
         return fail(notAttention(fmt::format("{} is not along the last dim", describe(softmax)),
                                  "softmax along the keys"));
     const Extents& v = m_body.extents(m_body.node(m_secondId).inputs[1]);

@@ -193,17 +193,10 @@ bool LowerBody::hasNarrowInnerEdges() const {
     return false;
 }
 
-std::optional<size_t> axisOf(int64_t axis, size_t rank) {
-    const auto limit = static_cast<int64_t>(rank);
-    if (axis < -limit || axis >= limit)
-        return std::nullopt;
-    return static_cast<size_t>(axis < 0 ? axis + limit : axis);
-}
-
 std::optional<std::vector<size_t>> axesOf(const std::vector<int64_t>& axes, size_t rank) {
     std::vector<size_t> out;
     for (int64_t axis : axes) {
-        auto found = axisOf(axis, rank);
+        auto found = normalizedAxis(axis, rank);
         if (!found)
             return std::nullopt;
         out.push_back(*found);

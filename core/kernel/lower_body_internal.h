@@ -6,6 +6,7 @@
 #include "core/kernel/index_map_internal.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op_table.h"
+#include "core/ops/tensor_index.h"
 
 #include <optional>
 #include <string>
@@ -91,9 +92,6 @@ inline bool isNarrowFloat(DType type) {
 
 /// A Reason when a node lacks an operand, or when its operator would not infer the declared types.
 std::optional<Reason> checkShapes(const LowerBody& body);
-
-/// The axis as 0 .. rank-1; none when out of range.
-std::optional<size_t> axisOf(int64_t axis, size_t rank);
 
 /// Sorted axes without duplicates; none when one is out of range.
 std::optional<std::vector<size_t>> axesOf(const std::vector<int64_t>& axes, size_t rank);

@@ -237,20 +237,6 @@ void ContractionLowering::renumberAll(const std::vector<uint32_t>& newDim) {
             renumber(write.index, newDim);
 }
 
-/// Dims in the order in which they step through a map's indices.
-std::vector<uint32_t> dimsInOrder(const IndexMap& map) {
-    std::vector<uint32_t> out;
-    for (const DimIndex& index : map) {
-        std::vector<IndexTerm> terms = index.terms;
-        std::stable_sort(terms.begin(), terms.end(),
-                         [](IndexTerm a, IndexTerm b) { return a.scale > b.scale; });
-        for (const IndexTerm& term : terms)
-            if (std::find(out.begin(), out.end(), term.dim) == out.end())
-                out.push_back(term.dim);
-    }
-    return out;
-}
-
 bool contains(const std::vector<uint32_t>& list, uint32_t dim) {
     return std::find(list.begin(), list.end(), dim) != list.end();
 }

@@ -129,7 +129,7 @@ std::optional<Pending> CopyLowering::part(const Pending& piece, size_t axis, int
 }
 
 std::optional<Reason> CopyLowering::throughConcat(const Pending& piece, const Node& node) {
-    auto axis = axisOf(node.attributes.integer("axis"), piece.map.size());
+    auto axis = normalizedAxis(node.attributes.integer("axis"), piece.map.size());
     if (!axis)
         return notAffine(node, piece);
     int64_t begin = 0;
@@ -163,7 +163,7 @@ std::optional<Reason> CopyLowering::throughPad(const Pending& piece, const Node&
     const Extents& x = m_body.extents(node.inputs[0]);
     Pending middle = piece;
     for (size_t i = 0; i < pads->size() / 2; ++i) {
-        auto axis = axisOf(axes ? (*axes)[i] : static_cast<int64_t>(i), rank);
+        auto axis = normalizedAxis(axes ? (*axes)[i] : static_cast<int64_t>(i), rank);
         if (!axis || middle.map[*axis].terms.size() > 1)
             return notAffine(node, piece);
         const int64_t before = (*pads)[i], after = (*pads)[pads->size() / 2 + i];

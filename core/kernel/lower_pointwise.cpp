@@ -75,7 +75,7 @@ std::optional<Scalar> PiecesLowering::throughConcat(Composer& composer, NodeId i
     const Node& node = m_body.node(id);
     if (m_body.classOf(id) != NodeClass::Copying)
         return std::nullopt;
-    auto axis = axisOf(node.attributes.integer("axis"), map.size());
+    auto axis = normalizedAxis(node.attributes.integer("axis"), map.size());
     if (node.op != Op::Concat || !axis)
         return composer.fail(refusal(node));
     const DimIndex& index = map[*axis];

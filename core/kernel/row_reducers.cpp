@@ -24,17 +24,10 @@ int64_t countOf(const Extents& extents, const std::vector<size_t>& axes) {
     return out;
 }
 
-/// Dims in the order in which they step through the indices of some dimensions.
-std::vector<uint32_t> dimsInOrder(const IndexMap& map, const std::vector<size_t>& axes) {
-    std::vector<uint32_t> out;
-    for (size_t axis : axes) {
-        std::vector<IndexTerm> terms = map[axis].terms;
-        std::stable_sort(terms.begin(), terms.end(),
-                         [](IndexTerm a, IndexTerm b) { return a.scale > b.scale; });
-        for (const IndexTerm& term : terms)
-            if (std::find(out.begin(), out.end(), term.dim) == out.end())
-                out.push_back(term.dim);
-    }
+IndexMap picked(const IndexMap& map, const std::vector<size_t>& axes) {
+    IndexMap out;
+    for (size_t axis : axes)
+        out.push_back(map[axis]);
     return out;
 }
 
@@ -105,7 +98,7 @@ bool RowReducers::place(const Node& node, const IndexMap& map, const Extents& ex
     if (m_composer.failed())
         return false;
     if (!m_space.outerRank) {
-        m_choice = InnerChoice{dimsInOrder(map, axes), {}};
+        m_choice = InnerChoice{dimsInOrder(picked(map, axes)), {}};
         m_composer.fail(Reason{"restart", "inner dims are known now", {}, {}});
         return false;
     }
@@ -191,7 +184,7 @@ std::optional<IndexMap> RowReducers::unreduced(const Node& node, const IndexMap&
 
 Scalar RowReducers::softmax(const Node& node, const IndexMap& map) {
     const Extents& extents = m_composer.body().extents(node.inputs[0]);
-    auto axis = axisOf(node.attributes.integer("axis", -1), extents.size());
+    auto axis = normalizedAxis(node.attributes.integer("axis", -1), extents.size());
     if (!axis || !place(node, map, extents, {*axis}))
         return m_composer.fail(Reason{"unsupported-op", "softmax without an axis", {}, {}});
     Scalar x = elementOf(node.inputs[0], map);
@@ -219,7 +212,7 @@ Scalar RowReducers::normalization(const Node& node, uint32_t slot, const IndexMa
     const bool skips =
         node.op == Op::SkipLayerNormalization || node.op == Op::SkipSimplifiedLayerNormalization;
     const bool centres = node.op == Op::LayerNormalization || node.op == Op::SkipLayerNormalization;
-    auto axis = axisOf(skips ? -1 : node.attributes.integer("axis", -1), extents.size());
+    auto axis = normalizedAxis(skips ? -1 : node.attributes.integer("axis", -1), extents.size());
     if (!axis)
         return m_composer.fail(Reason{"unsupported-op", "axis out of range", {}, {}});
     const std::vector<size_t> axes = axesFrom(*axis, extents.size());
@@ -316,7 +309,7 @@ Scalar RowReducers::channelNormalization(const Node& node, const IndexMap& map) 
 
 Scalar RowReducers::lpNormalization(const Node& node, const IndexMap& map) {
     const Extents& extents = m_composer.body().extents(node.inputs[0]);
-    auto axis = axisOf(node.attributes.integer("axis", -1), extents.size());
+    auto axis = normalizedAxis(node.attributes.integer("axis", -1), extents.size());
     if (!axis || !place(node, map, extents, {*axis}))
         return m_composer.fail(Reason{"unsupported-op", "axis out of range", {}, {}});
     Scalar x = elementOf(node.inputs[0], map);

@@ -34,7 +34,8 @@ std::optional<Progression> progressionOf(const Tensor& indices, int64_t extent) 
 
 std::optional<Progression> gatherProgression(const LowerBody& body, const Node& node) {
     const Tensor* indices = body.constant(LowerBody::input(node, 1));
-    auto axis = axisOf(node.attributes.integer("axis"), body.extents(node.inputs[0]).size());
+    auto axis =
+        normalizedAxis(node.attributes.integer("axis"), body.extents(node.inputs[0]).size());
     if (!indices || !axis)
         return std::nullopt;
     return progressionOf(*indices, body.extents(node.inputs[0])[*axis]);
@@ -56,8 +57,8 @@ std::optional<std::vector<SliceDim>> sliceDims(const LowerBody& body, const Node
         return std::nullopt;
     std::vector<SliceDim> out(from.size());
     for (size_t i = 0; i < starts->size(); ++i) {
-        auto axis =
-            axisOf(axes && i < axes->size() ? (*axes)[i] : static_cast<int64_t>(i), from.size());
+        auto axis = normalizedAxis(axes && i < axes->size() ? (*axes)[i] : static_cast<int64_t>(i),
+                                   from.size());
         const int64_t step = steps && i < steps->size() ? (*steps)[i] : 1;
         if (!axis || step == 0)
             return std::nullopt;
@@ -112,7 +113,7 @@ std::vector<size_t> transposeOrder(const Node& node, size_t rank) {
     std::iota(out.rbegin(), out.rend(), size_t(0));
     if (axes && axes->size() == rank)
         for (size_t d = 0; d < rank; ++d)
-            out[d] = *axisOf(node.attributes.integers("perm")[d], rank);
+            out[d] = *normalizedAxis(node.attributes.integers("perm")[d], rank);
     return out;
 }
 
@@ -187,13 +188,13 @@ MapResult operandMap(const LowerBody& body, const Node& node, uint32_t slot, con
     }
     case Op::Split: {
         IndexMap out = map;
-        size_t axis = *axisOf(node.attributes.integer("axis"), to.size());
+        size_t axis = *normalizedAxis(node.attributes.integer("axis"), to.size());
         out[axis].offset += splitOffset(body, node, slot, axis);
         return out;
     }
     case Op::Gather:
         return throughGather(map, *gatherProgression(body, node),
-                             *axisOf(node.attributes.integer("axis"), to.size()),
+                             *normalizedAxis(node.attributes.integer("axis"), to.size()),
                              body.extents(node.inputs[1]).empty());
     case Op::Tile:
         return throughTile(map, from, to, space);
@@ -229,7 +230,7 @@ bool isViewNode(const LowerBody& body, const Node& node) {
     case Op::Slice:
         return sliceDims(body, node).has_value();
     case Op::Split:
-        return axisOf(node.attributes.integer("axis"), rank) && allOutputsPresent(node);
+        return normalizedAxis(node.attributes.integer("axis"), rank) && allOutputsPresent(node);
     case Op::Gather:
         return gatherProgression(body, node).has_value();
     case Op::DepthToSpace:
