@@ -2,27 +2,11 @@
 #include "app/cli/common_options.h"
 
 #include "app/cli/console.h"
+#include "core/support/file.h"
 
 #include <CLI/CLI.hpp>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-
 namespace fuselage::cli {
-
-namespace {
-
-/// Removes what was begun.
-Failure cannotWrite(const std::string& beside, const std::string& path) {
-    std::string reason = std::strerror(errno);
-    std::remove(beside.c_str());
-    return failure("write.file", "the file cannot be written: " + reason, path,
-                   "check the folder's permissions and free space");
-}
-
-} // namespace
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     // One value each time: what follows may be the model.
@@ -55,17 +39,7 @@ Result<void> writeFile(const std::string& path, const std::string& content) {
         printOut(content);
         return {};
     }
-    std::string beside = path + ".partial";
-    {
-        std::ofstream out(beside, std::ios::binary);
-        out << content;
-        out.flush();
-        if (!out)
-            return cannotWrite(beside, path);
-    }
-    if (std::rename(beside.c_str(), path.c_str()) != 0)
-        return cannotWrite(beside, path);
-    return {};
+    return fuselage::writeFile(content, path);
 }
 
 } // namespace fuselage::cli

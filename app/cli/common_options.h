@@ -26,7 +26,7 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options);
 /// Puts the parsed --dim entries where the pipeline reads them.
 Result<void> finish(RewriteOptions& options);
 
-/// Writes beside and renames; "-.json" and "-.txt" mean standard output. Error "write.file".
+/// Writes beside and renames; "-.json" and "-.txt" mean standard output. Error "save.write".
 Result<void> writeFile(const std::string& path, const std::string& content);
 
 } // namespace fuselage::cli

@@ -100,7 +100,7 @@ int reportError(const Error& error) {
         return ExitUsage; // a name on the command line
     if (starts("device."))
         return ExitDevice;
-    if (starts("resource.") || starts("write.") || starts("save."))
+    if (starts("resource.") || starts("save."))
         return ExitResource;
     if (starts("internal."))
         return ExitInternal;

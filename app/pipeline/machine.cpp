@@ -2,10 +2,10 @@
 #include "app/pipeline/machine.h"
 
 #include "core/support/parallel.h"
+#include "core/support/processor.h"
 
 #include <array>
 #include <dlfcn.h>
-#include <fstream>
 #include <sstream>
 
 namespace fuselage::app {
@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::array interesting{"sse4_2",      "avx",         "avx2",     "fma",     "avx512f",
                                  "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"};
-
-/// The value after ':' of the first line of /proc/cpuinfo that starts with `key`.
-std::string cpuInfo(const std::string& key) {
-    std::ifstream in("/proc/cpuinfo");
-    for (std::string line; std::getline(in, line);) {
-        size_t colon = line.find(':');
-        if (line.rfind(key, 0) == 0 && colon != std::string::npos && colon + 2 <= line.size())
-            return line.substr(colon + 2);
-    }
-    return {};
-}
 
 std::string cudaDriverPath() {
     void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);

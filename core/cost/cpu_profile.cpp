@@ -2,6 +2,7 @@
 // The profile of the machine that this runs on: what the system says about itself, and the
 // bandwidth of one short copy. Figures that cannot be queried are marked as estimated.
 #include "core/cost/profile_internal.h"
+#include "core/support/processor.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,18 +24,6 @@ std::string firstLine(const std::string& path) {
     std::string line;
     std::getline(file, line);
     return line;
-}
-
-/// The value of a line "key   : value" of /proc/cpuinfo; empty when there is none.
-std::string cpuInfo(const std::string& key) {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        if (!line.starts_with(key))
-            continue;
-        size_t colon = line.find(':');
-        return colon == std::string::npos ? "" : line.substr(std::min(colon + 2, line.size()));
-    }
-    return {};
 }
 
 /// "32768K" or "32M" as bytes; 0 when it is neither.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a protobuf message from a file, and writing a file so that nothing half-written is left.
+// Reading a protobuf message from a file, with limits.
 #pragma once
 
 #include "core/support/result.h"
@@ -8,8 +8,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace fuselage::model_io {
 
@@ -17,17 +15,5 @@ namespace fuselage::model_io {
 Result<void> parseFile(const std::string& path, size_t maxBytes,
                        google::protobuf::Message& message);
 Result<void> parseBytes(std::string_view bytes, google::protobuf::Message& message);
-
-/// Writes beside the path and renames; a crash leaves the old file or none.
-Result<void> writeFile(std::string_view bytes, const std::string& path);
-
-/// The same from pieces, each at its offset; gaps are zero.
-struct Piece {
-    uint64_t offset = 0;
-    const std::byte* data = nullptr;
-    size_t size = 0;
-};
-
-Result<void> writeFile(const std::vector<Piece>& pieces, const std::string& path);
 
 } // namespace fuselage::model_io

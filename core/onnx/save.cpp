@@ -3,6 +3,7 @@
 #include "core/onnx/file_internal.h"
 #include "core/onnx/model_file.h"
 #include "core/onnx/writer_internal.h"
+#include "core/support/file.h"
 
 #include <climits>
 #include <fmt/format.h>
@@ -53,9 +54,9 @@ void addEntry(::onnx::TensorProto& tensor, const char* key, const std::string& v
 }
 
 /// Takes the data of large initializers out of the model; the strings stay alive in `kept`.
-std::vector<Piece> moveOut(::onnx::ModelProto& model, const std::string& file,
-                           std::vector<std::string>& kept) {
-    std::vector<Piece> pieces;
+std::vector<FilePiece> moveOut(::onnx::ModelProto& model, const std::string& file,
+                               std::vector<std::string>& kept) {
+    std::vector<FilePiece> pieces;
     uint64_t offset = 0;
     kept.reserve(static_cast<size_t>(model.graph().initializer_size()));
     for (auto& tensor : *model.mutable_graph()->mutable_initializer()) {
@@ -96,7 +97,7 @@ Result<void> save(const Graph& graph, const std::string& path, const SaveOptions
     if (initializerBytes(model) > options.externalAbove) {
         std::string dataPath = path + ".data";
         std::vector<std::string> kept;
-        std::vector<Piece> pieces =
+        std::vector<FilePiece> pieces =
             moveOut(model, std::filesystem::path(dataPath).filename().string(), kept);
         if (auto ok = writeFile(pieces, dataPath); !ok)
             return ok;

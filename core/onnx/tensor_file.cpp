@@ -3,6 +3,7 @@
 #include "core/onnx/file_internal.h"
 #include "core/onnx/model_file.h"
 #include "core/onnx/proto_internal.h"
+#include "core/support/file.h"
 
 #include <climits>
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing files so that nothing half-written is left, and owning a file descriptor.
+#pragma once
+
+#include "core/support/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fuselage {
+
+/// Closes its file descriptor.
+class FileHandle {
+public:
+    explicit FileHandle(int handle) : m_handle(handle) {}
+
+    ~FileHandle();
+    FileHandle(const FileHandle&) = delete;
+    FileHandle& operator=(const FileHandle&) = delete;
+
+    int value() const { return m_handle; }
+
+private:
+    int m_handle;
+};
+
+/// Writes beside the path and renames; a crash leaves the old file or none. Error "save.write".
+Result<void> writeFile(std::string_view bytes, const std::string& path);
+
+/// The same from pieces, each at its offset; gaps are zero.
+struct FilePiece {
+    uint64_t offset = 0;
+    const std::byte* data = nullptr;
+    size_t size = 0;
+};
+
+Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path);
+
+} // namespace fuselage
