@@ -3,19 +3,13 @@
 // so that writes are contiguous, offsets of every operand carried along. Knows strides only.
 #pragma once
 
-#include "core/kernel/program.h"
+#include "core/kernel/loops.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace fuselage::cpu {
-
-/// One loop with the elements that each operand moves per step.
-struct Loop {
-    int64_t extent = 1;
-    std::vector<int64_t> strides; ///< per operand
-};
 
 struct TileSpace {
     std::vector<Loop> outer; ///< outermost first
@@ -34,16 +28,6 @@ struct TileSpace {
 
     size_t lanes() const { return static_cast<size_t>(tileRows * tileCols); }
 };
-
-/// Loops over `space` for these operands, without the extents of one, with neighbours merged where
-/// every operand allows. The order of loops stays.
-std::vector<Loop> mergedLoops(const Extents& space, const std::vector<StridedAccess>& operands);
-
-/// Merges neighbours where every operand allows.
-void mergeNeighbours(std::vector<Loop>& loops);
-
-/// Sorts loops by the size of the strides of operand `leader`, largest first.
-void sortByStrides(std::vector<Loop>& loops, size_t leader);
 
 /// Tiles of at most `maxLanes` elements. Operand `leader` (what is written) gets the innermost
 /// loop; an operand that is contiguous along another loop makes that loop the rows.

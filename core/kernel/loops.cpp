@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/kernel/loops.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace fuselage {
+
+void mergeNeighbours(std::vector<Loop>& loops) {
+    for (size_t i = loops.size(); i-- > 1;) {
+        Loop& inner = loops[i];
+        Loop& outer = loops[i - 1];
+        bool merges = true;
+        for (size_t k = 0; k < inner.strides.size(); ++k)
+            merges = merges && outer.strides[k] == inner.strides[k] * inner.extent;
+        if (!merges)
+            continue;
+        outer.extent *= inner.extent;
+        outer.strides = inner.strides;
+        loops.erase(loops.begin() + static_cast<ptrdiff_t>(i));
+    }
+}
+
+std::vector<Loop> mergedLoops(const Extents& space, const std::vector<StridedAccess>& operands) {
+    std::vector<Loop> loops;
+    for (size_t d = 0; d < space.size(); ++d) {
+        if (space[d] == 1)
+            continue;
+        Loop loop{space[d], {}};
+        for (const StridedAccess& operand : operands)
+            loop.strides.push_back(operand.strides[d]);
+        loops.push_back(std::move(loop));
+    }
+    mergeNeighbours(loops);
+    return loops;
+}
+
+void sortByStrides(std::vector<Loop>& loops, size_t leader) {
+    std::stable_sort(loops.begin(), loops.end(), [leader](const Loop& a, const Loop& b) {
+        return std::abs(a.strides[leader]) > std::abs(b.strides[leader]);
+    });
+}
+
+} // namespace fuselage
