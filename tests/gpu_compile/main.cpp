@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compile gate: every kernel of the suite through NVRTC, with a budget of registers a variant
+// and no spills. Needs no GPU. Exit status 77: NVRTC is not here. Two architectures by default;
+// --all, or names of architectures, asks for more.
+#include "gpu/nvrtc.h"
+#include "tests/shim/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string_view>
+
+using namespace fuselage;
+
+namespace {
+
+constexpr int skipped = 77;
+
+/// Most registers a thread that a variant's kernels of the suite may take.
+const std::map<std::string, uint32_t>& budgets() {
+    static const std::map<std::string, uint32_t> table = {
+        {"pointwise_vector", 64},
+        {"pointwise_plain", 48},
+    };
+    return table;
+}
+
+struct Figures {
+    uint32_t registers = 0, local = 0, kernels = 0;
+    std::string worst;
+};
+
+struct Gate {
+    gpu::Nvrtc& nvrtc;
+    std::map<std::string, std::map<std::string, Figures>> figures; ///< variant, architecture
+    int failures = 0;
+
+    void compile(const gpu_suite::Case& source, const gpu::KernelSet& set,
+                 const std::string& arch) {
+        for (const gpu::KernelText& kernel : set.kernels) {
+            gpu::CompileOptions options;
+            options.arch = arch;
+            options.contraction = !source.strict;
+            auto compiled = nvrtc.compile(kernel, options);
+            if (!compiled) {
+                std::printf("FAILED case %s: %s\n", source.name.c_str(),
+                            compiled.error().text().c_str());
+                ++failures;
+                continue;
+            }
+            Figures& figures = this->figures[set.variant][arch];
+            ++figures.kernels;
+            if (compiled->registers >= figures.registers)
+                figures.worst = source.name;
+            figures.registers = std::max(figures.registers, compiled->registers);
+            figures.local = std::max(figures.local, compiled->localBytes);
+            auto budget = budgets().find(set.variant);
+            if (budget == budgets().end() || compiled->registers > budget->second ||
+                compiled->registers == 0 || compiled->localBytes != 0) {
+                std::printf("FAILED case %s, %s, %s: %u registers, %u bytes of local memory; the "
+                            "budget is %u and none\n",
+                            source.name.c_str(), set.variant.c_str(), arch.c_str(),
+                            compiled->registers, compiled->localBytes,
+                            budget == budgets().end() ? 0 : budget->second);
+                ++failures;
+            }
+        }
+    }
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+    auto nvrtc = gpu::Nvrtc::open();
+    if (!nvrtc) {
+        std::printf("skipped: %s\n", nvrtc.error().text().c_str());
+        return skipped;
+    }
+    std::vector<std::string> archs = {"sm_75", "sm_90"};
+    if (argc == 2 && std::string_view(argv[1]) == "--all")
+        archs = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+    else if (argc > 1)
+        archs.assign(argv + 1, argv + argc);
+    const std::vector<std::string> known = (*nvrtc)->architectures();
+    std::erase_if(archs, [&](const std::string& arch) {
+        const bool unknown = std::find(known.begin(), known.end(), arch) == known.end();
+        if (unknown)
+            std::printf("skipped: NVRTC %s does not know %s\n", (*nvrtc)->version().c_str(),
+                        arch.c_str());
+        return unknown;
+    });
+    if (archs.empty())
+        return skipped;
+
+    Gate gate{**nvrtc, {}, 0};
+    for (const gpu_suite::Case& source : gpu_suite::cases()) {
+        const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+        if (!prepared.program) {
+            ++gate.failures;
+            continue;
+        }
+        for (const gpu::KernelSet& set : gpu::emitAll(prepared.request).accepted)
+            for (const std::string& arch : archs)
+                gate.compile(source, set, arch);
+    }
+    std::printf("NVRTC %s; most registers a thread (bytes of local memory), and the case\n",
+                (*nvrtc)->version().c_str());
+    for (const auto& [variant, perArch] : gate.figures)
+        for (const auto& [arch, figures] : perArch)
+            std::printf("%-18s %-7s %3u kernels  %3u (%u)  %s\n", variant.c_str(), arch.c_str(),
+                        figures.kernels, figures.registers, figures.local, figures.worst.c_str());
+    for (const gpu::VariantRow& row : gpu::kernelVariants())
+        if (!gate.figures.contains(row.name)) {
+            std::printf("FAILED no case of the suite reaches variant %s\n", row.name);
+            ++gate.failures;
+        }
+    return gate.failures == 0 ? 0 : 1;
+}

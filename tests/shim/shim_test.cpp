@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the suite, run as host code, against the evaluator of its program; and the shim
+// itself: what it must refuse.
+#include "core/kernel/evaluate.h"
+#include "gpu/emit_tape.h"
+#include "tests/shim/simt_launch.h"
+#include "tests/shim/suite.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+namespace {
+
+using namespace fuselage;
+
+class Random {
+public:
+    uint32_t next() { return (m_state = m_state * 1664525U + 1013904223U) >> 8; }
+
+private:
+    uint32_t m_state = 2463534242U;
+};
+
+ReferenceValue dataFor(const OperandType& type, bool special, Random& random) {
+    ReferenceValue out = ReferenceValue::tensor(type.dtype, type.extents);
+    for (double& number : out.floats)
+        number = roundTo(type.dtype, static_cast<double>(random.next() % 4001) / 1000.0 - 2.0);
+    if (special)
+        for (size_t i = 0; i < out.floats.size(); i += 7 + random.next() % 13) {
+            const double choices[] = {std::nan(""), INFINITY, -INFINITY, 0.0, -0.0, 7.5, -7.5};
+            out.floats[i] = choices[random.next() % 7];
+        }
+    for (int64_t& number : out.ints)
+        number = type.dtype == DType::Bool ? random.next() % 2
+                 : isSigned(type.dtype)    ? static_cast<int64_t>(random.next() % 21) - 10
+                                           : random.next() % 21;
+    return out;
+}
+
+/// Elements that lie between the first and the last one of an operand.
+int64_t spanOf(const gpu::OperandLayout& layout) {
+    int64_t last = 0;
+    for (size_t d = 0; d < layout.extents.size(); ++d)
+        last += (layout.extents[d] - 1) * layout.strides[d];
+    return *elementCount(layout.extents) == 0 ? 0 : last + 1;
+}
+
+/// Calls body(row-major number, element offset) for every element.
+template <typename Body> void forEachElement(const gpu::OperandLayout& layout, Body&& body) {
+    const int64_t count = *elementCount(layout.extents);
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t rest = i, offset = 0;
+        for (size_t d = layout.extents.size(); d-- > 0;) {
+            offset += rest % layout.extents[d] * layout.strides[d];
+            rest /= layout.extents[d];
+        }
+        body(i, offset);
+    }
+}
+
+void storeElement(std::byte* at, DType type, double number, int64_t integer) {
+    const auto narrow = static_cast<float>(number);
+    const uint16_t bits = type == DType::Float16 ? floatToHalf(narrow) : floatToBfloat16(narrow);
+    if (type == DType::Float32)
+        std::memcpy(at, &narrow, 4);
+    else if (type == DType::Float64)
+        std::memcpy(at, &number, 8);
+    else if (isFloat(type))
+        std::memcpy(at, &bits, 2);
+    else
+        std::memcpy(at, &integer, sizeOf(type)); // little endian
+}
+
+double loadFloat(const std::byte* at, DType type) {
+    float narrow = 0;
+    double number = 0;
+    uint16_t bits = 0;
+    if (type == DType::Float32) {
+        std::memcpy(&narrow, at, 4);
+        return narrow;
+    }
+    if (type == DType::Float64) {
+        std::memcpy(&number, at, 8);
+        return number;
+    }
+    std::memcpy(&bits, at, 2);
+    return type == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits);
+}
+
+int64_t loadInteger(const std::byte* at, DType type) {
+    int64_t out = 0;
+    std::memcpy(&out, at, sizeOf(type));
+    return wrapTo(type, out);
+}
+
+/// The device's memory for one case: inputs, then outputs.
+struct Arena {
+    std::vector<simt::GuardedMemory> inputs, outputs, others;
+};
+
+Arena arenaFor(const gpu_suite::Prepared& prepared, const std::vector<ReferenceValue>& values) {
+    Arena out;
+    for (size_t i = 0; i < values.size(); ++i) {
+        const gpu::OperandLayout& layout = prepared.request.inputs[i];
+        const size_t size = sizeOf(layout.dtype);
+        out.inputs.emplace_back(static_cast<size_t>(spanOf(layout)) * size);
+        std::byte* data = out.inputs.back().data();
+        forEachElement(layout, [&](int64_t number, int64_t offset) {
+            const auto n = static_cast<size_t>(number);
+            storeElement(data + static_cast<size_t>(offset) * size, layout.dtype,
+                         isFloat(layout.dtype) ? values[i].floats[n] : 0,
+                         isFloat(layout.dtype) ? 0 : values[i].ints[n]);
+        });
+    }
+    for (const gpu::OperandLayout& layout : prepared.request.outputs)
+        out.outputs.emplace_back(static_cast<size_t>(spanOf(layout)) * sizeOf(layout.dtype));
+    return out;
+}
+
+void compare(const gpu::OperandLayout& layout, const std::byte* data, const ReferenceValue& wanted,
+             double tolerance) {
+    double largest = 0;
+    for (double number : wanted.floats)
+        if (std::isfinite(number))
+            largest = std::max(largest, std::fabs(number));
+    int reported = 0;
+    forEachElement(layout, [&](int64_t number, int64_t offset) {
+        if (reported > 3)
+            return;
+        const std::byte* at = data + static_cast<size_t>(offset) * sizeOf(layout.dtype);
+        const auto n = static_cast<size_t>(number);
+        if (!isFloat(layout.dtype)) {
+            if (loadInteger(at, layout.dtype) != wanted.ints[n] && ++reported)
+                ADD_FAILURE() << "element " << number << ": " << loadInteger(at, layout.dtype)
+                              << ", wanted " << wanted.ints[n];
+            return;
+        }
+        const double got = loadFloat(at, layout.dtype);
+        const double want = roundTo(layout.dtype, wanted.floats[n]);
+        const bool same = std::isfinite(want) ? std::fabs(got - want) <= tolerance * largest
+                                              : got == want || (got != got && want != want);
+        if (!same && ++reported)
+            ADD_FAILURE() << "element " << number << ": " << got << ", wanted " << want
+                          << " within " << tolerance * largest;
+    });
+}
+
+const simt::KernelRow* find(const std::string& name) {
+    for (const simt::KernelRow& row : simt::kernels())
+        if (name == row.name)
+            return &row;
+    return nullptr;
+}
+
+void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
+            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
+    SCOPED_TRACE(set.variant);
+    Arena arena = arenaFor(prepared, inputs);
+    for (const gpu::KernelText& kernel : set.kernels) {
+        const simt::KernelRow* row = find(kernel.name);
+        ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
+        std::vector<void*> arguments;
+        for (const gpu::KernelArgument& argument : kernel.arguments) {
+            ASSERT_LE(argument.kind, gpu::KernelArgument::Kind::Output);
+            auto& memory =
+                argument.kind == gpu::KernelArgument::Kind::Input ? arena.inputs : arena.outputs;
+            arguments.push_back(memory[argument.index].data());
+        }
+        simt::run({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
+                   kernel.sharedBytes});
+    }
+    for (const auto* memories : {&arena.inputs, &arena.outputs})
+        for (const simt::GuardedMemory& memory : *memories)
+            EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        SCOPED_TRACE("output " + std::to_string(i));
+        compare(prepared.request.outputs[i], arena.outputs[i].data(), wanted[i], set.tolerance);
+    }
+}
+
+/// Outputs of the program, or of the members of a group one after the other.
+std::vector<ReferenceValue> wantedFor(const KernelProgram& program,
+                                      const std::vector<ReferenceValue>& inputs) {
+    if (const auto* group = std::get_if<Group>(&program.code)) {
+        std::vector<ReferenceValue> out;
+        auto next = inputs.begin();
+        for (const KernelProgram& member : group->members) {
+            const auto end = next + static_cast<ptrdiff_t>(member.inputs.size());
+            for (ReferenceValue& value : wantedFor(member, {next, end}))
+                out.push_back(std::move(value));
+            next = end;
+        }
+        return out;
+    }
+    auto evaluation = evaluate(program, inputs);
+    EXPECT_TRUE(evaluation) << (evaluation ? "" : evaluation.error().text());
+    return evaluation ? evaluation->outputs : std::vector<ReferenceValue>{};
+}
+
+class ShimSuite : public testing::TestWithParam<gpu_suite::Case> {};
+
+TEST_P(ShimSuite, everyVariantAgreesWithTheEvaluator) {
+    const gpu_suite::Prepared prepared = gpu_suite::prepare(GetParam());
+    ASSERT_TRUE(prepared.program);
+    const gpu::Candidates candidates = gpu::emitAll(prepared.request);
+    ASSERT_FALSE(candidates.accepted.empty());
+    Random random;
+    std::vector<ReferenceValue> inputs;
+    for (const OperandType& input : prepared.program->inputs)
+        inputs.push_back(dataFor(input, GetParam().special, random));
+    const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
+    ASSERT_EQ(wanted.size(), prepared.program->outputs.size());
+    for (const gpu::KernelSet& set : candidates.accepted)
+        runSet(prepared, set, inputs, wanted);
+
+    std::istringstream names(GetParam().variants);
+    for (std::string name; names >> name;) {
+        bool found = false;
+        for (const gpu::KernelSet& set : candidates.accepted)
+            found = found || set.variant == name;
+        EXPECT_TRUE(found) << name << " should accept this case";
+    }
+    if (testing::Test::HasFailure())
+        for (const Reason& reason : candidates.refused)
+            std::fprintf(stderr, "refused %s: %s\n", reason.facts.back().value.c_str(),
+                         reason.text().c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, ShimSuite, testing::ValuesIn(gpu_suite::cases()),
+                         [](const auto& info) { return info.param.name; });
+
+} // namespace

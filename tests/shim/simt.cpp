@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/shim/simt.h"
+
+#include "tests/shim/simt_launch.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr size_t sharedLimit = size_t{228} << 10;
+constexpr size_t stackBytes = size_t{64} << 10;
+constexpr unsigned char sharedMargin = 0xa5;
+
+} // namespace
+
+alignas(128) unsigned char sharedMemory[sharedLimit + 128];
+
+namespace simt {
+
+Index thread, block, blockSize, gridSize;
+
+namespace {
+
+enum class State : uint8_t { Ready, AtBarrier, InWarp, Done };
+
+struct Fiber {
+    ucontext_t context{};
+    Index index;
+    State state = State::Done;
+    int line = 0;
+    unsigned mask = 0;
+    size_t warpCalls = 0; ///< warp operations so far: parity picks the buffer
+};
+
+struct Warp {
+    uint64_t values[2][32] = {};
+    unsigned arrived = 0;
+    int line = 0;
+    unsigned mask = 0;
+};
+
+/// The block that runs now.
+struct Machine {
+    std::vector<Fiber> fibers;
+    std::vector<Warp> warps;
+    std::byte* stacks = nullptr;
+    size_t stackCount = 0;
+    ucontext_t scheduler{};
+    size_t current = 0;
+    size_t atBarrier = 0, done = 0;
+    const Launch* launch = nullptr;
+};
+
+Machine machine;
+
+[[noreturn]] void stop(const char* what, int line) {
+    std::fprintf(stderr, "%s: %s (line %d of the suite), block %u thread %u\n",
+                 machine.launch->name.c_str(), what, line, block.x, thread.x);
+    std::abort();
+}
+
+void onFault(int) {
+    // Only what is safe in a handler.
+    static const char text[] = "access outside of the operands in kernel ";
+    if (machine.launch != nullptr) {
+        (void)!write(2, text, sizeof text - 1);
+        (void)!write(2, machine.launch->name.c_str(), machine.launch->name.size());
+        (void)!write(2, "\n", 1);
+    }
+    _exit(70);
+}
+
+void installHandler() {
+    static bool done = false;
+    if (done)
+        return;
+    done = true;
+    struct sigaction action {};
+    action.sa_handler = onFault;
+    sigaction(SIGSEGV, &action, nullptr);
+    sigaction(SIGBUS, &action, nullptr);
+}
+
+void fiberMain() {
+    machine.launch->entry(machine.launch->arguments);
+    Fiber& self = machine.fibers[machine.current];
+    self.state = State::Done;
+    ++machine.done;
+    if (machine.atBarrier > 0)
+        stop("a thread leaves while others wait at a barrier", 0);
+    setcontext(&machine.scheduler);
+}
+
+/// Back to the scheduler until another thread makes this one ready.
+void wait(State state) {
+    Fiber& self = machine.fibers[machine.current];
+    self.state = state;
+    swapcontext(&self.context, &machine.scheduler);
+}
+
+Warp& meet(unsigned mask, int line) {
+    const size_t first = machine.current / 32 * 32;
+    Warp& warp = machine.warps[machine.current / 32];
+    const unsigned lane = static_cast<unsigned>(machine.current % 32);
+    if ((mask >> lane & 1) == 0)
+        stop("a lane calls a warp operation without being in its mask", line);
+    if (warp.arrived != 0 && (warp.mask != mask || warp.line != line))
+        stop("lanes of a warp meet in different operations or with different masks", line);
+    warp.mask = mask;
+    warp.line = line;
+    warp.arrived |= 1u << lane;
+    for (unsigned other = 0; other < 32; ++other)
+        if ((mask >> other & 1) != 0 && (first + other >= machine.fibers.size() ||
+                                         machine.fibers[first + other].state == State::Done))
+            stop("a warp operation waits for a lane that left", line);
+    if (warp.arrived != mask) {
+        wait(State::InWarp);
+        return warp;
+    }
+    warp.arrived = 0;
+    for (unsigned other = 0; other < 32; ++other)
+        if ((mask >> other & 1) != 0)
+            machine.fibers[first + other].state = State::Ready;
+    return warp;
+}
+
+void startBlock(const Launch& launch) {
+    for (size_t i = 0; i < machine.fibers.size(); ++i) {
+        Fiber& fiber = machine.fibers[i];
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = machine.stacks + i * stackBytes;
+        fiber.context.uc_stack.ss_size = stackBytes;
+        fiber.context.uc_link = nullptr;
+        makecontext(&fiber.context, fiberMain, 0);
+        const auto n = static_cast<unsigned>(i);
+        fiber.index = {n % launch.block[0], n / launch.block[0] % launch.block[1],
+                       n / launch.block[0] / launch.block[1]};
+        fiber.state = State::Ready;
+        fiber.warpCalls = 0;
+    }
+    for (Warp& warp : machine.warps)
+        warp = {};
+    machine.done = machine.atBarrier = 0;
+    std::memset(sharedMemory, 0xff, launch.sharedBytes);
+    std::memset(sharedMemory + launch.sharedBytes, sharedMargin, 128);
+}
+
+void runBlock(const Launch& launch) {
+    startBlock(launch);
+    while (machine.done < machine.fibers.size()) {
+        bool progress = false;
+        for (size_t i = 0; i < machine.fibers.size(); ++i) {
+            Fiber& fiber = machine.fibers[i];
+            if (fiber.state != State::Ready)
+                continue;
+            progress = true;
+            machine.current = i;
+            thread = fiber.index;
+            swapcontext(&machine.scheduler, &fiber.context);
+        }
+        if (!progress)
+            stop("the threads of a block wait for each other", machine.fibers[0].line);
+    }
+    for (size_t i = 0; i < 128; ++i)
+        if (sharedMemory[launch.sharedBytes + i] != sharedMargin)
+            stop("a write behind the shared memory", 0);
+}
+
+} // namespace
+
+void barrier(int line) {
+    Fiber& self = machine.fibers[machine.current];
+    self.line = line;
+    if (machine.done > 0)
+        stop("a barrier after a thread has left", line);
+    ++machine.atBarrier;
+    for (const Fiber& other : machine.fibers)
+        if (other.state == State::AtBarrier && other.line != line)
+            stop("threads of a block wait at different barriers", line);
+    if (machine.atBarrier < machine.fibers.size())
+        return wait(State::AtBarrier);
+    machine.atBarrier = 0;
+    for (Fiber& other : machine.fibers)
+        other.state = State::Ready;
+}
+
+uint64_t shuffle(unsigned mask, uint64_t bits, unsigned source, int line) {
+    Fiber& self = machine.fibers[machine.current];
+    const size_t buffer = self.warpCalls++ % 2;
+    Warp& warp = machine.warps[machine.current / 32];
+    warp.values[buffer][machine.current % 32] = bits;
+    if (source >= 32 || (mask >> source & 1) == 0)
+        stop("a shuffle reads a lane outside of its mask", line);
+    meet(mask, line);
+    return warp.values[buffer][source];
+}
+
+unsigned ballot(unsigned mask, bool vote, int line) {
+    Fiber& self = machine.fibers[machine.current];
+    const size_t buffer = self.warpCalls++ % 2;
+    Warp& warp = machine.warps[machine.current / 32];
+    warp.values[buffer][machine.current % 32] = vote ? 1 : 0;
+    meet(mask, line);
+    unsigned out = 0;
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if ((mask >> lane & 1) != 0 && warp.values[buffer][lane] != 0)
+            out |= 1u << lane;
+    return out;
+}
+
+void checkAlignment(const void* address, int bytes) {
+    if (reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) != 0)
+        stop("an access is not aligned to its size", 0);
+}
+
+void run(const Launch& launch) {
+    installHandler();
+    machine.launch = &launch;
+    const size_t threads = size_t{launch.block[0]} * launch.block[1] * launch.block[2];
+    if (launch.sharedBytes > sharedLimit || threads == 0 || threads > 1024)
+        stop("a launch that no device accepts", 0);
+    if (machine.stackCount < threads) {
+        if (machine.stacks != nullptr)
+            munmap(machine.stacks, machine.stackCount * stackBytes);
+        machine.stacks =
+            static_cast<std::byte*>(mmap(nullptr, threads * stackBytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        machine.stackCount = threads;
+    }
+    machine.fibers.assign(threads, {});
+    machine.warps.assign((threads + 31) / 32, {});
+    blockSize = {launch.block[0], launch.block[1], launch.block[2]};
+    gridSize = {launch.grid[0], launch.grid[1], launch.grid[2]};
+    for (block.z = 0; block.z < gridSize.z; ++block.z)
+        for (block.y = 0; block.y < gridSize.y; ++block.y)
+            for (block.x = 0; block.x < gridSize.x; ++block.x)
+                runBlock(launch);
+    block = {};
+    machine.launch = nullptr;
+}
+
+GuardedMemory::GuardedMemory(size_t bytes)
+    : m_page(static_cast<size_t>(sysconf(_SC_PAGESIZE))), m_bytes(bytes) {
+    const size_t inner = (bytes + 16 + m_page - 1) / m_page * m_page;
+    m_mapped = inner + 2 * m_page;
+    m_pages = static_cast<std::byte*>(
+        mmap(nullptr, m_mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (m_pages == MAP_FAILED)
+        std::abort();
+    mprotect(m_pages, m_page, PROT_NONE);
+    mprotect(m_pages + m_page + inner, m_page, PROT_NONE);
+    std::memset(m_pages + m_page, 0xff, inner);
+    m_data = m_pages + m_page + inner - (bytes + 15) / 16 * 16;
+}
+
+GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
+    : m_pages(other.m_pages), m_mapped(other.m_mapped), m_page(other.m_page),
+      m_bytes(other.m_bytes), m_data(other.m_data) {
+    other.m_pages = nullptr;
+}
+
+GuardedMemory::~GuardedMemory() {
+    if (m_pages != nullptr)
+        munmap(m_pages, m_mapped);
+}
+
+bool GuardedMemory::intact() const {
+    for (const std::byte* at = m_pages + m_page; at < m_data; ++at)
+        if (*at != std::byte{0xff})
+            return false;
+    for (const std::byte* at = m_data + m_bytes; at < m_pages + m_mapped - m_page; ++at)
+        if (*at != std::byte{0xff})
+            return false;
+    return true;
+}
+
+} // namespace simt

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What emitted CUDA text needs to be host C++: the words of the language, thread and block numbers,
+// barriers, shuffles, shared memory. Each thread of a block is a fiber; simt.cpp runs them.
+// Included by the generated suite only, before any kernel.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#define __device__
+#define __global__
+#define __shared__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+namespace simt {
+
+struct Index {
+    unsigned x = 0, y = 0, z = 0;
+};
+
+/// The running thread's numbers; the scheduler sets them.
+extern Index thread, block, blockSize, gridSize;
+
+/// All threads of the block meet here; a thread that left, or waits at another line, is an error.
+void barrier(int line);
+
+/// All lanes in `mask` meet; each gets the bits that lane `source` brought.
+uint64_t shuffle(unsigned mask, uint64_t bits, unsigned source, int line);
+unsigned ballot(unsigned mask, bool vote, int line);
+
+/// Stops with a message when the address is not a multiple of the access's size.
+void checkAlignment(const void* address, int bytes);
+
+inline unsigned laneNumber() {
+    return (thread.x + blockSize.x * (thread.y + blockSize.y * thread.z)) % 32;
+}
+
+template <typename T> T shuffleValue(unsigned mask, T value, unsigned source, int line) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as on the device");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    bits = shuffle(mask, bits, source, line);
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+} // namespace simt
+
+/// Dynamic shared memory, filled with NaN before each block.
+extern unsigned char sharedMemory[];
+
+#define threadIdx simt::thread
+#define blockIdx simt::block
+#define blockDim simt::blockSize
+#define gridDim simt::gridSize
+#define __syncthreads() simt::barrier(__LINE__)
+#define __syncwarp() static_cast<void>(simt::ballot(0xffffffffu, true, __LINE__))
+#define __shfl_sync(mask, value, source)                                                           \
+    simt::shuffleValue(mask, value, static_cast<unsigned>(source), __LINE__)
+#define __shfl_xor_sync(mask, value, distance)                                                     \
+    simt::shuffleValue(mask, value, simt::laneNumber() ^ static_cast<unsigned>(distance), __LINE__)
+#define __ballot_sync(mask, vote) simt::ballot(mask, vote, __LINE__)
+
+inline void hostVectorAccess(const void* address, int bytes) {
+    simt::checkAlignment(address, bytes);
+}
+
+// Arithmetic that is never contracted; the suite is compiled with -ffp-contract=off.
+inline float __fadd_rn(float a, float b) {
+    return a + b;
+}
+
+inline float __fsub_rn(float a, float b) {
+    return a - b;
+}
+
+inline float __fmul_rn(float a, float b) {
+    return a * b;
+}
+
+inline double __dadd_rn(double a, double b) {
+    return a + b;
+}
+
+inline double __dsub_rn(double a, double b) {
+    return a - b;
+}
+
+inline double __dmul_rn(double a, double b) {
+    return a * b;
+}
+
+inline double __longlong_as_double(long long bits) {
+    double out = 0;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one kernel of the generated suite as the device would: block after block, its threads as
+// fibers. Stops the program with a message at divergent barriers, mismatched masks and accesses
+// outside the operands.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace simt {
+
+/// A kernel of the generated suite.
+struct KernelRow {
+    const char* name;
+    void (*entry)(void* const* arguments);
+};
+
+/// The generated suite.
+std::span<const KernelRow> kernels();
+
+struct Launch {
+    std::string name; ///< for messages
+    void (*entry)(void* const* arguments) = nullptr;
+    void* const* arguments = nullptr;
+    std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+    uint32_t sharedBytes = 0;
+};
+
+void run(const Launch& launch);
+
+/// Memory whose neighbourhood faults: bytes before and after it belong to no one. Filled with ones,
+/// which is NaN in every float type.
+class GuardedMemory {
+public:
+    explicit GuardedMemory(size_t bytes);
+    ~GuardedMemory();
+    GuardedMemory(const GuardedMemory&) = delete;
+    GuardedMemory& operator=(const GuardedMemory&) = delete;
+    GuardedMemory(GuardedMemory&& other) noexcept;
+
+    std::byte* data() const { return m_data; }
+
+    /// False when bytes right before or after, up to the alignment, were changed.
+    bool intact() const;
+
+private:
+    std::byte* m_pages = nullptr;
+    size_t m_mapped = 0, m_page = 0, m_bytes = 0;
+    std::byte* m_data = nullptr;
+};
+
+} // namespace simt

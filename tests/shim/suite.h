@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases that every kernel variant is tested with: bodies as text, how their operands lie in
+// memory, and which variants must accept them. Run as host code by tests/shim, compiled for every
+// architecture by tests/gpu_compile.
+#pragma once
+
+#include "gpu/emit.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu_suite {
+
+/// Where an operand's dims lie in memory: `order` outermost first (empty: row-major), `pad` extra
+/// elements after each step of the second innermost one.
+struct Placement {
+    std::vector<uint32_t> order;
+    int64_t pad = 0;
+    int64_t alignment = 16;
+};
+
+struct Case {
+    std::string name;
+    std::vector<std::string> bodies; ///< ONNX text; several make a Group
+    std::string variants;            ///< that must accept it, blank-separated, in table order
+    std::map<std::string, Placement> placements; ///< by "in0", "out1"
+    bool strict = false;
+    bool special = false; ///< data with NaN and infinities
+    NumericClass allowed = NumericClass::Reassociated;
+};
+
+std::vector<Case> cases();
+
+/// A case ready to emit; `program` stays at its address.
+struct Prepared {
+    Case source;
+    std::unique_ptr<KernelProgram> program;
+    gpu::EmitRequest request;
+};
+
+/// Lowers the bodies; an empty program and a message on stderr when that fails.
+Prepared prepare(const Case& source);
+
+} // namespace fuselage::gpu_suite
