@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend: prepares a kernel for every step of a Plan and runs them in order. Steps without
 // a kernel run through the reference functions, and say so.
+#include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/prepare_kernel.h"
 #include "core/cpu/value_store.h"
@@ -27,8 +28,11 @@ public:
                                     Progress& progress) override;
 
     std::string tactic(size_t step) const override {
-        return m_kernels[step] ? m_kernels[step]->tactic
-                               : std::string("reference ") + kindOf(m_plan->steps[step].program);
+        if (m_kernels[step])
+            return m_kernels[step]->tactic;
+        if (m_dynamic[step] && m_dynamic[step]->kernel())
+            return m_dynamic[step]->kernel()->tactic + ", prepared for the last run's shapes";
+        return std::string("reference ") + kindOf(m_plan->steps[step].program);
     }
 
     std::vector<Reason> fallbacks(size_t step) const override {
@@ -36,15 +40,17 @@ public:
     }
 
 private:
+    std::unique_ptr<DynamicStep> dynamicStep(const Step& step) const;
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
-    Result<void> runReference(const Step& step, Progress& progress);
+    Result<void> runReference(size_t index, Progress& progress);
 
     std::shared_ptr<const Plan> m_plan;
     CpuOptions m_options;
     Threads m_threads;
     std::unique_ptr<ThreadPool> m_pool; ///< of reference functions, made when first needed
     ValueStore m_store;
-    std::vector<std::unique_ptr<Kernel>> m_kernels; ///< null: reference
+    std::vector<std::unique_ptr<Kernel>> m_kernels;      ///< null: reference
+    std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
     std::vector<std::vector<Reason>> m_reasons;
 };
 
@@ -66,8 +72,13 @@ Result<void> CpuExecutable::prepare(Progress& progress) {
         }
         m_kernels.emplace_back();
         m_reasons.emplace_back();
-        if (host)
+        m_dynamic.emplace_back();
+        if (host) {
+            if (step.program.body)
+                m_dynamic.back() = dynamicStep(step);
+            m_reasons.back().push_back({"dynamic-dim", "shapes depend on data", {}, {}});
             continue;
+        }
         KernelResult kernel = prepareKernel(step.program, context);
         if (kernel)
             m_kernels.back() = std::move(*kernel);
@@ -77,12 +88,42 @@ Result<void> CpuExecutable::prepare(Progress& progress) {
     return {};
 }
 
-Result<void> CpuExecutable::runReference(const Step& step, Progress& progress) {
+/// The value without its data.
+ReferenceValue headOf(const Tensor& tensor) {
+    ReferenceValue out;
+    out.dtype = tensor.dtype();
+    out.extents = tensor.extents();
+    return out;
+}
+
+std::unique_ptr<DynamicStep> CpuExecutable::dynamicStep(const Step& step) const {
+    std::vector<TensorPtr> constants;
+    for (uint32_t input : step.inputs)
+        constants.push_back(m_plan->values[input].constant);
+    return std::make_unique<DynamicStep>(step.program.body, std::move(constants));
+}
+
+Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
+    const Step& step = m_plan->steps[index];
     if (!step.program.body)
         return failure("cpu.body", "step `" + step.name + "` has neither a kernel nor a body");
     if (!m_pool)
         m_pool = std::make_unique<ThreadPool>(m_threads.count());
     std::vector<ReferenceValue> inputs;
+    if (m_dynamic[index]) {
+        for (uint32_t input : step.inputs)
+            inputs.push_back(m_plan->values[input].constant
+                                 ? headOf(*m_plan->values[input].constant)
+                                 : m_store.reference(input));
+        if (auto native = m_dynamic[index]->run(inputs, m_threads, m_options.strict)) {
+            if (!*native)
+                return failure(native->error());
+            for (size_t i = 0; i < step.outputs.size(); ++i)
+                m_store.store(step.outputs[i], std::move((**native)[i]));
+            return {};
+        }
+    }
+    inputs.clear();
     for (uint32_t input : step.inputs)
         inputs.push_back(m_store.reference(input));
     auto outputs = interpret(*step.program.body, std::move(inputs), *m_pool, progress);
@@ -96,7 +137,7 @@ Result<void> CpuExecutable::runReference(const Step& step, Progress& progress) {
 Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress& progress) {
     const Step& step = m_plan->steps[index];
     if (!m_kernels[index])
-        return runReference(step, progress);
+        return runReference(index, progress);
     Operands operands;
     for (uint32_t input : step.inputs)
         operands.inputs.push_back(m_store.data(input));

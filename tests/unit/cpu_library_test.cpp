@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library routines of the cpu backend against the reference functions of their operators, in both
 // layouts, with one and two threads.
+#include "core/cpu/dynamic_step.h"
 #include "core/cpu/library.h"
 #include "cpu_support.h"
 
@@ -184,4 +185,43 @@ TEST(CpuGather, AcceptsAnyMemoryOrder) {
         [](auto& inputs) {
             inputs[1].ints = {-1, 0};
         });
+}
+
+namespace {
+
+ReferenceValue rowsOf(int64_t rows) {
+    return ReferenceValue::from(weights({rows, 64}, static_cast<uint32_t>(rows)));
+}
+
+} // namespace
+
+TEST(CpuDynamicStep, LargeProductsRunNativelyForTheShapesOfEachRun) {
+    Tensor w = weights({64, 1024}, 3);
+    LowerRequest request = bodyFrom(
+        "(float[n,64] x, float[64,1024] w) => (float[n,1024] y) { y = MatMul(x, w) }", {{"w", w}});
+    DynamicStep step(request.body, request.constants);
+    Threads threads(1);
+    threads.activate();
+    ThreadPool pool(1);
+    Progress progress;
+    for (int64_t rows : {48, 77, 48}) {
+        std::vector<ReferenceValue> inputs = {rowsOf(rows), ReferenceValue::from(w)};
+        auto wanted = interpret(*request.body, inputs, pool, progress);
+        ASSERT_TRUE(wanted);
+        inputs[1].floats.clear(); // of constants only the head is read
+        auto got = step.run(inputs, threads, false);
+        ASSERT_TRUE(got.has_value()) << rows;
+        ASSERT_TRUE(*got);
+        expectNear((**got)[0], (*wanted)[0], 1e-5);
+    }
+}
+
+TEST(CpuDynamicStep, SmallWorkIsLeftToTheReference) {
+    LowerRequest request =
+        bodyFrom("(float[n,64] x, float[64,1024] w) => (float[n,1024] y) { y = MatMul(x, w) }");
+    DynamicStep step(request.body, request.constants);
+    Threads threads(1);
+    std::vector<ReferenceValue> inputs = {rowsOf(2), ReferenceValue::from(weights({64, 1024}, 3))};
+    EXPECT_FALSE(step.run(inputs, threads, false).has_value());
+    EXPECT_EQ(step.kernel(), nullptr);
 }

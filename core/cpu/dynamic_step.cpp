@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/dynamic_step.h"
+
+#include "core/cpu/prepare_kernel.h"
+#include "core/kernel/lower.h"
+#include "core/passes/passes.h"
+
+#include <algorithm>
+
+namespace fuselage::cpu {
+
+namespace {
+
+/// Below this preparing a kernel costs more than the reference function does.
+constexpr int64_t worthwhileFlops = int64_t(1) << 22;
+
+/// The body with these input shapes; none when a type is not fixed by them.
+std::shared_ptr<const Graph> specialised(const Graph& body,
+                                         const std::vector<ReferenceValue>& inputs) {
+    Graph graph = body.clone();
+    for (size_t i = 0; i < inputs.size(); ++i)
+        graph.setType(graph.inputs()[i], tensorType(inputs[i].dtype, toShape(inputs[i].extents)));
+    for (const InferProblem& problem : inferShapes(graph))
+        if (!problem.warning)
+            return nullptr;
+    for (ValueId id : graph.values())
+        if (graph.value(id).type.kind != TypeKind::Tensor || !graph.value(id).type.byteCount())
+            return nullptr;
+    return std::make_shared<const Graph>(std::move(graph));
+}
+
+OperandLayout rowMajorLayout(const OperandType& type, TensorPtr constant) {
+    return {type.dtype, type.extents, rowMajorStrides(type.extents), std::move(constant)};
+}
+
+} // namespace
+
+DynamicStep::DynamicStep(std::shared_ptr<const Graph> body, std::vector<TensorPtr> constants)
+    : m_body(std::move(body)), m_constants(std::move(constants)) {}
+
+bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& threads,
+                          bool strict) {
+    m_kernel.reset();
+    m_program.reset();
+    auto body = specialised(*m_body, inputs);
+    if (!body)
+        return false;
+    LowerResult lowered = lower({body, m_constants, {}, {}});
+    auto* program = std::get_if<KernelProgram>(&lowered);
+    if (!program || std::holds_alternative<Library>(program->code) || unsupported(*program) ||
+        workOf(*program).flops < worthwhileFlops)
+        return false;
+    PrepareContext context{{}, {}, vectorTable(), threads, strict};
+    for (size_t i = 0; i < program->inputs.size(); ++i)
+        context.inputs.push_back(rowMajorLayout(program->inputs[i], m_constants[i]));
+    for (const OperandType& type : program->outputs)
+        context.outputs.push_back(rowMajorLayout(type, nullptr));
+    KernelResult kernel = prepareKernel(*program, context);
+    if (!kernel)
+        return false;
+    m_program = std::move(*program);
+    m_kernel = std::move(*kernel);
+    return true;
+}
+
+std::optional<Result<std::vector<ReferenceValue>>>
+DynamicStep::run(const std::vector<ReferenceValue>& inputs, Threads& threads, bool strict) {
+    std::vector<Extents> shapes;
+    for (const ReferenceValue& input : inputs) {
+        if (input.kind != TypeKind::Tensor || sizeOf(input.dtype) == 0)
+            return std::nullopt;
+        shapes.push_back(input.extents);
+    }
+    if (shapes != m_shapes || m_shapes.empty()) {
+        m_shapes = shapes;
+        prepare(inputs, threads, strict);
+    }
+    if (!m_kernel)
+        return std::nullopt;
+    std::vector<Tensor> memory, results;
+    Operands operands;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        memory.push_back(m_constants[i] ? *m_constants[i] : inputs[i].toTensor());
+        operands.inputs.push_back(memory.back().bytes());
+    }
+    for (const OperandType& type : m_program->outputs) {
+        results.emplace_back(type.dtype, type.extents);
+        operands.outputs.push_back(results.back().bytes());
+    }
+    RunContext context{threads, nullptr, false, {}};
+    m_kernel->run(operands, context);
+    if (context.error)
+        return Result<std::vector<ReferenceValue>>(failure(*context.error));
+    std::vector<ReferenceValue> out;
+    for (const Tensor& result : results)
+        out.push_back(ReferenceValue::from(result));
+    return Result<std::vector<ReferenceValue>>(std::move(out));
+}
+
+} // namespace fuselage::cpu
