@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 
 namespace {
 
@@ -84,6 +86,21 @@ int unknownCommand(const char* word) {
                            .error);
 }
 
+/// What a library throws past its room is said in the words of an error.
+int guarded(const Action& action) {
+    try {
+        return action();
+    } catch (const std::bad_alloc&) {
+        return reportError(fuselage::failure("resource.memory", "not enough memory", "",
+                                             "give smaller dimensions with --dim")
+                               .error);
+    } catch (const std::exception& error) {
+        return reportError(fuselage::failure("internal.exception", error.what(), "",
+                                             "report this with the command that you ran")
+                               .error);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -107,6 +124,6 @@ int main(int argc, char** argv) {
     }
     for (const auto& [sub, action] : actions)
         if (sub->parsed())
-            return action();
+            return guarded(action);
     return ExitUsage;
 }

@@ -152,6 +152,18 @@ TEST_F(CliModel, OperatorsThatCannotBeRunAreListedWithTheirNodes) {
     EXPECT_EQ(run({"inspect", "m.onnx"}).exitCode, ExitOk);
 }
 
+TEST_F(CliModel, AModelThatMemoryCannotHoldExitsWithSix) {
+    constexpr int64_t huge = int64_t{1} << 44;
+    ModelBuilder model;
+    model.input("x", {huge}).output("y", {huge});
+    model.node("Relu", {"x"}, {"y"});
+    folder.write("m.onnx", model.bytes());
+    expectRefused({"run", "m.onnx", "-o", "outputs"}, ExitResource, {"memory", "[resource."});
+    expectRefused({"bench", "m.onnx", "--report", "r.json"}, ExitResource,
+                  {"memory", "[resource."});
+    EXPECT_EQ(run({"inspect", "m.onnx"}).exitCode, ExitOk);
+}
+
 TEST_F(CliModel, InputsOfAnotherShapeAreRefused) {
     folder.write("m.onnx", relu().bytes());
     expectRefused({"run", "m.onnx", "--inputs", "nowhere"}, ExitInput,
