@@ -13,18 +13,27 @@ using dnnl::memory;
 
 class OneDnnPool final : public PoolEngine {
 public:
-    explicit OneDnnPool(const dnnl::pooling_v2_forward::primitive_desc& pd)
-        : m_primitive(pd), m_source(pd.src_desc(), engine(), nullptr),
-          m_target(pd.dst_desc(), engine(), nullptr),
+    /// `source` is where the operand lies; it is copied when the primitive wants another order.
+    OneDnnPool(const dnnl::pooling_v2_forward::primitive_desc& pd, const memory::desc& source)
+        : m_primitive(pd), m_given(source, engine(), nullptr),
+          m_source(pd.src_desc(), engine(), nullptr), m_target(pd.dst_desc(), engine(), nullptr),
           m_scratchpad(pd.scratchpad_desc(), engine(), nullptr) {
         implementation = pd.impl_info_str();
-        scratchBytes = pd.scratchpad_desc().get_size();
+        m_copyAt = (pd.scratchpad_desc().get_size() + 63) / 64 * 64;
+        scratchBytes = m_copyAt;
+        if (source == pd.src_desc())
+            return;
+        m_reorder = dnnl::reorder(m_given, m_source);
+        scratchBytes += pd.src_desc().get_size();
     }
 
     void run(const std::byte* source, std::byte* target, std::byte* scratch) override {
-        m_source.set_data_handle(const_cast<std::byte*>(source));
+        m_given.set_data_handle(const_cast<std::byte*>(source));
+        m_source.set_data_handle(m_reorder ? scratch + m_copyAt : m_given.get_data_handle());
         m_target.set_data_handle(target);
         m_scratchpad.set_data_handle(scratch);
+        if (m_reorder)
+            execute(*m_reorder, {{DNNL_ARG_FROM, m_given}, {DNNL_ARG_TO, m_source}});
         execute(m_primitive, {{DNNL_ARG_SRC, m_source},
                               {DNNL_ARG_DST, m_target},
                               {DNNL_ARG_SCRATCHPAD, m_scratchpad}});
@@ -32,7 +41,9 @@ public:
 
 private:
     dnnl::pooling_v2_forward m_primitive;
-    memory m_source, m_target, m_scratchpad;
+    std::optional<dnnl::reorder> m_reorder;
+    memory m_given, m_source, m_target, m_scratchpad;
+    size_t m_copyAt = 0;
 };
 
 } // namespace
@@ -59,11 +70,21 @@ std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& w
         memory::desc target = describe(outExtents, outStrides, DType::Float32);
         dnnl::primitive_attr attributes;
         attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, poolAlgorithm(kind),
-                                            source, target, window.strides, window.kernel,
-                                            dilations, window.padsBegin, padsEnd);
-        dnnl::pooling_v2_forward::primitive_desc pd(desc, attributes, engine());
-        return std::make_unique<OneDnnPool>(pd);
+        auto primitiveFor = [&](const memory::desc& operand) {
+            dnnl::pooling_v2_forward::desc desc(
+                dnnl::prop_kind::forward_inference, poolAlgorithm(kind), operand, target,
+                window.strides, window.kernel, dilations, window.padsBegin, padsEnd);
+            return dnnl::pooling_v2_forward::primitive_desc(desc, attributes, engine());
+        };
+        auto pd = primitiveFor(source);
+        if (isSlow(pd.impl_info_str())) {
+            // A part of a larger value, or another order than the result's: pool a dense copy.
+            auto dense =
+                primitiveFor(describe(inExtents, denseLike(inExtents, outStrides), DType::Float32));
+            if (!isSlow(dense.impl_info_str()))
+                pd = dense;
+        }
+        return std::make_unique<OneDnnPool>(pd, source);
     } catch (const dnnl::error&) {
         return nullptr; // the caller has its own loops
     }

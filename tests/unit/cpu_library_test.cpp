@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library routines of the cpu backend against the reference functions of their operators, in both
 // layouts, with one and two threads.
+#include "core/cpu/contraction.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/library.h"
 #include "cpu_support.h"
@@ -224,4 +225,27 @@ TEST(CpuDynamicStep, SmallWorkIsLeftToTheReference) {
     std::vector<ReferenceValue> inputs = {rowsOf(2), ReferenceValue::from(weights({64, 1024}, 3))};
     EXPECT_FALSE(step.run(inputs, threads, false).has_value());
     EXPECT_EQ(step.kernel(), nullptr);
+}
+
+TEST(CpuPool, PartOfALargerValueIsPooledByTheFastPrimitive) {
+    const int64_t channels = 16, whole = 48; // of every pixel the first 16 channels are pooled
+    Tensor data = weights({8 * 8 * whole}, 5);
+    SlidingWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, false};
+    Extents to = {1, channels, 4, 4};
+    auto engine = makePoolEngine(PoolKind::Max, window, {1, channels, 8, 8},
+                                 {8 * 8 * whole, 1, 8 * whole, whole}, to, channelsLast(to));
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(engine->implementation.find("ref"), std::string::npos) << engine->implementation;
+    std::vector<float> out(static_cast<size_t>(4 * 4 * channels));
+    Scratch scratch;
+    engine->run(data.bytes(), reinterpret_cast<std::byte*>(out.data()),
+                scratch.reserve(engine->scratchBytes + 64));
+    auto x = data.as<float>();
+    for (int64_t i = 0; i < 4 * 4 * channels; ++i) {
+        int64_t c = i % channels, column = i / channels % 4, row = i / channels / 4;
+        auto at = [&](int64_t dy, int64_t dx) {
+            return x[static_cast<size_t>(((2 * row + dy) * 8 + 2 * column + dx) * whole + c)];
+        };
+        EXPECT_EQ(out[static_cast<size_t>(i)], std::max({at(0, 0), at(0, 1), at(1, 0), at(1, 1)}));
+    }
 }
