@@ -2,6 +2,8 @@
 #include "app/pipeline/inputs.h"
 
 #include "core/onnx/model_file.h"
+#include "core/support/checked.h"
+#include "core/support/memory.h"
 
 #include <random>
 
@@ -57,11 +59,21 @@ Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt1
 Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<Tensor> inputs;
+    std::optional<int64_t> total = 0;
     for (ValueId id : graph.inputs()) {
         auto extents = graph.value(id).type.extents();
-        if (!extents || graph.value(id).type.kind != TypeKind::Tensor)
+        if (!extents || !elementCount(*extents) || graph.value(id).type.kind != TypeKind::Tensor)
             return failure("run.input", "no input can be generated for `" + graph.value(id).name +
                                             "`: " + graph.value(id).type.text());
+        // Strings count as their objects.
+        auto elementBytes = std::max(sizeOf(graph.value(id).type.dtype), sizeof(std::string));
+        auto bytes = checkedMultiply(*elementCount(*extents), static_cast<int64_t>(elementBytes));
+        total = bytes ? checkedAdd(*total, *bytes) : std::nullopt;
+        if (!total || !fitsInMemory(*total))
+            return failure("resource.memory",
+                           "input `" + graph.value(id).name + "` of type " +
+                               graph.value(id).type.text() + " does not fit into memory",
+                           "", "give smaller dimensions, e.g. --dim N=1");
         inputs.push_back(generate(graph, id, *extents, random));
     }
     return inputs;

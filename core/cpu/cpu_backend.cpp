@@ -6,6 +6,7 @@
 #include "core/cpu/prepare_kernel.h"
 #include "core/cpu/value_store.h"
 #include "core/plan/backend.h"
+#include "core/support/memory.h"
 
 #include <fmt/format.h>
 
@@ -130,7 +131,8 @@ Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
     if (!outputs)
         return failure(outputs.error());
     for (size_t i = 0; i < step.outputs.size(); ++i)
-        m_store.store(step.outputs[i], std::move((*outputs)[i]));
+        if (auto stored = m_store.store(step.outputs[i], std::move((*outputs)[i])); !stored)
+            return failure(stored.error());
     return {};
 }
 
@@ -200,6 +202,13 @@ public:
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                 Progress& progress) override {
+        if (!fitsInMemory(plan->peakBytes))
+            return failure("resource.memory",
+                           fmt::format("the plan needs {:.1f} GiB for its values, this machine has "
+                                       "{:.1f} GiB",
+                                       static_cast<double>(plan->peakBytes) / (1 << 30),
+                                       static_cast<double>(machineMemory()) / (1 << 30)),
+                           plan->graph->name(), "give smaller dimensions, e.g. --dim N=1");
         auto executable = std::make_unique<CpuExecutable>(std::move(plan), m_options);
         if (auto prepared = executable->prepare(progress); !prepared)
             return failure(prepared.error());

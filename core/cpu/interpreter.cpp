@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <unordered_map>
 
 namespace fuselage {
@@ -285,8 +286,13 @@ Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
     for (size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i)
         if (auto fits = checkInput(graph.value(graph.inputs()[i]), inputs[i]); !fits)
             return failure(fits.error());
-    auto results = Interpreter(threads, progress).run(graph, shared(std::move(inputs)), {}, keep);
-    return taken(std::move(results));
+    try { // each result is limited, but not what all of them need together
+        return taken(
+            Interpreter(threads, progress).run(graph, shared(std::move(inputs)), {}, keep));
+    } catch (const std::bad_alloc&) {
+        return failure("resource.memory", "the interpreter needs more memory than there is",
+                       graph.name(), "give smaller dimensions, e.g. --dim N=1");
+    }
 }
 
 } // namespace fuselage

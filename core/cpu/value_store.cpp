@@ -117,11 +117,20 @@ ReferenceValue ValueStore::reference(uint32_t index) {
     return ReferenceValue::from(gather(index));
 }
 
-void ValueStore::store(uint32_t index, ReferenceValue from) {
-    if (m_plan->values[index].residence == Residence::Host)
+Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
+    const PlanValue& value = m_plan->values[index];
+    if (value.residence == Residence::Host) {
         m_host[index] = std::move(from);
-    else
-        scatter(index, from.toTensor());
+        return {};
+    }
+    // Shapes that depend on data are planned as the file declares them, and files may lie.
+    if (from.kind != TypeKind::Tensor || from.dtype != value.dtype || from.extents != value.extents)
+        return failure("run.shape",
+                       "`" + value.name + "` is " + nameOf(from.dtype) + text(from.extents) +
+                           ", the model declares " + nameOf(value.dtype) + text(value.extents),
+                       value.name, "correct or remove the declaration in the model");
+    scatter(index, from.toTensor());
+    return {};
 }
 
 Result<std::vector<Tensor>> ValueStore::finish() {

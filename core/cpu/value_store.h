@@ -25,7 +25,8 @@ public:
     std::byte* data(uint32_t value);
 
     ReferenceValue reference(uint32_t value);
-    void store(uint32_t value, ReferenceValue from);
+    /// Error "run.shape": the computed value is not of the planned type.
+    Result<void> store(uint32_t value, ReferenceValue from);
 
     /// The outputs of the run; releases everything that belongs to it.
     Result<std::vector<Tensor>> finish();

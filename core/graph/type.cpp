@@ -58,6 +58,9 @@ std::string text(const Extents& extents) {
     return text(toShape(extents));
 }
 
+/// Empty tensors of hostile files may have extents that loops over one axis would never end on.
+constexpr int64_t mostBesideZero = int64_t(1) << 31;
+
 std::optional<int64_t> elementCount(const Extents& extents) {
     int64_t count = 1;
     bool zero = false;
@@ -69,7 +72,9 @@ std::optional<int64_t> elementCount(const Extents& extents) {
             return std::nullopt;
         count = *next;
     }
-    return zero ? 0 : count;
+    return !zero                     ? std::optional(count)
+           : count <= mostBesideZero ? std::optional<int64_t>(0)
+                                     : std::nullopt;
 }
 
 Extents rowMajorStrides(const Extents& extents) {

@@ -54,7 +54,7 @@ bool certainlyEqual(const Type& a, const Type& b);
 std::string text(const Shape& shape);
 std::string text(const Extents& extents);
 
-/// Product of extents, or none on overflow or a negative extent.
+/// Product of extents, or none on overflow, a negative extent, or a zero beside 2^31 others.
 std::optional<int64_t> elementCount(const Extents& extents);
 
 /// Row-major strides in elements.

@@ -142,9 +142,9 @@ Result<std::vector<ReferenceValue>> evaluateTape(const Tape& tape,
         operands.push_back({value, static_cast<uint16_t>(reg),
                             broadcastStrides(value->extents, *space), value->extents == *space});
     }
-    const auto count = static_cast<size_t>(*elementCount(*space));
-    if (static_cast<int64_t>(count) > maxReferenceElements)
+    if (!fitsReference(*space))
         return failure("reference.size", "the result has more elements than the interpreter takes");
+    const auto count = static_cast<size_t>(*elementCount(*space));
     std::vector<ReferenceValue> results;
     for (uint16_t reg : tape.outputs)
         results.push_back(ReferenceValue::tensor(tape.type(reg), *space));

@@ -31,6 +31,10 @@ std::vector<int64_t> offsetsOf(const Extents& extents, const std::vector<size_t>
 } // namespace
 
 ReductionPlan planReduction(const Extents& extents, const std::vector<size_t>& axes) {
+    // Nothing to visit, however long the axes beside the empty one are.
+    if (elementCount(extents).value_or(0) == 0 &&
+        elementCount(reducedExtents(extents, axes, false)).value_or(0) == 0)
+        return {{}, {}, reducedExtents(extents, axes, true)};
     return {offsetsOf(extents, axes, false), offsetsOf(extents, axes, true),
             reducedExtents(extents, axes, true)};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/tensor_index.h"
 
+#include "core/support/memory.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,9 +74,15 @@ Extents broadcastStrides(const Extents& from, const Extents& to) {
     return out;
 }
 
-Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents extents) {
+bool fitsReference(const Extents& extents) {
     const auto count = elementCount(extents);
-    if (!count || *count > maxReferenceElements)
+    // Half of the memory, since an operand as large may lie beside the result.
+    return count && *count <= maxReferenceElements &&
+           *count <= machineMemory() / 2 / static_cast<int64_t>(sizeof(double));
+}
+
+Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents extents) {
+    if (!fitsReference(extents))
         return badInput(node, fmt::format("a result of extents {} is too large", text(extents)));
     if (dtype == DType::Undefined)
         return badInput(node, "the element type of the result is undefined");

@@ -41,6 +41,9 @@ std::optional<Shape> broadcastShapes(const Shape& a, const Shape& b);
 /// Strides that read a tensor of extents `from` at every index of `to`: 0 where it is repeated.
 Extents broadcastStrides(const Extents& from, const Extents& to);
 
+/// True when the interpreter can hold a tensor of these extents on this machine.
+bool fitsReference(const Extents& extents);
+
 /// Zeroed tensor of a size that is checked first.
 Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents extents);
 

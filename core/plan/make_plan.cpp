@@ -81,6 +81,21 @@ std::vector<uint32_t> indexByValue(const Plan& plan) {
 
 } // namespace
 
+/// Sums of sizes, and the operations of kernels that read them, are 64-bit numbers.
+Result<void> checkSizes(const Plan& plan) {
+    constexpr int64_t most = int64_t(1) << 43;
+    int64_t total = 0;
+    for (const PlanValue& value : plan.values) {
+        if (value.bytes > most || total > most - value.bytes)
+            return failure("resource.memory",
+                           "the values of the plan are larger than 8 TiB; `" + value.name +
+                               "` has extents " + text(value.extents),
+                           value.name, "give smaller dimensions, e.g. --dim N=1");
+        total += value.bytes;
+    }
+    return {};
+}
+
 uint32_t rootOf(const Plan& plan, uint32_t value) {
     while (plan.values[value].residence == Residence::Alias)
         value = plan.values[value].aliasOf;
@@ -122,13 +137,13 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
         const Node& node = graph.node(planned.node);
         uint32_t operand = index[node.inputs[0].index()];
         ViewOf base{0, plan.values[operand].extents, plan.values[operand].strides};
-        bool all = true;
+        bool all = plan.values[operand].residence != Residence::Host;
         std::vector<std::pair<uint32_t, ViewOf>> views;
         for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
             if (!node.outputs[slot].valid())
                 continue;
             uint32_t result = index[node.outputs[slot].index()];
-            auto view = viewOf(graph, node, slot, base, kinds);
+            auto view = all ? viewOf(graph, node, slot, base, kinds) : std::nullopt;
             all = all && view && plan.values[result].residence == Residence::Arena;
             if (all)
                 views.emplace_back(result, *view);
@@ -174,10 +189,10 @@ void aliasConcats(Plan& plan) {
             for (const Copy::Piece& piece : concat->pieces) {
                 uint32_t operand = step.inputs[piece.read->operand];
                 // A value that fills two parts has two places to be: it must be copied.
-                auto parts = std::count_if(
-                    concat->pieces.begin(), concat->pieces.end(), [&](const Copy::Piece& other) {
-                        return step.inputs[other.read->operand] == operand;
-                    });
+                auto parts = std::count_if(concat->pieces.begin(), concat->pieces.end(),
+                                           [&](const Copy::Piece& other) {
+                                               return step.inputs[other.read->operand] == operand;
+                                           });
                 possible = possible && plan.values[operand].residence == Residence::Arena &&
                            makers[operand] == 1 && !isBase[operand] && parts == 1;
             }
@@ -263,6 +278,8 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
         return failure(nodes.error());
     plan->graph = planned;
     planner::makeValuesAndSteps(*plan, *nodes);
+    if (auto sized = planner::checkSizes(*plan); !sized)
+        return failure(sized.error());
     if (options.backend)
         options.backend->chooseLayouts(*plan);
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;

@@ -29,6 +29,9 @@ KernelProgram libraryProgram(const LowerRequest& request);
 /// node with a program.
 void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);
 
+/// Phase 2b: refuses sizes whose sums or operation counts could overflow: "resource.memory".
+Result<void> checkSizes(const Plan& plan);
+
 /// Phase 3, after layouts: views become aliases; those that cannot get a copying step.
 Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds);
 
