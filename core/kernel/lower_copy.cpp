@@ -152,8 +152,12 @@ std::optional<Reason> CopyLowering::throughPad(const Pending& piece, const Node&
     const Tensor* value = m_body.constant(LowerBody::input(node, 2));
     auto axes = m_body.integers(node, "axes");
     const bool axesGiven = LowerBody::input(node, 3).valid();
-    const bool known = pads && (value || !LowerBody::input(node, 2).valid()) &&
-                       (axes || !axesGiven) && pads->size() == 2 * (axes ? axes->size() : rank);
+    constexpr int64_t most = int64_t(1) << 40; // keeps index arithmetic far from overflow
+    const bool sane = pads && std::all_of(pads->begin(), pads->end(),
+                                          [](int64_t pad) { return pad >= -most && pad <= most; });
+    const bool known = sane && (!value || value->elementCount() == 1) &&
+                       (value || !LowerBody::input(node, 2).valid()) && (axes || !axesGiven) &&
+                       pads->size() == 2 * (axes ? axes->size() : rank);
     if (node.attributes.string("mode", "constant") != "constant" || !known)
         return Reason{"unsupported-op",
                       fmt::format("{} does not pad with constant amounts", describe(node)),

@@ -93,7 +93,7 @@ struct BlockShuffle {
 std::optional<BlockShuffle> blockShuffle(const LowerBody& body, const Node& node) {
     const Extents& x = body.extents(node.inputs[0]);
     const int64_t b = node.attributes.integer("blocksize");
-    if (x.size() != 4 || b <= 0)
+    if (x.size() != 4 || b <= 0 || b > INT32_MAX) // its square must fit
         return std::nullopt;
     if (node.op == Op::SpaceToDepth) {
         if (x[2] % b != 0 || x[3] % b != 0)
@@ -224,7 +224,8 @@ bool isViewNode(const LowerBody& body, const Node& node) {
         return true;
     case Op::Dropout: { // inference: the mask output and training need a routine of their own
         const Tensor* training = body.constant(LowerBody::input(node, 2));
-        const bool off = !LowerBody::input(node, 2).valid() || (training && training->at(0) == 0);
+        const bool off = !LowerBody::input(node, 2).valid() ||
+                         (training && training->elementCount() == 1 && training->at(0) == 0);
         return node.outputs.size() == 1 && off && node.attributes.integer("training_mode") == 0;
     }
     case Op::Slice:

@@ -245,6 +245,15 @@ void inferSplit(InferContext& context) {
         pieces = context.contents(1);
         if (pieces && pieces->size() != count)
             return context.fail(fmt::format("{} sizes for {} outputs", pieces->size(), count));
+        Dim total = 0;
+        for (size_t i = 0; pieces && i < count; ++i) {
+            if ((*pieces)[i].isNumber() && (*pieces)[i].value() < 0)
+                return context.fail(fmt::format("size {} is negative", (*pieces)[i].text()));
+            total = total + (*pieces)[i];
+        }
+        if (pieces && total.isNumber() && whole.isNumber() && total.value() != whole.value())
+            return context.fail(
+                fmt::format("sizes {} do not cut {} elements", text(*pieces), whole.text()));
     } else if (whole.isNumber()) {
         pieces = toShape(evenPieces(whole.value(), static_cast<int64_t>(count)));
     } else if (!whole.isUnknown()) {

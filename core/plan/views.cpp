@@ -58,14 +58,22 @@ std::optional<ViewOf> sliced(const Graph& graph, const Node& node, const Extents
             return std::nullopt;
         steps = *given;
     }
+    if (axes.size() != starts->size() || steps.size() != starts->size() ||
+        result.size() != operand.extents.size())
+        return std::nullopt;
     ViewOf out{operand.offset, result, operand.strides};
     for (size_t i = 0; i < axes.size(); ++i) {
+        if (axes[i] < -rank || axes[i] >= rank)
+            return std::nullopt;
         auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
         int64_t extent = operand.extents[axis];
         int64_t start = (*starts)[i] < 0 ? (*starts)[i] + extent : (*starts)[i];
+        if (result[axis] == 0)
+            continue;
         start = std::clamp<int64_t>(start, 0, steps[i] < 0 ? extent - 1 : extent);
         out.offset += start * operand.strides[axis];
-        out.strides[axis] *= steps[i];
+        // With one element left the step is never taken and could overflow.
+        out.strides[axis] = result[axis] > 1 ? operand.strides[axis] * steps[i] : 0;
     }
     return out;
 }
@@ -73,13 +81,16 @@ std::optional<ViewOf> sliced(const Graph& graph, const Node& node, const Extents
 std::optional<ViewOf> splitPart(const Graph& graph, const Node& node, uint32_t slot,
                                 const Extents& result, const ViewOf& operand) {
     int64_t axis = node.attributes.integer("axis");
+    const auto rank = static_cast<int64_t>(operand.extents.size());
+    if (axis < -rank || axis >= rank || result.size() != operand.extents.size())
+        return std::nullopt;
     if (axis < 0)
-        axis += static_cast<int64_t>(operand.extents.size());
+        axis += rank;
     int64_t before = 0;
     for (uint32_t i = 0; i < slot; ++i) {
         auto extents =
             node.outputs[i].valid() ? graph.value(node.outputs[i]).type.extents() : std::nullopt;
-        if (!extents)
+        if (!extents || extents->size() != operand.extents.size())
             return std::nullopt;
         before += (*extents)[static_cast<size_t>(axis)];
     }
@@ -160,6 +171,46 @@ std::optional<Extents> reshapeStrides(const Extents& extents, const Extents& str
     return out;
 }
 
+namespace {
+
+/// Lowest and highest element that a view reaches; none when it has no elements.
+struct Reach {
+    __int128 low = 0, high = 0;
+};
+
+std::optional<Reach> reachOf(const ViewOf& view) {
+    Reach out{view.offset, view.offset};
+    for (size_t d = 0; d < view.extents.size(); ++d) {
+        if (view.extents[d] == 0)
+            return std::nullopt;
+        const __int128 step = static_cast<__int128>(view.extents[d] - 1) * view.strides[d];
+        (step < 0 ? out.low : out.high) += step;
+    }
+    return out;
+}
+
+/// Files may declare larger results than their operators give.
+bool staysInside(const ViewOf& view, const ViewOf& operand) {
+    const auto mine = reachOf(view), all = reachOf(operand);
+    return !mine || (all && mine->low >= all->low && mine->high <= all->high);
+}
+
+std::optional<ViewOf> anyView(const Graph& graph, const Node& node, uint32_t slot,
+                              const Extents& result, const ViewOf& operand) {
+    if (node.op == Op::Transpose)
+        return transposed(node, operand);
+    if (node.op == Op::Slice)
+        return sliced(graph, node, result, operand);
+    if (node.op == Op::Split)
+        return splitPart(graph, node, slot, result, operand);
+    if (node.op == Op::Gather)
+        return selected(graph, node, result, operand);
+    auto strides = reshapeStrides(operand.extents, operand.strides, result);
+    return strides ? std::optional(ViewOf{operand.offset, result, *strides}) : std::nullopt;
+}
+
+} // namespace
+
 bool mayBeView(const Graph& graph, const Node& node, ViewKinds kinds) {
     return hasTrait(node.op, Trait::View) ||
            (kinds == ViewKinds::Strided && (isStridedView(node.op) || selectsOne(graph, node)));
@@ -172,18 +223,8 @@ std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot
     auto result = graph.value(node.outputs[slot]).type.extents();
     if (!result)
         return std::nullopt;
-    if (node.op == Op::Transpose)
-        return transposed(node, operand);
-    if (node.op == Op::Slice)
-        return sliced(graph, node, *result, operand);
-    if (node.op == Op::Split)
-        return splitPart(graph, node, slot, *result, operand);
-    if (node.op == Op::Gather)
-        return selected(graph, node, *result, operand);
-    auto strides = reshapeStrides(operand.extents, operand.strides, *result);
-    if (!strides)
-        return std::nullopt;
-    return ViewOf{operand.offset, *result, *strides};
+    auto view = anyView(graph, node, slot, *result, operand);
+    return view && staysInside(*view, operand) ? view : std::nullopt;
 }
 
 } // namespace fuselage
