@@ -22,7 +22,7 @@ struct DimExpression {
             int64_t shown = factor;
             if (!out.empty()) {
                 out += factor < 0 ? "-" : "+";
-                shown = factor < 0 ? -factor : factor;
+                shown = factor < 0 && factor != INT64_MIN ? -factor : factor;
             }
             if (names.empty() || shown != 1)
                 out += std::to_string(shown) + (names.empty() ? "" : "*");
@@ -45,6 +45,9 @@ const DimExpression* intern(const DimExpression& expression) {
         slot = std::make_unique<DimExpression>(expression);
     return slot.get();
 }
+
+/// Shape arithmetic of real models stays far below; that of hostile ones may double at every node.
+constexpr size_t maxTerms = 128, maxSymbolText = 1024;
 
 std::string grouped(const Dim& dim) {
     std::string text = dim.text();
@@ -98,7 +101,7 @@ Dim operator+(const Dim& a, const Dim& b) {
     for (const auto& [names, factor] : Dim::expressionOf(b).terms)
         if (__builtin_add_overflow(sum.terms[names], factor, &sum.terms[names]))
             return {};
-    return Dim::fromExpression(std::move(sum));
+    return sum.terms.size() > maxTerms ? Dim() : Dim::fromExpression(std::move(sum));
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
@@ -112,7 +115,8 @@ Dim operator*(const Dim& a, const Dim& b) {
             int64_t factor = 0;
             std::vector<std::string> names(merged.begin(), merged.end());
             if (names.size() > 16 || __builtin_mul_overflow(aFactor, bFactor, &factor) ||
-                __builtin_add_overflow(product.terms[names], factor, &product.terms[names]))
+                __builtin_add_overflow(product.terms[names], factor, &product.terms[names]) ||
+                product.terms.size() > maxTerms)
                 return {};
         }
     return Dim::fromExpression(std::move(product));
@@ -127,6 +131,8 @@ Dim Dim::divide(const Dim& a, const Dim& b) {
         return {};
     if (a == b)
         return 1;
+    if (b == Dim(-1)) // INT64_MIN / -1 traps
+        return Dim(0) - a;
     if (a.isNumber() && b.isNumber()) {
         int64_t quotient = a.m_value / b.m_value;
         bool adjust = a.m_value % b.m_value != 0 && (a.m_value < 0) != (b.m_value < 0);
@@ -140,7 +146,7 @@ Dim Dim::divide(const Dim& a, const Dim& b) {
         bool exact = true;
         for (const auto& [aNames, aFactor] : expressionOf(a).terms) {
             std::multiset<std::string> rest(aNames.begin(), aNames.end());
-            exact = exact && aFactor % factor == 0;
+            exact = exact && factor != -1 && aFactor % factor == 0;
             for (const std::string& name : names) {
                 auto found = rest.find(name);
                 exact = exact && found != rest.end();
@@ -154,7 +160,8 @@ Dim Dim::divide(const Dim& a, const Dim& b) {
         if (exact)
             return fromExpression(std::move(quotient));
     }
-    return symbol("floor(" + grouped(a) + "/" + grouped(b) + ")");
+    std::string name = "floor(" + grouped(a) + "/" + grouped(b) + ")";
+    return name.size() > maxSymbolText ? Dim() : symbol(name);
 }
 
 Dim Dim::ceilDivide(const Dim& a, const Dim& b) {

@@ -59,7 +59,7 @@ Dim boundOf(const Dim& extent, const Dim& bound) {
     const Dim beyond = bound - extent;
     if (beyond.isNumber())
         return beyond.value() >= 0 ? extent : bound;
-    if (bound.isNumber() && bound.value() > 1 && !extent.isUnknown())
+    if (bound.isNumber() && bound.value() > 1 && !extent.isUnknown() && extent.text().size() < 1024)
         return Dim::symbol("min(" + extent.text() + "," + bound.text() + ")");
     return bound;
 }

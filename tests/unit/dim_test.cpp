@@ -39,6 +39,22 @@ TEST(Dim, OverflowIsUnknownNotWrapped) {
     EXPECT_TRUE((Dim(INT64_MAX) * Dim(2)).isUnknown());
 }
 
+TEST(Dim, TheSmallestNumberDividedByMinusOneIsUnknown) {
+    EXPECT_TRUE(Dim::divide(Dim(INT64_MIN), Dim(-1)).isUnknown());
+    EXPECT_EQ(Dim::divide(Dim(6), Dim(-1)), Dim(-6));
+}
+
+TEST(Dim, ExpressionsThatDoubleBecomeUnknown) {
+    Dim doubling = Dim::symbol("N");
+    for (int i = 0; i < 64; ++i)
+        doubling = Dim::divide(doubling * doubling + Dim(1), Dim(3));
+    EXPECT_TRUE(doubling.isUnknown());
+    Dim wide = 0;
+    for (int i = 0; i < 300; ++i)
+        wide = wide + Dim::symbol("S" + std::to_string(i));
+    EXPECT_TRUE(wide.isUnknown());
+}
+
 TEST(Dim, ConstantOffsetIsCertainlyDifferent) {
     Dim n = Dim::symbol("N");
     EXPECT_TRUE(certainlyDifferent(n, n + Dim(1)));
