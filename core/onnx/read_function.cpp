@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace fuselage::model_io {
@@ -214,6 +215,21 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
             return ok;
     }
     return {};
+}
+
+bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
+    auto named = [](const std::string& name) { return !name.empty(); };
+    if (call.input_size() != function.input_size() ||
+        call.output_size() != function.output_size() || call.output_size() == 0 ||
+        !std::all_of(call.input().begin(), call.input().end(), named) ||
+        !std::all_of(call.output().begin(), call.output().end(), named))
+        return false;
+    std::unordered_set<std::string> made;
+    for (const NodeProto& node : function.node())
+        if (node.op_type() != "Constant")
+            made.insert(node.output().begin(), node.output().end());
+    return std::all_of(function.output().begin(), function.output().end(),
+                       [&](const std::string& name) { return made.erase(name) > 0; });
 }
 
 Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scope& scope) {

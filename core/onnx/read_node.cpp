@@ -177,7 +177,7 @@ Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
     ::onnx::FunctionProto* function = functionFor(proto);
     if (!function)
         return addOperator(proto, scope);
-    if (function->domain() == "fuselage" && m_options.restoreFused)
+    if (function->domain() == "fuselage" && m_options.restoreFused && isFusedCall(proto, *function))
         return restoreFused(proto, *function, scope);
     if (m_options.inlineFunctions)
         return inlineCall(proto, *function, scope);

@@ -98,6 +98,9 @@ private:
     Result<void> readFunctionNodes(::onnx::FunctionProto& function, Scope& body,
                                    const std::string& where);
     Result<void> inlineCall(::onnx::NodeProto& call, ::onnx::FunctionProto& function, Scope& scope);
+    /// True when the call gives and takes everything and the function makes each result itself, as
+    /// in files that were saved here; other functions are inlined.
+    static bool isFusedCall(const ::onnx::NodeProto& call, const ::onnx::FunctionProto& function);
     Result<void> restoreFused(::onnx::NodeProto& call, ::onnx::FunctionProto& function,
                               Scope& scope);
     Result<void> enter(const std::string& where);
