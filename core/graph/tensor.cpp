@@ -136,6 +136,9 @@ int64_t Tensor::intAt(int64_t index) const {
         return load<uint16_t>(bytes(), index);
     case DType::UInt32:
         return load<uint32_t>(bytes(), index);
+    case DType::String: // where a number belongs: a hostile model, which checks refuse later
+    case DType::Undefined:
+        return 0;
     default:
         return static_cast<int64_t>(at(index));
     }

@@ -108,8 +108,11 @@ bool selectsOne(const Graph& graph, const Node& node) {
 
 std::optional<ViewOf> selected(const Graph& graph, const Node& node, const Extents& result,
                                const ViewOf& operand) {
+    const auto rank = static_cast<int64_t>(operand.extents.size());
     int64_t axis = node.attributes.integer("axis");
-    axis += axis < 0 ? static_cast<int64_t>(operand.extents.size()) : 0;
+    if (axis < -rank || axis >= rank || result.size() + 1 < operand.extents.size())
+        return std::nullopt;
+    axis += axis < 0 ? rank : 0;
     const int64_t extent = operand.extents[static_cast<size_t>(axis)];
     int64_t index = constantInts(graph, node, 1)->front();
     index += index < 0 ? extent : 0;
