@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/contraction.h"
 
+#include "core/cpu/banded_convolution.h"
 #include "core/cpu/contraction_engine.h"
+#include "core/cpu/epilogue_inputs.h"
+#include "core/cpu/faster_kernel.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
 
@@ -39,8 +42,6 @@ private:
     void addPool(const PrepareContext& context);
     EngineResult engineFor(const PrepareContext& context, const StridedAccess& c,
                            const MatchedEpilogue& epilogue) const;
-    std::vector<EpilogueInput> classify(const PrepareContext& context) const;
-    EpilogueInput classifyRead(uint32_t read, const OperandLayout& layout) const;
     OperandLayout accumulatorLayout() const;
 
     Region reserve(size_t bytes) {
@@ -132,59 +133,6 @@ void ContractionKernel::stageConstant(const PrepareContext& context, bool isA) {
     layout = staged;
 }
 
-EpilogueInput ContractionKernel::classifyRead(uint32_t read, const OperandLayout& layout) const {
-    const Access& access = m_program.epilogue.reads[read];
-    size_t dims = m_program.space.size();
-    StridedAccess at = stridedFor(access, layout, dims);
-    bool isMatMul = m_program.kind == Contraction::Kind::MatMul;
-    size_t firstChannel = isMatMul ? m_program.batchDims + m_program.mDims : 1;
-    size_t endChannel = isMatMul ? dims : 2;
-    EpilogueInput out{EpilogueInput::Kind::Full, {}, read};
-    bool scalar = true, everywhere = true;
-    Extents channelExtents, channelStrides;
-    for (size_t d = 0; d < dims; ++d) {
-        bool channel = d >= firstChannel && d < endChannel;
-        if (channel) {
-            channelExtents.push_back(m_program.space[d]);
-            channelStrides.push_back(at.strides[d]);
-        }
-        everywhere = everywhere && (m_program.space[d] == 1 || at.strides[d] != 0);
-        if (m_program.space[d] == 1 || at.strides[d] == 0)
-            continue;
-        scalar = false;
-        if (!channel)
-            return out;
-    }
-    int64_t channels = scalar ? 1 : *elementCount(channelExtents);
-    if (!layout.constant) {
-        Extents dense = rowMajorStrides(channelExtents);
-        bool contiguous = true;
-        for (size_t d = 0; d < dense.size(); ++d)
-            contiguous = contiguous && (channelExtents[d] == 1 || dense[d] == channelStrides[d]);
-        // With one row a residual looks like a vector, but it may live where the result goes.
-        if (!scalar && !everywhere && contiguous && layout.dtype == DType::Float32)
-            out.kind = EpilogueInput::Kind::Channel;
-        return out;
-    }
-    out.kind = EpilogueInput::Kind::Constant;
-    for (int64_t i = 0; i < channels; ++i) {
-        int64_t rest = i, offset = at.offset;
-        for (size_t d = channelExtents.size(); d-- > 0 && !scalar;) {
-            offset += rest % channelExtents[d] * channelStrides[d];
-            rest /= channelExtents[d];
-        }
-        out.values.push_back(layout.constant->at(offset));
-    }
-    return out;
-}
-
-std::vector<EpilogueInput> ContractionKernel::classify(const PrepareContext& context) const {
-    std::vector<EpilogueInput> out = {{EpilogueInput::Kind::Accumulator, {}, 0}};
-    for (uint32_t i = 0; i < m_program.epilogue.reads.size(); ++i)
-        out.push_back(classifyRead(i, context.inputs[m_program.epilogue.reads[i].operand]));
-    return out;
-}
-
 EngineResult ContractionKernel::engineFor(const PrepareContext& context, const StridedAccess& c,
                                           const MatchedEpilogue& epilogue) const {
     return m_program.kind == Contraction::Kind::MatMul
@@ -257,7 +205,8 @@ void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandL
 }
 
 bool ContractionKernel::tryMatched(const PrepareContext& context) {
-    auto matched = matchEpilogue(m_program.epilogue.tape, classify(context));
+    auto matched =
+        matchEpilogue(m_program.epilogue.tape, epilogueInputs(m_program, context.inputs));
     if (auto* reason = std::get_if<Reason>(&matched)) {
         fallbacks.push_back(std::move(*reason));
         return false;
@@ -402,11 +351,24 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
 
 } // namespace
 
-KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
+namespace {
+
+KernelResult prepareWhole(const Contraction& program, const PrepareContext& context) {
     auto kernel = std::make_unique<ContractionKernel>(program, context);
     if (auto reason = kernel->prepare(context))
         return failure("cpu." + reason->code, reason->message);
     return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+} // namespace
+
+KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
+    auto whole = [&](const PrepareContext& c) { return prepareWhole(program, c); };
+    auto banded = [&](const PrepareContext& c) { return prepareBanded(program, c); };
+    if (!canBeBanded(program, context))
+        return whole(context);
+    return prepareFaster(bandedKey(program, context), {"one primitive with its sum", whole},
+                         {"bands", banded}, context);
 }
 
 } // namespace fuselage::cpu

@@ -23,6 +23,10 @@ public:
 
     virtual ~ContractionEngine() = default;
     virtual void run(const Arguments& arguments, std::byte* scratch) = 0;
+    /// True when every operand but a and c is constant and none is reordered.
+    virtual bool isShareable() const = 0;
+    /// run() by several workers at once, each with its own scratch. Needs isShareable().
+    virtual void runShared(const std::byte* a, std::byte* c, std::byte* scratch) const = 0;
 
     size_t scratchBytes = 0;
     std::string implementation;

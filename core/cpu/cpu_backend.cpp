@@ -57,11 +57,13 @@ private:
 
 Result<void> CpuExecutable::prepare(Progress& progress) {
     m_threads.activate();
+    std::map<std::string, bool> measured;
     for (const Step& step : m_plan->steps) {
         if (progress.cancelled())
             return cancelledFailure("prepare");
         progress.report("prepare", m_kernels.size(), m_plan->steps.size());
-        PrepareContext context{{}, {}, vectorTable(), m_threads, m_options.strict};
+        PrepareContext context{{},           {},       vectorTable(), m_threads, m_options.strict,
+                               step.inPlace, &measured};
         bool host = false;
         for (uint32_t input : step.inputs) {
             context.inputs.push_back(layoutOf(m_plan->values[input]));

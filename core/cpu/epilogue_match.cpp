@@ -220,6 +220,8 @@ private:
         if (full && std::any_of(m_out.postOps.begin(), m_out.postOps.end(),
                                 [](const PostOp& p) { return p.kind == PostOp::Kind::Sum; }))
             return false; // the primitive adds one tensor only
+        if (full)
+            m_out.beforeSum = m_head;
         m_out.postOps.push_back({kind, {}, {}, input.read});
         return true;
     }
@@ -284,6 +286,45 @@ private:
 std::variant<MatchedEpilogue, Reason> matchEpilogue(const Tape& tape,
                                                     const std::vector<EpilogueInput>& inputs) {
     return Matcher(tape, inputs).run();
+}
+
+std::optional<SplitEpilogue> splitBeforeSum(const Tape& tape, const MatchedEpilogue& epilogue) {
+    auto sum = std::find_if(epilogue.postOps.begin(), epilogue.postOps.end(),
+                            [](const PostOp& op) { return op.kind == PostOp::Kind::Sum; });
+    if (sum == epilogue.postOps.end() || tape.type(epilogue.beforeSum) != DType::Float32)
+        return std::nullopt;
+    SplitEpilogue out;
+    out.head = epilogue;
+    out.head.postOps.assign(epilogue.postOps.begin(), sum);
+    std::vector<bool> live(tape.code.size(), false);
+    for (uint16_t output : tape.outputs)
+        live[output] = true;
+    for (size_t i = tape.code.size(); i-- > 0;)
+        if (live[i] && i != epilogue.beforeSum)
+            for (int k = 0; k < operandCount(tape.code[i].op); ++k)
+                live[tape.code[i].operand[k]] = true;
+    out.rest.inputs = {DType::Float32};
+    std::vector<uint16_t> moved(tape.code.size(), 0);
+    for (size_t i = 0; i < tape.code.size(); ++i) {
+        if (!live[i])
+            continue;
+        TapeInstruction x = tape.code[i];
+        if (i == epilogue.beforeSum) {
+            x = {TapeOp::Input, DType::Float32, {}, 0, 0, 0};
+        } else if (x.op == TapeOp::Input) {
+            out.reads.push_back(static_cast<uint32_t>(x.index - 1));
+            out.rest.inputs.push_back(x.type);
+            x.index = static_cast<uint16_t>(out.reads.size());
+        } else {
+            for (int k = 0; k < operandCount(x.op); ++k)
+                x.operand[k] = moved[x.operand[k]];
+        }
+        moved[i] = static_cast<uint16_t>(out.rest.code.size());
+        out.rest.code.push_back(x);
+    }
+    for (uint16_t output : tape.outputs)
+        out.rest.outputs.push_back(moved[output]);
+    return out;
 }
 
 } // namespace fuselage::cpu

@@ -7,6 +7,7 @@
 #include "core/cpu/activation_match.h"
 #include "core/support/reason.h"
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -45,10 +46,21 @@ struct MatchedEpilogue {
     std::vector<double> scale; ///< empty: one; else one value or one a channel
     std::vector<double> shift; ///< empty: zero
     std::vector<PostOp> postOps;
+    uint16_t beforeSum = 0; ///< with a Sum: the tape's register that it adds to
 };
 
 /// `inputs` is parallel to the tape's inputs; the accumulator is input 0.
 std::variant<MatchedEpilogue, Reason> matchEpilogue(const Tape& tape,
                                                     const std::vector<EpilogueInput>& inputs);
+
+/// A matched epilogue cut in two before its Sum.
+struct SplitEpilogue {
+    MatchedEpilogue head;        ///< for the primitive
+    Tape rest;                   ///< input 0 is the primitive's result
+    std::vector<uint32_t> reads; ///< of the epilogue, parallel to inputs 1.. of `rest`
+};
+
+/// None when there is no Sum or what it adds to is not float.
+std::optional<SplitEpilogue> splitBeforeSum(const Tape& tape, const MatchedEpilogue& epilogue);
 
 } // namespace fuselage::cpu

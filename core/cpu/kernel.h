@@ -9,6 +9,7 @@
 #include "core/support/result.h"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,9 @@ struct PrepareContext {
     const VectorTable& table;
     Threads& threads;
     bool strict = false;
+    bool inPlace = false; ///< output 0 reuses the memory of an input
+    /// What prepareFaster() found before, by key; null: it measures every time.
+    std::map<std::string, bool>* measured = nullptr;
 };
 
 using KernelResult = Result<std::unique_ptr<Kernel>>;

@@ -80,6 +80,26 @@ void EngineBase::bindVaryingWeights(const dnnl::memory::desc& plain,
         Reorder{dnnl::reorder(from, to), from, to, reserveScratch(packed.get_size())};
 }
 
+bool EngineBase::isShareable() const {
+    bool constant = m_constantWeights && !m_sourceReorder && !sumRead;
+    for (const PostOpArgument& operand : m_operands)
+        constant = constant && !operand.constants.empty();
+    return constant;
+}
+
+void EngineBase::runShared(const std::byte* a, std::byte* c, std::byte* scratch) const {
+    // Memory objects hold the address: those that differ between workers are made here.
+    auto arguments = m_arguments;
+    auto place = [&](int argument, const std::byte* data) {
+        arguments[argument] = dnnl::memory(m_arguments.at(argument).get_desc(), engine(),
+                                           const_cast<std::byte*>(data));
+    };
+    place(DNNL_ARG_SRC, a);
+    place(DNNL_ARG_DST, c);
+    place(DNNL_ARG_SCRATCHPAD, scratch + m_scratchpadAt);
+    execute(m_primitive, arguments);
+}
+
 void EngineBase::run(const Arguments& arguments, std::byte* scratch) {
     auto place = [&](std::optional<Reorder>& reorder, const std::byte* data, int argument) {
         if (!reorder) {

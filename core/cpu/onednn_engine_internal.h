@@ -13,6 +13,8 @@ MatchedEpilogue withoutScale(const MatchedEpilogue& epilogue);
 class EngineBase : public ContractionEngine {
 public:
     void run(const Arguments& arguments, std::byte* scratch) override;
+    bool isShareable() const override;
+    void runShared(const std::byte* a, std::byte* c, std::byte* scratch) const override;
 
 protected:
     /// Sets up everything but the weights, once the primitive is known.

@@ -36,9 +36,21 @@ public:
     /// Makes this thread's OpenMP regions (oneDNN's too) use count() threads.
     void activate() const;
 
+    /// While it lives, oneDNN prepares primitives for one thread: those that run within a body.
+    class Alone {
+    public:
+        explicit Alone(const Threads& threads);
+        ~Alone();
+        Alone(const Alone&) = delete;
+        Alone& operator=(const Alone&) = delete;
+
+    private:
+        const Threads& m_threads;
+    };
+
     using Body = std::function<void(size_t worker, size_t begin, size_t end)>;
     /// Calls body over contiguous parts of [0, count), at most one a worker, none smaller than
-    /// `grain` unless it is the only one.
+    /// `grain` unless it is the only one. Within another body: one call, by the same worker.
     void forRange(size_t count, size_t grain, const Body& body) const;
 
     /// Memory of one worker, for use within one call of a body.

@@ -41,9 +41,11 @@ template <typename Visit> void eachElement(const OperandLayout& layout, Visit vi
     }
 }
 
+using Prepare = KernelResult (*)(const KernelProgram&, const PrepareContext&);
+
 inline CpuRun runOnCpu(const KernelProgram& program, const std::vector<ReferenceValue>& inputs,
                        const std::vector<TensorPtr>& constants, Order order = Order::RowMajor,
-                       int threadCount = 1) {
+                       int threadCount = 1, Prepare prepare = prepareKernel) {
     CpuRun out;
     Threads threads(threadCount);
     threads.activate();
@@ -67,7 +69,7 @@ inline CpuRun runOnCpu(const KernelProgram& program, const std::vector<Reference
         out.bytes.emplace_back(static_cast<size_t>(context.outputs.back().span()) *
                                sizeOf(type.dtype));
     }
-    KernelResult kernel = prepareKernel(program, context);
+    KernelResult kernel = prepare(program, context);
     EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().text());
     if (!kernel)
         return out;
