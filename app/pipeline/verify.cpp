@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/verify.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fuselage::app {
@@ -18,6 +19,14 @@ double toleranceOf(DType dtype) {
     default:
         return 0;
     }
+}
+
+double originalTolerance(DType dtype) {
+    return 10 * toleranceOf(dtype);
+}
+
+double fusedTolerance(DType dtype, double originalError) {
+    return std::max(toleranceOf(dtype), 2 * std::min(originalError, originalTolerance(dtype)));
 }
 
 OutputAgreement compareOutput(const std::string& name, const std::string& side,

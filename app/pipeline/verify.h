@@ -23,4 +23,10 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
 /// looser for the 16-bit types, 0 for integers.
 double toleranceOf(DType dtype);
 
+/// Deep networks with random weights lose digits in single precision. What the original loses, up
+/// to ten times toleranceOf, is not a mistake; a fused model may lose twice as much as its
+/// original.
+double originalTolerance(DType dtype);
+double fusedTolerance(DType dtype, double originalError);
+
 } // namespace fuselage::app

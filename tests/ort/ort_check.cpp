@@ -164,11 +164,9 @@ Result<bool> compare(const Subject& subject, const ort::OnnxRuntime& runtime,
     for (size_t i = 0; i < subject.outputs.size(); ++i) {
         const std::string& output = subject.outputs[i];
         const ReferenceValue& expected = subject.expected[i];
-        // Deep networks with random weights lose digits in single precision: what the original
-        // loses (up to ten times the tolerance) the fused model may lose, too.
-        double tolerance = app::toleranceOf(expected.dtype);
-        auto left = app::compareOutput(output, "original", expected, (*before)[i], 10 * tolerance);
-        tolerance = std::max(tolerance, 2 * std::min(left.maxRelative, 10 * tolerance));
+        auto left = app::compareOutput(output, "original", expected, (*before)[i],
+                                       app::originalTolerance(expected.dtype));
+        double tolerance = app::fusedTolerance(expected.dtype, left.maxRelative);
         add(original, left);
         add(fused, app::compareOutput(output, "fused", expected, (*after)[i], tolerance));
         add(each, app::compareOutput(output, "fused", ReferenceValue::from((*before)[i]),
