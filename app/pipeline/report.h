@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything known about one run, as plain data. The terminal, JSON, HTML and Studio render this
-// one structure; nothing renders from the engine directly.
+// Everything known about one run, as plain data. Every front end and format renders this one
+// structure; nothing renders from the engine directly.
 #pragma once
 
 #include "core/cost/cost.h"
@@ -35,7 +35,7 @@ struct ModelReport {
 };
 
 /// How often a rule fired and what that saved.
-struct RuleCount {
+struct RuleReport {
     std::string rule, file;
     uint32_t line = 0;
     size_t fused = 0;
@@ -96,7 +96,7 @@ struct SplitReport {
 struct Report {
     MachineReport machine;
     ModelReport model;
-    std::vector<RuleCount> rules;
+    std::vector<RuleReport> rules;
     SideReport before, after;
     std::optional<RatioSummary> ratio; ///< after / before, measured
     std::vector<OutputAgreement> agreement;

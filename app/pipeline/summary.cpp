@@ -85,8 +85,8 @@ std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* e
     return out;
 }
 
-std::vector<RuleCount> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
-                                      const Plan& before, const Plan& after) {
+std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
+                                       const Plan& before, const Plan& after) {
     auto unfused = costBySource(before);
     std::map<std::string, std::set<std::string>> sources; // of each rule's fused nodes
     for (NodeId id : rewritten.graph.nodes()) {
@@ -97,15 +97,15 @@ std::vector<RuleCount> summariseRules(const RuleSet& rules, const Rewritten& rew
     std::map<std::string, size_t> nearMisses;
     for (const NearMiss& miss : rewritten.trace.nearMisses)
         ++nearMisses[miss.rule];
-    std::vector<RuleCount> out;
+    std::vector<RuleReport> out;
     for (const Rule& rule : rules.rules) {
-        RuleCount count{rule.name,
-                        rule.file,
-                        rule.line,
-                        rewritten.trace.applied(rule.name),
-                        nearMisses[rule.name],
-                        0,
-                        0};
+        RuleReport count{rule.name,
+                         rule.file,
+                         rule.line,
+                         rewritten.trace.applied(rule.name),
+                         nearMisses[rule.name],
+                         0,
+                         0};
         if (count.fused == 0)
             continue;
         for (const std::string& source : sources[rule.name]) {

@@ -22,8 +22,8 @@ std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* e
 
 /// Rules that fired, in rule order, with the launches and logical bytes they saved: those of the
 /// kernels their source nodes had before, minus those of the fused kernels.
-std::vector<RuleCount> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
-                                      const Plan& before, const Plan& after);
+std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
+                                       const Plan& before, const Plan& after);
 
 std::vector<SplitReport> summariseSplits(const Plan& plan);
 

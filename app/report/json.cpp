@@ -47,7 +47,7 @@ json timingJson(const TimingSummary& timing) {
 /// What the model, the rules and the profile determine: equal in every run, fit for comparing.
 json resultsJson(const Report& r) {
     json rules = json::array(), kernels = json::array(), splits = json::array();
-    for (const RuleCount& rule : r.rules)
+    for (const RuleReport& rule : r.rules)
         rules.push_back({{"rule", rule.rule},
                          {"file", rule.file},
                          {"line", rule.line},

@@ -143,7 +143,7 @@ std::string renderCounts(const Report& r) {
     TextTable table({Align::Left, Align::Right, Align::Right, Align::Right, Align::Right});
     table.row({"rule", "fused nodes", "launches saved", "bytes saved", "near misses"});
     size_t total = 0;
-    for (const RuleCount& rule : r.rules) {
+    for (const RuleReport& rule : r.rules) {
         total += rule.fused;
         table.row({rule.rule, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
                    bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});

@@ -198,9 +198,8 @@ void inferNormalized(InferContext& context) {
 void inferSkip(InferContext& context) {
     setSameAs(context, 0, 0);
     const Shape* x = shapeOf(context, 0);
-    std::optional<size_t> axis;
-    if (x && !x->empty())
-        axis = x->size() - 1;
+    const bool ranked = x && !x->empty();
+    const auto axis = ranked ? std::optional(x->size() - 1) : std::nullopt;
     checkScale(context, 2);
     setStatistics(context, 1, axis);
     setStatistics(context, 2, axis);

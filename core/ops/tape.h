@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tape: straight-line scalar code over named inputs, the elementwise part of every kernel
-// program. One tape, four readers: the interpreter runs it, the C++ and the CUDA emitter print it,
-// the cost model counts it. Tapes are in SSA form: instruction i defines register i.
+// program. One tape, several readers: the interpreter runs it, the tile interpreter runs it in
+// vectors, the cost model counts it. Tapes are in SSA form: instruction i defines register i.
 #pragma once
 
 #include "core/graph/dtype.h"

@@ -30,7 +30,7 @@ bool keepsQuantization(Op op) {
     return op == Op::DequantizeLinear || op == Op::QuantizeLinear;
 }
 
-struct FoldSession {
+struct FoldShared {
     const FoldOptions& options;
     Progress& progress;
     ThreadPool threads{1};
@@ -41,8 +41,8 @@ class Folder {
 public:
     using Constants = std::unordered_map<ValueId, TensorPtr>;
 
-    Folder(Graph& graph, FoldSession& session, Constants captured)
-        : m_graph(graph), m_session(session), m_captured(std::move(captured)),
+    Folder(Graph& graph, FoldShared& shared, Constants captured)
+        : m_graph(graph), m_shared(shared), m_captured(std::move(captured)),
           m_isOutput(graph.valueBound(), false) {
         for (ValueId id : graph.outputs())
             m_isOutput[id.index()] = true;
@@ -81,7 +81,7 @@ private:
     }
 
     Graph& m_graph;
-    FoldSession& m_session;
+    FoldShared& m_shared;
     Constants m_captured;
     std::vector<bool> m_isOutput; ///< by value; values made here are never outputs
     ConstantLookup m_lookup = [this](ValueId id) { return constantOf(id); };
@@ -133,7 +133,7 @@ bool Folder::foldConstantNode(NodeId id) {
         m_graph.makeConstant(node.outputs[0], value);
         return true;
     }
-    LeafContext context(m_session.threads);
+    LeafContext context(m_shared.threads);
     auto results = evaluateNode(node, {}, context);
     if (!results || results->size() != 1 || results->front().kind != TypeKind::Tensor)
         return false;
@@ -155,7 +155,7 @@ bool Folder::sizeIsAcceptable(const Node& node, int64_t inputBytes) const {
             bytes = inputBytes;
         }
         const bool small = *bytes <= grown || *bytes <= 2 * inputBytes;
-        if (!small || *bytes > static_cast<int64_t>(m_session.options.maxBytes))
+        if (!small || *bytes > static_cast<int64_t>(m_shared.options.maxBytes))
             return false;
     }
     return true;
@@ -183,7 +183,7 @@ bool Folder::foldByValue(NodeId id) {
             values[i] = ReferenceValue::from(*tensor);
             operands[i] = &values[i];
         }
-    LeafContext context(m_session.threads);
+    LeafContext context(m_shared.threads);
     auto results = evaluateNode(node, operands, context);
     if (!results || results->size() < node.outputs.size())
         return false;
@@ -277,7 +277,7 @@ void Folder::foldSubgraphs(NodeId id) {
         // The reference list itself holds the graph, so that ownSubgraph would always copy.
         auto graph = std::make_shared<Graph>(*refs[k].graph);
         m_graph.edit(id).attributes.set(refs[k].attribute, graph);
-        m_removedInside += Folder(*graph, m_session, std::move(captured)).run();
+        m_removedInside += Folder(*graph, m_shared, std::move(captured)).run();
     }
 }
 
@@ -291,8 +291,8 @@ void Folder::foldNode(NodeId id) {
     if (m_graph.node(id).inputs.size() > m_graph.node(id).explicitInputs ||
         hasTrait(m_graph.node(id).op, ControlFlow))
         foldSubgraphs(id);
-    if (bypassNoOp(id) || inlineBranch(id) || inlineConstantBody(id) || foldConstantNode(id) || foldByValue(id) ||
-        foldByContents(id) || restoreSoftmax(m_graph, id))
+    if (bypassNoOp(id) || inlineBranch(id) || inlineConstantBody(id) || foldConstantNode(id) ||
+        foldByValue(id) || foldByContents(id) || restoreSoftmax(m_graph, id))
         return;
     if (simplifyShapeOperands(m_graph, id, m_lookup))
         bypassNoOp(id); // a Slice whose end became constant may take everything
@@ -301,11 +301,11 @@ void Folder::foldNode(NodeId id) {
 size_t Folder::run() {
     foldCaptures();
     const std::vector<NodeId> order = topologicalOrder(m_graph);
-    for (size_t i = 0; i < order.size() && !m_session.cancelled; ++i) {
-        m_session.cancelled = m_session.progress.cancelled();
+    for (size_t i = 0; i < order.size() && !m_shared.cancelled; ++i) {
+        m_shared.cancelled = m_shared.progress.cancelled();
         foldNode(order[i]);
         if (i % 1024 == 0)
-            m_session.progress.report(stage, i, order.size());
+            m_shared.progress.report(stage, i, order.size());
     }
     return m_graph.removeDead() + m_removedInside;
 }
@@ -313,9 +313,9 @@ size_t Folder::run() {
 } // namespace
 
 Result<size_t> foldConstants(Graph& graph, const FoldOptions& options, Progress& progress) {
-    FoldSession session{options, progress};
-    const size_t removed = Folder(graph, session, {}).run();
-    if (session.cancelled)
+    FoldShared shared{options, progress};
+    const size_t removed = Folder(graph, shared, {}).run();
+    if (shared.cancelled)
         return cancelledFailure(stage);
     return removed;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shape inference: each node by its row, small contents by evaluation, subgraphs nested.
 #include "core/graph/captures.h"
 #include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
@@ -138,7 +139,7 @@ std::vector<Type> GraphInference::Context::inferSubgraph(const std::string& attr
         return {};
     restoreDeclared(attribute, *graph);
     const NodeId owner = m_walk.m_owner.valid() ? m_walk.m_owner : m_id;
-    GraphInference inner(*graph, m_walk.m_session, m_walk.pathOf(node(), attribute), owner);
+    GraphInference inner(*graph, m_walk.m_shared, m_walk.pathOf(node(), attribute), owner);
     for (size_t i = 0; i < std::min(inputs.size(), graph->inputs().size()); ++i) {
         Type type = inner.merged(graph->inputs()[i], inputs[i]);
         inner.nameUnknownDimensions(graph->inputs()[i], type);
@@ -159,8 +160,8 @@ std::vector<Type> GraphInference::Context::inferSubgraph(const std::string& attr
     return inner.outputTypes();
 }
 
-GraphInference::GraphInference(Graph& graph, InferSession& session, std::string path, NodeId owner)
-    : m_graph(graph), m_session(session), m_path(std::move(path)), m_owner(owner),
+GraphInference::GraphInference(Graph& graph, InferShared& shared, std::string path, NodeId owner)
+    : m_graph(graph), m_shared(shared), m_path(std::move(path)), m_owner(owner),
       m_known(graph.valueBound()) {}
 
 std::string GraphInference::pathOf(const Node& node, const std::string& part) const {
@@ -205,7 +206,7 @@ TensorPtr GraphInference::smallTensorOf(ValueId id) const {
 void GraphInference::problem(NodeId at, std::string message, bool warning) {
     if (!m_path.empty())
         message = m_path + m_graph.node(at).name + ": " + message;
-    m_session.problems.push_back(
+    m_shared.problems.push_back(
         {m_owner.valid() ? m_owner : at, std::move(message), warning || !m_path.empty()});
 }
 
@@ -236,7 +237,7 @@ void GraphInference::nameUnknownDimensions(ValueId id, Type& type) const {
         if (!dim.isUnknown() && !(dim.isNumber() && dim.value() < 0))
             continue;
         std::string name = fmt::format("{}{}_dim{}", m_path, m_graph.value(id).name, i);
-        while (m_session.inputSymbols.contains(name))
+        while (m_shared.inputSymbols.contains(name))
             name += "_";
         dim = Dim::symbol(name);
     }
@@ -245,7 +246,7 @@ void GraphInference::nameUnknownDimensions(ValueId id, Type& type) const {
 void GraphInference::inferFused(NodeId id, Context& context) {
     const Node& node = m_graph.node(id);
     auto body = std::make_shared<Graph>(*node.body);
-    GraphInference inner(*body, m_session, pathOf(node, "body"), m_owner.valid() ? m_owner : id);
+    GraphInference inner(*body, m_shared, pathOf(node, "body"), m_owner.valid() ? m_owner : id);
     for (size_t i = 0; i < std::min<size_t>(body->inputs().size(), node.explicitInputs); ++i) {
         const ValueId outside = node.inputs[i];
         if (!outside.valid())
@@ -294,7 +295,7 @@ bool GraphInference::evaluateSmall(NodeId id, Context& context) {
             values[i] = ReferenceValue::from(*tensors[i]);
             operands[i] = &values[i];
         }
-    LeafContext leaf(m_session.threads);
+    LeafContext leaf(m_shared.threads);
     auto results = evaluateNode(node, operands, leaf);
     if (!results || results->size() < node.outputs.size())
         return false;
@@ -391,17 +392,17 @@ std::vector<Type> GraphInference::outputTypes() const {
 }
 
 std::vector<InferProblem> inferShapes(Graph& graph) {
-    InferSession session;
+    InferShared shared;
     nameInputDimensions(graph);
     for (ValueId input : graph.inputs())
         if (graph.value(input).type.shape)
             for (const Dim& dim : *graph.value(input).type.shape)
                 for (const std::string& name : dim.symbols())
-                    session.inputSymbols.insert(name);
-    GraphInference(graph, session, "", NodeId()).run();
+                    shared.inputSymbols.insert(name);
+    GraphInference(graph, shared, "", NodeId()).run();
 
     std::vector<InferProblem> out;
-    for (InferProblem& found : session.problems) {
+    for (InferProblem& found : shared.problems) {
         auto same = [&](const InferProblem& other) {
             return other.node == found.node && other.message == found.message;
         };

@@ -34,7 +34,7 @@ private:
 };
 
 /// What all graphs of one walk share.
-struct InferSession {
+struct InferShared {
     std::vector<InferProblem> problems;
     ThreadPool threads{1};
     std::unordered_set<std::string> inputSymbols; ///< names that inner values must not take
@@ -46,7 +46,7 @@ void nameInputDimensions(Graph& graph);
 class GraphInference {
 public:
     /// `path` names the graph in symbols and messages: "" for the outermost, "loop1.body" inside.
-    GraphInference(Graph& graph, InferSession& session, std::string path, NodeId owner);
+    GraphInference(Graph& graph, InferShared& shared, std::string path, NodeId owner);
 
     /// A value of this graph (capture or input) that is known to be constant outside.
     void knowConstant(ValueId id, TensorPtr data) { m_known[id.index()] = std::move(data); }
@@ -77,7 +77,7 @@ private:
     TensorPtr smallTensorOf(ValueId id) const;
 
     Graph& m_graph;
-    InferSession& m_session;
+    InferShared& m_shared;
     std::string m_path;
     NodeId m_owner; ///< node of the outermost graph that this graph belongs to
     std::vector<TensorPtr> m_known;

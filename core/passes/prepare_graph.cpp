@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Inference and folding in turns until nothing changes.
 #include "core/passes/passes.h"
 
 namespace fuselage {

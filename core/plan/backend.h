@@ -36,7 +36,7 @@ public:
 class Backend {
 public:
     virtual ~Backend() = default;
-    virtual std::string name() const = 0; ///< "cpu", "reference", "cuda"
+    virtual std::string name() const = 0; ///< "cpu", "reference"
     /// One line for people: what was found on this machine.
     virtual std::string description() const = 0;
     /// None when the backend can run the program, else why not.

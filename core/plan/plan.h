@@ -81,9 +81,8 @@ struct PlanOptions {
     const DeviceProfile* profile = nullptr; ///< required
     const Backend* backend = nullptr;       ///< null: plan for prediction only
     bool reuseMemory = true;
-    bool stridedViews =
-        true; ///< Transpose, Slice, Split and Concat as views; false: one kernel each
-    bool horizontal = false; ///< merge small independent programs into Groups
+    /// Transpose, Slice, Split and Concat as views; false: one kernel each.
+    bool stridedViews = true;
 };
 
 /// Orders, lowers, splits what does not lower, decides views, layouts and buffers. Every shape of

@@ -217,6 +217,21 @@ TEST(Architecture, everyFileBeginsWithItsLicense) {
     }
 }
 
+TEST(Architecture, theReadmeOfPatternsListsEveryRule) {
+    std::string readme;
+    for (const std::string& line : linesOf(fs::path(FUSELAGE_SOURCE_DIR) / "patterns/README.md"))
+        readme += line + "\n";
+    size_t rules = 0;
+    for (const File& file : sources())
+        for (const std::string& line : file.lines)
+            if (file.path.starts_with("patterns/std/") && line.starts_with("rule ")) {
+                std::string name = line.substr(5, line.find(' ', 5) - 5);
+                EXPECT_NE(readme.find(name), std::string::npos) << name << " of " << file.path;
+                ++rules;
+            }
+    EXPECT_GT(rules, 40U);
+}
+
 TEST(Architecture, filesAreShort) {
     static const std::set<std::string> exceptions = {
         "core/cpu/tile_row.cpp", // one class; choosing its loops and running them could part
