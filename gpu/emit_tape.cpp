@@ -134,6 +134,7 @@ public:
         for (size_t i = 0; i < style.stored.size(); ++i)
             m_outputs[i] = beforeStore(m_outputs[i], style.stored[i]);
         noteRounded();
+        noteUniform();
         // The form that saves work is chosen for 16-bit results only; see TapeStyle::narrow.
         if (style.narrow && !style.strict)
             for (const GeluMatch& match : findGelu(tape))
@@ -179,6 +180,17 @@ public:
     const std::vector<uint16_t>& outputs() const { return m_outputs; }
 
 private:
+    void noteUniform() {
+        m_uniform.assign(m_tape.code.size(), true);
+        for (size_t reg = 0; reg < m_tape.code.size(); ++reg) {
+            const TapeInstruction& x = m_tape.code[reg];
+            if (x.op == TapeOp::Input)
+                m_uniform[reg] = x.index < m_style.uniform.size() && m_style.uniform[x.index];
+            for (int k = 0; k < operandCount(x.op); ++k)
+                m_uniform[reg] = m_uniform[reg] && m_uniform[x.operand[k]];
+        }
+    }
+
     /// What to hand to a store of this type instead of `reg`: casts that the store repeats go.
     uint16_t beforeStore(uint16_t reg, DType stored) const {
         for (;;) {
@@ -279,6 +291,11 @@ private:
         case TapeOp::Mul:
             return m_style.strict ? call(strict[2], x) : infix("*", x);
         case TapeOp::Div:
+            if (m_style.narrow && !m_style.strict && !wide && m_uniform[x.operand[1]] &&
+                !m_uniform[x.operand[0]]) {
+                m_narrowed = true;
+                return fmt::format("r{} * (1.0f / r{})", x.operand[0], x.operand[1]);
+            }
             return infix("/", x);
         case TapeOp::Mod:
             return call("floorMod", x);
@@ -338,6 +355,7 @@ private:
     TapeStyle m_style;
     std::vector<uint16_t> m_outputs;
     std::vector<DType> m_rounded;
+    std::vector<bool> m_uniform;
     std::map<uint16_t, GeluMatch> m_gelu;
     bool m_narrowed = false;
 };

@@ -27,6 +27,9 @@ struct TapeStyle {
         false; ///< every result is stored in 16 bits: forms within 1 ULP of that may serve
     /// Per output, the type it is stored as: a last Cast to it is left to the store.
     std::vector<DType> stored;
+    /// Per tape input (empty: none), whether its value is the same for a whole row: what depends on
+    /// these alone is worth computing once, so narrow forms multiply by the inverse of a divisor.
+    std::vector<bool> uniform;
 };
 
 /// x / 2 * (1 + erf(scale * x)) in any association.

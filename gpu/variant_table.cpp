@@ -2,6 +2,7 @@
 // All kernel variants; within one kind of program the always-correct one is last.
 #include "gpu/emit.h"
 #include "gpu/kernels/pointwise.h"
+#include "gpu/kernels/row.h"
 
 #include <algorithm>
 #include <string_view>
@@ -14,6 +15,11 @@ std::span<const VariantRow> kernelVariants() {
          "up to 8 consecutive elements a thread, accesses of 16 bytes"},
         {"pointwise_plain", "Pointwise", emitPointwisePlain,
          "one element a thread: any type, stride and size"},
+        {"row_warp", "Row", emitRowWarp, "a warp a row of up to 1024, kept in registers"},
+        {"row_block", "Row", emitRowBlock, "a block a row, kept in registers"},
+        {"row_two_pass", "Row", emitRowTwoPass, "a block a row of any length, read every pass"},
+        {"row_outer", "Row", emitRowOuter, "32 neighbouring rows a block, contiguous across rows"},
+        {"row_plain", "Row", emitRowPlain, "a thread a row: any type, stride and size"},
     };
     return rows;
 }

@@ -72,7 +72,7 @@ gpu::OperandLayout layoutOf(const OperandType& type, const Placement& placement)
 
 std::vector<Case> cases() {
     std::vector<Case> out;
-    for (const auto& family : {pointwiseCases()})
+    for (const auto& family : {pointwiseCases(), rowCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

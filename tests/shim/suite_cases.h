@@ -7,5 +7,6 @@
 namespace fuselage::gpu_suite {
 
 std::vector<Case> pointwiseCases();
+std::vector<Case> rowCases();
 
 } // namespace fuselage::gpu_suite

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row variants: which team of threads takes a row of what length.
+#include "gpu/kernels/row.h"
+
+#include "gpu/kernels/row_emitter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::gpu {
+
+namespace {
+
+constexpr int64_t longestWarpRow = 1024;
+constexpr int64_t mostCachedByWarp = 64, mostCachedByBlock = 32, wantedCachedByBlock = 16;
+
+std::string lengthText(int64_t length) {
+    return fmt::format("a row has {} elements", length);
+}
+
+/// No wider than keeps the threads of a team busy.
+int widthFor(const RowEmitter& emitter, int64_t team) {
+    int width = emitter.widestVector();
+    while (width > 1 && width * team > emitter.length() && width * team / 2 >= emitter.length())
+        width /= 2;
+    return width;
+}
+
+/// Elements that a thread keeps.
+int64_t cachedElements(const RowEmitter& emitter, int64_t team, int width) {
+    const int64_t steps = (emitter.length() + team * width - 1) / (team * width);
+    return steps * width * std::max<int64_t>(1, static_cast<int64_t>(emitter.cachedReads()));
+}
+
+PartResult warpPart(RowEmitter& emitter) {
+    if (emitter.length() == 0 || emitter.length() > longestWarpRow)
+        return refusal("support", lengthText(emitter.length()) + ", a warp takes 1 to 1024");
+    const int width = widthFor(emitter, 32);
+    if (cachedElements(emitter, 32, width) > mostCachedByWarp)
+        return refusal("spill", fmt::format("{} elements a thread do not stay in registers",
+                                            cachedElements(emitter, 32, width)));
+    return emitter.emit({RowTeam::Warp, defaultThreads, width, true, -1});
+}
+
+PartResult blockPart(RowEmitter& emitter, uint32_t most) {
+    if (emitter.length() < 128)
+        return refusal("support", lengthText(emitter.length()) + ", a block takes 128 and more");
+    const int width = emitter.widestVector();
+    uint32_t threads = 128;
+    while (threads < most && cachedElements(emitter, threads, width) > wantedCachedByBlock)
+        threads *= 2;
+    if (cachedElements(emitter, threads, width) > mostCachedByBlock)
+        return refusal("spill", fmt::format("{} elements a thread do not stay in registers",
+                                            cachedElements(emitter, threads, width)));
+    return emitter.emit({RowTeam::Block, threads, width, true, -1});
+}
+
+PartResult twoPassPart(RowEmitter& emitter) {
+    if (emitter.length() == 0)
+        return refusal("support", "nothing is reduced");
+    return emitter.emit({RowTeam::Block, defaultThreads, emitter.widestVector(), false, -1});
+}
+
+PartResult outerPart(RowEmitter& emitter) {
+    if (emitter.length() == 0)
+        return refusal("support", "nothing is reduced");
+    auto loop = emitter.contiguousAcross();
+    if (!loop)
+        return refusal("layout", "memory is contiguous along the rows, not across them");
+    return emitter.emit({RowTeam::Lanes, defaultThreads, 1, false, static_cast<int>(*loop)});
+}
+
+template <typename Make>
+EmitResult emitRow(const char* variant, const EmitRequest& request, Make&& make) {
+    if (auto reason = refuseTypes(request))
+        return finish(variant, request, PartResult(*reason));
+    RowEmitter emitter(request);
+    if (emitter.rows() == 0)
+        return finish(variant, request, PartResult(KernelPart{}));
+    return finish(variant, request, make(emitter));
+}
+
+} // namespace
+
+EmitResult emitRowWarp(const EmitRequest& request) {
+    return emitRow("row_warp", request, warpPart);
+}
+
+EmitResult emitRowBlock(const EmitRequest& request) {
+    return emitRow("row_block", request,
+                   [](RowEmitter& emitter) { return blockPart(emitter, 1024); });
+}
+
+EmitResult emitRowTwoPass(const EmitRequest& request) {
+    return emitRow("row_two_pass", request, twoPassPart);
+}
+
+EmitResult emitRowOuter(const EmitRequest& request) {
+    return emitRow("row_outer", request, outerPart);
+}
+
+EmitResult emitRowPlain(const EmitRequest& request) {
+    return emitRow("row_plain", request, [](RowEmitter& emitter) -> PartResult {
+        return emitter.emit({RowTeam::Thread, defaultThreads, 1, false, -1});
+    });
+}
+
+PartResult rowPartForGroup(const EmitRequest& request) {
+    RowEmitter emitter(request);
+    if (emitter.rows() == 0)
+        return KernelPart{};
+    if (auto part = warpPart(emitter); std::holds_alternative<KernelPart>(part))
+        return part;
+    return twoPassPart(emitter);
+}
+
+} // namespace fuselage::gpu

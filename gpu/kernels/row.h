@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row kernels: one generator, and a table of teams of threads that share a row.
+#pragma once
+
+#include "gpu/emit_kernel.h"
+
+namespace fuselage::gpu {
+
+/// Which threads of a block work on one row.
+enum class RowTeam : uint8_t {
+    Thread, ///< one thread a row
+    Warp,   ///< a warp a row
+    Block,  ///< the block has one row
+    Lanes,  ///< threads of the same lane in all warps: 32 neighbouring rows a block
+};
+
+struct RowGeometry {
+    RowTeam team = RowTeam::Thread;
+    uint32_t threads = defaultThreads;
+    int width = 1;      ///< consecutive elements a thread takes at once
+    bool cache = false; ///< what several passes read stays in registers
+    int outerLoop = -1; ///< loop over rows that becomes the innermost one
+};
+
+EmitResult emitRowWarp(const EmitRequest& request);
+EmitResult emitRowBlock(const EmitRequest& request);
+EmitResult emitRowTwoPass(const EmitRequest& request);
+EmitResult emitRowOuter(const EmitRequest& request);
+EmitResult emitRowPlain(const EmitRequest& request);
+
+/// The part of row_warp, or of row_two_pass for longer rows; for groups, whose blocks have
+/// `defaultThreads` threads.
+PartResult rowPartForGroup(const EmitRequest& request);
+
+} // namespace fuselage::gpu

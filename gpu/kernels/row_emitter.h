@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The generator behind all row variants. Passes over the row are the stages' maps, then the element
+// tape; between them the team reduces.
+#pragma once
+
+#include "gpu/kernels/row.h"
+
+#include <optional>
+
+namespace fuselage::gpu {
+
+/// A Row program with its operands resolved.
+class RowEmitter {
+public:
+    explicit RowEmitter(const EmitRequest& request);
+
+    int64_t rows() const { return m_outer.count(); }
+
+    int64_t length() const { return m_inner.count(); }
+
+    /// Reads that move along the row and that more than one pass needs.
+    size_t cachedReads() const;
+
+    /// Largest width at which every operand that moves along the row is one access a thread.
+    int widestVector() const;
+
+    /// Loop over rows along which the main read is contiguous, when it is not along the row.
+    std::optional<size_t> contiguousAcross() const;
+
+    KernelPart emit(const RowGeometry& geometry);
+
+private:
+    size_t readNumber(size_t read) const { return m_firstRead + read; }
+
+    bool needs(const Tape& tape, size_t read) const;
+    bool movesAlong(size_t read) const { return m_inner.moves(readNumber(read)); }
+    bool cached(size_t read) const;
+    LaneAccess accessOf(size_t number, int width) const;
+    TapeFunction print(const std::string& name, const Tape& tape, std::vector<DType> stored,
+                       bool reads) const;
+    std::string address(size_t number) const;
+    std::string placeThreads() const;
+    std::string loadCached() const;
+    std::string loopHead() const;
+    std::string loopLoads(const TapeFunction& function) const;
+    std::vector<std::string> inputNames(const char* lane) const;
+    std::string stage(size_t index);
+    std::string elements();
+    std::string rowResults();
+    std::string reduced(ReduceKind kind, const std::string& value) const;
+    std::string loadInto(size_t read, const std::string& target, const std::string& indent) const;
+
+    const EmitRequest& m_request;
+    const Row& m_program;
+    std::vector<KernelOperand> m_operands; ///< element writes, row writes, reads
+    size_t m_firstRead;
+    LoopNest m_outer, m_inner;
+    bool m_narrow;
+    RowGeometry m_geometry;
+    int64_t m_team = 1, m_steps = 1;
+    size_t m_scalars = 0; ///< row scalars so far
+    KernelPart m_part;
+};
+
+} // namespace fuselage::gpu
