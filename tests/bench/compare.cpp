@@ -8,6 +8,7 @@
 #include "app/report/format.h"
 #include "tests/bench/subjects.h"
 #include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
