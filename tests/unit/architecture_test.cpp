@@ -233,14 +233,9 @@ TEST(Architecture, theReadmeOfPatternsListsEveryRule) {
 }
 
 TEST(Architecture, filesAreShort) {
-    static const std::set<std::string> exceptions = {
-        "core/cpu/tile_row.cpp", // one class; choosing its loops and running them could part
-    };
     for (const File& file : sources())
-        if (!exceptions.contains(file.path)) {
-            EXPECT_LE(file.lines.size(), maxLines) << file.path << ": look for the phase or family "
-                                                   << "that wants a file of its own";
-        }
+        EXPECT_LE(file.lines.size(), maxLines)
+            << file.path << ": look for the phase or family that wants a file of its own";
 }
 
 TEST(Architecture, nothingIsLeftToDoAndNoMachineIsNamed) {

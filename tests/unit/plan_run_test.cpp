@@ -58,9 +58,8 @@ std::shared_ptr<const Plan> expectSame(const std::string& text, bool fuseAll = f
             for (size_t i = 0; i < outputs->size(); ++i) {
                 auto agreement =
                     app::compareOutput(std::to_string(i), "", (*expected)[i], (*outputs)[i]);
-                EXPECT_TRUE(agreement.ok)
-                    << "output " << i << " perNode " << perNode << " run " << run << " error "
-                    << agreement.maxRelative;
+                EXPECT_TRUE(agreement.ok) << "output " << i << " perNode " << perNode << " run "
+                                          << run << " error " << agreement.maxRelative;
             }
         }
         plan = std::make_shared<const Plan>(compiled->plan());
