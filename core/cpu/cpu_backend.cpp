@@ -122,7 +122,8 @@ Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
             if (!*native)
                 return failure(native->error());
             for (size_t i = 0; i < step.outputs.size(); ++i)
-                m_store.store(step.outputs[i], std::move((**native)[i]));
+                if (auto stored = m_store.store(step.outputs[i], std::move((**native)[i])); !stored)
+                    return stored;
             return {};
         }
     }

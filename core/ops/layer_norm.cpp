@@ -198,11 +198,10 @@ void inferNormalized(InferContext& context) {
 void inferSkip(InferContext& context) {
     setSameAs(context, 0, 0);
     const Shape* x = shapeOf(context, 0);
-    const bool ranked = x && !x->empty();
-    const auto axis = ranked ? std::optional(x->size() - 1) : std::nullopt;
+    const size_t last = x && !x->empty() ? x->size() - 1 : 0;
     checkScale(context, 2);
-    setStatistics(context, 1, axis);
-    setStatistics(context, 2, axis);
+    setStatistics(context, 1, last);
+    setStatistics(context, 2, last);
     setSameAs(context, 3, 0);
 }
 
