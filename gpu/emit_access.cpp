@@ -54,6 +54,11 @@ LoopNest::LoopNest(const Extents& space, const std::vector<KernelOperand>& opera
     }
 }
 
+LoopNest::LoopNest(std::vector<Loop> loops, bool wide) : m_loops(std::move(loops)), m_wide(wide) {
+    for (const Loop& loop : m_loops)
+        m_count *= loop.extent;
+}
+
 bool LoopNest::dense(size_t operand) const {
     int64_t inner = 1;
     for (size_t i = m_loops.size(); i-- > 0;) {

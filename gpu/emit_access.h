@@ -31,6 +31,9 @@ public:
     LoopNest(const Extents& space, const std::vector<KernelOperand>& operands, size_t first,
              int leader = -1);
 
+    /// Some loops of another nest.
+    LoopNest(std::vector<Loop> loops, bool wide);
+
     int64_t count() const { return m_count; } ///< elements; 0 when an extent is
 
     const std::vector<Loop>& loops() const { return m_loops; }

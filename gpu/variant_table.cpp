@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All kernel variants; within one kind of program the always-correct one is last.
 #include "gpu/emit.h"
+#include "gpu/kernels/copy.h"
+#include "gpu/kernels/group.h"
 #include "gpu/kernels/pointwise.h"
 #include "gpu/kernels/row.h"
+#include "gpu/kernels/window.h"
 
 #include <algorithm>
 #include <string_view>
@@ -20,6 +23,14 @@ std::span<const VariantRow> kernelVariants() {
         {"row_two_pass", "Row", emitRowTwoPass, "a block a row of any length, read every pass"},
         {"row_outer", "Row", emitRowOuter, "32 neighbouring rows a block, contiguous across rows"},
         {"row_plain", "Row", emitRowPlain, "a thread a row: any type, stride and size"},
+        {"copy_vector", "Copy", emitCopyVector,
+         "accesses of 16 bytes, one range of blocks a piece"},
+        {"copy_transpose", "Copy", emitCopyTranspose, "tiles of 32 x 32 through shared memory"},
+        {"copy_plain", "Copy", emitCopyPlain, "one element a thread: any type, stride and size"},
+        {"window_row", "Window", emitWindowRow,
+         "some results along the last dim and some channels a thread, each element loaded once"},
+        {"window_plain", "Window", emitWindowPlain, "one result a thread: any window"},
+        {"group", "Group", emitGroup, "small independent programs by ranges of blocks"},
     };
     return rows;
 }

@@ -49,6 +49,15 @@ std::vector<Case> pointwiseCases() {
         "d = Div(x, root) e = Erf(d) p = Add(e, one) m = Mul(x, p) y = Mul(m, half) }",
         both)
         .special = true;
+    for (const char* type : {"float16", "bfloat16"})
+        add(std::string("gelu_every_") + type,
+            std::string("(") + type + "[256,256] x) => (" + type +
+                "[256,256] y) { f = Cast<to=1>(x) half = Constant<value_float=0.5>() "
+                "one = Constant<value_float=1.0>() root = Constant<value_float=1.4142135>() "
+                "d = Div(f, root) e = Erf(d) p = Add(one, e) m = Mul(p, f) g = Mul(half, m) "
+                "y = Cast<to=" +
+                (type[0] == 'f' ? "10" : "16") + ">(g) }",
+            both);
     add("silu_two_outputs",
         "(float16[6,128] x, float16[6,128] r) => (float16[6,128] y, float16[6,128] z) "
         "{ s = Sigmoid(x) y = Mul(x, s) z = Add(y, r) }",

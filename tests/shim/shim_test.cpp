@@ -99,7 +99,7 @@ int64_t loadInteger(const std::byte* at, DType type) {
 
 /// The device's memory for one case: inputs, then outputs.
 struct Arena {
-    std::vector<simt::GuardedMemory> inputs, outputs, others;
+    std::vector<simt::GuardedMemory> inputs, outputs;
 };
 
 Arena arenaFor(const gpu_suite::Prepared& prepared, const std::vector<ReferenceValue>& values) {
@@ -156,23 +156,27 @@ const simt::KernelRow* find(const std::string& name) {
     return nullptr;
 }
 
-void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
-            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
-    SCOPED_TRACE(set.variant);
-    Arena arena = arenaFor(prepared, inputs);
+void launchAll(const gpu::KernelSet& set, const Arena& arena) {
     for (const gpu::KernelText& kernel : set.kernels) {
         const simt::KernelRow* row = find(kernel.name);
         ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
         std::vector<void*> arguments;
         for (const gpu::KernelArgument& argument : kernel.arguments) {
             ASSERT_LE(argument.kind, gpu::KernelArgument::Kind::Output);
-            auto& memory =
+            const auto& memory =
                 argument.kind == gpu::KernelArgument::Kind::Input ? arena.inputs : arena.outputs;
             arguments.push_back(memory[argument.index].data());
         }
         simt::run({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
                    kernel.sharedBytes});
     }
+}
+
+void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
+            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
+    SCOPED_TRACE(set.variant);
+    const Arena arena = arenaFor(prepared, inputs);
+    launchAll(set, arena);
     for (const auto* memories : {&arena.inputs, &arena.outputs})
         for (const simt::GuardedMemory& memory : *memories)
             EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
@@ -228,6 +232,67 @@ TEST_P(ShimSuite, everyVariantAgreesWithTheEvaluator) {
         for (const Reason& reason : candidates.refused)
             std::fprintf(stderr, "refused %s: %s\n", reason.facts.back().value.c_str(),
                          reason.text().c_str());
+}
+
+/// Bit patterns as integers in the order of their values.
+int32_t ordered(uint16_t bits) {
+    return (bits & 0x8000) != 0 ? -(bits & 0x7fff) : bits;
+}
+
+/// The GELU case of this type on all 65536 bit patterns, against the exact function.
+void checkEveryGelu(DType type) {
+    const bool half = type == DType::Float16;
+    for (const gpu_suite::Case& source : gpu_suite::cases()) {
+        if (source.name != std::string("pointwise_gelu_every_") + nameOf(type))
+            continue;
+        const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+        ReferenceValue input = ReferenceValue::tensor(type, {256, 256});
+        for (uint32_t bits = 0; bits < 65536; ++bits)
+            input.floats[bits] = half ? halfToFloat(static_cast<uint16_t>(bits))
+                                      : bfloat16ToFloat(static_cast<uint16_t>(bits));
+        const gpu::Candidates candidates = gpu::emitAll(prepared.request);
+        ASSERT_EQ(candidates.accepted.size(), 2U);
+        for (const gpu::KernelSet& set : candidates.accepted) {
+            EXPECT_EQ(set.numeric, NumericClass::Wider);
+            const Arena arena = arenaFor(prepared, {input});
+            launchAll(set, arena);
+            int worst = 0, where = 0;
+            for (int bits = 0; bits < 65536; ++bits) {
+                const double x = input.floats[static_cast<size_t>(bits)];
+                const double exact = 0.5 * x * std::erfc(-x * std::sqrt(0.5));
+                const double got = loadFloat(
+                    arena.outputs[0].data() + size_t{2} * static_cast<size_t>(bits), type);
+                if (std::isnan(exact) || std::isinf(exact)) {
+                    EXPECT_TRUE(got == exact || (got != got && exact != exact)) << x;
+                    continue;
+                }
+                if (!half && std::fabs(exact) < 1.2e-38) { // float has no such normal number
+                    EXPECT_LE(std::fabs(got), 1.3e-38) << x;
+                    continue;
+                }
+                const auto a = static_cast<float>(exact), b = static_cast<float>(got);
+                const int ulps =
+                    std::abs(half ? ordered(floatToHalf(a)) - ordered(floatToHalf(b))
+                                  : ordered(floatToBfloat16(a)) - ordered(floatToBfloat16(b)));
+                if (ulps > worst) {
+                    worst = ulps;
+                    where = bits;
+                }
+            }
+            EXPECT_LE(worst, 1) << set.variant << " at "
+                                << input.floats[static_cast<size_t>(where)];
+        }
+        return;
+    }
+    FAIL() << "no such case";
+}
+
+TEST(Gelu, isWithinOneUlpForEveryHalf) {
+    checkEveryGelu(DType::Float16);
+}
+
+TEST(Gelu, isWithinOneUlpForEveryBfloat16) {
+    checkEveryGelu(DType::BFloat16);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ShimSuite, testing::ValuesIn(gpu_suite::cases()),

@@ -72,7 +72,8 @@ gpu::OperandLayout layoutOf(const OperandType& type, const Placement& placement)
 
 std::vector<Case> cases() {
     std::vector<Case> out;
-    for (const auto& family : {pointwiseCases(), rowCases()})
+    for (const auto& family :
+         {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

@@ -8,5 +8,8 @@ namespace fuselage::gpu_suite {
 
 std::vector<Case> pointwiseCases();
 std::vector<Case> rowCases();
+std::vector<Case> copyCases();
+std::vector<Case> windowCases();
+std::vector<Case> groupCases();
 
 } // namespace fuselage::gpu_suite

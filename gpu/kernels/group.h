@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several small independent programs in one launch: each has a range of blocks.
+#pragma once
+
+#include "gpu/emit_kernel.h"
+
+namespace fuselage::gpu {
+
+EmitResult emitGroup(const EmitRequest& request);
+
+} // namespace fuselage::gpu

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling kernels with the work before and after the pool inside.
+#pragma once
+
+#include "gpu/emit_kernel.h"
+
+namespace fuselage::gpu {
+
+EmitResult emitWindowRow(const EmitRequest& request);
+EmitResult emitWindowPlain(const EmitRequest& request);
+
+} // namespace fuselage::gpu
