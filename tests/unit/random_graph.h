@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/graph/type.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -21,8 +22,10 @@ struct Sketch {
     std::vector<std::string> outputs; ///< "float[2,3] y"
 
     std::string text() const {
-        return fmt::format("g ({}) => ({}) {{\n  {}\n}}", inputs, fmt::join(outputs, ", "),
-                           fmt::join(lines, "\n  "));
+        std::string body;
+        for (const std::string& line : lines)
+            body += "  " + line + "\n";
+        return fmt::format("g ({}) => ({}) {{\n{}}}", inputs, joined(outputs), body);
     }
 };
 
@@ -59,8 +62,9 @@ private:
 
     std::string ints(const std::vector<int64_t>& values) {
         std::string name = fresh();
-        m_sketch.lines.push_back(fmt::format("{} = Constant<value=int64[{}]{{{}}}>()", name,
-                                             values.size(), fmt::join(values, ",")));
+        m_sketch.lines.push_back(
+            fmt::format("{} = Constant<value=int64[{}]{{{}}}>()", name, values.size(),
+                        joined(values, [](int64_t number) { return std::to_string(number); })));
         return name;
     }
 
@@ -71,7 +75,7 @@ private:
             number = fmt::format("{:.2f}", static_cast<double>(below(41) - 20) / 20);
         m_sketch.lines.push_back(fmt::format("{} = Constant<value=float{}{{{}}}>()", name,
                                              extents.empty() ? "" : fuselage::text(extents),
-                                             fmt::join(numbers, ",")));
+                                             joined(numbers)));
         return name;
     }
 
@@ -149,7 +153,9 @@ inline void Writer::transpose(const Known& x) {
     Extents extents;
     for (int64_t axis : perm)
         extents.push_back(x.extents[static_cast<size_t>(axis)]);
-    add(fmt::format("Transpose<perm=[{}]>({})", fmt::join(perm, ","), x.name), extents);
+    add(fmt::format("Transpose<perm=[{}]>({})",
+                    joined(perm, [](int64_t number) { return std::to_string(number); }), x.name),
+        extents);
 }
 
 inline void Writer::reshape(const Known& x) {
@@ -237,7 +243,7 @@ inline void Writer::concat(const Known& x) {
         extents[static_cast<size_t>(axis)] += y.extents[static_cast<size_t>(axis)];
         names.insert(oneIn(2) ? names.end() : names.begin(), y.name);
     }
-    add(fmt::format("Concat<axis={}>({})", axis, fmt::join(names, ", ")), extents);
+    add(fmt::format("Concat<axis={}>({})", axis, joined(names)), extents);
 }
 
 inline void Writer::reduce(const Known& x) {
