@@ -6,10 +6,10 @@ target_include_directories(fuselage_options INTERFACE $<BUILD_INTERFACE:${PROJEC
 target_compile_options(fuselage_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
 if(FUSELAGE_WERROR)
   target_compile_options(fuselage_options INTERFACE -Werror)
-  # GCC 12 sees overlap in every `"text" + std::string` (its bug 105651); GCC 13 does not.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(fuselage_options INTERFACE -Wno-restrict)
-  endif()
+endif()
+# GCC 12 sees overlap in every `"text" + std::string` (its bug 105651); GCC 13 does not.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(fuselage_options INTERFACE -Wno-restrict)
 endif()
 
 # Asserts stay on in every build type: model files are hostile input.
