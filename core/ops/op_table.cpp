@@ -249,6 +249,38 @@ std::span<const OpRow> allRows() {
     return table().rows;
 }
 
+namespace {
+
+/// What a convolution or pooling without this attribute does; its length is the number of spatial
+/// dimensions, so no schema holds it.
+std::optional<AttributeValue> windowDefault(const Graph& graph, const Node& node,
+                                            std::string_view name) {
+    auto has = [&](std::string_view wanted) {
+        const auto& schemas = attributesOf(node.op);
+        return std::any_of(schemas.begin(), schemas.end(),
+                           [&](const AttributeSchema& schema) { return schema.name == wanted; });
+    };
+    if (!has("kernel_shape") || !has(name) || node.inputs.empty() || !node.inputs[0].valid())
+        return std::nullopt;
+    const Type& image = graph.value(node.inputs[0]).type;
+    if (!image.shape || image.rank() < 3)
+        return std::nullopt;
+    const size_t spatial = image.rank() - 2;
+    if (name == "strides" || name == "dilations")
+        return std::vector<int64_t>(spatial, 1);
+    bool computed = node.attributes.string("auto_pad", "NOTSET") != "NOTSET";
+    if (name == "pads" && !computed)
+        return std::vector<int64_t>(2 * spatial, 0);
+    if (name != "kernel_shape" || node.explicitInputs < 2 || !node.inputs[1].valid())
+        return std::nullopt;
+    auto weight = graph.value(node.inputs[1]).type.extents();
+    if (!weight || weight->size() != spatial + 2)
+        return std::nullopt;
+    return std::vector<int64_t>(weight->begin() + 2, weight->end());
+}
+
+} // namespace
+
 std::optional<AttributeValue> parameterOf(const Graph& graph, const Node& node,
                                           std::string_view name) {
     if (const AttributeValue* attribute = node.attributes.find(name))
@@ -258,7 +290,7 @@ std::optional<AttributeValue> parameterOf(const Graph& graph, const Node& node,
     for (size_t i = 0; i < count; ++i)
         if (names[i] == name && graph.isConstant(node.inputs[i]))
             return contentsOf(graph.value(node.inputs[i]).constant);
-    return std::nullopt;
+    return windowDefault(graph, node, name);
 }
 
 void fillDefaults(Node& node) {

@@ -78,6 +78,29 @@ Search::Search(const Graph& graph, const GraphFacts& facts, const Convexity& con
       m_options(options), m_used(used), m_claimed(claimed), m_result(result),
       m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()) {}
 
+namespace {
+
+/// Values that a node reads, directly or through at most `depth` - 1 other nodes; nearest first.
+std::vector<ValueId> valuesBefore(const Graph& graph, NodeId node, uint32_t depth) {
+    std::vector<ValueId> out;
+    std::vector<NodeId> level = {node};
+    for (uint32_t i = 0; i < depth && !level.empty(); ++i) {
+        std::vector<NodeId> next;
+        for (NodeId reader : level)
+            for (ValueId input : graph.node(reader).inputs) {
+                if (!input.valid() || std::find(out.begin(), out.end(), input) != out.end())
+                    continue;
+                out.push_back(input);
+                if (NodeId maker = graph.producer(input); maker.valid())
+                    next.push_back(maker);
+            }
+        level = std::move(next);
+    }
+    return out;
+}
+
+} // namespace
+
 void Search::run(NodeId anchor) {
     m_anchor = anchor;
     m_spent = 0;
@@ -98,9 +121,9 @@ void Search::run(NodeId anchor) {
             matchRest(plan, end);
         undo(start);
     } else if (plan.anchoredByUsers) {
-        for (ValueId input : m_graph.node(anchor).inputs)
-            if (input.valid() && m_triedValues.insert(input).second)
-                startAt(input);
+        for (ValueId value : valuesBefore(m_graph, anchor, m_prepared.reach))
+            if (m_triedValues.insert(value).second)
+                startAt(value);
     } else {
         const std::vector<ValueId>& outputs = m_graph.node(anchor).outputs;
         auto first = std::find_if(outputs.begin(), outputs.end(),

@@ -12,6 +12,7 @@ namespace {
 
 // Definitions that read each other in a circle are refused by dsl; this only bounds the walk.
 constexpr int maxDepth = 64;
+constexpr uint32_t maxReach = 8;
 
 bool isStep(const Term& term) {
     return term.kind == Term::Kind::Pipe || term.kind == Term::Kind::Optional ||
@@ -204,13 +205,16 @@ private:
     void fillSignatures() {
         const BlockPlan* plan = &m_prepared.plan;
         if (plan->roots.empty() || plan->anchoredByUsers) {
-            // The value is an operand of what the first `many` collects.
+            // The value is read somewhere in what the first `many` collects.
             if (plan->manys.empty() || plan->manys[0].roots.empty())
                 return;
             const BlockPlan& inner = plan->manys[0];
             RootSet roots = rootsOf(m_prepared, inner.block->definitions[inner.roots[0]].term);
             m_prepared.anchors = roots.ops;
             m_prepared.signatures.push_back({roots.ops, {{}, true}});
+            TermId root = inner.block->definitions[inner.roots[0]].term;
+            for (const Reach& reach : reachesOf(m_prepared, root))
+                m_prepared.reach = std::max(m_prepared.reach, std::min(reach.levels, maxReach));
             m_prepared.steps = inner.block->definitions.empty() ? 0 : 1;
             return;
         }

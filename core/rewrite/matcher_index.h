@@ -55,7 +55,8 @@ struct PreparedRule {
     OpSet anchors;                     ///< operators of the nodes that a search starts at
     std::vector<Signature> signatures; ///< one of them must fit
     uint32_t steps = 0;                ///< nodes of the shortest way through the pattern
-    bool regionRoot = false;           ///< the anchored root is a region
+    uint32_t reach = 0; ///< of rules anchored by users: how far before an instance the value stands
+    bool regionRoot = false; ///< the anchored root is a region
 
     PreparedRule() = default;
     PreparedRule(const PreparedRule&) = delete;

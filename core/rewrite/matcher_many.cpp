@@ -16,9 +16,10 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
         return false;
     Mark before = mark();
     std::vector<Instance> found;
-    for (NodeId root : candidates(many.block.definitions[inner.roots[0]])) {
-        if (found.size() == many.most)
-            break;
+    // From the last to the first: an instance takes what it may before one that ends earlier does.
+    std::vector<NodeId> ends = candidates(many.block.definitions[inner.roots[0]]);
+    for (size_t i = ends.size(); i-- > 0 && found.size() < many.most;) {
+        NodeId root = ends[i];
         if (!spend())
             return true;
         Instance instance;
@@ -30,6 +31,7 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
             m_regions.push_back(std::move(region));
         found.push_back(std::move(instance));
     }
+    std::reverse(found.begin(), found.end());
     if (found.size() < many.least) {
         // Noted before the instances are given back: they are how far it came.
         miss(code::instances, nullptr, {}, {}, [&] {
