@@ -160,8 +160,10 @@ EmitResult finish(const char* variant, const EmitRequest& request, std::vector<K
     if (blocks > std::numeric_limits<int32_t>::max())
         return refusal("support", fmt::format("{} blocks are more than one launch has", blocks));
     kernel.grid[0] = static_cast<uint32_t>(blocks);
-    text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) @(\n    {}) {{\n{}}}\n",
-                        kernel.block[0], parameters(request, true), calls);
+    // The second bound keeps the assembler from spilling for more threads at a time.
+    text += fmt::format(
+        "extern \"C\" __global__ void __launch_bounds__({}, {}) @(\n    {}) {{\n{}}}\n",
+        kernel.block[0], std::max(1U, 512 / kernel.block[0]), parameters(request, true), calls);
     const std::string comment = headComment(variant, request, parts, set, kernel);
     kernel.name =
         fmt::format("{}_{}", variant, Hasher().text(comment).text(text).hex().substr(0, 12));

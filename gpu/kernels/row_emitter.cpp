@@ -254,9 +254,10 @@ std::string RowEmitter::loopHead() const {
         out += length() % perStep == 0 ? "        {\n"
                                        : fmt::format("        if (at < {}u) {{\n", length());
     } else {
-        out =
-            fmt::format("    for ({0} at = member * {1}u; at < {2}u; at += {3}u) {{\n        {{\n",
-                        type, m_geometry.width, length(), perStep);
+        out = fmt::format(
+            "#pragma unroll {4}\n    for ({0} at = member * {1}u; at < {2}u; at += {3}u) {{\n"
+            "        {{\n",
+            type, m_geometry.width, length(), perStep, m_geometry.width >= 4 ? 2 : 4);
     }
     bool split = false;
     for (size_t k = 0; k < m_operands.size(); ++k)

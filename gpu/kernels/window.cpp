@@ -289,7 +289,7 @@ std::string WindowEmitter::results() {
     std::string out =
         fmt::format("#pragma unroll\n    for (int r = 0; r < {}; ++r) {{\n", m_geometry.strip);
     if (m_program.space[lastDim()] % m_geometry.strip != 0)
-        out += fmt::format("        if (i{} + r >= {})\n            break;\n", lastDim(),
+        out += fmt::format("        if (i{} + r >= {})\n            continue;\n", lastDim(),
                            m_program.space[lastDim()]);
     if (m_program.kind == PoolKind::Average || m_program.kind == PoolKind::AverageIncludingPad)
         out += "        const int taps = " + count() + ";\n";

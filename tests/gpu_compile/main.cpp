@@ -23,8 +23,8 @@ const std::map<std::string, uint32_t>& budgets() {
     static const std::map<std::string, uint32_t> table = {
         {"copy_plain", 24},   {"copy_transpose", 32},  {"copy_vector", 40},
         {"group", 40},        {"pointwise_plain", 40}, {"pointwise_vector", 48},
-        {"row_block", 64},    {"row_outer", 40},       {"row_plain", 64},
-        {"row_two_pass", 64}, {"row_warp", 80},        {"window_plain", 32},
+        {"row_block", 64},    {"row_outer", 40},       {"row_plain", 48},
+        {"row_two_pass", 80}, {"row_warp", 80},        {"window_plain", 32},
         {"window_row", 56},
     };
     return table;

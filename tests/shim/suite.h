@@ -7,6 +7,8 @@
 #include "gpu/emit.h"
 
 #include <map>
+#include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,11 @@ struct Case {
     bool special = false; ///< data with NaN and infinities
     NumericClass allowed = NumericClass::Reassociated;
 };
+
+/// Tests print a case by its name.
+inline void PrintTo(const Case& source, std::ostream* out) {
+    *out << source.name;
+}
 
 std::vector<Case> cases();
 
