@@ -65,11 +65,11 @@ bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& th
 
 std::optional<Result<std::vector<ReferenceValue>>>
 DynamicStep::run(const std::vector<ReferenceValue>& inputs, Threads& threads, bool strict) {
-    std::vector<Extents> shapes;
+    std::vector<std::pair<DType, Extents>> shapes;
     for (const ReferenceValue& input : inputs) {
         if (input.kind != TypeKind::Tensor || sizeOf(input.dtype) == 0)
             return std::nullopt;
-        shapes.push_back(input.extents);
+        shapes.emplace_back(input.dtype, input.extents);
     }
     if (shapes != m_shapes || m_shapes.empty()) {
         m_shapes = shapes;

@@ -28,7 +28,8 @@ private:
 
     std::shared_ptr<const Graph> m_body;
     std::vector<TensorPtr> m_constants;
-    std::vector<Extents> m_shapes; ///< of the inputs that the kernel was prepared for
+    std::vector<std::pair<DType, Extents>>
+        m_shapes; ///< of the inputs that the kernel was prepared for
     std::optional<KernelProgram> m_program;
     std::unique_ptr<Kernel> m_kernel; ///< null: reference
 };

@@ -119,6 +119,12 @@ Scalar Composer::value(ValueId id, const IndexMap& map) {
                      {{"steps", std::to_string(m_steps)}, {"limit", std::to_string(maxSteps)}}});
     noteVisited(id, map);
     Scalar made = widened(produced(id, map));
+    if (m_tape.full())
+        return fail({"io-count",
+                     fmt::format("more than {} scalar instructions in one program",
+                                 TapeBuilder::maxInstructions),
+                     "match fewer nodes",
+                     {{"limit", std::to_string(TapeBuilder::maxInstructions)}}});
     m_values.emplace(key, made);
     return made;
 }

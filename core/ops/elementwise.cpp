@@ -5,7 +5,6 @@
 #include "core/ops/infer_support.h"
 #include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
-#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -70,8 +69,8 @@ void inferElementwise(InferContext& context) {
     bool typed = std::find(types.begin(), types.end(), DType::Undefined) == types.end();
     auto tape = typed ? tapeOf(context.node(), types) : std::nullopt;
     if (typed && !tape)
-        context.fail(fmt::format("{} does not take operands of types {}", nameOf(context.node().op),
-                                 joined(types, [](DType type) { return nameOf(type); })));
+        context.fail(
+            fmt::format("{} does not take {}", nameOf(context.node().op), operandTypesText(types)));
     setTensor(context, 0, tape ? tape->type(tape->outputs[0]) : DType::Undefined, shape);
     if (tape && shape && !isFloat(tape->type(tape->outputs[0])))
         passTapeContents(context, *tape);

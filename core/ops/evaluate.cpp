@@ -101,12 +101,19 @@ std::optional<Extents> commonExtents(const std::vector<const ReferenceValue*>& i
 }
 
 Failure typeFailure(const Node& node, const std::vector<DType>& types) {
-    std::string list = joined(types, [](DType type) { return fmt::format("`{}`", nameOf(type)); });
-    return failure("reference.type", fmt::format("`{}` does not take {}", opName(node), list),
+    return failure("reference.type",
+                   fmt::format("`{}` does not take {}", opName(node), operandTypesText(types)),
                    node.name);
 }
 
 } // namespace
+
+std::string operandTypesText(const std::vector<DType>& types) {
+    constexpr size_t shown = 8;
+    std::string list = joined(std::span(types).first(std::min(types.size(), shown)),
+                              [](DType type) { return fmt::format("`{}`", nameOf(type)); });
+    return types.size() > shown ? fmt::format("{} operands: {} ...", types.size(), list) : list;
+}
 
 bool canEvaluate(Op op) {
     const OpRow& row = rowOf(op);
@@ -124,7 +131,10 @@ std::optional<Tape> tapeOf(const Node& node, const std::vector<DType>& types) {
     std::vector<Scalar> inputs;
     for (DType type : types)
         inputs.push_back(builder.input(type));
-    Tape tape = builder.finish({row.tape(builder, node, inputs)});
+    const Scalar result = row.tape(builder, node, inputs);
+    if (builder.full())
+        return std::nullopt;
+    Tape tape = builder.finish({result});
     return wellTyped(tape) ? std::optional(std::move(tape)) : std::nullopt;
 }
 

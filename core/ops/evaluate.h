@@ -23,8 +23,11 @@ Result<std::vector<ReferenceValue>> evaluateNode(const Node& node, ReferenceInpu
 Result<std::vector<ReferenceValue>> evaluateByTape(const Node& node, ReferenceInputs inputs,
                                                    ReferenceContext& context);
 
-/// The node's tape for operands of these types; none when the operator has no tape or does not
-/// take such types.
+/// "`float`, `int64`" for messages; long lists by their number and beginning.
+std::string operandTypesText(const std::vector<DType>& types);
+
+/// The node's tape for operands of these types; none when the operator has no tape, does not take
+/// such types, or has so many operands that the tape would be too long.
 std::optional<Tape> tapeOf(const Node& node, const std::vector<DType>& types);
 
 /// Runs a tape over inputs that broadcast against each other; one value for each tape output.

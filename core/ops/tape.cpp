@@ -92,7 +92,8 @@ uint16_t emit(Tape& tape, const TapeInstruction& instruction) {
     for (size_t i = 0; i < tape.code.size(); ++i)
         if (same(tape.code[i], instruction))
             return static_cast<uint16_t>(i);
-    assert(tape.code.size() < 0xffff && "tape too long");
+    if (tape.code.size() >= TapeBuilder::maxInstructions) // full(): the tape is given up
+        return 0;
     tape.code.push_back(instruction);
     return static_cast<uint16_t>(tape.code.size() - 1);
 }

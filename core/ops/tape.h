@@ -119,6 +119,9 @@ private:
 /// Builds a tape. Equal instructions on equal operands are made once.
 class TapeBuilder {
 public:
+    /// Longer tapes come from operators with thousands of operands; no kernel wants them.
+    static constexpr size_t maxInstructions = size_t(1) << 14;
+
     Scalar input(DType type); ///< the next input
     Scalar constant(DType type, double number);
     Scalar integer(DType type, int64_t value);
@@ -128,6 +131,10 @@ public:
     std::vector<Scalar> append(const Tape& other, const std::vector<Scalar>& inputs);
 
     DType type(uint16_t reg) const { return m_tape.code[reg].type; }
+
+    /// True when there was no room for an instruction, or is none for another: what was built must
+    /// not be used.
+    bool full() const { return m_tape.code.size() >= maxInstructions; }
 
     /// Finishes: instructions that no output needs are dropped.
     Tape finish(const std::vector<Scalar>& outputs);

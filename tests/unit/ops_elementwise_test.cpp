@@ -92,7 +92,7 @@ TEST(Elementwise, InferRefusesMixedTypes) {
     auto inferred =
         inferOp(Op::Add, {tensorType(DType::Float32, {2}), tensorType(DType::Int64, {2})});
     ASSERT_EQ(inferred.problems.size(), 1U);
-    EXPECT_EQ(inferred.problems[0], "Add does not take operands of types float, int64");
+    EXPECT_EQ(inferred.problems[0], "Add does not take `float`, `int64`");
 }
 
 TEST(Elementwise, ContentsOfShapeArithmeticStaySymbolic) {

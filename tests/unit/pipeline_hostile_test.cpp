@@ -295,6 +295,118 @@ TEST_P(HostileModels, EveryPhaseAnswers) {
     }
 }
 
+TEST(HostileFiles, AFileWithWrongBytesIsAnswered) {
+    std::mt19937 random(7);
+    for (int trial = 0; trial < 400; ++trial) {
+        const auto op = static_cast<Op>(2 + random() % (static_cast<uint32_t>(Op::Count_) - 2));
+        std::string bytes = Mutator(static_cast<uint32_t>(trial)).model(rowOf(op)).bytes();
+        for (uint32_t change = 1 + random() % 4; change-- > 0;)
+            bytes[random() % bytes.size()] = static_cast<char>(random());
+        if (random() % 4 == 0)
+            bytes.resize(random() % bytes.size());
+        SCOPED_TRACE("trial " + std::to_string(trial));
+        throughPipeline(bytes);
+    }
+}
+
+namespace {
+
+/// Conv, bias, Relu and a Softmax with a tail, fused and saved: a file with fused functions.
+::onnx::ModelProto fusedModel() {
+    auto graph = model_io::loadText(
+        "g (float[1,4,6,6] x, float[4,4,3,3] w, float[4] b, float[6,6] m) => (float[1,4,6,6] y) {"
+        " c = Conv<pads=[1,1,1,1]>(x, w, b)  r = Relu(c)  t = MatMul(r, m)  s = Softmax(t)"
+        " a = Add(s, r)  y = Sigmoid(a) }");
+    Progress progress;
+    EXPECT_TRUE(graph && prepareGraph(*graph, progress));
+    auto fused = app::fuseGraph(*graph, library(), {}, progress);
+    auto bytes = model_io::toBytes(fused->graph);
+    ::onnx::ModelProto out;
+    EXPECT_TRUE(bytes && out.ParseFromString(*bytes));
+    EXPECT_GT(out.functions_size(), 0);
+    return out;
+}
+
+template <typename List> void disturb(List& list, std::mt19937& random) {
+    if (list.empty())
+        return;
+    const int at = static_cast<int>(random() % static_cast<uint32_t>(list.size()));
+    switch (random() % 4) {
+    case 0:
+        list.DeleteSubrange(at, 1);
+        break;
+    case 1:
+        list.Add()->assign(list.Get(at));
+        break;
+    case 2:
+        list.Mutable(at)->clear();
+        break;
+    default:
+        list.Mutable(at)->assign(list.Get(0));
+        break;
+    }
+}
+
+} // namespace
+
+TEST(HostileFiles, FusedFunctionsWithOtherSignaturesAreAnswered) {
+    const ::onnx::ModelProto saved = fusedModel();
+    std::mt19937 random(11);
+    int ran = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+        ::onnx::ModelProto model = saved;
+        const auto which = random() % static_cast<uint32_t>(model.functions_size());
+        auto& function = *model.mutable_functions(static_cast<int>(which));
+        for (uint32_t change = 1 + random() % 3; change-- > 0;) {
+            auto& nodes =
+                random() % 2 ? *model.mutable_graph()->mutable_node() : *function.mutable_node();
+            auto& node =
+                *nodes.Mutable(static_cast<int>(random() % static_cast<uint32_t>(nodes.size())));
+            switch (random() % 8) {
+            case 0:
+                disturb(*function.mutable_input(), random);
+                break;
+            case 1:
+                disturb(*function.mutable_output(), random);
+                break;
+            case 2: // a call in a function, perhaps of itself
+                *function.add_node() = node;
+                break;
+            case 3: // names of the body come from a comment
+                node.mutable_doc_string()->append("\nvalues: x, x, x\nnodes: a, a");
+                break;
+            case 4:
+                node.mutable_doc_string()->resize(node.doc_string().size() / 2);
+                break;
+            case 5:
+                disturb(*node.mutable_output(), random);
+                break;
+            default:
+                disturb(*node.mutable_input(), random);
+                break;
+            }
+        }
+        SCOPED_TRACE("trial " + std::to_string(trial));
+        ran += throughPipeline(model.SerializeAsString()) ? 1 : 0;
+    }
+    EXPECT_GT(ran, 20);
+}
+
+TEST(HostileFiles, AnOperatorWithManyOperandsIsAnswered) {
+    ModelBuilder model;
+    model.input("x", {2, 3}).output("y", {2, 3});
+    model.node("Sum", std::vector<std::string>(70000, "x"), {"y"});
+    throughPipeline(model.bytes());
+}
+
+TEST(HostileFiles, AnIndexThatIsTextIsAnswered) {
+    ModelBuilder model;
+    model.input("x", {4, 3}).output("y", {2, 3});
+    model.initializer("text", {1}, 8).add_string_data("0");
+    model.node("Slice", {"x", "text", "text"}, {"y"});
+    EXPECT_TRUE(throughPipeline(model.bytes()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Operators, HostileModels, ::testing::ValuesIn(testedOps()),
                          [](const auto& info) {
                              return std::string(nameOf(info.param)) +
