@@ -89,11 +89,11 @@ bool same(const TapeInstruction& a, const TapeInstruction& b) {
 }
 
 uint16_t emit(Tape& tape, const TapeInstruction& instruction) {
+    if (tape.code.size() >= TapeBuilder::maxInstructions) // full(): the tape is given up
+        return 0;
     for (size_t i = 0; i < tape.code.size(); ++i)
         if (same(tape.code[i], instruction))
             return static_cast<uint16_t>(i);
-    if (tape.code.size() >= TapeBuilder::maxInstructions) // full(): the tape is given up
-        return 0;
     tape.code.push_back(instruction);
     return static_cast<uint16_t>(tape.code.size() - 1);
 }
