@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of the program `counts`, one file each. Each prints what it finds and returns how many
+// things are wrong.
+#pragma once
+
+#include "app/pipeline/fuse.h"
+#include "core/graph/graph.h"
+
+#include <map>
+#include <string>
+
+namespace fuselage::counts {
+
+/// How often each rule of the fuse phases applied, by name; rules that never did are absent.
+using CountTable = std::map<std::string, int64_t>;
+
+/// Prepares the graph, fuses it and counts; empty with a printed error when that fails.
+CountTable countsOf(Graph graph, const app::RuleLibrary& library);
+
+/// The built-in library, or the files of patterns/std as a person's own.
+app::RuleLibrary builtinRules();
+app::RuleLibrary rulesFromFiles();
+/// The built-in library without the rule of this name.
+app::RuleLibrary rulesWithout(const std::string& rule);
+
+/// Rows that differ, as "ConvBN: 4, expected 5"; empty when the tables are equal.
+std::string differences(const CountTable& expected, const CountTable& found);
+
+int checkZoo(const std::string& tables);
+/// -1 when there is no such folder.
+int checkExports(const std::string& tables, const std::string& folder);
+/// A file whose nodes stand in another order gives the same graph.
+int checkShuffled();
+/// A model of 10,000 nodes: load, match with the whole library, rewrite.
+int checkSynthetic();
+
+} // namespace fuselage::counts

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// counts zoo TABLES | exports TABLES FOLDER | shuffled | synthetic: exit 0 all as expected, 1 not,
+// 77 skipped.
+#include "tests/counts/checks.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+using namespace fuselage;
+
+namespace {
+
+int exitCode(int wrong) {
+    fmt::print("{}\n", wrong == 0 ? "all as expected" : fmt::format("{} differ", wrong));
+    return wrong == 0 ? 0 : 1;
+}
+
+/// The folder of the build, or of the environment where the build names none.
+std::string modelFolder(const std::string& configured) {
+    const char* fromEnvironment = std::getenv("FUSELAGE_MODELS");
+    return configured.empty() && fromEnvironment ? fromEnvironment : configured;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::string what = argc > 1 ? argv[1] : "";
+    if (what == "zoo" && argc == 3)
+        return exitCode(counts::checkZoo(argv[2]));
+    if (what == "exports" && argc == 4) {
+        int wrong = counts::checkExports(argv[2], modelFolder(argv[3]));
+        if (wrong >= 0)
+            return exitCode(wrong);
+        fmt::print("skipped: no exported models; set FUSELAGE_MODELS to their folder\n");
+        return 77;
+    }
+    if (what == "shuffled" && argc == 2)
+        return exitCode(counts::checkShuffled());
+    if (what == "synthetic" && argc == 2)
+        return exitCode(counts::checkSynthetic());
+    fmt::print("usage: counts zoo TABLES | exports TABLES FOLDER | shuffled | synthetic\n");
+    return 2;
+}
