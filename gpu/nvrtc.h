@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA text -> cubin through NVRTC, which needs no GPU. Compiled kernels are cached on disk by a
-// hash of text, architecture, options and version.
+// CUDA text -> cubin through NVRTC, which needs no GPU. Compiles anew each time: keeping cubins on
+// disk is not built yet.
 #pragma once
 
 #include "core/support/result.h"
