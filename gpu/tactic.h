@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tactic is one way to compute one step of a plan on a CUDA device: a generated kernel, a cuBLASLt
-// call, a cuDNN plan, or a copy to the host and the reference function. Sources enumerate the legal
-// ones, the tuner measures them, the executable records the chosen one. No source knows a rule's name.
+// A tactic is one way to compute one step of a plan on a CUDA device: a generated kernel, a
+// cuBLASLt call, a cuDNN plan, or a copy to the host and the reference function. Sources enumerate
+// the legal ones, the tuner measures them, the executable records the chosen one. No source knows a
+// rule's name.
 #pragma once
 
 #include "core/support/progress.h"
