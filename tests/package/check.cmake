@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs BUILD into WORK/prefix, then builds what a person would build against it: a program that
 # includes every header, and examples/01. Runs the example and the installed `fuselage`.
-#   cmake -DBUILD=... -DSOURCE=... -DWORK=... -P check.cmake
+#   cmake -DBUILD=... -DSOURCE=... -DWORK=... -DGENERATOR=Ninja -P check.cmake
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)
 
@@ -14,7 +14,7 @@ function(run)
 endfunction()
 
 function(build name source)
-  run(${CMAKE_COMMAND} -S ${source} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${prefix}
+  run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${source} -B ${WORK}/${name} -DCMAKE_PREFIX_PATH=${prefix}
       -DCMAKE_BUILD_TYPE=Release)
   run(${CMAKE_COMMAND} --build ${WORK}/${name})
 endfunction()
