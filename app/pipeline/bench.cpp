@@ -1,62 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/bench.h"
 
+#include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/machine.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
 #include "core/passes/passes.h"
 
-#include <chrono>
-
 namespace fuselage::app {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// One side made ready to run.
 struct Side {
     std::shared_ptr<const Plan> plan;
     std::unique_ptr<Executable> executable;
 };
-
-struct SideOptions {
-    Backend& backend;
-    const DeviceProfile& profile;
-    bool fused = false;
-    bool run = true;
-};
-
-/// Symbols become numbers, shape arithmetic that depended on them is folded, then plan and prepare.
-Result<Side> makeSide(Graph graph, const SideOptions& options,
-                      const std::map<std::string, int64_t>& dims, Progress& progress) {
-    bindAllDimensions(graph, dims);
-    if (auto prepared = prepareGraph(graph, progress); !prepared)
-        return failure(prepared.error());
-    PlanOptions planning;
-    planning.profile = &options.profile;
-    planning.backend = &options.backend;
-    planning.stridedViews = options.fused;
-    Side side;
-    auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
-    if (!plan)
-        return failure(plan.error());
-    side.plan = *plan;
-    if (!options.run)
-        return side;
-    auto executable = options.backend.prepare(side.plan, progress);
-    if (!executable)
-        return failure(executable.error());
-    side.executable = std::move(*executable);
-    return side;
-}
 
 Result<std::vector<ReferenceValue>> referenceOutputs(const Graph& graph,
                                                      const std::vector<Tensor>& inputs, int threads,
@@ -95,11 +58,11 @@ Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& i
 /// Adds "first_run" of the fused side, and "first_result": from the file to there.
 Result<void> timeFirstRun(Side& side, const std::vector<Tensor>& inputs, Report& report,
                           Progress& progress) {
-    auto start = Clock::now();
+    Stopwatch watch;
     if (auto outputs = side.executable->run(inputs, {}, progress); !outputs)
         return failure(outputs.error());
     auto& seconds = report.stageSeconds;
-    seconds["first_run"] = since(start);
+    seconds["first_run"] = watch.lap();
     double total = 0;
     for (const char* stage : {"rules", "load", "prepare", "fuse", "plan_fused", "first_run"})
         total += seconds[stage];
@@ -117,13 +80,13 @@ Result<void> runSides(const BenchOptions& options, const Graph& reference, Side&
     if (auto ran = timeFirstRun(after, *inputs, report, progress); !ran)
         return ran;
     if (options.verify) {
-        auto start = Clock::now();
+        Stopwatch watch;
         auto expected = referenceOutputs(reference, *inputs, options.threads, progress);
         if (!expected)
             return failure(expected.error());
         if (auto ran = verifySides(before, after, *inputs, *expected, report, progress); !ran)
             return ran;
-        report.stageSeconds["verify"] = since(start);
+        report.stageSeconds["verify"] = watch.lap();
     }
     if (options.measure) {
         auto measured =
@@ -154,60 +117,46 @@ MachineReport machineReport(const Backend& backend, const DeviceProfile& profile
 } // namespace
 
 Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
-    BenchResult out;
-    Report& report = out.report;
     auto backend = makeBackend(options.backend, options.threads);
     if (!backend)
         return failure(backend.error());
     auto profile = deviceProfile(options.device.empty() ? options.fuse.profile : options.device);
     if (!profile)
         return failure(profile.error());
-    auto start = Clock::now();
+    Stopwatch watch;
     auto library = requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
-    double rules = since(start);
+    double rules = watch.lap();
     auto model = loadModel(options.model, options.fuse.dims, progress);
     if (!model)
         return failure(model.error());
-    report.stageSeconds = model->seconds;
-    report.stageSeconds["rules"] = rules;
     if (auto all = requireOperators(model->graph); !all)
         return failure(all.error());
-
-    start = Clock::now();
-    FuseOptions fusing = options.fuse;
-    fusing.profile = profile->name;
-    auto rewritten = fuseGraph(model->graph, *library, fusing, progress);
-    if (!rewritten)
-        return failure(rewritten.error());
-    report.stageSeconds["fuse"] = since(start);
-    out.fused = rewritten->graph;
-
-    Graph reference = model->graph.clone();
-    std::map<std::string, int64_t> dims = bindAllDimensions(reference, options.fuse.dims);
-    bool run = options.measure || options.verify;
-    start = Clock::now();
-    auto before = makeSide(model->graph, {**backend, *profile, false, run}, dims, progress);
-    if (!before)
-        return failure(before.error());
-    report.stageSeconds["plan_unfused"] = since(start);
-    start = Clock::now();
-    auto after = makeSide(rewritten->graph, {**backend, *profile, true, run}, dims, progress);
-    if (!after)
-        return failure(after.error());
-    report.stageSeconds["plan_fused"] = since(start);
-
+    auto analysis = analyse(*model, *library, {options.fuse, *profile, backend->get()}, progress);
+    if (!analysis)
+        return failure(analysis.error());
+    BenchResult out{std::move(analysis->report), std::move(analysis->fused)};
+    Report& report = out.report;
+    report.stageSeconds["rules"] = rules;
     report.machine = machineReport(**backend, *profile, options.threads);
-    report.model = summariseModel(*model, dims);
-    report.before = summariseSide(*before->plan);
-    report.after = summariseSide(*after->plan);
-    report.kernels = summariseKernels(*after->plan, after->executable.get());
-    report.rules = summariseRules(library->loaded.rules, *rewritten, *before->plan, *after->plan);
-    report.splits = summariseSplits(*after->plan);
-    if (run)
-        if (auto ran = runSides(options, reference, *before, *after, report, progress); !ran)
-            return failure(ran.error());
+    if (!options.measure && !options.verify)
+        return out;
+
+    Side before{analysis->before, {}}, after{analysis->after, {}};
+    for (auto [side, stage] : {std::pair(&before, "plan_unfused"), {&after, "plan_fused"}}) {
+        watch.lap();
+        auto executable = (*backend)->prepare(side->plan, progress);
+        if (!executable)
+            return failure(executable.error());
+        side->executable = std::move(*executable);
+        report.stageSeconds[stage] += watch.lap();
+    }
+    report.kernels = summariseKernels(*after.plan, after.executable.get());
+    Graph reference = model->graph.clone();
+    bindAllDimensions(reference, options.fuse.dims);
+    if (auto ran = runSides(options, reference, before, after, report, progress); !ran)
+        return failure(ran.error());
     return out;
 }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/analysis.h"
+
+#include "app/pipeline/stopwatch.h"
+#include "app/pipeline/summary.h"
+#include "core/passes/passes.h"
+
+namespace fuselage::app {
+
+namespace {
+
+/// Symbols become numbers, shape arithmetic that depended on them is folded, then the plan is made.
+Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool fused,
+                                             const AnalysisOptions& options,
+                                             const std::map<std::string, int64_t>& dims,
+                                             Progress& progress) {
+    bindAllDimensions(graph, dims);
+    if (auto prepared = prepareGraph(graph, progress); !prepared)
+        return failure(prepared.error());
+    PlanOptions planning;
+    planning.profile = &options.profile;
+    planning.backend = options.backend;
+    planning.stridedViews = fused;
+    return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
+}
+
+} // namespace
+
+Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
+                         const AnalysisOptions& options, Progress& progress) {
+    Analysis out;
+    Report& report = out.report;
+    report.stageSeconds = model.seconds;
+    Stopwatch watch;
+    FuseOptions fusing = options.fuse;
+    fusing.profile = options.profile.name;
+    auto rewritten = fuseGraph(model.graph, library, fusing, progress);
+    if (!rewritten)
+        return failure(rewritten.error());
+    report.stageSeconds["fuse"] = watch.lap();
+
+    Graph bound = model.graph.clone();
+    out.dims = bindAllDimensions(bound, options.fuse.dims);
+    watch.lap();
+    auto before = planSide(model.graph, false, options, out.dims, progress);
+    if (!before)
+        return failure(before.error());
+    out.before = *before;
+    report.stageSeconds["plan_unfused"] = watch.lap();
+    auto after = planSide(rewritten->graph, true, options, out.dims, progress);
+    if (!after)
+        return failure(after.error());
+    out.after = *after;
+    report.stageSeconds["plan_fused"] = watch.lap();
+
+    report.model = summariseModel(model, out.dims);
+    report.before = summariseSide(*out.before);
+    report.after = summariseSide(*out.after);
+    report.kernels = summariseKernels(*out.after, nullptr);
+    report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before, *out.after);
+    report.splits = summariseSplits(*out.after);
+    out.fused = std::move(rewritten->graph);
+    out.trace = std::move(rewritten->trace);
+    return out;
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded model before and after fusion with everything that is known without running it: graphs,
+// Trace, plans, traffic and predicted times. `bench` runs what this returns; a window shows it
+// while rules change, without reading the model again.
+#pragma once
+
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/model.h"
+#include "app/pipeline/report.h"
+#include "core/plan/backend.h"
+#include "core/plan/plan.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace fuselage::app {
+
+struct AnalysisOptions {
+    FuseOptions fuse; ///< dims bind symbols; the others become 1
+    DeviceProfile profile;
+    const Backend* backend = nullptr; ///< chooses layouts; null: plans for prediction only
+};
+
+struct Analysis {
+    Graph fused; ///< with the file's symbolic dimensions, ready to be saved
+    Trace trace;
+    std::map<std::string, int64_t> dims;       ///< what every symbol was bound to
+    std::shared_ptr<const Plan> before, after; ///< hold the graphs with static shapes
+    Report report; ///< without machine, measured times and agreement; stageSeconds of these stages
+};
+
+/// Errors: those of fuseGraph and makePlan, "cancelled".
+Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
+                         const AnalysisOptions& options, Progress& progress);
+
+} // namespace fuselage::app
