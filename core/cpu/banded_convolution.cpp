@@ -2,7 +2,6 @@
 #include "core/cpu/banded_convolution.h"
 
 #include "core/cpu/contraction_engine.h"
-#include "core/cpu/epilogue_inputs.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
 
@@ -33,7 +32,7 @@ bool isChannelsLast(const OperandLayout& layout) {
 }
 
 std::optional<SplitEpilogue> splitOf(const Contraction& program, const PrepareContext& context) {
-    auto matched = matchEpilogue(program.epilogue.tape, epilogueInputs(program, context.inputs));
+    auto matched = matchEpilogue(program.epilogue.tape, context.epilogueInputs(program));
     const auto* epilogue = std::get_if<MatchedEpilogue>(&matched);
     return epilogue ? splitBeforeSum(program.epilogue.tape, *epilogue) : std::nullopt;
 }

@@ -3,7 +3,6 @@
 
 #include "core/cpu/banded_convolution.h"
 #include "core/cpu/contraction_engine.h"
-#include "core/cpu/epilogue_inputs.h"
 #include "core/cpu/faster_kernel.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
@@ -205,8 +204,7 @@ void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandL
 }
 
 bool ContractionKernel::tryMatched(const PrepareContext& context) {
-    auto matched =
-        matchEpilogue(m_program.epilogue.tape, epilogueInputs(m_program, context.inputs));
+    auto matched = matchEpilogue(m_program.epilogue.tape, context.epilogueInputs(m_program));
     if (auto* reason = std::get_if<Reason>(&matched)) {
         fallbacks.push_back(std::move(*reason));
         return false;

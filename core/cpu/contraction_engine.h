@@ -3,7 +3,7 @@
 // epilogue as it takes. contraction.cpp puts the rest around it.
 #pragma once
 
-#include "core/cpu/epilogue_match.h"
+#include "core/kernel/epilogue_match.h"
 #include "core/cpu/kernel.h"
 
 #include <memory>

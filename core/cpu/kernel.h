@@ -4,7 +4,7 @@
 
 #include "core/cpu/threads.h"
 #include "core/cpu/vector_table.h"
-#include "core/kernel/program.h"
+#include "core/kernel/epilogue_inputs.h"
 #include "core/support/reason.h"
 #include "core/support/result.h"
 
@@ -68,6 +68,8 @@ struct PrepareContext {
     bool inPlace = false; ///< output 0 reuses the memory of an input
     /// What prepareFaster() found before, by key; null: it measures every time.
     std::map<std::string, bool>* measured = nullptr;
+
+    std::vector<EpilogueInput> epilogueInputs(const Contraction& program) const;
 };
 
 using KernelResult = Result<std::unique_ptr<Kernel>>;

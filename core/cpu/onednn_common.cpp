@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/onednn_internal.h"
 
+#include <cassert>
 #include <cmath>
 
 namespace fuselage::cpu::onednn {
@@ -137,6 +138,9 @@ PostOps makePostOps(const MatchedEpilogue& epilogue, const Extents& channelDims)
             out.arguments.push_back(std::move(argument));
             break;
         }
+        case PostOp::Kind::Multiply:
+            assert(false && "not asked of the matcher");
+            break;
         }
     }
     out.attributes.set_post_ops(ops);

@@ -2,7 +2,7 @@
 // The few things that all oneDNN executors share. Included by core/cpu/onednn_*.cpp only.
 #pragma once
 
-#include "core/cpu/epilogue_match.h"
+#include "core/kernel/epilogue_match.h"
 #include "core/cpu/kernel.h"
 
 #include <oneapi/dnnl/dnnl.hpp>

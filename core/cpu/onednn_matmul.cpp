@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products, batched and strided.
-#include "core/cpu/matmul_shape.h"
+#include "core/kernel/matmul_shape.h"
 #include "core/cpu/onednn_engine_internal.h"
 
 namespace fuselage::cpu {

@@ -28,6 +28,13 @@ StridedAccess stridedFor(const Access& access, const OperandLayout& layout, size
     return strided(access, layout.strides, dims);
 }
 
+std::vector<EpilogueInput> PrepareContext::epilogueInputs(const Contraction& program) const {
+    return fuselage::epilogueInputs(program, [&](uint32_t operand) {
+        const OperandLayout& layout = inputs[operand];
+        return EpilogueOperand{layout.dtype, layout.strides, layout.constant.get()};
+    });
+}
+
 TileOperand tileOperand(const Access& access, const OperandLayout& layout, size_t dims,
                         const VectorTable& table) {
     auto type = static_cast<size_t>(layout.dtype);

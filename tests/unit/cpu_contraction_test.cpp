@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions and their epilogues against the plain evaluation, and which of them run as post-ops.
-#include "core/cpu/epilogue_match.h"
+#include "core/kernel/epilogue_match.h"
 #include "cpu_support.h"
 
 using namespace fuselage;

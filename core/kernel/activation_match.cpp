@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cpu/activation_match.h"
+#include "core/kernel/activation_match.h"
 
 #include "core/ops/tape_interpreter.h"
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 namespace {
 
@@ -178,7 +178,7 @@ std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argu
         if (f.kind == Activation::Clip && !(f.alpha <= f.beta))
             continue;
         if (!std::isnan(f.alpha) && !std::isnan(f.beta) && agrees(f, points, values)) {
-            // ReLU6 and friends: oneDNN wants finite bounds, and float's are wide enough.
+            // ReLU6 and friends: libraries want finite bounds, and float's are wide enough.
             constexpr double widest = 3.4028234e38;
             MatchedActivation out = f;
             out.alpha = std::clamp(out.alpha, -widest, widest);
@@ -189,4 +189,4 @@ std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argu
     return std::nullopt;
 }
 
-} // namespace fuselage::cpu
+} // namespace fuselage

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns an epilogue tape into what a oneDNN primitive can do after a contraction: a scale and shift
-// per channel that fold into weights and bias, then a list of post-ops; or says why it cannot.
-// Looks at the tape's structure only.
+// Turns an epilogue tape into what a library can do after a contraction: a scale and shift per
+// channel that fold into weights and bias, then a list of post-ops; or says why it cannot. Looks at
+// the tape's structure only.
 #pragma once
 
-#include "core/cpu/activation_match.h"
+#include "core/kernel/activation_match.h"
 #include "core/support/reason.h"
 
 #include <optional>
 #include <variant>
 #include <vector>
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 /// What an epilogue's tape input is to the contraction.
 struct EpilogueInput {
@@ -34,6 +34,7 @@ struct PostOp {
         Sum,             ///< adds operand `read`, element for element
         MultiplyChannel, ///< by `values`, or by operand `read` when they are empty
         AddChannel,
+        Multiply, ///< by operand `read`, element for element
     };
 
     Kind kind = Kind::Activate;
@@ -42,16 +43,31 @@ struct PostOp {
     uint32_t read = 0;
 };
 
+/// A result of the tape on the way: its value after the scale, the shift and the first `postOps`.
+struct EpilogueTap {
+    uint32_t output = 0; ///< in Tape::outputs
+    size_t postOps = 0;
+};
+
 struct MatchedEpilogue {
     std::vector<double> scale; ///< empty: one; else one value or one a channel
     std::vector<double> shift; ///< empty: zero
     std::vector<PostOp> postOps;
-    uint16_t beforeSum = 0; ///< with a Sum: the tape's register that it adds to
+    uint16_t beforeSum = 0;        ///< with a Sum: the tape's register that it adds to
+    std::vector<EpilogueTap> taps; ///< of the outputs besides the one at the end
+    uint32_t last = 0;             ///< the output at the end
+};
+
+/// What the library can do beyond one result and one addend.
+struct EpilogueAbilities {
+    bool severalResults = false;
+    bool anyOperands = false; ///< any number of Sum and Multiply
 };
 
 /// `inputs` is parallel to the tape's inputs; the accumulator is input 0.
 std::variant<MatchedEpilogue, Reason> matchEpilogue(const Tape& tape,
-                                                    const std::vector<EpilogueInput>& inputs);
+                                                    const std::vector<EpilogueInput>& inputs,
+                                                    const EpilogueAbilities& abilities = {});
 
 /// A matched epilogue cut in two before its Sum.
 struct SplitEpilogue {
@@ -63,4 +79,4 @@ struct SplitEpilogue {
 /// None when there is no Sum or what it adds to is not float.
 std::optional<SplitEpilogue> splitBeforeSum(const Tape& tape, const MatchedEpilogue& epilogue);
 
-} // namespace fuselage::cpu
+} // namespace fuselage

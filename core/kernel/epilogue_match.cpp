@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cpu/epilogue_match.h"
+#include "core/kernel/epilogue_match.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 namespace {
 
@@ -24,24 +24,35 @@ template <typename F> Numbers combine(const Numbers& a, const Numbers& b, F f) {
 
 /// Follows the accumulator through the tape, from one register that all of it flows through to the
 /// next.
-class Matcher {
+class EpilogueMatcher {
 public:
-    Matcher(const Tape& tape, const std::vector<EpilogueInput>& inputs)
-        : m_tape(tape), m_inputs(inputs), m_numbers(tape.code.size()),
+    EpilogueMatcher(const Tape& tape, const std::vector<EpilogueInput>& inputs,
+                    const EpilogueAbilities& abilities)
+        : m_tape(tape), m_inputs(inputs), m_abilities(abilities), m_numbers(tape.code.size()),
           m_flows(tape.code.size(), false) {}
 
     std::variant<MatchedEpilogue, Reason> run() {
-        if (m_tape.outputs.size() != 1)
+        if (m_tape.outputs.empty() || (m_tape.outputs.size() != 1 && !m_abilities.severalResults))
             return Reason{"io-count", "the epilogue has several results", {}, {}};
+        auto last = std::max_element(m_tape.outputs.begin(), m_tape.outputs.end());
+        m_out.last = static_cast<uint32_t>(last - m_tape.outputs.begin());
+        m_end = *last;
         evaluateConstants();
         std::optional<uint16_t> head = accumulator();
         if (!head)
             return Reason{"kind", "the epilogue does not use the contraction's result", {}, {}};
         m_head = *head;
-        while (m_head != m_tape.outputs[0])
+        while (m_head != m_end) {
+            tapHead();
             if (!advance())
                 return refusal();
+        }
         finishAffine();
+        for (uint32_t i = 0; i < m_tape.outputs.size(); ++i)
+            if (m_tape.outputs[i] == m_end && i != m_out.last)
+                m_out.taps.push_back({i, m_out.postOps.size()});
+        if (m_out.taps.size() + 1 != m_tape.outputs.size())
+            return Reason{"io-count", "a result is not on the way to the last one", {}, {}};
         return m_out;
     }
 
@@ -52,6 +63,20 @@ private:
                 m_inputs[m_tape.code[i].index].kind == EpilogueInput::Kind::Accumulator)
                 return static_cast<uint16_t>(i);
         return std::nullopt;
+    }
+
+    void tapHead() {
+        for (uint32_t i = 0; i < m_tape.outputs.size(); ++i)
+            if (m_tape.outputs[i] == m_head) {
+                finishAffine();
+                m_out.taps.push_back({i, m_out.postOps.size()});
+            }
+    }
+
+    /// A result lies between the head and the register.
+    bool skipsResult(uint16_t reg) const {
+        return std::any_of(m_tape.outputs.begin(), m_tape.outputs.end(),
+                           [&](uint16_t output) { return output > m_head && output < reg; });
     }
 
     /// Registers that hold constants, scalar or per channel, and those that hold the accumulator.
@@ -127,7 +152,7 @@ private:
             if (i >= reach)
                 out.push_back(static_cast<uint16_t>(i));
             reach = std::max(reach, lastRead[i]);
-            if (i == m_tape.outputs[0])
+            if (i == m_end)
                 break;
         }
         return out;
@@ -138,7 +163,7 @@ private:
         if (next.empty())
             return false;
         for (size_t i = next.size(); i-- > 0;) {
-            if (isAffineRun(next, i))
+            if (isAffineRun(next, i) || skipsResult(next[i]))
                 continue; // scales and shifts fold into the weights instead
             if (auto f = matchActivation(m_tape, m_head, next[i])) {
                 finishAffine();
@@ -208,19 +233,21 @@ private:
         if (m_tape.code[reg].op != TapeOp::Input)
             return false;
         const EpilogueInput& input = m_inputs[m_tape.code[reg].index];
-        bool full = input.kind == EpilogueInput::Kind::Full && op == TapeOp::Add;
-        bool channel =
-            input.kind == EpilogueInput::Kind::Channel && (op == TapeOp::Add || op == TapeOp::Mul);
-        if (!full && !channel)
+        if (op != TapeOp::Add && op != TapeOp::Mul)
+            return false;
+        bool full = input.kind == EpilogueInput::Kind::Full;
+        bool channel = input.kind == EpilogueInput::Kind::Channel;
+        if (!(full && (op == TapeOp::Add || m_abilities.anyOperands)) && !channel)
             return false;
         finishAffine();
-        auto kind = full                ? PostOp::Kind::Sum
-                    : op == TapeOp::Add ? PostOp::Kind::AddChannel
-                                        : PostOp::Kind::MultiplyChannel;
-        if (full && std::any_of(m_out.postOps.begin(), m_out.postOps.end(),
-                                [](const PostOp& p) { return p.kind == PostOp::Kind::Sum; }))
-            return false; // the primitive adds one tensor only
-        if (full)
+        auto kind = op == TapeOp::Add ? (full ? PostOp::Kind::Sum : PostOp::Kind::AddChannel)
+                    : full            ? PostOp::Kind::Multiply
+                                      : PostOp::Kind::MultiplyChannel;
+        if (full && !m_abilities.anyOperands &&
+            std::any_of(m_out.postOps.begin(), m_out.postOps.end(),
+                        [](const PostOp& p) { return p.kind == PostOp::Kind::Sum; }))
+            return false; // the library adds one tensor only
+        if (kind == PostOp::Kind::Sum)
             m_out.beforeSum = m_head;
         m_out.postOps.push_back({kind, {}, {}, input.read});
         return true;
@@ -244,7 +271,7 @@ private:
 
     /// Scales and shifts so far: into weights and bias before the first post-op, else post-ops.
     void finishAffine() {
-        if (m_out.postOps.empty()) {
+        if (m_out.postOps.empty() && m_out.taps.empty()) {
             if (!all(m_scale, 1))
                 m_out.scale = m_scale;
             if (!all(m_shift, 0))
@@ -267,16 +294,17 @@ private:
         std::vector<uint16_t> next = stations();
         std::string what = next.empty() ? "its end" : nameOf(m_tape.code[next[0]].op);
         return {"epilogue",
-                "the primitive has no post-op for the epilogue from `" + what + "` on",
+                "the library has no post-op for the epilogue from `" + what + "` on",
                 "a chain of scale, shift, one residual and known activations",
                 {}};
     }
 
     const Tape& m_tape;
     const std::vector<EpilogueInput>& m_inputs;
+    const EpilogueAbilities& m_abilities;
     std::vector<Numbers> m_numbers; ///< per register, when it is a constant
     std::vector<bool> m_flows;      ///< per register: it depends on the accumulator
-    uint16_t m_head = 0;
+    uint16_t m_head = 0, m_end = 0;
     Numbers m_scale = {1}, m_shift = {0};
     MatchedEpilogue m_out;
 };
@@ -284,8 +312,9 @@ private:
 } // namespace
 
 std::variant<MatchedEpilogue, Reason> matchEpilogue(const Tape& tape,
-                                                    const std::vector<EpilogueInput>& inputs) {
-    return Matcher(tape, inputs).run();
+                                                    const std::vector<EpilogueInput>& inputs,
+                                                    const EpilogueAbilities& abilities) {
+    return EpilogueMatcher(tape, inputs, abilities).run();
 }
 
 std::optional<SplitEpilogue> splitBeforeSum(const Tape& tape, const MatchedEpilogue& epilogue) {
@@ -327,4 +356,4 @@ std::optional<SplitEpilogue> splitBeforeSum(const Tape& tape, const MatchedEpilo
     return out;
 }
 
-} // namespace fuselage::cpu
+} // namespace fuselage

@@ -2,12 +2,12 @@
 // Brings a MatMul contraction with any strides to batched matrices, or says why it cannot.
 #pragma once
 
-#include "core/cpu/tile_space.h"
+#include "core/kernel/loops.h"
 #include "core/support/reason.h"
 
 #include <variant>
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 /// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]; strides in elements, zero where
 /// an operand does not move along a batch loop.
@@ -22,4 +22,4 @@ struct MatMulShape {
 std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
                                               const StridedAccess& b, const StridedAccess& c);
 
-} // namespace fuselage::cpu
+} // namespace fuselage

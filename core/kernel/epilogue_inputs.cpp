@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cpu/epilogue_inputs.h"
+#include "core/kernel/epilogue_inputs.h"
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 namespace {
 
-EpilogueInput classify(const Contraction& program, uint32_t read, const OperandLayout& layout) {
+EpilogueInput classify(const Contraction& program, uint32_t read, const EpilogueOperand& layout) {
     const Access& access = program.epilogue.reads[read];
     size_t dims = program.space.size();
-    StridedAccess at = stridedFor(access, layout, dims);
+    StridedAccess at = strided(access, layout.strides, dims);
     bool isMatMul = program.kind == Contraction::Kind::MatMul;
     size_t firstChannel = isMatMul ? program.batchDims + program.mDims : 1;
     size_t endChannel = isMatMul ? dims : 2;
@@ -53,12 +53,13 @@ EpilogueInput classify(const Contraction& program, uint32_t read, const OperandL
 
 } // namespace
 
-std::vector<EpilogueInput> epilogueInputs(const Contraction& program,
-                                          const std::vector<OperandLayout>& inputs) {
+std::vector<EpilogueInput>
+epilogueInputs(const Contraction& program,
+               const std::function<EpilogueOperand(uint32_t operand)>& operandAt) {
     std::vector<EpilogueInput> out = {{EpilogueInput::Kind::Accumulator, {}, 0}};
     for (uint32_t i = 0; i < program.epilogue.reads.size(); ++i)
-        out.push_back(classify(program, i, inputs[program.epilogue.reads[i].operand]));
+        out.push_back(classify(program, i, operandAt(program.epilogue.reads[i].operand)));
     return out;
 }
 
-} // namespace fuselage::cpu
+} // namespace fuselage

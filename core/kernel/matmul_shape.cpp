@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/cpu/matmul_shape.h"
+#include "core/kernel/matmul_shape.h"
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
                                               const StridedAccess& b, const StridedAccess& c) {
@@ -53,4 +53,4 @@ std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const 
     return out;
 }
 
-} // namespace fuselage::cpu
+} // namespace fuselage

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises a scalar function as one of the activations that oneDNN computes as a post-op.
+// Recognises a scalar function as one of the activations that libraries compute after a
+// contraction.
 #pragma once
 
 #include "core/ops/tape.h"
 
 #include <optional>
 
-namespace fuselage::cpu {
+namespace fuselage {
 
 enum class Activation : uint8_t {
     Relu, ///< alpha: slope of the negative side
@@ -40,4 +41,4 @@ struct MatchedActivation {
 std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argument,
                                                  uint16_t result);
 
-} // namespace fuselage::cpu
+} // namespace fuselage
