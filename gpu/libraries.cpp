@@ -74,13 +74,23 @@ std::string cuptiVersion(const SharedLibrary& library) {
     return ask != nullptr && ask(&version) == 0 ? std::to_string(version) : "";
 }
 
-const std::array<LibraryRow, 5>& rows() {
-    static const std::array<LibraryRow, 5> table = {{
+std::string nvmlVersion(const SharedLibrary& library) {
+    std::array<char, 96> version{};
+    auto start = library.symbol<int (*)()>("nvmlInit_v2");
+    auto ask = library.symbol<int (*)(char*, unsigned)>("nvmlSystemGetNVMLVersion");
+    const bool told = start != nullptr && ask != nullptr && start() == 0 &&
+                      ask(version.data(), static_cast<unsigned>(version.size() - 1)) == 0;
+    return told ? version.data() : "";
+}
+
+const std::array<LibraryRow, 6>& rows() {
+    static const std::array<LibraryRow, 6> table = {{
         {"libcuda", {"libcuda.so.1", "libcuda.so"}, driverVersion},
         {"libnvrtc", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, nvrtcVersion},
         {"libcublasLt", {"libcublasLt.so.13", "libcublasLt.so.12"}, cublasLtVersion},
         {"libcudnn", {"libcudnn.so.9"}, cudnnVersion},
         {"libcupti", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, cuptiVersion},
+        {"libnvidia-ml", {"libnvidia-ml.so.1"}, nvmlVersion},
     }};
     return table;
 }
@@ -97,10 +107,13 @@ Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::vector<std
         }
         return std::shared_ptr<SharedLibrary>(new SharedLibrary(handle, path));
     };
-    for (const std::string& name : names)
-        if (auto library = tryOpen(name))
-            return library;
-    for (const std::string& folder : toolkitFolders())
+    const char* only = std::getenv("FUSELAGE_CUDA_LIBRARIES");
+    const bool anywhere = only == nullptr || *only == '\0';
+    if (anywhere)
+        for (const std::string& name : names)
+            if (auto library = tryOpen(name))
+                return library;
+    for (const std::string& folder : anywhere ? toolkitFolders() : std::vector<std::string>{only})
         for (const std::string& name : names) {
             std::error_code ignored;
             const std::string path = folder + "/" + name;
@@ -109,7 +122,8 @@ Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::vector<std
                     return library;
         }
     return failure("library-missing",
-                   fmt::format("`{}` cannot be opened: {}", names.empty() ? "" : names[0], problem),
+                   fmt::format("`{}` cannot be opened: {}", names.empty() ? "" : names[0],
+                               problem.empty() ? fmt::format("not in `{}`", only) : problem),
                    {}, "install the CUDA toolkit or set CUDA_HOME to its folder");
 }
 
@@ -119,6 +133,13 @@ SharedLibrary::~SharedLibrary() {
 
 void* SharedLibrary::address(const char* name) const {
     return dlsym(m_handle, name);
+}
+
+std::vector<std::string> fileNamesOf(std::string_view name) {
+    for (const LibraryRow& row : rows())
+        if (name == row.name)
+            return row.sonames;
+    return {};
 }
 
 std::vector<LibraryFacts> inspectLibraries() {

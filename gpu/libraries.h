@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fuselage::gpu {
@@ -24,7 +25,8 @@ struct LibraryFacts {
 /// A loaded shared object with typed symbol lookup. Unloaded when the last owner goes.
 class SharedLibrary {
 public:
-    /// Tries the names in order: plain sonames, then the toolkit's folders.
+    /// Tries the names in order: plain sonames, then the toolkit's folders. Where the environment
+    /// variable FUSELAGE_CUDA_LIBRARIES names a folder, only that one.
     static Result<std::shared_ptr<SharedLibrary>> open(const std::vector<std::string>& names);
     ~SharedLibrary();
     SharedLibrary(const SharedLibrary&) = delete;
@@ -45,8 +47,11 @@ private:
     std::string m_path;
 };
 
-/// What is here of libcuda, NVRTC, cuBLASLt, cuDNN and CUPTI, in that order; for `doctor`, reports
-/// and cache keys.
+/// Names of a library's files, the preferred one first; `name` as in LibraryFacts.
+std::vector<std::string> fileNamesOf(std::string_view name);
+
+/// What is here of libcuda, NVRTC, cuBLASLt, cuDNN, CUPTI and NVML, in that order; for `doctor`,
+/// reports and cache keys.
 std::vector<LibraryFacts> inspectLibraries();
 
 } // namespace fuselage::gpu

@@ -149,7 +149,7 @@ Result<CompiledKernel> LoadedNvrtc::compile(const KernelText& kernel,
 } // namespace
 
 Result<std::shared_ptr<Nvrtc>> Nvrtc::open() {
-    auto library = SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
+    auto library = SharedLibrary::open(fileNamesOf("libnvrtc"));
     if (!library)
         return failure(library.error());
     Functions functions{};

@@ -18,7 +18,7 @@
 namespace fuselage::gpu {
 
 class Device; ///< gpu/runtime/device.h: context, memory, modules
-class Stream; ///< gpu/runtime/device.h
+class Stream; ///< gpu/runtime/stream.h
 
 using DevicePointer = uint64_t;
 
@@ -62,6 +62,8 @@ public:
     virtual TacticFacts facts() const = 0;
     /// Loads code, packs and uploads the constants it wants in its own form. Once, before enqueue.
     virtual Result<void> load(Device& device) = 0;
+    /// Whether enqueue reads inputs[operand]: false for a constant that load() packed for itself.
+    virtual bool reads(size_t operand) const { return (void)operand, true; }
     /// Adds the launches to the stream: no allocation, no synchronisation, may be captured.
     virtual Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) = 0;
     /// The text of generated kernels, null for libraries.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/device.h"
+
+#include "core/support/hash.h"
+#include "gpu/runtime/uploads_internal.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace fuselage::gpu {
+
+namespace {
+
+/// Every allocation has at least this, so that empty tensors have an address of their own.
+constexpr int64_t smallestAllocation = 256;
+
+/// Dynamic shared memory that every kernel may have without asking.
+constexpr uint32_t sharedWithoutAsking = 48U << 10;
+
+Result<DeviceFacts> factsOf(const Driver& driver, int device) {
+    DeviceFacts out;
+    const DriverFunctions& call = driver.call();
+    std::array<char, 256> text{};
+    if (auto named = driver.check(call.deviceGetName(text.data(), 255, device), "ask for the name");
+        !named)
+        return failure(named.error());
+    out.name = text.data();
+    if (call.deviceGetPciBusId(text.data(), 255, device) == 0)
+        out.pciBusId = text.data();
+    size_t bytes = 0;
+    if (auto sized = driver.check(call.deviceTotalMem(&bytes, device), "ask for the memory");
+        !sized)
+        return failure(sized.error());
+    out.memoryBytes = static_cast<int64_t>(bytes);
+    int major = 0, minor = 0, l2 = 0;
+    const std::pair<DeviceAttribute, int*> wanted[] = {
+        {DeviceAttribute::ComputeMajor, &major},
+        {DeviceAttribute::ComputeMinor, &minor},
+        {DeviceAttribute::L2Bytes, &l2},
+        {DeviceAttribute::Multiprocessors, &out.multiprocessors},
+        {DeviceAttribute::ClockKilohertz, &out.clockKilohertz},
+        {DeviceAttribute::MemoryClockKilohertz, &out.memoryClockKilohertz},
+        {DeviceAttribute::MemoryBusBits, &out.memoryBusBits},
+        {DeviceAttribute::ThreadsPerMultiprocessor, &out.threadsPerMultiprocessor},
+        {DeviceAttribute::RegistersPerMultiprocessor, &out.registersPerMultiprocessor},
+        {DeviceAttribute::SharedBytesPerMultiprocessor, &out.sharedBytesPerMultiprocessor},
+        {DeviceAttribute::SharedBytesPerBlockOptIn, &out.sharedBytesPerBlock},
+    };
+    for (const auto& [attribute, value] : wanted)
+        if (auto asked =
+                driver.check(call.deviceGetAttribute(value, static_cast<int>(attribute), device),
+                             "ask for an attribute of the device");
+            !asked)
+            return failure(asked.error());
+    out.arch = fmt::format("sm_{}{}", major, minor);
+    out.l2Bytes = l2;
+    out.driverVersion = driver.version();
+    return out;
+}
+
+} // namespace
+
+Result<LoadedKernel> Module::kernel(const std::string& name, uint32_t dynamicSharedBytes) const {
+    const DriverFunctions& call = context()->call();
+    LoadedKernel out;
+    if (auto found = context()->check(call.moduleGetFunction(&out.function, handle(), name.c_str()),
+                                      "find `" + name + "`");
+        !found)
+        return failure(found.error());
+    if (dynamicSharedBytes > sharedWithoutAsking)
+        if (auto allowed = context()->check(
+                call.functionSetAttribute(
+                    out.function, static_cast<int>(FunctionAttribute::MaxDynamicSharedBytes),
+                    static_cast<int>(dynamicSharedBytes)),
+                fmt::format("give `{}` {} bytes of shared memory", name, dynamicSharedBytes));
+            !allowed)
+            return failure(allowed.error());
+    const std::pair<FunctionAttribute, uint32_t*> wanted[] = {
+        {FunctionAttribute::Registers, &out.registers},
+        {FunctionAttribute::StaticSharedBytes, &out.staticSharedBytes},
+        {FunctionAttribute::LocalBytes, &out.localBytes},
+    };
+    for (const auto& [attribute, to] : wanted) {
+        int value = 0;
+        if (call.functionGetAttribute(&value, static_cast<int>(attribute), out.function) == 0)
+            *to = static_cast<uint32_t>(value);
+    }
+    return out;
+}
+
+Result<std::shared_ptr<Device>> Device::open(int ordinal) {
+    auto driver = Driver::open();
+    if (!driver)
+        return failure(driver.error());
+    const DriverFunctions& call = (*driver)->call();
+    int count = 0;
+    if (auto counted = (*driver)->check(call.deviceGetCount(&count), "count the devices"); !counted)
+        return failure(counted.error());
+    if (ordinal < 0 || ordinal >= count)
+        return failure("device.absent",
+                       count == 0 ? std::string("the CUDA driver finds no device")
+                                  : fmt::format("no CUDA device {}: there are {}", ordinal, count),
+                       {}, "check with nvidia-smi, or run with --backend cpu");
+    int device = 0;
+    if (auto named = (*driver)->check(call.deviceGet(&device, ordinal), "open the device"); !named)
+        return failure(named.error());
+    auto facts = factsOf(**driver, device);
+    if (!facts)
+        return failure(facts.error());
+    auto context = std::make_shared<DeviceContext>();
+    context->driver = *driver;
+    context->ordinal = device;
+    if (auto retained = (*driver)->check(call.primaryContextRetain(&context->handle, device),
+                                         "make the device's context");
+        !retained)
+        return failure(retained.error());
+    std::shared_ptr<Device> out(new Device);
+    out->m_context = std::move(context);
+    out->m_facts = std::move(*facts);
+    if (auto current = out->makeCurrent(); !current)
+        return failure(current.error());
+    return out;
+}
+
+Device::~Device() = default;
+
+Result<int64_t> Device::freeBytes() const {
+    size_t free = 0, total = 0;
+    if (auto asked =
+            m_context->check(m_context->call().memGetInfo(&free, &total), "ask for free memory");
+        !asked)
+        return failure(asked.error());
+    return static_cast<int64_t>(free);
+}
+
+Result<DeviceMemory> Device::allocate(int64_t bytes) const {
+    DevicePointer address = 0;
+    const int64_t size = std::max(bytes, smallestAllocation);
+    if (auto made =
+            m_context->check(m_context->call().memAlloc(&address, static_cast<size_t>(size)),
+                             fmt::format("allocate {} bytes on the device", size));
+        !made)
+        return failure(made.error());
+    return DeviceMemory(m_context, address, bytes);
+}
+
+Result<HostMemory> Device::allocatePinned(int64_t bytes) const {
+    void* address = nullptr;
+    const int64_t size = std::max(bytes, smallestAllocation);
+    if (auto made =
+            m_context->check(m_context->call().memAllocHost(&address, static_cast<size_t>(size)),
+                             fmt::format("allocate {} bytes of pinned memory", size));
+        !made)
+        return failure(made.error());
+    return HostMemory(m_context, address);
+}
+
+Result<std::shared_ptr<const Module>> Device::load(const std::string& cubin) {
+    // Two hashes of different seeds: a module must never be taken for another.
+    const std::string key = Hasher().text(cubin).hex() + Hasher().text("2").text(cubin).hex();
+    std::lock_guard lock(m_mutex);
+    if (auto loaded = m_modules[key].lock())
+        return loaded;
+    ModuleHandle handle = nullptr;
+    if (auto made = m_context->check(m_context->call().moduleLoadData(&handle, cubin.data()),
+                                     "load a kernel's machine code");
+        !made)
+        return failure(made.error());
+    auto out = std::make_shared<const Module>(m_context, handle);
+    m_modules[key] = out;
+    return out;
+}
+
+Result<void> Device::upload(DevicePointer to, const void* from, size_t bytes) {
+    std::lock_guard lock(m_mutex);
+    if (!m_uploads) {
+        auto made = Uploads::create(*this);
+        if (!made)
+            return failure(made.error());
+        m_uploads = std::make_unique<Uploads>(std::move(*made));
+    }
+    return m_uploads->add(to, static_cast<const std::byte*>(from), bytes);
+}
+
+Result<void> Device::finishUploads() {
+    std::lock_guard lock(m_mutex);
+    return m_uploads ? m_uploads->finish() : Result<void>();
+}
+
+} // namespace fuselage::gpu

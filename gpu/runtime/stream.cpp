@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/stream.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu {
+
+DeviceContext::~DeviceContext() {
+    if (handle != nullptr)
+        (void)driver->call().primaryContextRelease(ordinal);
+}
+
+Result<void> DeviceContext::makeCurrent() const {
+    return check(call().contextSetCurrent(handle), "use the device's context");
+}
+
+Result<Event> Event::create(const ContextPtr& context) {
+    EventHandle handle = nullptr;
+    if (auto made = context->check(context->call().eventCreate(&handle, 0), "make an event"); !made)
+        return failure(made.error());
+    return Event(context, handle);
+}
+
+Result<void> Event::synchronize() const {
+    return context()->check(context()->call().eventSynchronize(handle()), "wait for an event");
+}
+
+Result<double> Event::secondsBetween(const Event& begin, const Event& end) {
+    float milliseconds = 0;
+    const ContextPtr& context = begin.context();
+    auto asked = context->check(
+        context->call().eventElapsedTime(&milliseconds, begin.handle(), end.handle()),
+        "read the time between events");
+    if (!asked)
+        return failure(asked.error());
+    return static_cast<double>(milliseconds) * 1e-3;
+}
+
+Result<Stream> Stream::create(const ContextPtr& context) {
+    StreamHandle handle = nullptr;
+    auto made =
+        context->check(context->call().streamCreate(&handle, streamNonBlocking), "make a stream");
+    if (!made)
+        return failure(made.error());
+    return Stream(context, handle);
+}
+
+Result<void> Stream::launch(const KernelLaunch& launch) {
+    std::vector<DevicePointer> values(launch.arguments.begin(), launch.arguments.end());
+    std::vector<void*> pointers;
+    for (DevicePointer& value : values)
+        pointers.push_back(&value);
+    const DriverCode code = context()->call().launchKernel(
+        launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+        launch.block[1], launch.block[2], launch.sharedBytes, handle(), pointers.data(), nullptr);
+    if (code == 0)
+        return {};
+    return context()->check(code, fmt::format("launch `{}`", launch.name));
+}
+
+Result<void> Stream::copyIn(DevicePointer to, const void* from, size_t bytes) {
+    if (bytes == 0)
+        return {};
+    return context()->check(context()->call().copyToDevice(to, from, bytes, handle()),
+                            "copy to the device");
+}
+
+Result<void> Stream::copyOut(void* to, DevicePointer from, size_t bytes) {
+    if (bytes == 0)
+        return {};
+    return context()->check(context()->call().copyToHost(to, from, bytes, handle()),
+                            "copy from the device");
+}
+
+Result<void> Stream::copyWithin(DevicePointer to, DevicePointer from, size_t bytes) {
+    if (bytes == 0)
+        return {};
+    return context()->check(context()->call().copyOnDevice(to, from, bytes, handle()),
+                            "copy on the device");
+}
+
+Result<void> Stream::fill(DevicePointer at, unsigned char byte, size_t bytes) {
+    if (bytes == 0)
+        return {};
+    return context()->check(context()->call().fillBytes(at, byte, bytes, handle()),
+                            "fill device memory");
+}
+
+Result<void> Stream::record(const Event& event) {
+    return context()->check(context()->call().eventRecord(event.handle(), handle()),
+                            "record an event");
+}
+
+Result<void> Stream::waitFor(const Event& event) {
+    return context()->check(context()->call().streamWaitEvent(handle(), event.handle(), 0),
+                            "let a stream wait for an event");
+}
+
+Result<void> Stream::synchronize() {
+    return context()->check(context()->call().streamSynchronize(handle()),
+                            "finish the work on the device");
+}
+
+Result<void> CapturedGraph::launch(Stream& stream) const {
+    return context()->check(context()->call().graphLaunch(handle(), stream.handle()),
+                            "launch the captured graph");
+}
+
+namespace {
+
+/// The graph that is being captured; kernel nodes in it.
+Result<uint32_t> kernelNodes(const DeviceContext& context, StreamHandle stream) {
+    const DriverFunctions& call = context.call();
+    int status = 0;
+    uint64_t id = 0;
+    GraphHandle graph = nullptr;
+    const GraphNodeHandle* dependencies = nullptr;
+    size_t count = 0;
+    auto asked = context.check(
+        call.streamGetCaptureInfo(stream, &status, &id, &graph, &dependencies, &count),
+        "ask for the captured graph");
+    if (!asked)
+        return failure(asked.error());
+    if (status != 1 || graph == nullptr)
+        return failure("device.capture", "the capture of the plan was interrupted");
+    if (auto sized = context.check(call.graphGetNodes(graph, nullptr, &count), "count nodes");
+        !sized)
+        return failure(sized.error());
+    std::vector<GraphNodeHandle> nodes(count);
+    if (count > 0)
+        if (auto read =
+                context.check(call.graphGetNodes(graph, nodes.data(), &count), "list nodes");
+            !read)
+            return failure(read.error());
+    uint32_t kernels = 0;
+    for (GraphNodeHandle node : nodes) {
+        int type = -1;
+        if (auto typed = context.check(call.graphNodeGetType(node, &type), "ask for a node's kind");
+            !typed)
+            return failure(typed.error());
+        kernels += type == graphNodeKernel ? 1 : 0;
+    }
+    return kernels;
+}
+
+} // namespace
+
+Result<StreamCapture> StreamCapture::begin(Stream& stream) {
+    const ContextPtr& context = stream.context();
+    if (auto begun =
+            context->check(context->call().streamBeginCapture(stream.handle(), captureThreadLocal),
+                           "start to capture");
+        !begun)
+        return failure(begun.error());
+    return StreamCapture(stream);
+}
+
+StreamCapture::~StreamCapture() {
+    if (m_stream == nullptr)
+        return;
+    const DriverFunctions& call = m_stream->context()->call();
+    GraphHandle graph = nullptr;
+    if (call.streamEndCapture(m_stream->handle(), &graph) == 0 && graph != nullptr)
+        (void)call.graphDestroy(graph);
+}
+
+Result<void> StreamCapture::mark() {
+    auto kernels = kernelNodes(*m_stream->context(), m_stream->handle());
+    if (!kernels)
+        return failure(kernels.error());
+    m_kernelsOfMarks.push_back(*kernels - m_kernels);
+    m_kernels = *kernels;
+    return {};
+}
+
+Result<CapturedGraph> StreamCapture::finish() {
+    Stream& stream = *std::exchange(m_stream, nullptr);
+    const ContextPtr& context = stream.context();
+    GraphHandle handle = nullptr;
+    if (auto ended = context->check(context->call().streamEndCapture(stream.handle(), &handle),
+                                    "end the capture");
+        !ended)
+        return failure(ended.error());
+    Owned<GraphHandle, &DriverFunctions::graphDestroy> graph(context, handle);
+    GraphExecHandle exec = nullptr;
+    if (auto made = context->check(context->call().graphInstantiate(&exec, handle, 0),
+                                   "make the captured graph ready");
+        !made)
+        return failure(made.error());
+    CapturedGraph out(context, exec);
+    out.m_kernelsOfMarks = std::move(m_kernelsOfMarks);
+    return out;
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work in order on one CUDA stream: launches, copies, events, and capture of a stretch of it as a
+// graph that is launched as a whole. Makes no decision; the executable (gpu/cuda_backend.h) says
+// what runs.
+#pragma once
+
+#include "gpu/runtime/driver.h"
+#include "gpu/tactic.h"
+
+#include <array>
+#include <span>
+#include <vector>
+
+namespace fuselage::gpu {
+
+/// The driver with the primary context of one device; every object of this folder holds one, so
+/// the context outlives them all.
+struct DeviceContext {
+    std::shared_ptr<const Driver> driver;
+    int ordinal = 0;
+    ContextHandle handle = nullptr;
+
+    DeviceContext() = default;
+    DeviceContext(const DeviceContext&) = delete;
+    DeviceContext& operator=(const DeviceContext&) = delete;
+    ~DeviceContext();
+
+    const DriverFunctions& call() const { return driver->call(); }
+
+    Result<void> check(DriverCode code, const std::string& what) const {
+        return driver->check(code, what);
+    }
+
+    /// Binds the context to the calling thread; each thread that calls the driver does so first.
+    Result<void> makeCurrent() const;
+};
+
+using ContextPtr = std::shared_ptr<const DeviceContext>;
+
+/// Owns one handle of the driver; the deleter is a member of DriverFunctions.
+template <typename Handle, auto Destroy> class Owned {
+public:
+    Owned() = default;
+
+    Owned(ContextPtr context, Handle handle) : m_context(std::move(context)), m_handle(handle) {}
+
+    Owned(Owned&& other) noexcept
+        : m_context(std::move(other.m_context)), m_handle(std::exchange(other.m_handle, Handle{})) {
+    }
+
+    Owned& operator=(Owned&& other) noexcept {
+        std::swap(m_context, other.m_context);
+        std::swap(m_handle, other.m_handle);
+        return *this;
+    }
+
+    ~Owned() {
+        if (m_handle != Handle{} && m_context->makeCurrent())
+            (void)(m_context->call().*Destroy)(m_handle);
+    }
+
+    Handle handle() const { return m_handle; }
+
+    const ContextPtr& context() const { return m_context; }
+
+private:
+    ContextPtr m_context;
+    Handle m_handle{};
+};
+
+/// A point in a stream's work.
+class Event : public Owned<EventHandle, &DriverFunctions::eventDestroy> {
+public:
+    using Owned::Owned;
+    static Result<Event> create(const ContextPtr& context);
+    /// Waits until the stream has come to it.
+    Result<void> synchronize() const;
+    /// Seconds between two events that have been reached; the clock steps in about 0.5 us.
+    static Result<double> secondsBetween(const Event& begin, const Event& end);
+};
+
+/// One launch of a kernel whose arguments are device addresses.
+struct KernelLaunch {
+    FunctionHandle function = nullptr;
+    const char* name = ""; ///< for messages
+    std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+    uint32_t sharedBytes = 0;
+    std::span<const DevicePointer> arguments;
+};
+
+class Stream : public Owned<StreamHandle, &DriverFunctions::streamDestroy> {
+public:
+    using Owned::Owned;
+    static Result<Stream> create(const ContextPtr& context);
+
+    Result<void> launch(const KernelLaunch& launch);
+    /// Asynchronous when the host's memory is pinned (HostMemory), which must then stay as it is
+    /// until the stream has been synchronised.
+    Result<void> copyIn(DevicePointer to, const void* from, size_t bytes);
+    Result<void> copyOut(void* to, DevicePointer from, size_t bytes);
+    Result<void> copyWithin(DevicePointer to, DevicePointer from, size_t bytes);
+    Result<void> fill(DevicePointer at, unsigned char byte, size_t bytes);
+    Result<void> record(const Event& event);
+    Result<void> waitFor(const Event& event);
+    /// Returns when all work is done, with the error of any of it.
+    Result<void> synchronize();
+};
+
+/// Work captured from a stream, ready to be launched again and again with the same addresses.
+class CapturedGraph : public Owned<GraphExecHandle, &DriverFunctions::graphExecDestroy> {
+public:
+    using Owned::Owned;
+    Result<void> launch(Stream& stream) const;
+
+    /// Kernel nodes of each stretch that StreamCapture::mark() ended, in order.
+    const std::vector<uint32_t>& kernelsOfMarks() const { return m_kernelsOfMarks; }
+
+private:
+    friend class StreamCapture;
+    std::vector<uint32_t> m_kernelsOfMarks;
+};
+
+/// While it lives, what is added to the stream is recorded instead of run. Allocation and
+/// synchronisation are errors meanwhile, and end the capture.
+class StreamCapture {
+public:
+    static Result<StreamCapture> begin(Stream& stream);
+    StreamCapture(StreamCapture&& other) noexcept
+        : m_stream(std::exchange(other.m_stream, nullptr)), m_kernels(other.m_kernels),
+          m_kernelsOfMarks(std::move(other.m_kernelsOfMarks)) {}
+    StreamCapture& operator=(StreamCapture&&) = delete;
+    ~StreamCapture(); ///< drops what was captured unless finish() was called
+
+    /// Ends a stretch: the kernel nodes added since the last mark are counted as one entry.
+    Result<void> mark();
+    Result<CapturedGraph> finish();
+
+private:
+    explicit StreamCapture(Stream& stream) : m_stream(&stream) {}
+
+    Stream* m_stream;
+    uint32_t m_kernels = 0; ///< kernel nodes so far
+    std::vector<uint32_t> m_kernelsOfMarks;
+};
+
+} // namespace fuselage::gpu
