@@ -40,7 +40,8 @@ struct TacticFacts {
     uint32_t sharedBytes = 0;
     uint32_t localBytes = 0; ///< spills of a thread
     uint32_t launches = 1;
-    std::string notes; ///< "split-k 4", "engine 7, JIT"
+    std::string notes;     ///< "split-k 4", "engine 7, JIT"
+    bool fallback = false; ///< a last resort: the host computes it
 };
 
 /// Where a launch reads and writes: device addresses of the program's operands. For a constant that

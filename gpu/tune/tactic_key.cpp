@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/tune/tactic_key.h"
+
+#include "core/graph/text.h"
+#include "core/support/hash.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu {
+
+namespace {
+
+/// The readable prefix names the operands; the hash knows the rest.
+constexpr size_t longestStep = 160;
+
+/// What program.h's text leaves to the body: the attributes of library routines.
+void addRoutines(const KernelProgram& program, Hasher& hasher) {
+    if (const auto* group = std::get_if<Group>(&program.code))
+        for (const KernelProgram& member : group->members)
+            addRoutines(member, hasher);
+    const auto* library = std::get_if<Library>(&program.code);
+    if (!library)
+        return;
+    const Node& node = program.body->node(library->node);
+    hasher.text(opText(node));
+    for (const Attributes::Entry& entry : node.attributes)
+        hasher.text(entry.name).text(text(entry.value));
+}
+
+void addLayouts(const std::vector<OperandLayout>& layouts, Hasher& hasher) {
+    hasher.number(layouts.size());
+    for (const OperandLayout& layout : layouts) {
+        hasher.number(layout.dtype).number(layout.alignment);
+        for (const Extents* extents : {&layout.extents, &layout.strides}) {
+            hasher.number(extents->size());
+            for (int64_t extent : *extents)
+                hasher.number(extent);
+        }
+    }
+}
+
+/// The figures of a profile that kernels are shaped by. Bandwidths are none: calibrating a device
+/// must not make its measurements unknown.
+void addProfile(const DeviceProfile* profile, Hasher& hasher) {
+    if (!profile)
+        return;
+    for (double figure : {profile->units, profile->sharedBytesPerUnit, profile->registersPerUnit,
+                          profile->threadsPerUnit, profile->l2Bytes})
+        hasher.number(figure);
+}
+
+std::string stepText(const TacticRequest& request) {
+    const KernelProgram& program = *request.emit.program;
+    auto types = [](const std::vector<OperandType>& operands) {
+        return joined(operands, [](const OperandType& operand) {
+            return nameOf(operand.dtype) + text(operand.extents);
+        });
+    };
+    std::string out = fmt::format("{} ({}) => ({})", kindOf(program), types(program.inputs),
+                                  types(program.outputs));
+    if (out.size() > longestStep)
+        out = out.substr(0, longestStep - 3) + "...";
+    out += fmt::format(" {} workspace {}", nameOf(request.emit.allowed), request.workspaceLimit);
+    if (request.emit.strict)
+        out += " strict";
+    if (request.tf32)
+        out += " tf32";
+    return out;
+}
+
+std::string softwareText(const TuneEnvironment& environment) {
+    std::string out;
+    for (const auto& [name, version] : environment.versions)
+        out += name + " " + (version.empty() ? "missing" : version) + ", ";
+    return out + "emitter " + environment.emitter;
+}
+
+} // namespace
+
+std::string TacticKey::text() const {
+    return step + " | " + device + " | " + software + " | " + hash;
+}
+
+TacticKey tacticKey(const TacticRequest& request, const TuneEnvironment& environment) {
+    TacticKey out;
+    out.step = stepText(request);
+    out.device = fmt::format("{}, {} multiprocessors, clock {}", environment.device,
+                             environment.multiprocessors, environment.clockPolicy);
+    out.software = softwareText(environment);
+    Hasher hasher;
+    hasher.text(out.step).text(out.device).text(out.software).text(request.arch);
+    hasher.text(text(*request.emit.program));
+    addRoutines(*request.emit.program, hasher);
+    addLayouts(request.emit.inputs, hasher);
+    addLayouts(request.emit.outputs, hasher);
+    addProfile(request.emit.profile, hasher);
+    for (const TensorPtr& constant : request.constants)
+        hasher.number(constant != nullptr);
+    out.hash = hasher.hex();
+    return out;
+}
+
+} // namespace fuselage::gpu

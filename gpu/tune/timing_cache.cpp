@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/tune/timing_cache.h"
+
+#include "core/support/file.h"
+#include "gpu/tune/timing_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <sys/file.h>
+
+namespace fuselage::gpu {
+
+namespace {
+
+constexpr uint64_t largestFile = 256U << 20;
+
+/// More rounds first, then the smaller text: a total order, so merging never depends on order.
+bool better(const CandidateRecord& a, const CandidateRecord& b) {
+    return a.rounds != b.rounds ? a.rounds > b.rounds : recordText(a) < recordText(b);
+}
+
+/// The lock that writers of one cache hold; released when the file is closed.
+Result<std::unique_ptr<FileHandle>> lock(const std::string& path) {
+    const std::string beside = path + ".lock";
+    auto out =
+        std::make_unique<FileHandle>(::open(beside.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    int locked = -1;
+    if (out->value() >= 0)
+        do
+            locked = ::flock(out->value(), LOCK_EX);
+        while (locked != 0 && errno == EINTR);
+    if (locked != 0)
+        return failure("save.write",
+                       std::string("the timing cache cannot be locked: ") + std::strerror(errno),
+                       beside, "check the folder's permissions");
+    return out;
+}
+
+} // namespace
+
+const TimingEntry* TimingCache::find(const TacticKey& key) const {
+    auto found = m_entries.find(key);
+    return found == m_entries.end() ? nullptr : &found->second;
+}
+
+void TimingCache::add(const TacticKey& key, const TimingEntry& entry) {
+    TimingEntry& known = m_entries[key];
+    for (const CandidateRecord& raw : entry) {
+        CandidateRecord record = normalised(raw);
+        auto place = std::lower_bound(
+            known.begin(), known.end(), record.name,
+            [](const CandidateRecord& at, const std::string& name) { return at.name < name; });
+        if (place == known.end() || place->name != record.name)
+            known.insert(place, std::move(record));
+        else if (better(record, *place))
+            *place = std::move(record);
+    }
+}
+
+void TimingCache::merge(const TimingCache& other) {
+    for (const auto& [key, entry] : other.m_entries)
+        add(key, entry);
+}
+
+std::string TimingCache::text() const {
+    std::string out = timingCacheHeader() + "\n";
+    for (const auto& [key, entry] : m_entries)
+        out += timingLine(key, entry) + "\n";
+    return out;
+}
+
+Result<LoadedCache> parseTimingCache(std::string_view text, const std::string& where) {
+    LoadedCache out;
+    size_t number = 0;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (++number == 1) {
+            if (!isTimingCacheHeader(line))
+                return failure("cache.format", "line 1 is not the header of a timing cache", where,
+                               "name a file that `fuselage` wrote, or a new one");
+            continue;
+        }
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos)
+            continue;
+        auto parsed = parseTimingLine(line);
+        if (!parsed)
+            out.problems.push_back({number, parsed.error().message});
+        else
+            out.cache.add(parsed->first, parsed->second);
+    }
+    return out;
+}
+
+Result<LoadedCache> loadTimingCache(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error) && !error)
+        return LoadedCache{};
+    const uint64_t size = std::filesystem::file_size(path, error);
+    if (error)
+        return failure("cache.read", "the timing cache cannot be read: " + error.message(), path);
+    if (size > largestFile)
+        return failure(
+            "cache.read",
+            fmt::format("the timing cache has {} bytes, the limit is {}", size, largestFile), path,
+            "remove old keys with `fuselage cache prune`");
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file)
+        return failure("cache.read", "the timing cache cannot be read", path);
+    return parseTimingCache(text.str(), path);
+}
+
+Result<void> replaceTimingCache(const TimingCache& cache, const std::string& path) {
+    return writeFile(cache.text(), path);
+}
+
+Result<void> saveTimingCache(const TimingCache& cache, const std::string& path) {
+    auto held = lock(path);
+    if (!held)
+        return failure(held.error());
+    auto known = loadTimingCache(path);
+    if (!known)
+        return failure(known.error());
+    known->cache.merge(cache);
+    return replaceTimingCache(known->cache, path);
+}
+
+} // namespace fuselage::gpu

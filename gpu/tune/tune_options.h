@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person decides about tactics: where measurements are kept, whether new ones may be made,
+// how much memory a tactic may ask for. Filled by the command line, read by the CUDA backend.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fuselage::gpu {
+
+struct TuneOptions {
+    std::string timingCache; ///< file; empty: measurements live as long as the backend
+    bool frozen = false;     ///< nothing is measured: a key that the cache lacks is an error
+    bool fallback = true;    ///< false: a step that only a last resort can compute is an error
+    int64_t workspaceLimit = int64_t{256} << 20; ///< bytes that one tactic may ask for
+};
+
+} // namespace fuselage::gpu
