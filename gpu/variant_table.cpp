@@ -2,6 +2,7 @@
 // All kernel variants; within one kind of program the always-correct one is last.
 #include "gpu/emit.h"
 #include "gpu/kernels/copy.h"
+#include "gpu/kernels/depthwise.h"
 #include "gpu/kernels/group.h"
 #include "gpu/kernels/pointwise.h"
 #include "gpu/kernels/row.h"
@@ -23,6 +24,8 @@ std::span<const VariantRow> kernelVariants() {
         {"row_two_pass", "Row", emitRowTwoPass, "a block a row of any length, read every pass"},
         {"row_outer", "Row", emitRowOuter, "32 neighbouring rows a block, contiguous across rows"},
         {"row_plain", "Row", emitRowPlain, "a thread a row: any type, stride and size"},
+        {"depthwise_tiled", "Contraction", emitDepthwiseTiled,
+         "a patch of results of some channels a thread, rows loaded ahead"},
         {"copy_vector", "Copy", emitCopyVector,
          "accesses of 16 bytes, one range of blocks a piece"},
         {"copy_transpose", "Copy", emitCopyTranspose, "tiles of 32 x 32 through shared memory"},

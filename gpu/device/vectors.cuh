@@ -156,4 +156,15 @@ __device__ __forceinline__ void storeLanes(T* to, const Register* from) {
     storeWords<bytes, streamed>(to, words);
 }
 
+/// n registers from consecutive shared memory, aligned to n elements (16 bytes at most).
+template <int n, typename T> __device__ __forceinline__ void loadShared(const T* from, T* to) {
+    struct __align__(n * sizeof(T) >= 16 ? 16 : n * sizeof(T)) Lanes {
+        T lane[n];
+    };
+    const Lanes lanes = *reinterpret_cast<const Lanes*>(from);
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+        to[i] = lanes.lane[i];
+}
+
 #endif

@@ -73,7 +73,7 @@ gpu::OperandLayout layoutOf(const OperandType& type, const Placement& placement)
 std::vector<Case> cases() {
     std::vector<Case> out;
     for (const auto& family :
-         {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases()})
+         {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

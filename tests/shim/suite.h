@@ -28,7 +28,8 @@ struct Case {
     std::string variants;            ///< that must accept it, blank-separated, in table order
     std::map<std::string, Placement> placements; ///< by "in0", "out1"
     bool strict = false;
-    bool special = false; ///< data with NaN and infinities
+    bool special = false;     ///< data with NaN and infinities
+    bool compileOnly = false; ///< too large to run as host code
     NumericClass allowed = NumericClass::Reassociated;
 };
 

@@ -11,5 +11,6 @@ std::vector<Case> rowCases();
 std::vector<Case> copyCases();
 std::vector<Case> windowCases();
 std::vector<Case> groupCases();
+std::vector<Case> depthwiseCases();
 
 } // namespace fuselage::gpu_suite

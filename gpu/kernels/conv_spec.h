@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution as its kernels see it: operands with strides, spatial dims brought to two (a
+// one-dimensional convolution is a picture one row high), the epilogue as text. Chooses no kernel.
+#pragma once
+
+#include "gpu/emit_kernel.h"
+
+namespace fuselage::gpu {
+
+/// One spatial dim of a convolution.
+struct ConvAxis {
+    int64_t in = 1, out = 1; ///< extents
+    int64_t kernel = 1, stride = 1, dilation = 1, pad = 0;
+};
+
+struct ConvSpec {
+    const EmitRequest* request = nullptr;
+    const Contraction* code = nullptr;
+    KernelOperand x, w; ///< strides over their own dims
+    std::vector<KernelOperand> reads, writes;
+    ConvAxis rows, columns;
+    int64_t images = 1, channels = 1, results = 1; ///< N, C, K
+    int64_t channelsPerGroup = 1;
+    bool flat = false; ///< one spatial dim: operands have no row dim
+
+    /// "in0 + 5 + (n) * 96 + ..." of an operand over [N, channel, rows, columns].
+    std::string offset(const KernelOperand& operand, const std::string& n, const std::string& c,
+                       const std::string& y, const std::string& x) const;
+    /// Stride of an operand over [N, channel, rows, columns] along one of them.
+    int64_t stride(const KernelOperand& operand, size_t dim) const;
+
+    /// Elements that one access moves along the channels of every operand in `operands`.
+    bool vectors(const KernelOperand& operand, int64_t width) const;
+
+    /// The epilogue's function; accumulator and reads as registers.
+    TapeFunction epilogue(const std::string& name) const;
+    const char* accumulator() const { return registerType(code->accumulate); }
+    int64_t taps() const { return rows.kernel * columns.kernel; }
+};
+
+/// Refuses what is no forward convolution with one or two spatial dims, float operands and no
+/// prologue.
+std::variant<ConvSpec, Reason> convSpec(const EmitRequest& request);
+
+} // namespace fuselage::gpu

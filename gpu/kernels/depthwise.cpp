@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/depthwise.h"
+
+#include "gpu/kernels/conv_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::gpu {
+
+namespace {
+
+/// Multiply-adds of a thread up to which its loop over rows is unrolled: about 12 KiB of code.
+constexpr int64_t mostUnrolled = 768;
+
+class DepthwiseEmitter {
+public:
+    DepthwiseEmitter(const ConvSpec& spec, const DepthwiseShape& shape)
+        : m_spec(spec), m_shape(shape), m_result(spec, shape.width, "@epilogue"),
+          m_columns(depthwiseColumns(spec, shape.strip)),
+          m_words((shape.width * static_cast<int>(sizeOf(spec.x.dtype)) + 3) / 4) {}
+
+    KernelPart emit();
+
+private:
+    int64_t rows() const {
+        return (m_shape.height - 1) * m_spec.rows.stride +
+               (m_spec.rows.kernel - 1) * m_spec.rows.dilation + 1;
+    }
+
+    int64_t strips() const { return (m_spec.columns.out + m_shape.strip - 1) / m_shape.strip; }
+
+    int64_t bands() const { return (m_spec.rows.out + m_shape.height - 1) / m_shape.height; }
+
+    int64_t chunks() const {
+        const int64_t channels = int64_t{m_shape.width} * m_shape.lanes;
+        return (m_spec.results + channels - 1) / channels;
+    }
+
+    int64_t weightRow() const { return int64_t{m_shape.width} * (m_shape.lanes + 1); }
+
+    std::string rowFunction() const;
+    std::string stageWeights() const;
+    std::string placeThread() const;
+    std::string walkRows() const;
+    std::string results() const;
+
+    const ConvSpec& m_spec;
+    const DepthwiseShape& m_shape;
+    ConvResult m_result;
+    std::vector<int64_t> m_columns;
+    int m_words;
+};
+
+/// Loads the columns of one row; only those are checked that can lie outside.
+std::string DepthwiseEmitter::rowFunction() const {
+    const ConvAxis& axis = m_spec.columns;
+    const int64_t last = (strips() - 1) * m_shape.strip * axis.stride;
+    const int bytes = m_shape.width * static_cast<int>(sizeOf(m_spec.x.dtype));
+    std::string out =
+        fmt::format("/// `from` is column x0 of one row.\n"
+                    "__device__ __forceinline__ void @row(const {}* from, int x0,\n"
+                    "                                     unsigned (&to)[{}][{}]) {{\n",
+                    storageType(m_spec.x.dtype), m_columns.size(), m_words);
+    for (size_t i = 0; i < m_columns.size(); ++i) {
+        const int64_t column = m_columns[i];
+        const std::string load = fmt::format("loadWords<{}>(from + {}, to[{}]);\n", bytes,
+                                             column * m_spec.stride(m_spec.x, 3), i);
+        if (column >= axis.pad && last + column - axis.pad < axis.in) {
+            out += "    " + load;
+            continue;
+        }
+        out += "    ";
+        for (int word = 0; word < m_words; ++word)
+            out += fmt::format("to[{}][{}] = 0; ", i, word);
+        out += fmt::format("\n    if (static_cast<unsigned>(x0 + {}) < {}u)\n        {}", column,
+                           axis.in, load);
+    }
+    return out + "}\n\n";
+}
+
+std::string DepthwiseEmitter::stageWeights() const {
+    const int64_t channels = int64_t{m_shape.width} * m_shape.lanes;
+    return fmt::format(
+        "    extern __shared__ __align__(16) unsigned char sharedMemory[];\n"
+        "    {0}* const weights = reinterpret_cast<{0}*>(sharedMemory);\n"
+        "    const unsigned chunk = block % {1}u;\n"
+        "    for (unsigned i = threadIdx.x; i < {2}u; i += {3}u) {{\n"
+        "        const unsigned k = chunk * {4}u + i / {5}u, tap = i % {5}u;\n"
+        "        weights[tap * {6}u + i / {5}u] = k < {7}u ? load({8}) : 0;\n"
+        "    }}\n    __syncthreads();\n",
+        m_spec.accumulator(), chunks(), channels * m_spec.taps(), m_shape.lanes * m_shape.places,
+        channels, m_spec.taps(), weightRow(), m_spec.results,
+        m_spec.offset(m_spec.w, "k", "0", fmt::format("tap / {}u", m_spec.columns.kernel),
+                      fmt::format("tap % {}u", m_spec.columns.kernel)));
+}
+
+std::string DepthwiseEmitter::placeThread() const {
+    const char* order = m_shape.channelsFastest
+                            ? "    const unsigned slot = threadIdx.x % {0}u, "
+                              "place = block / {2}u * {1}u + threadIdx.x / {0}u;\n"
+                            : "    const unsigned slot = threadIdx.x / {1}u, "
+                              "place = block / {2}u * {1}u + threadIdx.x % {1}u;\n";
+    std::string out = fmt::format(fmt::runtime(order), m_shape.lanes, m_shape.places, chunks());
+    return out + fmt::format("    const int c = static_cast<int>((chunk * {}u + slot) * {}u);\n"
+                             "    if (c >= {} || place >= {}u)\n        return;\n"
+                             "    const int x0 = static_cast<int>(place % {}u) * {};\n"
+                             "    const int y0 = static_cast<int>(place / {}u % {}u) * {};\n"
+                             "    const int n = static_cast<int>(place / {}u);\n",
+                             m_shape.lanes, m_shape.width, m_spec.results,
+                             m_spec.images * bands() * strips(), strips(), m_shape.strip, strips(),
+                             bands(), m_shape.height, bands() * strips());
+}
+
+std::string DepthwiseEmitter::walkRows() const {
+    const ConvAxis &h = m_spec.rows, &w = m_spec.columns;
+    const int64_t each = w.kernel * m_shape.strip * m_shape.width * m_shape.height;
+    const int64_t multiplier = m_spec.results / m_spec.channels;
+    const int64_t rowStride = m_spec.stride(m_spec.x, 2);
+    const std::string channel = multiplier == 1 ? "c" : fmt::format("c / {}", multiplier);
+    std::string out = fmt::format(
+        "    const int firstRow = y0 * {0} - {1}, firstColumn = x0 * {2} - {3};\n"
+        "    const {4}* const from = {5};\n"
+        "    unsigned next[{6}][{7}];\n"
+        "    if (static_cast<unsigned>(firstRow) < {8}u)\n"
+        "        @row(from, firstColumn, next);\n"
+        "    {9} a[{10}][{11}][{12}];\n"
+        "#pragma unroll\n    for (int r = 0; r < {10}; ++r)\n"
+        "#pragma unroll\n        for (int s = 0; s < {11}; ++s)\n"
+        "#pragma unroll\n            for (int v = 0; v < {12}; ++v)\n"
+        "                a[r][s][v] = 0;\n",
+        h.stride, h.pad, w.stride, w.pad, storageType(m_spec.x.dtype),
+        m_spec.offset(m_spec.x, "n", channel, "firstRow", "firstColumn"), m_columns.size(), m_words,
+        h.in, m_spec.accumulator(), m_shape.height, m_shape.strip, m_shape.width);
+    out += fmt::format("#pragma unroll {}\n    for (int j = 0; j < {}; ++j) {{\n"
+                       "        const bool inside = static_cast<unsigned>(firstRow + j) < {}u;\n"
+                       "        {} x[{}][{}];\n        if (inside) {{\n",
+                       rows() * each <= mostUnrolled ? rows() : 1, rows(), h.in,
+                       m_spec.accumulator(), m_columns.size(), m_shape.width);
+    out += fmt::format("#pragma unroll\n            for (int i = 0; i < {}; ++i)\n"
+                       "#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
+                       "                    x[i][v] = lane(next[i], v, from);\n        }}\n",
+                       m_columns.size(), m_shape.width);
+    out += fmt::format("        if (j + 1 < {} && static_cast<unsigned>(firstRow + j + 1) < {}u)\n"
+                       "            @row(from + (j + 1) * {}, firstColumn, next);\n"
+                       "        if (!inside)\n            continue;\n",
+                       rows(), h.in, rowStride);
+    out += fmt::format("#pragma unroll\n        for (int r = 0; r < {}; ++r) {{\n"
+                       "            const int k = j - r * {};\n",
+                       m_shape.height, h.stride);
+    if (m_shape.height > 1 || h.dilation > 1)
+        out += fmt::format("            if (k < 0 || k > {}{})\n                continue;\n",
+                           (h.kernel - 1) * h.dilation,
+                           h.dilation > 1 ? fmt::format(" || k % {} != 0", h.dilation) : "");
+    out +=
+        fmt::format("            const {}* const row = weights + (k / {} * {}) * {} + slot * {};\n",
+                    m_spec.accumulator(), h.dilation, w.kernel, weightRow(), m_shape.width);
+    for (int64_t k = 0; k < w.kernel; ++k) {
+        out += fmt::format("            {{\n                {} f[{}];\n"
+                           "                loadShared<{}>(row + {}, f);\n",
+                           m_spec.accumulator(), m_shape.width, m_shape.width, k * weightRow());
+        for (int s = 0; s < m_shape.strip; ++s) {
+            const auto at =
+                std::find(m_columns.begin(), m_columns.end(), s * w.stride + k * w.dilation);
+            out += fmt::format("#pragma unroll\n                for (int v = 0; v < {0}; ++v)\n"
+                               "                    a[r][{1}][v] += x[{2}][v] * f[v];\n",
+                               m_shape.width, s, at - m_columns.begin());
+        }
+        out += "            }\n";
+    }
+    return out + "        }\n    }\n";
+}
+
+std::string DepthwiseEmitter::results() const {
+    std::string out = m_result.hoisted("c", "    ");
+    out += fmt::format("#pragma unroll\n    for (int r = 0; r < {}; ++r)\n"
+                       "#pragma unroll\n        for (int s = 0; s < {}; ++s) {{\n",
+                       m_shape.height, m_shape.strip);
+    const bool rowsEnd = m_spec.rows.out % m_shape.height != 0;
+    const bool columnsEnd = m_spec.columns.out % m_shape.strip != 0;
+    if (rowsEnd || columnsEnd)
+        out += fmt::format("            if ({}{}{})\n                continue;\n",
+                           rowsEnd ? fmt::format("y0 + r >= {}", m_spec.rows.out) : "",
+                           rowsEnd && columnsEnd ? " || " : "",
+                           columnsEnd ? fmt::format("x0 + s >= {}", m_spec.columns.out) : "");
+    out += m_result.apply("a[r][s][v]", "n", "c", "y0 + r", "x0 + s", "            ");
+    out += m_result.store("n", "c", "y0 + r", "x0 + s", "            ");
+    return out + "        }\n";
+}
+
+KernelPart DepthwiseEmitter::emit() {
+    KernelPart part;
+    part.helpers = {"vectors"};
+    part.threads = static_cast<uint32_t>(m_shape.lanes * m_shape.places);
+    part.blocks =
+        chunks() * ((m_spec.images * bands() * strips() + m_shape.places - 1) / m_shape.places);
+    part.sharedBytes = static_cast<uint32_t>(m_spec.taps() * weightRow() *
+                                             static_cast<int64_t>(sizeOf(m_spec.code->accumulate)));
+    part.comment = {
+        fmt::format("depthwise, {} by {} taps: a thread owns {} rows of {} results of {} channels",
+                    m_spec.rows.kernel, m_spec.columns.kernel, m_shape.height, m_shape.strip,
+                    m_shape.width),
+        fmt::format("{:.1f} lane instructions a result, {} of them multiply-adds in tap order",
+                    m_shape.instructionsPerResult, m_spec.taps())};
+    part.functions = m_result.function().text + rowFunction();
+    part.numeric = m_result.function().numeric;
+    part.body = stageWeights() + placeThread() + walkRows() + results();
+    return part;
+}
+
+} // namespace
+
+EmitResult emitDepthwiseTiled(const EmitRequest& request) {
+    const char* name = "depthwise_tiled";
+    auto made = convSpec(request);
+    if (auto* reason = std::get_if<Reason>(&made))
+        return finish(name, request, PartResult(*reason));
+    const ConvSpec& spec = std::get<ConvSpec>(made);
+    if (spec.channelsPerGroup != 1 || spec.code->poolWindow || spec.results % spec.channels != 0)
+        return finish(name, request, PartResult(refusal("support", "no depthwise convolution")));
+    auto shape = depthwiseShape(spec);
+    if (auto* reason = std::get_if<Reason>(&shape))
+        return finish(name, request, PartResult(*reason));
+    return finish(name, request,
+                  PartResult(DepthwiseEmitter(spec, std::get<DepthwiseShape>(shape)).emit()));
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolution: a channel of the result depends on one channel of the operand. A thread
+// owns a patch of results of some neighbouring channels and walks down the rows that they need.
+#pragma once
+
+#include "gpu/kernels/conv_spec.h"
+
+namespace fuselage::gpu {
+
+/// Patch of a thread and of a block, and what it costs.
+struct DepthwiseShape {
+    int width = 1;  ///< neighbouring channels
+    int strip = 1;  ///< results along a row
+    int height = 1; ///< rows of results
+    int lanes = 1;  ///< threads of a block along the channels
+    int places = 1; ///< patches of a block
+    bool channelsFastest = false;
+    int registers = 0;                ///< of a thread, estimated
+    double instructionsPerResult = 0; ///< lane instructions, counted in the emitted loops
+};
+
+/// The shape with the shortest predicted issue time; a reason when none is legal.
+std::variant<DepthwiseShape, Reason> depthwiseShape(const ConvSpec& spec);
+
+/// Lane instructions of one thread over the results of its patch.
+double depthwiseInstructions(const ConvSpec& spec, const DepthwiseShape& shape);
+
+/// Columns of the operand that a strip of results reads, from the first one on.
+std::vector<int64_t> depthwiseColumns(const ConvSpec& spec, int strip);
+
+EmitResult emitDepthwiseTiled(const EmitRequest& request);
+
+} // namespace fuselage::gpu

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the patch of a depthwise thread by counting what its loops issue: a wide patch reads each
+// element fewer times, but needs registers.
+#include "core/cost/cost.h"
+#include "gpu/kernels/depthwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::gpu {
+
+namespace {
+
+constexpr int mostRegisters = 112; ///< estimated; keeps four warps a scheduler
+constexpr int64_t sharedLimit = 48 << 10;
+
+int64_t blocksOf(int64_t extent, int64_t part) {
+    return (extent + part - 1) / part;
+}
+
+/// Columns whose place can be outside of the operand for some strip.
+int64_t checkedColumns(const ConvSpec& spec, int strip) {
+    const int64_t last = (blocksOf(spec.columns.out, strip) - 1) * strip * spec.columns.stride;
+    int64_t out = 0;
+    for (int64_t column : depthwiseColumns(spec, strip))
+        out += column < spec.columns.pad || last + column - spec.columns.pad >= spec.columns.in;
+    return out;
+}
+
+int64_t rowsOf(const ConvSpec& spec, int height) {
+    return (height - 1) * spec.rows.stride + (spec.rows.kernel - 1) * spec.rows.dilation + 1;
+}
+
+/// How the threads of a block divide between channels and places.
+void placeThreads(const ConvSpec& spec, DepthwiseShape& shape) {
+    const int64_t groups = blocksOf(spec.results, shape.width);
+    const int64_t places = spec.images * blocksOf(spec.rows.out, shape.height) *
+                           blocksOf(spec.columns.out, shape.strip);
+    if (!shape.channelsFastest) {
+        shape.places = static_cast<int>(std::min<int64_t>(256, places));
+        shape.lanes = static_cast<int>(std::clamp<int64_t>(256 / shape.places, 1, groups));
+        return;
+    }
+    int64_t best = 0;
+    double bestWaste = 2;
+    for (int64_t lanes = std::min<int64_t>(64, groups); lanes >= std::min<int64_t>(16, groups);
+         --lanes) {
+        const auto waste =
+            static_cast<double>(blocksOf(groups, lanes) * lanes) / static_cast<double>(groups) +
+            (lanes % 32 == 0 ? 0 : 0.01);
+        if (waste < bestWaste - 1e-9) {
+            best = lanes;
+            bestWaste = waste;
+        }
+    }
+    shape.lanes = static_cast<int>(std::max<int64_t>(best, 1));
+    shape.places = static_cast<int>(std::clamp<int64_t>(256 / shape.lanes, 1, places));
+}
+
+int64_t sharedBytes(const ConvSpec& spec, const DepthwiseShape& shape) {
+    const auto size = static_cast<int64_t>(sizeOf(spec.code->accumulate));
+    return spec.taps() * (int64_t{shape.lanes} * shape.width + shape.width) * size;
+}
+
+/// Seconds to issue everything, where every multiprocessor keeps at least some warps busy.
+double predictedSeconds(const ConvSpec& spec, const DepthwiseShape& shape) {
+    const DeviceProfile* profile = spec.request->profile;
+    const double lanes = profile ? profile->units * profile->lanesPerUnit : 132 * 128;
+    const double threads =
+        static_cast<double>(spec.images * blocksOf(spec.rows.out, shape.height) *
+                            blocksOf(spec.columns.out, shape.strip) *
+                            blocksOf(blocksOf(spec.results, shape.width), shape.lanes)) *
+        shape.lanes;
+    const double perThread = shape.instructionsPerResult * shape.width * shape.strip * shape.height;
+    // An instruction follows the one before it after some clocks: few warps do not fill a unit.
+    constexpr double clocksAlone = 3;
+    return perThread * std::max(threads / lanes, clocksAlone);
+}
+
+} // namespace
+
+std::vector<int64_t> depthwiseColumns(const ConvSpec& spec, int strip) {
+    std::vector<int64_t> out;
+    for (int64_t s = 0; s < strip; ++s)
+        for (int64_t k = 0; k < spec.columns.kernel; ++k)
+            out.push_back(s * spec.columns.stride + k * spec.columns.dilation);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+double depthwiseInstructions(const ConvSpec& spec, const DepthwiseShape& shape) {
+    const auto size = static_cast<double>(sizeOf(spec.x.dtype));
+    const auto width = static_cast<double>(shape.width);
+    const auto results = width * shape.strip * shape.height;
+    const auto columns = static_cast<double>(depthwiseColumns(spec, shape.strip).size());
+    const auto rows = static_cast<double>(rowsOf(spec, shape.height));
+    const double loads = rows * columns * std::ceil(width * size / 16);
+    const double widening = size == 2 ? rows * columns * width : 0;
+    const double checks = rows * static_cast<double>(checkedColumns(spec, shape.strip)) * 2;
+    // Weights of one row of taps are read for each row of results.
+    const double weights =
+        static_cast<double>(spec.taps()) * shape.height *
+        std::ceil(width * static_cast<double>(sizeOf(spec.code->accumulate)) / 16);
+    const double multiplies = static_cast<double>(spec.taps()) * results;
+    double ends = 0;
+    for (const KernelOperand& write : spec.writes)
+        ends += results * (sizeOf(write.dtype) == 2 ? 0.5 : 0) +
+                results / width * std::ceil(width * static_cast<double>(sizeOf(write.dtype)) / 16);
+    for (const KernelOperand& read : spec.reads)
+        if (spec.stride(read, 2) != 0 || spec.stride(read, 3) != 0)
+            ends += 2 * results;
+    const auto tape = static_cast<double>(spec.code->epilogue.tape.code.size());
+    const double placing = 60 + rows * 8;
+    return (loads + widening + checks + weights + multiplies + ends + tape * results + placing) /
+           results;
+}
+
+std::variant<DepthwiseShape, Reason> depthwiseShape(const ConvSpec& spec) {
+    const bool last = spec.stride(spec.x, 1) == 1 && spec.channels > 1;
+    std::optional<DepthwiseShape> best;
+    double bestSeconds = 0;
+    for (int width : {1, 2, 4}) {
+        const bool vectors = last && spec.results % width == 0 && spec.vectors(spec.x, width) &&
+                             spec.results == spec.channels;
+        if (width > 1 && !vectors)
+            continue;
+        for (int strip = 1; strip <= std::min<int64_t>(8, spec.columns.out); ++strip)
+            for (int height = 1; height <= std::min<int64_t>(4, spec.rows.out); ++height) {
+                DepthwiseShape shape{width, strip, height, 1, 1, last, 0, 0};
+                const auto columns = static_cast<int>(depthwiseColumns(spec, strip).size());
+                const int each = spec.code->accumulate == DType::Float64 ? 2 : 1;
+                const int words =
+                    (width * static_cast<int>(sizeOf(spec.x.dtype)) + 3) / 4 * columns;
+                shape.registers = (strip * height + columns + 2) * width * each + words + 24;
+                placeThreads(spec, shape);
+                shape.instructionsPerResult = depthwiseInstructions(spec, shape);
+                if ((shape.registers > mostRegisters && strip * height > 1) ||
+                    sharedBytes(spec, shape) > sharedLimit)
+                    continue;
+                const double seconds = predictedSeconds(spec, shape);
+                if (!best || seconds < bestSeconds) {
+                    best = shape;
+                    bestSeconds = seconds;
+                }
+            }
+    }
+    if (!best)
+        return refusal("smem",
+                       fmt::format("{} taps of weights need too much shared memory", spec.taps()));
+    return *best;
+}
+
+} // namespace fuselage::gpu
