@@ -22,3 +22,12 @@ if(FUSELAGE_TESTS)
   find_package(GTest 1.12 REQUIRED)
   find_package(benchmark 1.7 REQUIRED)
 endif()
+
+# The desktop application is built where Qt is.
+if(FUSELAGE_STUDIO)
+  find_package(Qt6 6.4 QUIET COMPONENTS Widgets Test)
+  if(NOT Qt6_FOUND)
+    message(STATUS "Qt 6.4 not found: Fuselage Studio is not built (`./dev studio` installs it)")
+    set(FUSELAGE_STUDIO OFF)
+  endif()
+endif()

@@ -42,10 +42,13 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     Graph bound = model.graph.clone();
     out.dims = bindAllDimensions(bound, options.fuse.dims);
     watch.lap();
-    auto before = planSide(model.graph, false, options, out.dims, progress);
-    if (!before)
-        return failure(before.error());
-    out.before = *before;
+    out.before = options.before;
+    if (!out.before) {
+        auto before = planSide(model.graph, false, options, out.dims, progress);
+        if (!before)
+            return failure(before.error());
+        out.before = *before;
+    }
     report.stageSeconds["plan_unfused"] = watch.lap();
     auto after = planSide(rewritten->graph, true, options, out.dims, progress);
     if (!after)

@@ -20,6 +20,9 @@ struct AnalysisOptions {
     FuseOptions fuse; ///< dims bind symbols; the others become 1
     DeviceProfile profile;
     const Backend* backend = nullptr; ///< chooses layouts; null: plans for prediction only
+    /// The plan before fusion, when it was already made for this model, dims, profile and backend:
+    /// rules do not change it.
+    std::shared_ptr<const Plan> before = {};
 };
 
 struct Analysis {

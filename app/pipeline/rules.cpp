@@ -78,11 +78,17 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
             return failure(files.error());
         for (dsl::RuleInput& file : *files) {
             out.files.push_back(file.name);
+            if (auto unsaved = options.unsaved.find(file.name); unsaved != options.unsaved.end())
+                file.text = unsaved->second;
             inputs.push_back(std::move(file));
         }
     }
     inputs.insert(inputs.end(), options.texts.begin(), options.texts.end());
-    out.loaded = dsl::loadRules(*out.sources, inputs, builtinImport);
+    auto import = [&](const std::string& path) -> Result<std::string> {
+        auto unsaved = options.unsaved.find(path);
+        return unsaved != options.unsaved.end() ? unsaved->second : builtinImport(path);
+    };
+    out.loaded = dsl::loadRules(*out.sources, inputs, import);
     if (!findPipeline(out.loaded.rules, "default"))
         out.loaded.rules.pipelines.push_back(defaultPipeline());
     return out;

@@ -5,6 +5,7 @@
 #include "core/support/result.h"
 #include "dsl/load.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ struct RuleOptions {
     std::vector<std::string> paths; ///< .fuse files, or folders whose .fuse files are taken sorted
     bool builtin = true;            ///< the embedded standard library, before the paths
     std::vector<dsl::RuleInput> texts = {}; ///< in memory, after the paths
+    /// Texts to take instead of what is on disk, by the file's name as `paths` give it: an editor's
+    /// unsaved work. Built-in files by "std/activation".
+    std::map<std::string, std::string> unsaved = {};
 };
 
 /// Rules with the texts that their diagnostics and provenance point into.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/panels/table_panel.h"
+
+#include "app/studio/item_models/table_export.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QSet>
+#include <QShortcut>
+#include <QVBoxLayout>
+
+namespace fuselage::studio {
+
+TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& workbench,
+                       QWidget* parent)
+    : QWidget(parent), m_model(model), m_selection(workbench.selection),
+      m_proxy(new QSortFilterProxyModel(this)), m_filter(new QLineEdit(this)),
+      m_table(new QTableView(this)) {
+    model->setParent(this);
+    m_proxy->setSourceModel(model);
+    m_proxy->setSortRole(SortRole);
+    m_proxy->setFilterKeyColumn(-1);
+    m_proxy->setFilterCaseSensitivity(Qt::CaseInsensitive);
+    m_filter->setPlaceholderText(tr("filter"));
+    m_filter->setClearButtonEnabled(true);
+    m_filter->setAccessibleName(tr("filter of %1").arg(name));
+    connect(m_filter, &QLineEdit::textChanged, m_proxy,
+            &QSortFilterProxyModel::setFilterFixedString);
+
+    m_table->setModel(m_proxy);
+    m_table->setAccessibleName(name);
+    m_table->setSortingEnabled(true);
+    m_table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+    m_table->horizontalHeader()->setStretchLastSection(true);
+    m_table->verticalHeader()->hide();
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setSelectionMode(QAbstractItemView::ExtendedSelection);
+    m_table->setAlternatingRowColors(true);
+    m_table->setTabKeyNavigation(false); // Tab leaves the table: no keyboard trap
+    connect(m_table->selectionModel(), &QItemSelectionModel::selectionChanged, this,
+            &TablePanel::selectNodes);
+    connect(&m_selection, &SelectionHub::changed, this, &TablePanel::follow);
+    auto* copying = new QShortcut(QKeySequence::Copy, m_table);
+    copying->setContext(Qt::WidgetShortcut);
+    connect(copying, &QShortcut::activated, this, &TablePanel::copy);
+
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(4, 4, 4, 4);
+    layout->addWidget(m_filter);
+    layout->addWidget(m_table);
+}
+
+void TablePanel::selectNodes() {
+    if (m_following)
+        return;
+    QStringList nodes;
+    for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
+        nodes += m_model->nodesBefore(m_proxy->mapToSource(index).row());
+    if (!nodes.isEmpty())
+        m_selection.selectBefore(nodes);
+}
+
+void TablePanel::follow(const Selection& selection) {
+    if (m_table->hasFocus()) // the table made it
+        return;
+    QSet<QString> wanted(selection.before.begin(), selection.before.end());
+    QItemSelection rows;
+    QModelIndex first;
+    for (int row = 0; row < m_proxy->rowCount(); ++row) {
+        QModelIndex index = m_proxy->index(row, 0);
+        bool hit = false;
+        for (const QString& node : m_model->nodesBefore(m_proxy->mapToSource(index).row()))
+            hit = hit || wanted.contains(node);
+        if (!hit)
+            continue;
+        rows.select(index, index);
+        if (!first.isValid())
+            first = index;
+    }
+    m_following = true;
+    m_table->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect |
+                                                QItemSelectionModel::Rows);
+    m_following = false;
+    if (first.isValid())
+        m_table->scrollTo(first);
+}
+
+void TablePanel::copy() {
+    QList<int> rows;
+    for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
+        rows.append(index.row());
+    std::sort(rows.begin(), rows.end());
+    QGuiApplication::clipboard()->setText(exportTable(*m_proxy, TableFormat::Tsv, rows));
+}
+
+} // namespace fuselage::studio

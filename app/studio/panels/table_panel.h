@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every panel with a table shares: a filter line above a sortable table, rows that select
+// nodes and follow the selection, copying as text. A panel gives it a model and fills that.
+#pragma once
+
+#include "app/studio/item_models/row_table.h"
+#include "app/studio/shell/workbench.h"
+
+#include <QLineEdit>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QWidget>
+
+namespace fuselage::studio {
+
+class TablePanel : public QWidget {
+    Q_OBJECT
+
+public:
+    /// Takes the model. `name` is what a screen reader says of the table.
+    TablePanel(RowTableBase* model, const QString& name, Workbench& workbench, QWidget* parent);
+
+    QTableView& table() { return *m_table; }
+
+    QLineEdit& filter() { return *m_filter; }
+
+    /// Rows as a person sees them: sorted and filtered.
+    const QAbstractItemModel& visibleRows() const { return *m_proxy; }
+
+private:
+    void selectNodes();
+    void follow(const Selection& selection);
+    void copy();
+
+    RowTableBase* m_model;
+    SelectionHub& m_selection;
+    QSortFilterProxyModel* m_proxy;
+    QLineEdit* m_filter;
+    QTableView* m_table;
+    bool m_following = false;
+};
+
+} // namespace fuselage::studio

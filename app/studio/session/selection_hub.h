@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is selected, for every view at once. A view tells the hub and is told by it; nobody else
+// passes selections around. Both sides are always filled: the hub maps one to the other.
+#pragma once
+
+#include "app/studio/session/snapshot.h"
+
+#include <QObject>
+#include <QStringList>
+
+namespace fuselage::studio {
+
+struct Selection {
+    QStringList before; ///< names of nodes of the graph before fusion
+    QStringList after;  ///< names of nodes of the graph after fusion
+    QString rule;       ///< set when a whole rule is meant
+
+    bool empty() const { return before.isEmpty() && after.isEmpty() && rule.isEmpty(); }
+
+    friend bool operator==(const Selection&, const Selection&) = default;
+};
+
+class SelectionHub : public QObject {
+    Q_OBJECT
+
+public:
+    explicit SelectionHub(QObject* parent = nullptr) : QObject(parent) {}
+
+    const Selection& selection() const { return m_selection; }
+
+    void selectBefore(const QStringList& nodes);
+    void selectAfter(const QStringList& nodes);
+    /// All nodes that the rule made.
+    void selectRule(const QString& rule);
+    void clear();
+
+    bool canGoBack() const { return m_position > 0; }
+
+    bool canGoForward() const { return m_position + 1 < m_history.size(); }
+
+    void goBack();
+    void goForward();
+
+    /// The names of the selection mean nothing in another model: keeps those that still exist.
+    void setSnapshot(const SnapshotPtr& snapshot);
+
+Q_SIGNALS:
+    void changed(const Selection& selection);
+
+private:
+    void select(Selection selection);
+    void show(Selection selection);
+
+    SnapshotPtr m_snapshot;
+    Selection m_selection;
+    QList<Selection> m_history;
+    qsizetype m_position = -1;
+};
+
+} // namespace fuselage::studio

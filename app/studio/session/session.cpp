@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/session/session.h"
+
+#include "app/pipeline/compiled.h"
+
+namespace fuselage::studio {
+
+namespace {
+
+/// Quiet time after the last key before rules are matched again.
+constexpr int pauseMilliseconds = 120;
+
+/// The earlier plan of the unfused side serves again when only rules changed.
+bool sameBefore(const SnapshotPtr& previous, const std::shared_ptr<const app::LoadedModel>& model,
+                const SessionOptions& options) {
+    return previous && previous->model == model && previous->device == options.device &&
+           previous->dims == options.fuse.dims;
+}
+
+} // namespace
+
+struct Session::Outcome {
+    std::shared_ptr<const app::LoadedModel> model;
+    SnapshotPtr snapshot;
+    QList<Problem> problems;
+};
+
+Session::Session(QObject* parent) : QObject(parent) {
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(pauseMilliseconds);
+    connect(&m_pause, &QTimer::timeout, this, &Session::analyse);
+    connect(&m_lane, &JobLane::progressed, this, &Session::progressed);
+    connect(&m_lane, &JobLane::busyChanged, this, &Session::busyChanged);
+    connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, &Session::changedOnDisk);
+}
+
+void Session::open(const QString& path) {
+    m_pause.stop();
+    SessionOptions options = m_options;
+    m_lane.start([this, path, options](Progress& progress) -> JobLane::Delivery {
+        auto loaded = app::loadModel(path.toStdString(), options.fuse.dims, progress);
+        if (!loaded) {
+            Outcome outcome{nullptr, nullptr, {problemOf(loaded.error(), path)}};
+            return [this, outcome] { take(outcome); };
+        }
+        auto model = std::make_shared<const app::LoadedModel>(std::move(*loaded));
+        return [this, path, model] {
+            if (!m_path.isEmpty())
+                m_watcher.removePath(m_path);
+            m_path = path;
+            m_watcher.addPath(path);
+            m_model = model;
+            Q_EMIT modelOpened(path);
+            analyse();
+        };
+    });
+}
+
+void Session::reload() {
+    if (!m_path.isEmpty())
+        open(m_path);
+}
+
+void Session::setOptions(const SessionOptions& options) {
+    bool otherModel = options.fuse.dims != m_options.fuse.dims;
+    m_options = options;
+    if (!m_model)
+        return;
+    setStale(true);
+    otherModel ? reload() : analyse();
+}
+
+void Session::setUnsaved(const QString& file, const std::optional<QString>& text) {
+    auto& unsaved = m_options.rules.unsaved;
+    if (text)
+        unsaved[file.toStdString()] = text->toStdString();
+    else if (!unsaved.erase(file.toStdString()))
+        return;
+    analyseLater();
+}
+
+void Session::analyseLater() {
+    if (!m_model)
+        return;
+    setStale(true);
+    m_pause.start();
+}
+
+void Session::analyse() {
+    m_pause.stop();
+    if (!m_model)
+        return;
+    m_lane.start([this, model = m_model, options = m_options,
+                  previous = m_snapshot](Progress& progress) -> JobLane::Delivery {
+        Outcome outcome = run(model, options, previous, progress);
+        return [this, outcome] { take(outcome); };
+    });
+}
+
+Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& model,
+                              const SessionOptions& options, const SnapshotPtr& previous,
+                              Progress& progress) {
+    Outcome out{model, nullptr, {}};
+    auto library = app::loadRuleLibrary(options.rules);
+    if (!library) {
+        out.problems.append(problemOf(library.error(), {}));
+        return out;
+    }
+    out.problems = problemsOf(library->loaded.diagnostics, *library->sources);
+    if (library->loaded.diagnostics.hasErrors())
+        return out;
+    auto profile = deviceProfile(options.device.toStdString());
+    if (!profile) {
+        out.problems.append(problemOf(profile.error(), {}));
+        return out;
+    }
+    auto backend = makeBackend("cpu", 0);
+    app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr, {}};
+    analysing.fuse.explain = true;
+    if (sameBefore(previous, model, options))
+        analysing.before = previous->analysis.before;
+    auto analysis = app::analyse(*model, *library, analysing, progress);
+    if (!analysis) {
+        if (analysis.error().code != "cancelled")
+            out.problems.append(problemOf(analysis.error(), {}));
+        return out;
+    }
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->model = model;
+    snapshot->rules = std::make_shared<const app::RuleLibrary>(std::move(*library));
+    snapshot->analysis = std::move(*analysis);
+    snapshot->provenance = ProvenanceMap(snapshot->before(), snapshot->after());
+    snapshot->device = options.device;
+    snapshot->dims = options.fuse.dims;
+    out.snapshot = snapshot;
+    return out;
+}
+
+void Session::take(Outcome outcome) {
+    m_problems = std::move(outcome.problems);
+    Q_EMIT problemsChanged(m_problems);
+    if (!outcome.snapshot)
+        return;
+    SnapshotPtr previous = m_snapshot;
+    m_snapshot = outcome.snapshot;
+    setStale(false);
+    bool sameModel = previous && previous->model == m_snapshot->model;
+    Q_EMIT snapshotChanged(m_snapshot, sameModel ? previous : nullptr);
+}
+
+void Session::setStale(bool stale) {
+    if (stale == m_stale)
+        return;
+    m_stale = stale;
+    Q_EMIT staleChanged(stale);
+}
+
+QList<Problem> problemsOf(const Diagnostics& diagnostics, const SourceSet& sources) {
+    QList<Problem> out;
+    for (const Diagnostic& diagnostic : diagnostics.all()) {
+        const Source& source = sources[diagnostic.span.source];
+        LineColumn place = source.position(diagnostic.span.begin);
+        out.append({diagnostic.severity, QString::fromStdString(diagnostic.code),
+                    QString::fromStdString(diagnostic.message),
+                    QString::fromStdString(diagnostic.fix), QString::fromStdString(source.name()),
+                    static_cast<int>(place.line), static_cast<int>(place.column),
+                    static_cast<int>(diagnostic.span.begin),
+                    static_cast<int>(diagnostic.span.end)});
+    }
+    return out;
+}
+
+Problem problemOf(const Error& error, const QString& file) {
+    Problem out;
+    out.code = QString::fromStdString(error.code);
+    out.message = QString::fromStdString(error.message);
+    out.fix = QString::fromStdString(error.fix);
+    out.file = error.where.empty() ? file : QString::fromStdString(error.where);
+    return out;
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The open model and the rules it is matched with. Loads and analyses in the background; keeps the
+// last good Snapshot while rules are broken or newer work runs, and says that it is stale. No
+// widgets.
+#pragma once
+
+#include "app/studio/session/job_lane.h"
+#include "app/studio/session/snapshot.h"
+
+#include <QFileSystemWatcher>
+#include <QObject>
+#include <QString>
+#include <QTimer>
+
+namespace fuselage::studio {
+
+/// One row of the Problems panel: something a person can act on.
+struct Problem {
+    Severity severity = Severity::Error;
+    QString code, message, fix;
+    QString file;                   ///< rule file or model; empty: neither
+    int line = 0, column = 0;       ///< one-based; 0: none
+    int beginByte = 0, endByte = 0; ///< of the text in the file, when there is a line
+};
+
+/// What the analysis is made with; a change starts a new one.
+struct SessionOptions {
+    app::RuleOptions rules;
+    app::FuseOptions fuse;
+    QString device = QStringLiteral("cpu"); ///< profile for predictions
+};
+
+class Session : public QObject {
+    Q_OBJECT
+
+public:
+    explicit Session(QObject* parent = nullptr);
+
+    /// Loads and analyses a model file; the model that is open stays until the new one is loaded.
+    void open(const QString& path);
+    void reload();
+
+    const SessionOptions& options() const { return m_options; }
+
+    void setOptions(const SessionOptions& options);
+
+    /// The editor's text of a rule file; matched after a pause in typing. Null text: as on disk.
+    void setUnsaved(const QString& file, const std::optional<QString>& text);
+
+    void cancel() { m_lane.cancel(); }
+
+    bool busy() const { return m_lane.busy(); }
+
+    /// An analysis starts as soon as typing pauses.
+    bool pending() const { return m_pause.isActive(); }
+
+    const QString& modelPath() const { return m_path; }
+
+    /// The last analysis that succeeded; null before the first.
+    const SnapshotPtr& snapshot() const { return m_snapshot; }
+
+    /// The snapshot does not show the present options or texts.
+    bool stale() const { return m_stale; }
+
+    const QList<Problem>& problems() const { return m_problems; }
+
+Q_SIGNALS:
+    void modelOpened(const QString& path); ///< loaded; the analysis follows
+    /// `previous` is of the same model, or null.
+    void snapshotChanged(const SnapshotPtr& now, const SnapshotPtr& previous);
+    void staleChanged(bool stale);
+    void problemsChanged(const QList<Problem>& problems);
+    void progressed(const QString& stage, qulonglong done, qulonglong total);
+    void busyChanged(bool busy);
+    void changedOnDisk(const QString& path);
+
+private:
+    struct Outcome;
+
+    void analyseLater();
+    void analyse();
+    static Outcome run(const std::shared_ptr<const app::LoadedModel>& model,
+                       const SessionOptions& options, const SnapshotPtr& previous,
+                       Progress& progress);
+    void take(Outcome outcome);
+    void setStale(bool stale);
+
+    JobLane m_lane;
+    QTimer m_pause;
+    QFileSystemWatcher m_watcher;
+    QString m_path;
+    SessionOptions m_options;
+    std::shared_ptr<const app::LoadedModel> m_model;
+    SnapshotPtr m_snapshot;
+    QList<Problem> m_problems;
+    bool m_stale = false;
+};
+
+/// The diagnostics of rule texts as rows for people.
+QList<Problem> problemsOf(const Diagnostics& diagnostics, const SourceSet& sources);
+Problem problemOf(const Error& error, const QString& file);
+
+} // namespace fuselage::studio

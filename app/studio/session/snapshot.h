@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the window shows at one moment: a model, the rules it was matched with and the analysis of
+// both. Immutable and shared; a newer Snapshot replaces it as a whole.
+#pragma once
+
+#include "app/pipeline/analysis.h"
+#include "app/pipeline/rules.h"
+#include "app/studio/session/provenance_map.h"
+
+#include <memory>
+
+namespace fuselage::studio {
+
+struct Snapshot {
+    std::shared_ptr<const app::LoadedModel> model;
+    std::shared_ptr<const app::RuleLibrary> rules;
+    app::Analysis analysis;
+    ProvenanceMap provenance;
+    QString device;                      ///< profile of the predictions
+    std::map<std::string, int64_t> dims; ///< as a person bound them
+
+    const Graph& before() const { return *analysis.before->graph; }
+
+    const Graph& after() const { return *analysis.after->graph; }
+
+    const app::Report& report() const { return analysis.report; }
+};
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+} // namespace fuselage::studio

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window: menus from the command table, docks from the panel table, the status line with the
+// numbers before -> after, progress with cancel. Holds no facts about models of its own.
+#pragma once
+
+#include "app/studio/shell/workbench.h"
+
+#include <QLabel>
+#include <QMainWindow>
+#include <QProgressBar>
+#include <QSettings>
+#include <QToolButton>
+
+namespace fuselage::studio {
+
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+
+public:
+    /// `settings` outlives the window; tests give a file of their own.
+    explicit MainWindow(QSettings& settings, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    Session& session() { return m_session; }
+
+    SelectionHub& selection() { return m_selection; }
+
+    CommandTable& commands() { return m_commands; }
+
+    /// Models and .fuse files in any mix, as from the command line or a drop.
+    void openFiles(const QStringList& paths);
+
+    QStringList recentFiles() const;
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void addCommands();
+    void addMenus();
+    void addPanels();
+    void addStatusLine();
+    void restore();
+    void remember(const QString& path);
+    void showTitle();
+    void showNumbers();
+    void openDialog();
+    void resetLayout();
+
+    QSettings& m_settings;
+    Session m_session;
+    SelectionHub m_selection;
+    CommandTable m_commands;
+    Workbench m_workbench;
+    QMenu* m_recent = nullptr;
+    QLabel* m_numbers = nullptr;
+    QProgressBar* m_progress = nullptr;
+    QToolButton* m_cancel = nullptr;
+    QByteArray m_defaultLayout;
+};
+
+} // namespace fuselage::studio

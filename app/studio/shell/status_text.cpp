@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/shell/status_text.h"
+
+#include "app/report/format.h"
+
+#include <QObject>
+#include <QStringList>
+
+namespace fuselage::studio {
+
+namespace {
+
+QString change(const QString& what, const std::string& before, const std::string& after) {
+    return QStringLiteral("%1 %2 → %3")
+        .arg(what, QString::fromStdString(before), QString::fromStdString(after));
+}
+
+} // namespace
+
+QString statusText(const app::Report& report, bool stale) {
+    const app::SideReport& before = report.before;
+    const app::SideReport& after = report.after;
+    QStringList parts;
+    parts << change(QObject::tr("launches"), std::to_string(before.launches),
+                    std::to_string(after.launches));
+    parts << change(QObject::tr("DRAM"), app::bytesText(before.traffic.dram),
+                    app::bytesText(after.traffic.dram)) +
+                 QObject::tr(" predicted");
+    if (before.measured && after.measured)
+        parts << change(QObject::tr("time"), app::secondsText(before.measured->median),
+                        app::secondsText(after.measured->median)) +
+                     QObject::tr(" measured");
+    else
+        parts << change(QObject::tr("time"), app::secondsText(before.predictedSeconds),
+                        app::secondsText(after.predictedSeconds)) +
+                     QObject::tr(" predicted");
+    if (!report.agreement.empty())
+        parts << (report.verified() ? QObject::tr("numerics agree")
+                                    : QObject::tr("numerics DISAGREE"));
+    if (stale)
+        parts << QObject::tr("stale: shows the last rules that could be matched");
+    return parts.join(QStringLiteral("  ·  "));
+}
+
+} // namespace fuselage::studio

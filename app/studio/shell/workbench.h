@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a panel gets: the things of the window that are shared. Passed by reference, no singletons.
+#pragma once
+
+#include "app/studio/session/selection_hub.h"
+#include "app/studio/session/session.h"
+#include "app/studio/shell/command_table.h"
+
+namespace fuselage::studio {
+
+struct Workbench {
+    Session& session;
+    SelectionHub& selection;
+    CommandTable& commands;
+};
+
+} // namespace fuselage::studio

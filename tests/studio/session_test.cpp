@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session without a window: opening, matching again while rules change, keeping the last good
+// state, cancelling.
+#include "app/studio/session/selection_hub.h"
+#include "tests/studio/sample.h"
+
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+class SessionTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() { m_model = writeZooModel(m_folder, "resnet18"); }
+
+    void openingAnalysesWithTheStandardLibrary() {
+        Session session;
+        session.open(m_model);
+        QVERIFY(settled(session));
+        QVERIFY(session.snapshot());
+        QVERIFY(session.problems().isEmpty());
+        QVERIFY(session.snapshot()->report().after.launches <
+                session.snapshot()->report().before.launches);
+    }
+
+    void aMissingModelIsAProblemAndTheOpenModelStays() {
+        Session session;
+        session.open(m_model);
+        QVERIFY(settled(session));
+        SnapshotPtr before = session.snapshot();
+        session.open(m_folder.filePath("absent.onnx"));
+        QVERIFY(settled(session));
+        QCOMPARE(session.problems().size(), 1);
+        QVERIFY(session.problems()[0].file.endsWith("absent.onnx"));
+        QCOMPARE(session.snapshot(), before);
+        QCOMPARE(session.modelPath(), m_model);
+    }
+
+    void unsavedRulesAreMatchedAgainWithoutLoadingTheModel() {
+        QString rules = writeText(m_folder, "mine.fuse", "fuse 1;\n");
+        Session session;
+        session.setOptions(onlyRules(rules));
+        session.open(m_model);
+        QVERIFY(settled(session));
+        QCOMPARE(session.snapshot()->report().rules.size(), size_t(0));
+        auto model = session.snapshot()->model;
+        session.setUnsaved(
+            rules, QString("fuse 1;\nrule R { match { y = BatchNormalization(x) -> Relu; } }"));
+        QVERIFY(session.stale());
+        QVERIFY(settled(session));
+        QVERIFY(!session.stale());
+        QCOMPARE(session.snapshot()->model, model);
+        QCOMPARE(session.snapshot()->report().rules.size(), size_t(1));
+        session.setUnsaved(rules, std::nullopt);
+        QVERIFY(settled(session));
+        QCOMPARE(session.snapshot()->report().rules.size(), size_t(0));
+    }
+
+    void brokenRulesKeepTheLastResultAndSayItIsStale() {
+        QString rules =
+            writeText(m_folder, "broken.fuse",
+                      "fuse 1;\nrule R { match { y = BatchNormalization(x) -> Relu; } }");
+        Session session;
+        session.setOptions(onlyRules(rules));
+        session.open(m_model);
+        QVERIFY(settled(session));
+        SnapshotPtr good = session.snapshot();
+        QVERIFY(good);
+        session.setUnsaved(rules, QString("fuse 1;\nrule R { match { y = Cnov(x) } }"));
+        QVERIFY(settled(session));
+        QVERIFY(session.stale());
+        QCOMPARE(session.snapshot(), good);
+        QVERIFY(!session.problems().isEmpty());
+        QCOMPARE(session.problems()[0].line, 2);
+    }
+
+    void cancellingStopsAndKeepsTheOpenModel() {
+        Session session;
+        session.open(m_model);
+        QVERIFY(session.busy());
+        session.cancel();
+        QVERIFY(!session.busy());
+        QVERIFY(!session.snapshot());
+    }
+
+    void selectingOneSideSelectsTheOther() {
+        Session session;
+        session.open(m_model);
+        QVERIFY(settled(session));
+        SelectionHub hub;
+        hub.setSnapshot(session.snapshot());
+        hub.selectRule("ConvBNAddReLU");
+        QStringList after = hub.selection().after;
+        QCOMPARE(after.size(), 8);
+        hub.selectAfter({after.first()});
+        QStringList members = hub.selection().before;
+        QVERIFY(members.size() >= 4);
+        hub.selectBefore({members.first()});
+        QCOMPARE(hub.selection().after, QStringList{after.first()});
+        hub.goBack();
+        QCOMPARE(hub.selection().before, members);
+    }
+
+private:
+    static SessionOptions onlyRules(const QString& path) {
+        SessionOptions options;
+        options.rules.builtin = false;
+        options.rules.paths = {path.toStdString()};
+        return options;
+    }
+
+    QTemporaryDir m_folder;
+    QString m_model;
+};
+
+QTEST_GUILESS_MAIN(SessionTest)
+#include "session_test.moc"

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window as a person meets it: opens files, shows the numbers, remembers, and every control has
+// a name for screen readers.
+#include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/main_window.h"
+#include "app/studio/shell/panel_table.h"
+#include "tests/studio/sample.h"
+
+#include <QAccessible>
+#include <QDockWidget>
+
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+class WindowTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() { m_model = writeZooModel(m_folder, "resnet18"); }
+
+    void openingShowsNumbersTitleAndRecentFile() {
+        QSettings settings(m_folder.filePath("a.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        auto* numbers = window.findChild<QLabel*>("numbers");
+        QVERIFY2(numbers->text().contains("launches"), qPrintable(numbers->text()));
+        QVERIFY(window.windowTitle().startsWith("resnet18.onnx"));
+        QCOMPARE(window.recentFiles(), QStringList{m_model});
+    }
+
+    void everyPanelHasADockAndACommand() {
+        QSettings settings(m_folder.filePath("b.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        for (const PanelRow& row : panelTable()) {
+            QVERIFY(window.findChild<QDockWidget*>(row.id));
+            QVERIFY(window.commands().find(QString("panel.%1").arg(row.id)));
+        }
+    }
+
+    void aKernelsRowSelectsItsNodesAndFollowsASelection() {
+        QSettings settings(m_folder.filePath("c.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        auto* dock = window.findChild<QDockWidget*>("kernels");
+        auto* panel = qobject_cast<TablePanel*>(dock->widget());
+        panel->table().selectRow(3);
+        QVERIFY(!window.selection().selection().before.isEmpty());
+        QStringList third = window.selection().selection().before;
+        window.selection().clear();
+        QVERIFY(panel->table().selectionModel()->selectedRows().isEmpty());
+        window.selection().selectBefore({third.first()});
+        QCOMPARE(panel->table().selectionModel()->selectedRows().size(), 1);
+        QCOMPARE(panel->table().selectionModel()->selectedRows().first().row(), 3);
+    }
+
+    void theDockLayoutIsRemembered() {
+        QSettings settings(m_folder.filePath("d.ini"), QSettings::IniFormat);
+        {
+            MainWindow window(settings);
+            window.show();
+            window.findChild<QDockWidget*>("kernels")->hide();
+            window.close();
+        }
+        MainWindow window(settings);
+        window.show();
+        QVERIFY(window.findChild<QDockWidget*>("kernels")->isHidden());
+        window.commands().find("view.layout")->trigger();
+        QVERIFY(!window.findChild<QDockWidget*>("kernels")->isHidden());
+    }
+
+private:
+    QTemporaryDir m_folder;
+    QString m_model;
+};
+
+QTEST_MAIN(WindowTest)
+#include "window_test.moc"
