@@ -46,7 +46,7 @@ private Q_SLOTS:
         QCOMPARE(session.snapshot()->report().rules.size(), size_t(0));
         auto model = session.snapshot()->model;
         session.setUnsaved(
-            rules, QString("fuse 1;\nrule R { match { y = BatchNormalization(x) -> Relu; } }"));
+            rules, QString("fuse 1;\nrule R { match { y = BatchNormalization -> Relu; } }"));
         QVERIFY(session.stale());
         QVERIFY(settled(session));
         QVERIFY(!session.stale());
@@ -60,7 +60,7 @@ private Q_SLOTS:
     void brokenRulesKeepTheLastResultAndSayItIsStale() {
         QString rules =
             writeText(m_folder, "broken.fuse",
-                      "fuse 1;\nrule R { match { y = BatchNormalization(x) -> Relu; } }");
+                      "fuse 1;\nrule R { match { y = BatchNormalization -> Relu; } }");
         Session session;
         session.setOptions(onlyRules(rules));
         session.open(m_model);
