@@ -26,7 +26,11 @@ struct EmitRequest {
     std::vector<OperandLayout> inputs, outputs;
     const DeviceProfile* profile = nullptr; ///< multiprocessors, shared memory: grid and tile sizes
     NumericClass allowed = NumericClass::Reassociated;
+    bool tf32 = false;   ///< float32 contractions may round their operands to TF32
     bool strict = false; ///< round to the edge's dtype at every inner edge, no contraction (N0)
+    /// Parallel to inputs (empty: none): the operand is a constant, so it may be packed.
+    std::vector<bool> constants;
+    uint32_t capability = 0; ///< 75, 80, 90 ...; 0: only text that compiles for all of them
 };
 
 using EmitResult = std::variant<KernelSet, Reason>;

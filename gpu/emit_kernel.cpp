@@ -25,23 +25,6 @@ std::string layoutLine(const std::string& name, const OperandLayout& layout) {
                        layout.alignment);
 }
 
-/// "const Half* __restrict__ in0, float* __restrict__ out0", or only the names.
-std::string parameters(const EmitRequest& request, bool types) {
-    std::string out;
-    auto add = [&](const char* kind, const std::vector<OperandLayout>& layouts, bool read) {
-        for (size_t i = 0; i < layouts.size(); ++i) {
-            out += out.empty() ? "" : ", ";
-            if (types)
-                out += fmt::format("{}{}* __restrict__ ", read ? "const " : "",
-                                   storageType(layouts[i].dtype));
-            out += fmt::format("{}{}", kind, i);
-        }
-    };
-    add("in", request.inputs, true);
-    add("out", request.outputs, false);
-    return out;
-}
-
 std::string headComment(const char* variant, const EmitRequest& request,
                         const std::vector<KernelPart>& parts, const KernelSet& set,
                         const KernelText& kernel) {
@@ -120,35 +103,64 @@ std::optional<Reason> refuseTypes(const EmitRequest& request) {
     return std::nullopt;
 }
 
-EmitResult finish(const char* variant, const EmitRequest& request, std::vector<KernelPart> parts) {
+std::string parameterList(const EmitRequest& request, const std::vector<ExtraParameter>& extra,
+                          bool types) {
+    std::string out;
+    auto add = [&](const std::string& type, const std::string& name) {
+        out += (out.empty() ? "" : ", ") + (types ? type + " __restrict__ " : "") + name;
+    };
+    for (size_t i = 0; i < request.inputs.size(); ++i)
+        add(fmt::format("const {}*", storageType(request.inputs[i].dtype)), fmt::format("in{}", i));
+    for (size_t i = 0; i < request.outputs.size(); ++i)
+        add(fmt::format("{}*", storageType(request.outputs[i].dtype)), fmt::format("out{}", i));
+    for (const ExtraParameter& parameter : extra)
+        add(parameter.type, parameter.name);
+    return out;
+}
+
+namespace {
+
+/// The set's facts from its parts, or why it is not allowed.
+std::variant<KernelSet, Reason> emptySet(const char* variant, const EmitRequest& request,
+                                         const std::vector<KernelPart>& parts) {
     KernelSet set;
     set.variant = variant;
     set.numeric = request.program->numeric;
-    std::erase_if(parts, [](const KernelPart& part) { return part.blocks == 0; });
     for (const KernelPart& part : parts)
         set.numeric = std::max(set.numeric, part.numeric);
     if (set.numeric > request.allowed && set.numeric > request.program->numeric)
-        return refusal("numeric-class", fmt::format("{} gives class {}, allowed is {}", variant,
-                                                    nameOf(set.numeric), nameOf(request.allowed)));
+        return refusal("numeric-class",
+                       fmt::format("{} gives class {}, allowed is {}", variant, nameOf(set.numeric),
+                                   nameOf(request.allowed)),
+                       {{"variant", variant}});
     set.tolerance = toleranceOf(*request.program, set.numeric);
-    if (parts.empty())
-        return set; // nothing to compute, so nothing to launch
+    return set;
+}
+
+/// One kernel of parts by block ranges.
+std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const KernelSet& set,
+                                          const std::vector<KernelPart>& parts) {
     KernelText kernel;
+    std::vector<ExtraParameter> extra;
+    for (const KernelPart& part : parts)
+        extra.insert(extra.end(), part.extra.begin(), part.extra.end());
+    const std::string names = parameterList(request, extra, false);
+    const std::string types = parameterList(request, extra, true);
     std::string text, calls;
     int64_t blocks = 0;
+    uint32_t resident = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
         const KernelPart& part = parts[i];
         std::string functions = part.functions;
         replaceAll(functions, "@", fmt::format("@part{}_", i));
         std::string body = part.body;
         replaceAll(body, "@", fmt::format("@part{}_", i));
-        const std::string entry =
-            fmt::format("@part{}({}, {})", i,
-                        blocks == 0 ? "blockIdx.x" : fmt::format("blockIdx.x - {}u", blocks),
-                        parameters(request, false));
+        const std::string entry = fmt::format(
+            "@part{}({}, {})", i,
+            blocks == 0 ? "blockIdx.x" : fmt::format("blockIdx.x - {}u", blocks), names);
         text += functions + fmt::format("__device__ __forceinline__ void @part{}(unsigned block, "
                                         "{}) {{\n{}}}\n\n",
-                                        i, parameters(request, true), body);
+                                        i, types, body);
         blocks += part.blocks;
         const bool last = i + 1 == parts.size();
         calls +=
@@ -156,17 +168,20 @@ EmitResult finish(const char* variant, const EmitRequest& request, std::vector<K
                  : fmt::format("    if (blockIdx.x < {}u)\n        return {};\n", blocks, entry);
         kernel.block[0] = std::max(kernel.block[0], part.threads);
         kernel.sharedBytes = std::max(kernel.sharedBytes, part.sharedBytes);
+        resident = std::max(resident, part.residentBlocks);
     }
     if (blocks > std::numeric_limits<int32_t>::max())
-        return refusal("support", fmt::format("{} blocks are more than one launch has", blocks));
+        return refusal("support", fmt::format("{} blocks are more than one launch has", blocks),
+                       {{"variant", set.variant}});
     kernel.grid[0] = static_cast<uint32_t>(blocks);
     // The second bound keeps the assembler from spilling for more threads at a time.
-    text += fmt::format(
-        "extern \"C\" __global__ void __launch_bounds__({}, {}) @(\n    {}) {{\n{}}}\n",
-        kernel.block[0], std::max(1U, 512 / kernel.block[0]), parameters(request, true), calls);
-    const std::string comment = headComment(variant, request, parts, set, kernel);
+    text +=
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}, {}) @(\n    {}) {{\n{}}}\n",
+                    kernel.block[0], resident != 0 ? resident : std::max(1U, 512 / kernel.block[0]),
+                    types, calls);
+    const std::string comment = headComment(set.variant.c_str(), request, parts, set, kernel);
     kernel.name =
-        fmt::format("{}_{}", variant, Hasher().text(comment).text(text).hex().substr(0, 12));
+        fmt::format("{}_{}", set.variant, Hasher().text(comment).text(text).hex().substr(0, 12));
     replaceAll(text, "@part", kernel.name + "_part");
     replaceAll(text, "@", kernel.name);
     kernel.source = comment + helperText(parts) + text;
@@ -174,8 +189,45 @@ EmitResult finish(const char* variant, const EmitRequest& request, std::vector<K
         kernel.arguments.push_back({KernelArgument::Kind::Input, i, 0});
     for (uint32_t i = 0; i < request.outputs.size(); ++i)
         kernel.arguments.push_back({KernelArgument::Kind::Output, i, 0});
-    set.kernels.push_back(std::move(kernel));
-    return set;
+    for (const ExtraParameter& parameter : extra)
+        kernel.arguments.push_back(parameter.argument);
+    return kernel;
+}
+
+} // namespace
+
+EmitResult finish(const char* variant, const EmitRequest& request, std::vector<KernelPart> parts) {
+    std::erase_if(parts, [](const KernelPart& part) { return part.blocks == 0; });
+    auto set = emptySet(variant, request, parts);
+    if (auto* reason = std::get_if<Reason>(&set))
+        return std::move(*reason);
+    auto& out = std::get<KernelSet>(set);
+    if (parts.empty())
+        return std::move(out); // nothing to compute, so nothing to launch
+    auto kernel = kernelOf(request, out, parts);
+    if (auto* reason = std::get_if<Reason>(&kernel))
+        return std::move(*reason);
+    out.kernels.push_back(std::move(std::get<KernelText>(kernel)));
+    return std::move(out);
+}
+
+EmitResult finishInOrder(const char* variant, const EmitRequest& request,
+                         std::vector<KernelPart> launches, SetNeeds needs) {
+    auto set = emptySet(variant, request, launches);
+    if (auto* reason = std::get_if<Reason>(&set))
+        return std::move(*reason);
+    auto& out = std::get<KernelSet>(set);
+    out.packed = std::move(needs.packed);
+    out.scratchBytes = needs.scratchBytes;
+    for (KernelPart& part : launches) {
+        if (part.blocks == 0)
+            continue;
+        auto kernel = kernelOf(request, out, {std::move(part)});
+        if (auto* reason = std::get_if<Reason>(&kernel))
+            return std::move(*reason);
+        out.kernels.push_back(std::move(std::get<KernelText>(kernel)));
+    }
+    return std::move(out);
 }
 
 EmitResult finish(const char* variant, const EmitRequest& request, PartResult part) {

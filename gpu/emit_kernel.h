@@ -16,6 +16,13 @@ namespace fuselage::gpu {
 /// Threads of a block, where a variant has no reason for another number.
 constexpr uint32_t defaultThreads = 256;
 
+/// A pointer that a kernel takes beyond the program's operands.
+struct ExtraParameter {
+    std::string type; ///< "const Half*"
+    std::string name; ///< "packed0"
+    KernelArgument argument;
+};
+
 /// Device code for some blocks. In all text `@` stands for the kernel's name.
 struct KernelPart {
     std::vector<std::string> comment; ///< lines: what a thread does, in which order it sums
@@ -26,6 +33,9 @@ struct KernelPart {
     int64_t blocks = 0;
     uint32_t threads = defaultThreads;
     uint32_t sharedBytes = 0;
+    uint32_t residentBlocks = 0; ///< blocks on a multiprocessor that registers must leave room for;
+                                 ///< 0: as many as make 512 threads
+    std::vector<ExtraParameter> extra;
     NumericClass numeric = NumericClass::Exact;
 };
 
@@ -36,6 +46,21 @@ EmitResult finish(const char* variant, const EmitRequest& request, std::vector<K
 
 /// finish() of a single part, or its reason with the variant's name.
 EmitResult finish(const char* variant, const EmitRequest& request, PartResult part);
+
+/// What the kernels of a set need beside the operands.
+struct SetNeeds {
+    std::vector<PackedOperand> packed;
+    int64_t scratchBytes = 0;
+};
+
+/// One kernel a part, launched in order.
+EmitResult finishInOrder(const char* variant, const EmitRequest& request,
+                         std::vector<KernelPart> launches, SetNeeds needs);
+
+/// "const Half* __restrict__ in0, float* __restrict__ out0", or only the names; then the extra
+/// ones.
+std::string parameterList(const EmitRequest& request, const std::vector<ExtraParameter>& extra,
+                          bool types);
 
 /// Reason of a variant that does not accept a request.
 Reason refusal(const char* code, std::string message, std::vector<ReasonFact> facts = {});

@@ -20,6 +20,7 @@ struct KernelArgument {
         Output,  ///< operand `index` of the program's outputs
         Scratch, ///< the step's scratch memory, `offset` bytes in
         Table,   ///< constant bytes `KernelSet::tables[index]`, uploaded once
+        Packed,  ///< a weight as `KernelSet::packed[index]` wants it, made once by packOperand
     };
 
     Kind kind = Kind::Input;
@@ -38,11 +39,20 @@ struct KernelText {
     std::vector<KernelArgument> arguments;
 };
 
+/// A constant operand as a kernel wants it in memory: dims in another order, dense, with zeros
+/// where `extents` go beyond the operand's own.
+struct PackedOperand {
+    uint32_t input = 0;          ///< operand of the program's inputs; a constant
+    std::vector<uint32_t> order; ///< its logical dims, outermost first
+    Extents extents;             ///< in that order
+};
+
 /// What computes one kernel program: usually one kernel; a split reduction has two.
 struct KernelSet {
     std::string variant;             ///< name of the row that made it, "row_warp"
     std::vector<KernelText> kernels; ///< launched in order on one stream
     std::vector<std::string> tables; ///< bytes of constant tables
+    std::vector<PackedOperand> packed;
     int64_t scratchBytes = 0;
     NumericClass numeric = NumericClass::Exact;
     double tolerance = 0; ///< relative to the largest output, against the reference backend

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All kernel variants; within one kind of program the always-correct one is last.
 #include "gpu/emit.h"
+#include "gpu/kernels/contraction.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
 #include "gpu/kernels/group.h"
@@ -33,6 +34,8 @@ std::span<const VariantRow> kernelVariants() {
         {"window_row", "Window", emitWindowRow,
          "some results along the last dim and some channels a thread, each element loaded once"},
         {"window_plain", "Window", emitWindowPlain, "one result a thread: any window"},
+        {"contract_plain", "Contraction", emitContractPlain,
+         "one result a thread: any type, stride, convolution and pool"},
         {"group", "Group", emitGroup, "small independent programs by ranges of blocks"},
     };
     return rows;

@@ -3,6 +3,7 @@
 // itself: what it must refuse.
 #include "core/kernel/evaluate.h"
 #include "gpu/emit_tape.h"
+#include "gpu/pack_operand.h"
 #include "tests/shim/simt_launch.h"
 #include "tests/shim/suite.h"
 
@@ -100,7 +101,24 @@ int64_t loadInteger(const std::byte* at, DType type) {
 /// The device's memory for one case: inputs, then outputs.
 struct Arena {
     std::vector<simt::GuardedMemory> inputs, outputs;
+    std::vector<simt::GuardedMemory> packed, scratch; ///< of the set that runs
 };
+
+/// Weights as the set wants them, and its scratch memory.
+void addNeeds(Arena& arena, const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
+              const std::vector<ReferenceValue>& values) {
+    for (const gpu::PackedOperand& packed : set.packed) {
+        const OperandType& type = prepared.program->inputs[packed.input];
+        const size_t size = sizeOf(type.dtype), count = values[packed.input].floats.size();
+        std::vector<std::byte> dense(count * size);
+        for (size_t i = 0; i < count; ++i)
+            storeElement(dense.data() + i * size, type.dtype, values[packed.input].floats[i], 0);
+        const auto made = gpu::packOperand(packed, type.dtype, type.extents, dense);
+        arena.packed.emplace_back(made.size());
+        std::memcpy(arena.packed.back().data(), made.data(), made.size());
+    }
+    arena.scratch.emplace_back(static_cast<size_t>(set.scratchBytes));
+}
 
 Arena arenaFor(const gpu_suite::Prepared& prepared, const std::vector<ReferenceValue>& values) {
     Arena out;
@@ -156,16 +174,29 @@ const simt::KernelRow* find(const std::string& name) {
     return nullptr;
 }
 
+void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
+    switch (argument.kind) {
+    case gpu::KernelArgument::Kind::Input:
+        return arena.inputs[argument.index].data();
+    case gpu::KernelArgument::Kind::Output:
+        return arena.outputs[argument.index].data();
+    case gpu::KernelArgument::Kind::Packed:
+        return arena.packed[argument.index].data();
+    case gpu::KernelArgument::Kind::Scratch:
+        return arena.scratch[0].data() + argument.offset;
+    default:
+        ADD_FAILURE() << "the suite has no memory for this argument";
+        return nullptr;
+    }
+}
+
 void launchAll(const gpu::KernelSet& set, const Arena& arena) {
     for (const gpu::KernelText& kernel : set.kernels) {
         const simt::KernelRow* row = find(kernel.name);
         ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
         std::vector<void*> arguments;
         for (const gpu::KernelArgument& argument : kernel.arguments) {
-            ASSERT_LE(argument.kind, gpu::KernelArgument::Kind::Output);
-            const auto& memory =
-                argument.kind == gpu::KernelArgument::Kind::Input ? arena.inputs : arena.outputs;
-            arguments.push_back(memory[argument.index].data());
+            arguments.push_back(addressOf(argument, arena));
         }
         simt::run({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
                    kernel.sharedBytes});
@@ -175,9 +206,10 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena) {
 void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
     SCOPED_TRACE(set.variant);
-    const Arena arena = arenaFor(prepared, inputs);
+    Arena arena = arenaFor(prepared, inputs);
+    addNeeds(arena, prepared, set, inputs);
     launchAll(set, arena);
-    for (const auto* memories : {&arena.inputs, &arena.outputs})
+    for (const auto* memories : {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch})
         for (const simt::GuardedMemory& memory : *memories)
             EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
     for (size_t i = 0; i < wanted.size(); ++i) {

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <numeric>
+#include <sstream>
 
 namespace fuselage::gpu_suite {
 
@@ -72,8 +73,8 @@ gpu::OperandLayout layoutOf(const OperandType& type, const Placement& placement)
 
 std::vector<Case> cases() {
     std::vector<Case> out;
-    for (const auto& family :
-         {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases()})
+    for (const auto& family : {pointwiseCases(), rowCases(), copyCases(), windowCases(),
+                               groupCases(), depthwiseCases(), contractionCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }
@@ -103,6 +104,12 @@ Prepared prepare(const Case& source) {
     out.request.program = out.program.get();
     out.request.strict = source.strict;
     out.request.allowed = source.allowed;
+    out.request.tf32 = source.tf32;
+    std::istringstream constants(source.constants);
+    for (std::string name; constants >> name;) {
+        out.request.constants.resize(out.program->inputs.size());
+        out.request.constants[static_cast<size_t>(std::stoi(name.substr(2)))] = true;
+    }
     return out;
 }
 

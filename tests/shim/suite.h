@@ -30,6 +30,8 @@ struct Case {
     bool strict = false;
     bool special = false;     ///< data with NaN and infinities
     bool compileOnly = false; ///< too large to run as host code
+    bool tf32 = false;
+    std::string constants; ///< inputs that may be packed, blank-separated: "in1"
     NumericClass allowed = NumericClass::Reassociated;
 };
 

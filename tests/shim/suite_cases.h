@@ -12,5 +12,6 @@ std::vector<Case> copyCases();
 std::vector<Case> windowCases();
 std::vector<Case> groupCases();
 std::vector<Case> depthwiseCases();
+std::vector<Case> contractionCases();
 
 } // namespace fuselage::gpu_suite
