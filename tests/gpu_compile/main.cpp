@@ -20,13 +20,23 @@ constexpr int skipped = 77;
 
 /// Most registers a thread that a variant's kernels of the suite may take.
 const std::map<std::string, uint32_t>& budgets() {
-    // clang-format off: one a line
+    // clang-format off
     static const std::map<std::string, uint32_t> table = {
-        {"contract_plain", 96},  {"copy_plain", 24},       {"copy_transpose", 32},
-        {"copy_vector", 40},     {"depthwise_tiled", 128}, {"group", 40},
-        {"pointwise_plain", 40}, {"pointwise_vector", 48}, {"row_block", 64},
-        {"row_outer", 40},       {"row_plain", 48},        {"row_two_pass", 80},
-        {"row_warp", 80},        {"window_plain", 32},     {"window_row", 56},
+        {"contract_plain", 96},
+        {"copy_plain", 24},
+        {"copy_transpose", 32},
+        {"copy_vector", 40},
+        {"depthwise_tiled", 128},
+        {"group", 40},
+        {"pointwise_plain", 40},
+        {"pointwise_vector", 48},
+        {"row_block", 64},
+        {"row_outer", 40},
+        {"row_plain", 48},
+        {"row_two_pass", 80},
+        {"row_warp", 80},
+        {"window_plain", 32},
+        {"window_row", 56},
     };
     // clang-format on
     return table;
