@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,17 +56,33 @@ struct Machine {
     size_t current = 0;
     size_t atBarrier = 0, done = 0;
     const Launch* launch = nullptr;
+    bool survive = false; ///< mistakes end the launch, not the program
+    Outcome outcome;
 };
 
 Machine machine;
 
 [[noreturn]] void stop(const char* what, int line) {
-    std::fprintf(stderr, "%s: %s (line %d of the suite), block %u thread %u\n",
-                 machine.launch->name.c_str(), what, line, block.x, thread.x);
+    char text[512];
+    std::snprintf(text, sizeof text, "%s: %s (line %d of the suite), block %u thread %u",
+                  machine.launch->name.c_str(), what, line, block.x, thread.x);
+    if (machine.survive) {
+        machine.outcome.message = text;
+        setcontext(&machine.scheduler);
+    }
+    std::fprintf(stderr, "%s\n", text);
     std::abort();
 }
 
-void onFault(int) {
+void onFault(int signal) {
+    if (machine.launch == nullptr) { // not a kernel's
+        std::signal(signal, SIG_DFL);
+        return;
+    }
+    if (machine.survive) {
+        machine.outcome.fault = true;
+        stop("an access outside of the operands", 0);
+    }
     // Only what is safe in a handler.
     static const char text[] = "access outside of the operands in kernel ";
     if (machine.launch != nullptr) {
@@ -163,6 +180,8 @@ void runBlock(const Launch& launch) {
             machine.current = i;
             thread = fiber.index;
             swapcontext(&machine.scheduler, &fiber.context);
+            if (!machine.outcome.ok())
+                return;
         }
         if (!progress)
             stop("the threads of a block wait for each other", machine.fibers[0].line);
@@ -170,6 +189,16 @@ void runBlock(const Launch& launch) {
     for (size_t i = 0; i < 128; ++i)
         if (sharedMemory[launch.sharedBytes + i] != sharedMargin)
             stop("a write behind the shared memory", 0);
+}
+
+void runBlocks(const Launch& launch) {
+    for (block.z = 0; block.z < gridSize.z; ++block.z)
+        for (block.y = 0; block.y < gridSize.y; ++block.y)
+            for (block.x = 0; block.x < gridSize.x; ++block.x) {
+                runBlock(launch);
+                if (!machine.outcome.ok())
+                    return;
+            }
 }
 
 } // namespace
@@ -237,12 +266,20 @@ void run(const Launch& launch) {
     machine.warps.assign((threads + 31) / 32, {});
     blockSize = {launch.block[0], launch.block[1], launch.block[2]};
     gridSize = {launch.grid[0], launch.grid[1], launch.grid[2]};
-    for (block.z = 0; block.z < gridSize.z; ++block.z)
-        for (block.y = 0; block.y < gridSize.y; ++block.y)
-            for (block.x = 0; block.x < gridSize.x; ++block.x)
-                runBlock(launch);
+    runBlocks(launch);
     block = {};
     machine.launch = nullptr;
+}
+
+Outcome tryRun(const Launch& launch) {
+    machine.survive = true;
+    machine.outcome = {};
+    // Mistakes outside of the threads come back here; those of a thread to where it was resumed.
+    if (getcontext(&machine.scheduler) == 0 && machine.outcome.ok())
+        run(launch);
+    machine.survive = false;
+    machine.launch = nullptr;
+    return std::exchange(machine.outcome, {});
 }
 
 GuardedMemory::GuardedMemory(size_t bytes)

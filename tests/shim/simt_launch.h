@@ -29,7 +29,19 @@ struct Launch {
     uint32_t sharedBytes = 0;
 };
 
+/// Stops the program where the kernel does what it must not.
 void run(const Launch& launch);
+
+/// How a kernel ended that is not to stop the program.
+struct Outcome {
+    std::string message; ///< empty: as it should
+    bool fault = false;  ///< it touched memory that is not there
+
+    bool ok() const { return message.empty(); }
+};
+
+/// Leaves the kernel where it does what it must not.
+Outcome tryRun(const Launch& launch);
 
 /// Memory whose neighbourhood faults: bytes before and after it belong to no one. Filled with ones,
 /// which is NaN in every float type.

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a test asks of the stand-in driver: failures to come, what is alive. Found with dlsym in the
+// library that the loader opened.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct FakeCudaCounts {
+    size_t allocations = 0, streams = 0;
+    uint64_t launches = 0, graphLaunches = 0, moduleLoads = 0;
+    int primaryContexts = 0;
+};
+
+extern "C" {
+/// The call of that name gives `code` from now on, after `skip` more that succeed.
+void fakecudaFail(const char* call, int code, int skip);
+/// No more failures; a kernel's fault is forgotten (a real context would be lost).
+void fakecudaReset();
+void fakecudaCounts(FakeCudaCounts* out);
+/// What the last kernel that failed did.
+const char* fakecudaMessage();
+/// Called after each kernel with nanoseconds and the id of its graph node (0: not of a graph).
+void fakecudaObserve(void (*observer)(const char* name, uint64_t begin, uint64_t end,
+                                      uint64_t node));
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules of the stand-in driver are shared objects for the host; a launch is the SIMT shim.
+#include "tests/fakecuda/fake_state.h"
+#include "tests/shim/simt_launch.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace fakecuda;
+
+namespace {
+
+constexpr int sharedWithoutAsking = 48 << 10;
+constexpr int sharedLimit = 227 << 10;
+
+/// Bytes of a shared object: its table of sections is its last part.
+size_t sizeOfObject(const void* image) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, image, sizeof header);
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return 0;
+    return header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+}
+
+/// The object opened from memory; null where it is none.
+void* openObject(const void* image) {
+    const size_t size = sizeOfObject(image);
+    if (size == 0)
+        return nullptr;
+    // A name of its own each time: the loader takes equal names for the same object.
+    std::string path = (std::filesystem::temp_directory_path() / "fakecuda_XXXXXX").string();
+    const int file = mkstemp(path.data());
+    const bool written = file >= 0 && write(file, image, size) == static_cast<ssize_t>(size);
+    void* handle = written ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (written && handle == nullptr)
+        state().lastMessage = dlerror();
+    if (file >= 0) {
+        close(file);
+        unlink(path.c_str());
+    }
+    return handle;
+}
+
+std::unique_ptr<Function> findKernel(const Module& module, const std::string& name) {
+    auto symbol = [&](const char* prefix) { return dlsym(module.handle, (prefix + name).c_str()); };
+    auto* run = reinterpret_cast<void (*)(void* const*)>(symbol("fakecudaRun_"));
+    const auto* count = static_cast<const unsigned*>(symbol("fakecudaCount_"));
+    const auto* sizes = static_cast<const unsigned* const*>(symbol("fakecudaSizes_"));
+    if (run == nullptr || count == nullptr || sizes == nullptr)
+        return nullptr;
+    auto out = std::make_unique<Function>();
+    out->name = name;
+    out->run = run;
+    out->sizes.assign(*sizes, *sizes + *count);
+    out->dynamicShared = sharedWithoutAsking;
+    return out;
+}
+
+bool possible(const simt::Launch& launch, const Function& function) {
+    const auto& [gx, gy, gz] = launch.grid;
+    const auto& [bx, by, bz] = launch.block;
+    return gx > 0 && gy > 0 && gz > 0 && gx <= 0x7fffffffU && gy <= 65535 && gz <= 65535 &&
+           uint64_t{bx} * by * bz > 0 && uint64_t{bx} * by * bz <= 1024 && bz <= 64 &&
+           launch.sharedBytes <= static_cast<uint32_t>(function.dynamicShared);
+}
+
+} // namespace
+
+extern "C" {
+
+int cuModuleLoadData(Module** out, const void* image) {
+    FAKE_CALL("cuModuleLoadData", NoCapture);
+    void* handle = openObject(image);
+    if (handle == nullptr)
+        return InvalidImage;
+    ++state().moduleLoads;
+    *out = new Module{handle, {}};
+    return Success;
+}
+
+int cuModuleUnload(Module* module) {
+    FAKE_CALL("cuModuleUnload", NoCapture);
+    const int code = drainAll();
+    dlclose(module->handle);
+    delete module;
+    return code;
+}
+
+int cuModuleGetFunction(Function** out, Module* module, const char* name) {
+    FAKE_CALL("cuModuleGetFunction", Context);
+    std::unique_ptr<Function>& function = module->functions[name];
+    if (!function)
+        function = findKernel(*module, name);
+    *out = function.get();
+    return function ? Success : NotFound;
+}
+
+int cuFuncGetAttribute(int* value, int attribute, Function* function) {
+    FAKE_CALL("cuFuncGetAttribute", Context);
+    switch (attribute) {
+    case 1: // static shared memory
+    case 3: // local memory
+        *value = 0;
+        return Success;
+    case 4: // registers
+        *value = 32;
+        return Success;
+    case 8:
+        *value = function->dynamicShared;
+        return Success;
+    default:
+        return InvalidValue;
+    }
+}
+
+int cuFuncSetAttribute(Function* function, int attribute, int value) {
+    FAKE_CALL("cuFuncSetAttribute", Context);
+    if (attribute != 8 || value < 0 || value > sharedLimit)
+        return InvalidValue;
+    function->dynamicShared = value;
+    return Success;
+}
+
+int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                   unsigned by, unsigned bz, unsigned shared, Stream* stream, void** arguments,
+                   void**) {
+    FAKE_CALL("cuLaunchKernel", Context);
+    if (function == nullptr)
+        return InvalidHandle;
+    simt::Launch launch;
+    launch.name = function->name;
+    launch.entry = function->run;
+    launch.grid = {gx, gy, gz};
+    launch.block = {bx, by, bz};
+    launch.sharedBytes = shared;
+    if (!possible(launch, *function))
+        return InvalidValue;
+    // Arguments are copied when the launch is queued, as by the driver.
+    std::vector<std::vector<unsigned char>> values;
+    for (size_t i = 0; i < function->sizes.size(); ++i) {
+        const auto* begin = static_cast<const unsigned char*>(arguments[i]);
+        values.emplace_back(begin, begin + function->sizes[i]);
+    }
+    return enqueue(stream, NodeKind::Kernel, launch.name, [launch, values]() mutable {
+        std::vector<void*> pointers;
+        for (auto& value : values)
+            pointers.push_back(value.data());
+        launch.arguments = pointers.data();
+        ++state().launches;
+        const simt::Outcome outcome = simt::tryRun(launch);
+        if (outcome.ok())
+            return int{Success};
+        state().lastMessage = outcome.message;
+        return int{outcome.fault ? IllegalAddress : LaunchFailed};
+    });
+}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakecuda/fake_state.h"
+
+#include "tests/fakecuda/control.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace fakecuda {
+
+thread_local void* currentContext = nullptr;
+
+namespace {
+
+/// "cuMemAlloc_v2=2@3,cuLaunchKernel=719": the call, its code, calls that still succeed.
+void readInjections(State& state) {
+    const char* text = std::getenv("FAKECUDA_FAIL");
+    std::string rest = text == nullptr ? "" : text;
+    while (!rest.empty()) {
+        const size_t comma = std::min(rest.find(','), rest.size());
+        const std::string entry = rest.substr(0, comma);
+        rest.erase(0, comma + 1);
+        const size_t equals = entry.find('='), at = entry.find('@');
+        if (equals == std::string::npos)
+            continue;
+        state.injections[entry.substr(0, equals)] = {
+            std::atoi(entry.c_str() + equals + 1),
+            at == std::string::npos ? 0 : std::atoi(entry.c_str() + at + 1)};
+    }
+}
+
+} // namespace
+
+State& state() {
+    static State* instance = [] {
+        auto* made = new State; // outlives every thread
+        readInjections(*made);
+        return made;
+    }();
+    return *instance;
+}
+
+int setting(const char* name, int fallback) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? fallback : std::atoi(text);
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+Call::Call(const char* name, Needs needs) : m_lock(state().mutex) {
+    State& s = state();
+    if (auto found = s.injections.find(name); found != s.injections.end()) {
+        if (found->second.skip-- <= 0) {
+            m_code = found->second.code;
+            return;
+        }
+    }
+    if (needs == Needs::Nothing)
+        return;
+    if (!s.initialised) {
+        m_code = NotInitialized;
+        return;
+    }
+    if (needs == Needs::Start)
+        return;
+    if (currentContext == nullptr) {
+        m_code = InvalidContext;
+        return;
+    }
+    if (s.sticky != Success) {
+        m_code = s.sticky;
+        return;
+    }
+    if (needs == Needs::NoCapture)
+        for (Stream* stream : s.streams)
+            if (stream->capture) {
+                stream->invalidated = true;
+                m_code = CaptureUnsupported;
+            }
+}
+
+int enqueue(Stream* stream, NodeKind kind, std::string name, std::function<int()> run) {
+    if (state().streams.count(stream) == 0)
+        return InvalidHandle;
+    auto node = std::make_shared<Node>(Node{kind, std::move(name), std::move(run), 0});
+    if (stream->capture) {
+        if (stream->invalidated)
+            return CaptureInvalidated;
+        node->id = state().nextNodeId++;
+        stream->capture->nodes.push_back(std::move(node));
+        return Success;
+    }
+    stream->queue.push_back(std::move(node));
+    ++stream->queued;
+    return Success;
+}
+
+int drain(Stream* stream, uint64_t position) {
+    State& s = state();
+    while (stream->done < position && s.sticky == Success) {
+        const std::shared_ptr<Node> node = stream->queue.front();
+        stream->queue.pop_front();
+        ++stream->done;
+        const double begin = now();
+        if (const int code = node->run(); code != Success)
+            s.sticky = code;
+        if (s.observer != nullptr && node->kind == NodeKind::Kernel)
+            s.observer(node->name.c_str(), static_cast<uint64_t>(begin * 1e9),
+                       static_cast<uint64_t>(now() * 1e9) + 1, node->id);
+    }
+    for (const auto& [address, allocation] : s.memory)
+        if (s.sticky == Success && !allocation.intact()) {
+            s.sticky = IllegalAddress;
+            s.lastMessage = "bytes behind an allocation were written";
+        }
+    return s.sticky;
+}
+
+int drainAll() {
+    for (Stream* stream : state().streams)
+        if (const int code = drain(stream, stream->queued); code != Success)
+            return code;
+    return Success;
+}
+
+} // namespace fakecuda
+
+using namespace fakecuda;
+
+extern "C" {
+
+void fakecudaFail(const char* call, int code, int skip) {
+    std::lock_guard lock(state().mutex);
+    state().injections[call] = {code, skip};
+}
+
+void fakecudaReset() {
+    std::lock_guard lock(state().mutex);
+    state().injections.clear();
+    state().sticky = Success;
+    state().lastMessage.clear();
+}
+
+void fakecudaCounts(FakeCudaCounts* out) {
+    State& s = state();
+    std::lock_guard lock(s.mutex);
+    *out = {s.memory.size(), s.streams.size(), s.launches,
+            s.graphLaunches, s.moduleLoads,    s.primaryContexts};
+}
+
+const char* fakecudaMessage() {
+    return state().lastMessage.c_str();
+}
+
+void fakecudaObserve(void (*observer)(const char*, uint64_t, uint64_t, uint64_t)) {
+    std::lock_guard lock(state().mutex);
+    state().observer = observer;
+}
+}

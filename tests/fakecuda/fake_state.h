@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// State of the stand-in driver. Work is queued and runs only where the caller waits for it, so a
+// missing wait shows; capture records; what the real driver forbids fails with its codes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fakecuda {
+
+enum Code : int {
+    Success = 0,
+    InvalidValue = 1,
+    OutOfMemory = 2,
+    NotInitialized = 3,
+    InvalidDevice = 101,
+    InvalidImage = 200,
+    InvalidContext = 201,
+    InvalidHandle = 400,
+    NotFound = 500,
+    NotReady = 600,
+    IllegalAddress = 700,
+    LaunchFailed = 719,
+    CaptureUnsupported = 900,
+    CaptureInvalidated = 901,
+    CaptureUnmatched = 903,
+};
+
+/// Device or pinned memory with unreadable pages on both sides. Filled with ones, which is NaN in
+/// every float type; stays unreadable for good once it is freed.
+struct Allocation {
+    std::byte* pages = nullptr;
+    size_t mapped = 0;
+    std::byte* data = nullptr;
+    size_t bytes = 0, margin = 0; ///< bytes behind the data that must keep their pattern
+    bool pinned = false;
+
+    bool intact() const;
+};
+
+/// One kernel of a loaded module.
+struct Function {
+    std::string name;
+    void (*run)(void* const*) = nullptr;
+    std::vector<unsigned> sizes; ///< of its arguments
+    int dynamicShared = 48 << 10;
+};
+
+struct Module {
+    void* handle = nullptr; ///< of dlopen
+    std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+/// CUgraphNodeType of what is recorded.
+enum class NodeKind : int { Kernel = 0, Copy = 1, Fill = 2, Empty = 5 };
+
+/// One piece of work; `run` does it and gives the code that it ends with.
+struct Node {
+    NodeKind kind = NodeKind::Empty;
+    std::string name;
+    std::function<int()> run;
+    uint64_t id = 0;
+};
+
+struct Graph {
+    std::vector<std::shared_ptr<Node>> nodes;
+};
+
+struct Stream {
+    std::deque<std::shared_ptr<Node>> queue;
+    uint64_t queued = 0, done = 0; ///< pieces of work so far
+    std::unique_ptr<Graph> capture;
+    bool invalidated = false;
+};
+
+struct Event {
+    Stream* stream = nullptr;
+    uint64_t position = 0; ///< reached when the stream has done so many
+    double seconds = -1;   ///< when it was reached
+};
+
+/// One call that fails from now on, after `skip` more that do not.
+struct Injection {
+    int code = 0, skip = 0;
+};
+
+struct State {
+    std::recursive_mutex mutex;
+    bool initialised = false;
+    int sticky = Success; ///< a kernel's fault: every later call gives it
+    std::string lastMessage;
+    std::map<uint64_t, Allocation> memory;
+    std::set<Stream*> streams;
+    std::map<std::string, Injection> injections;
+    uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0;
+    int primaryContexts = 0;
+    void (*observer)(const char* name, uint64_t begin, uint64_t end, uint64_t node) = nullptr;
+};
+
+State& state();
+
+/// The context that is current on this thread; any value but null will do.
+extern thread_local void* currentContext;
+
+/// What every call begins with: injected failures, a start, a context. Holds the lock of the state.
+class Call {
+public:
+    enum class Needs : uint8_t { Nothing, Start, Context, NoCapture };
+
+    Call(const char* name, Needs needs);
+
+    int code() const { return m_code; }
+
+private:
+    std::unique_lock<std::recursive_mutex> m_lock;
+    int m_code = Success;
+};
+
+/// Adds to the stream's queue, or to what it captures.
+int enqueue(Stream* stream, NodeKind kind, std::string name, std::function<int()> run);
+
+/// Does the stream's work up to a position; the first failure becomes sticky.
+int drain(Stream* stream, uint64_t position);
+int drainAll();
+
+double now();
+
+/// The live allocation that holds all the bytes, or null.
+const Allocation* find(uint64_t address, size_t bytes);
+
+/// An environment variable as a number.
+int setting(const char* name, int fallback);
+
+} // namespace fakecuda
+
+#define FAKE_CALL(name, needs)                                                                     \
+    fakecuda::Call call(name, fakecuda::Call::Needs::needs);                                       \
+    if (call.code() != 0)                                                                          \
+    return call.code()
