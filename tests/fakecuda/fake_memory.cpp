@@ -11,6 +11,7 @@ namespace fakecuda {
 namespace {
 
 constexpr size_t alignment = 256;
+constexpr size_t guard = size_t{64} << 10; ///< bytes on either side that fault, whole pages
 constexpr unsigned char pattern = 0xa5;
 
 Allocation allocate(size_t bytes, bool pinned) {
@@ -18,18 +19,18 @@ Allocation allocate(size_t bytes, bool pinned) {
     const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     const size_t inner = (rounded + page - 1) / page * page;
     Allocation out;
-    out.mapped = inner + 2 * page;
+    out.mapped = inner + 2 * guard;
     out.pages = static_cast<std::byte*>(
         mmap(nullptr, out.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (out.pages == MAP_FAILED)
         return {};
-    mprotect(out.pages, page, PROT_NONE);
-    mprotect(out.pages + page + inner, page, PROT_NONE);
-    out.data = out.pages + page + inner - rounded;
+    mprotect(out.pages, guard, PROT_NONE);
+    mprotect(out.pages + guard + inner, guard, PROT_NONE);
+    out.data = out.pages + guard + inner - rounded;
     out.bytes = bytes;
     out.margin = rounded - bytes;
     out.pinned = pinned;
-    std::memset(out.pages + page, 0xff, inner);
+    std::memset(out.pages + guard, 0xff, inner);
     std::memset(out.data + bytes, pattern, out.margin);
     return out;
 }
