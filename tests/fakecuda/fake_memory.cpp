@@ -31,7 +31,7 @@ Allocation allocate(size_t bytes, bool pinned) {
     out.margin = rounded - bytes;
     out.pinned = pinned;
     std::memset(out.pages + guard, 0xff, inner);
-    std::memset(out.data + bytes, pattern, out.margin);
+    out.mark();
     return out;
 }
 
@@ -71,6 +71,10 @@ bool onDevice(uint64_t address, size_t bytes) {
 }
 
 } // namespace
+
+void Allocation::mark() const {
+    std::memset(data + bytes, pattern, margin);
+}
 
 bool Allocation::intact() const {
     for (size_t i = 0; i < margin; ++i)

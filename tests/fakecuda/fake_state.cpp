@@ -116,6 +116,7 @@ int drain(Stream* stream, uint64_t position) {
         if (s.sticky == Success && !allocation.intact()) {
             s.sticky = IllegalAddress;
             s.lastMessage = "bytes behind an allocation were written";
+            allocation.mark(); // reported once
         }
     return s.sticky;
 }

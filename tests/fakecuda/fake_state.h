@@ -43,6 +43,7 @@ struct Allocation {
     size_t bytes = 0, margin = 0; ///< bytes behind the data that must keep their pattern
     bool pinned = false;
 
+    void mark() const; ///< writes the margin's pattern
     bool intact() const;
 };
 
