@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Script: writes the device profiles FILES as one C++ table to OUTPUT.
+# Script: writes the device profiles FILES as one C++ table, and the text TACTICS, to OUTPUT.
 set(rows "")
 foreach(path IN LISTS FILES)
   get_filename_component(name ${path} NAME_WE)
   file(READ ${path} text)
   string(APPEND rows "    {\"${name}\", R\"toml(${text})toml\"},\n")
 endforeach()
-file(WRITE ${OUTPUT}.new "// Generated from resources/devices/*.toml.
+file(READ ${TACTICS} tactics)
+file(WRITE ${OUTPUT}.new "// Generated from resources.
 #include \"core/cost/embedded_profiles.h\"
 
 namespace fuselage {
@@ -20,6 +21,10 @@ ${rows}};
 
 std::span<const EmbeddedProfile> embeddedProfiles() {
     return profiles;
+}
+
+std::string_view embeddedTacticEfficiencies() {
+    return R\"toml(${tactics})toml\";
 }
 
 } // namespace fuselage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of resources/devices inside the library; profile.cpp reads them.
+// The texts of resources inside the library; profile.cpp and tactic_efficiency.cpp read them.
 #pragma once
 
 #include <span>
@@ -14,5 +14,8 @@ struct EmbeddedProfile {
 
 /// Sorted by name.
 std::span<const EmbeddedProfile> embeddedProfiles();
+
+/// resources/tactics/efficiency.toml
+std::string_view embeddedTacticEfficiencies();
 
 } // namespace fuselage

@@ -19,8 +19,7 @@ double quantile(const std::vector<double>& sorted, double q) {
 }
 
 double medianOf(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return quantile(values, 0.5);
+    return quantileOf(std::move(values), 0.5);
 }
 
 /// The median of a sample drawn with replacement; the seed is fixed, so reports are reproducible.
@@ -33,6 +32,13 @@ double resampledMedian(const std::vector<double>& values, std::mt19937_64& rando
 }
 
 } // namespace
+
+double quantileOf(std::vector<double> values, double q) {
+    if (values.empty())
+        return 0;
+    std::sort(values.begin(), values.end());
+    return quantile(values, q);
+}
 
 TimingSummary summarise(std::vector<double> seconds) {
     if (seconds.empty())

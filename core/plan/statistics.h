@@ -18,6 +18,9 @@ struct TimingSummary {
 
 TimingSummary summarise(std::vector<double> seconds);
 
+/// The q-quantile (0.5: the median) without an interval; 0 when there are no values.
+double quantileOf(std::vector<double> values, double q);
+
 /// Ratio of medians after/before with its 95 % bootstrap interval; samples must be from
 /// interleaved rounds of one run.
 struct RatioSummary {

@@ -41,6 +41,7 @@ struct TunedStep {
     std::unique_ptr<Tactic> tactic;
     ChoiceBasis basis = ChoiceBasis::Predicted;
     double microseconds = 0;     ///< median, or predicted
+    TimingEntry candidates;      ///< all that is known of the key, or predicted
     std::vector<Reason> reasons; ///< what was refused or could not be built, by name of the tactic
 };
 
@@ -54,11 +55,12 @@ struct TuneContext {
 
 /// Parallel to the tasks. New measurements are added to the cache (saving it is the caller's).
 /// Errors: "tune.frozen" (step and key that the cache lacks), "tune.none" (nothing can compute a
-/// step), "tune.fallback" (with --no-fallback), "cancelled", "device.*".
+/// step), "tune.fallback" (with --no-fallback), "cancelled", "device.lost".
 Result<std::vector<TunedStep>> tuneSteps(std::vector<TuneTask> tasks, const TuneContext& context,
                                          TimingCache& cache, Progress& progress);
 
-/// One line a step: name, tactic, microseconds, basis. Equal choices give equal bytes.
+/// One line a step: name, tactic, microseconds, measured or predicted. Equal caches give equal
+/// bytes, whether the measurement was made just now or long ago.
 std::string describe(const std::vector<TunedStep>& steps);
 
 } // namespace fuselage::gpu

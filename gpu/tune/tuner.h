@@ -27,7 +27,7 @@ class Measurer {
 public:
     virtual ~Measurer() = default;
     /// Times `runs` runs in a row on data that is not zero. An Error refuses the candidate, except
-    /// "cancelled" and "device.*", which end the tuning.
+    /// "cancelled" and "device.lost", which end the tuning.
     virtual Result<BatchTiming> measure(size_t candidate, uint32_t runs) = 0;
 };
 
@@ -43,24 +43,24 @@ struct MeasureRules {
     uint32_t mostDropped = 15;    ///< rounds; after these, unsteady rounds count and are noted
     double batchSeconds = 200e-6; ///< least length of a batch
     uint32_t mostRuns = 10000;    ///< in a batch
-    double hopelessAtOnce = 3;    ///< times the leader, after the first clean round
+    double hopelessEarly = 3;     ///< times the leader, after the second clean round
     double hopelessLater = 1.5;   ///< after the third
 };
 
-/// Legal candidates stay in `legal`; the others get a record that names need and limit.
+/// Candidates that may be chosen; the others have a record that names need and limit.
 struct Legality {
-    std::vector<size_t> legal; ///< indexes of the candidates
+    std::vector<TuneCandidate> legal;
     TimingEntry refused;
 };
 
 /// Numeric class within what is allowed, workspace within its limit.
-Legality legalCandidates(const std::vector<TuneCandidate>& candidates, NumericClass allowed,
+Legality legalCandidates(std::vector<TuneCandidate> candidates, NumericClass allowed,
                          int64_t workspaceLimit);
 
-/// One record per candidate of `legal`, measured or refused by its failure. `progress` is asked
-/// between batches. Errors "cancelled", "device.*".
+/// One record a candidate, measured or refused by its failure. `progress` is asked between batches.
+/// Errors "cancelled", "device.lost".
 Result<TimingEntry> measureCandidates(const std::vector<TuneCandidate>& candidates,
-                                      const std::vector<size_t>& legal, Measurer& measurer,
-                                      const MeasureRules& rules, Progress& progress);
+                                      Measurer& measurer, const MeasureRules& rules,
+                                      Progress& progress);
 
 } // namespace fuselage::gpu

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/tune/tune_steps.h"
+
+#include "core/support/parallel.h"
+#include "gpu/tune/ranking.h"
+#include "gpu/tune/timing_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fuselage::gpu {
+
+namespace {
+
+/// A tactic with the outcome of its build.
+struct Candidate {
+    std::unique_ptr<Tactic> tactic;
+    std::string name;
+    bool tried = false;
+    std::optional<Error> failed;
+};
+
+/// A task on its way to one tactic.
+struct Work {
+    TuneTask task;
+    std::vector<Candidate> candidates; ///< sorted by name
+    std::vector<Reason> reasons;
+    bool measuredNow = false;
+
+    Candidate* named(const std::string& name) {
+        for (Candidate& candidate : candidates)
+            if (candidate.name == name)
+                return &candidate;
+        return nullptr;
+    }
+};
+
+Work workOf(TuneTask task) {
+    Work out;
+    out.task = std::move(task);
+    out.reasons = std::move(out.task.tactics.refused);
+    for (std::unique_ptr<Tactic>& tactic : out.task.tactics.candidates) {
+        std::string name = tactic->name();
+        out.candidates.push_back({std::move(tactic), std::move(name), false, {}});
+    }
+    out.task.tactics = {};
+    std::sort(out.candidates.begin(), out.candidates.end(),
+              [](const Candidate& a, const Candidate& b) { return a.name < b.name; });
+    return out;
+}
+
+Reason reasonOf(const CandidateRecord& record) {
+    const char* flip = record.refused == "workspace" ? "raise --workspace" : "";
+    return {record.refused, record.name + ": " + record.why, flip, {{"tactic", record.name}}};
+}
+
+bool build(Candidate& candidate, Progress& progress) {
+    if (candidate.tried)
+        return !candidate.failed;
+    candidate.tried = true;
+    if (auto built = candidate.tactic->build(progress); !built)
+        candidate.failed = built.error();
+    return !candidate.failed;
+}
+
+CandidateRecord failedBuild(const Candidate& candidate) {
+    CandidateRecord out;
+    out.name = candidate.name;
+    out.refused = candidate.failed->code;
+    out.why = candidate.failed->text();
+    return out;
+}
+
+class Tuning {
+public:
+    Tuning(std::vector<TuneTask> tasks, const TuneContext& context, TimingCache& cache,
+           Progress& progress)
+        : m_context(context), m_cache(cache), m_progress(progress), m_threads(context.threads) {
+        for (TuneTask& task : tasks)
+            m_works.push_back(workOf(std::move(task)));
+    }
+
+    Result<std::vector<TunedStep>> run();
+
+private:
+    std::vector<size_t> unknown() const;
+    bool knows(const Work& work) const;
+    Failure frozen(const std::vector<size_t>& tasks) const;
+    void buildAll(const std::vector<size_t>& tasks);
+    Result<void> measure(Work& work);
+    TimingEntry predicted(const Work& work) const;
+    std::optional<Reason> whyNot(const CandidateRecord& record, Work& work);
+    Result<TunedStep> choose(Work& work);
+    Failure nothing(const Work& work) const;
+
+    const TuneContext& m_context;
+    TimingCache& m_cache;
+    Progress& m_progress;
+    ThreadPool m_threads;
+    std::vector<Work> m_works;
+};
+
+/// Every candidate that is offered has a record: a cache made without some library is completed.
+bool Tuning::knows(const Work& work) const {
+    const TimingEntry* entry = m_cache.find(work.task.key);
+    return entry && std::all_of(work.candidates.begin(), work.candidates.end(),
+                                [&](const Candidate& candidate) {
+                                    return std::any_of(entry->begin(), entry->end(),
+                                                       [&](const CandidateRecord& record) {
+                                                           return record.name == candidate.name;
+                                                       });
+                                });
+}
+
+/// The first task of every key that must be measured; with --frozen, of every key without records.
+std::vector<size_t> Tuning::unknown() const {
+    std::map<TacticKey, size_t> first;
+    for (size_t i = 0; i < m_works.size(); ++i)
+        if (m_context.options.frozen ? !m_cache.find(m_works[i].task.key) : !knows(m_works[i]))
+            first.emplace(m_works[i].task.key, i);
+    std::vector<size_t> out;
+    for (const auto& [key, index] : first)
+        out.push_back(index);
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+Failure Tuning::frozen(const std::vector<size_t>& tasks) const {
+    const TuneTask& task = m_works[tasks.front()].task;
+    std::string message = "the timing cache does not know the key `" + task.key.text() + "`";
+    if (tasks.size() > 1)
+        message += fmt::format(", nor {} other keys", tasks.size() - 1);
+    return failure("tune.frozen", message, task.step,
+                   "run once without --frozen on this device with --timing-cache");
+}
+
+/// Builds all candidates of the tasks, as many at a time as there are threads.
+void Tuning::buildAll(const std::vector<size_t>& tasks) {
+    std::vector<Candidate*> all;
+    for (size_t task : tasks)
+        for (Candidate& candidate : m_works[task].candidates)
+            all.push_back(&candidate);
+    std::atomic<size_t> done = 0;
+    m_threads.forRange(all.size(), 1, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end && !m_progress.cancelled(); ++i) {
+            build(*all[i], m_progress);
+            m_progress.report("build tactics", ++done, all.size());
+        }
+    });
+}
+
+Result<void> Tuning::measure(Work& work) {
+    std::vector<TuneCandidate> built;
+    TimingEntry records;
+    for (const Candidate& candidate : work.candidates) {
+        if (candidate.failed)
+            records.push_back(failedBuild(candidate));
+        else
+            built.push_back({candidate.name, candidate.tactic->facts()});
+    }
+    Legality legality =
+        legalCandidates(std::move(built), work.task.allowed, m_context.options.workspaceLimit);
+    records.insert(records.end(), legality.refused.begin(), legality.refused.end());
+    if (!legality.legal.empty()) {
+        std::vector<Tactic*> tactics;
+        for (const TuneCandidate& candidate : legality.legal)
+            tactics.push_back(work.named(candidate.name)->tactic.get());
+        auto measurer = m_context.device->open(work.task, tactics);
+        if (!measurer)
+            return failure(measurer.error());
+        auto measured = measureCandidates(legality.legal, **measurer, m_context.rules, m_progress);
+        if (!measured)
+            return failure(measured.error());
+        records.insert(records.end(), measured->begin(), measured->end());
+    }
+    // What the machine refused today (memory in use, a lost launch) says nothing of tomorrow.
+    TimingEntry lasting;
+    for (const CandidateRecord& record : records) {
+        if (record.refused.starts_with("device."))
+            work.reasons.push_back(reasonOf(record));
+        else
+            lasting.push_back(record);
+    }
+    if (!lasting.empty())
+        m_cache.add(work.task.key, lasting);
+    work.measuredNow = true;
+    return {};
+}
+
+/// Records as a cache would hold them, with predicted times; only ever used for an order.
+TimingEntry Tuning::predicted(const Work& work) const {
+    TimingEntry out;
+    for (const Candidate& candidate : work.candidates) {
+        CandidateRecord record;
+        record.name = candidate.name;
+        record.rounds = 1;
+        record.median = predictSeconds(work.task.predicted, tacticEfficiency(candidate.name), 1,
+                                       m_context.overlap) *
+                        1e6;
+        out.push_back(normalised(std::move(record)));
+    }
+    return out;
+}
+
+Failure Tuning::nothing(const Work& work) const {
+    std::string message = "no tactic can compute this step";
+    for (const Reason& reason : work.reasons)
+        message += "; " + reason.text();
+    return failure("tune.none", message, work.task.step,
+                   "raise --workspace or allow a wider numeric class");
+}
+
+/// None when the recorded tactic is offered here, builds and is legal.
+std::optional<Reason> Tuning::whyNot(const CandidateRecord& record, Work& work) {
+    Candidate* candidate = work.named(record.name);
+    if (!candidate)
+        return Reason{"not-offered",
+                      record.name + ": is in the timing cache, but not offered here",
+                      "",
+                      {{"tactic", record.name}}};
+    if (!build(*candidate, m_progress))
+        return reasonOf(failedBuild(*candidate));
+    Legality legality = legalCandidates({{candidate->name, candidate->tactic->facts()}},
+                                        work.task.allowed, m_context.options.workspaceLimit);
+    if (legality.legal.empty())
+        return reasonOf(legality.refused.front());
+    return std::nullopt;
+}
+
+/// Walks down the ranking to the first tactic that is offered, builds and is legal.
+Result<TunedStep> Tuning::choose(Work& work) {
+    TunedStep out;
+    out.step = work.task.step;
+    const TimingEntry* known = m_cache.find(work.task.key);
+    if (!known && m_context.device)
+        return nothing(work);
+    const TimingEntry entry = known ? *known : predicted(work);
+    out.basis = !known             ? ChoiceBasis::Predicted
+                : work.measuredNow ? ChoiceBasis::Measured
+                                   : ChoiceBasis::Cached;
+    for (const CandidateRecord& record : entry)
+        if (!record.refused.empty())
+            work.reasons.push_back(reasonOf(record));
+    std::optional<Reason> stepDown;
+    for (size_t index : ranking(entry)) {
+        const CandidateRecord& record = entry[index];
+        std::optional<Reason> lost = whyNot(record, work);
+        if (m_progress.cancelled())
+            return cancelledFailure("tuning");
+        if (lost) {
+            work.reasons.push_back(*lost);
+            if (known && !stepDown)
+                stepDown = lost;
+            continue;
+        }
+        Candidate* candidate = work.named(record.name);
+        if (candidate->tactic->facts().fallback)
+            stepDown = Reason{"fallback", record.name + " is a last resort", "", {}};
+        if (stepDown && !m_context.options.fallback)
+            return failure("tune.fallback",
+                           "falls back to " + record.name + ": " + stepDown->text(), work.task.step,
+                           "run without --no-fallback to accept it");
+        out.tactic = std::move(candidate->tactic);
+        out.microseconds = record.median;
+        out.candidates = entry;
+        out.reasons = std::move(work.reasons);
+        return out;
+    }
+    return nothing(work);
+}
+
+Result<std::vector<TunedStep>> Tuning::run() {
+    const std::vector<size_t> missing = unknown();
+    if (m_context.options.frozen && !missing.empty())
+        return frozen(missing);
+    if (!m_context.options.frozen && m_context.device) {
+        buildAll(missing);
+        for (size_t i = 0; i < missing.size(); ++i) {
+            if (m_progress.cancelled())
+                return cancelledFailure("tuning");
+            m_progress.report("tune", i, missing.size());
+            if (auto measured = measure(m_works[missing[i]]); !measured)
+                return failure(measured.error());
+        }
+    }
+    std::vector<std::optional<Result<TunedStep>>> chosen(m_works.size());
+    m_threads.forRange(m_works.size(), 1, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+            chosen[i] = choose(m_works[i]);
+    });
+    std::vector<TunedStep> out;
+    for (std::optional<Result<TunedStep>>& step : chosen) {
+        if (!*step)
+            return failure(step->error());
+        out.push_back(std::move(**step));
+    }
+    return out;
+}
+
+} // namespace
+
+Result<std::vector<TunedStep>> tuneSteps(std::vector<TuneTask> tasks, const TuneContext& context,
+                                         TimingCache& cache, Progress& progress) {
+    return Tuning(std::move(tasks), context, cache, progress).run();
+}
+
+std::string describe(const std::vector<TunedStep>& steps) {
+    std::string out;
+    for (const TunedStep& step : steps)
+        out +=
+            fmt::format("{}: {} {:.3f} us {}\n", step.step, step.tactic->name(), step.microseconds,
+                        step.basis == ChoiceBasis::Predicted ? "predicted" : "measured");
+    return out;
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// From tactics to choices: the cache decides, unknown keys are measured once or refused, and equal
+// caches give equal plans. All figures are synthetic.
+#include "tests/support/temporary_folder.h"
+#include "tests/unit/gpu_tune_support.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace fuselage;
+using namespace fuselage::testing_tune;
+
+namespace {
+
+struct Bench {
+    SyntheticTable table = {{"cublaslt 128", {20, {}, {}, {}}},
+                            {"cudnn 1", {20.2, {}, {}, {}}},
+                            {"row_warp", {30, {}, {}, {}}}};
+    std::multiset<std::string> built;
+    TimingCache cache;
+    TuneContext context;
+    Progress progress;
+
+    TuneTask task(const std::string& name, const std::string& key) {
+        TuneTask out;
+        out.step = name;
+        out.key = syntheticKey(key);
+        out.predicted = {1e-5, 0, 0, 1e-6, 9e-6, 1e-6, 1e-6, 0, "dram"};
+        for (const auto& [tactic, what] : table)
+            out.tactics.candidates.push_back(std::make_unique<FakeTactic>(tactic, what, &built));
+        return out;
+    }
+
+    std::vector<TuneTask> tasks(const std::vector<std::string>& keys) {
+        std::vector<TuneTask> out;
+        for (const std::string& key : keys)
+            out.push_back(task("step of " + key, key));
+        return out;
+    }
+
+    Result<std::vector<TunedStep>> tune(std::vector<TuneTask> work) {
+        context.threads = 1;
+        return tuneSteps(std::move(work), context, cache, progress);
+    }
+
+    /// With a device; fails the test when that fails.
+    std::vector<TunedStep> measure(std::vector<TuneTask> work) {
+        FakeDevice device(table);
+        context.device = &device;
+        auto out = tune(std::move(work));
+        context.device = nullptr;
+        EXPECT_TRUE(out) << (out ? "" : out.error().text());
+        opened = device.opened;
+        return out ? std::move(*out) : std::vector<TunedStep>{};
+    }
+
+    size_t opened = 0;
+};
+
+bool mentions(const std::vector<Reason>& reasons, const std::string& code,
+              const std::string& piece) {
+    return std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) {
+        return reason.code == code && reason.message.find(piece) != std::string::npos;
+    });
+}
+
+} // namespace
+
+TEST(TuneSteps, EqualKeysAreMeasuredOnce) {
+    Bench bench;
+    auto steps = bench.measure(bench.tasks({"a", "b", "a", "a"}));
+    EXPECT_EQ(bench.opened, 2U);
+    EXPECT_EQ(bench.built.count("row_warp"), 2U) << "only where it was measured";
+    EXPECT_EQ(bench.built.count("cublaslt 128"), 4U);
+    ASSERT_EQ(steps.size(), 4U);
+    for (const TunedStep& step : steps)
+        EXPECT_EQ(step.tactic->name(), "cublaslt 128") << "a tie goes to the smaller name";
+}
+
+TEST(TuneSteps, AKnownKeyIsNotMeasuredAgain) {
+    Bench bench;
+    const std::string first = describe(bench.measure(bench.tasks({"a", "b"})));
+    const std::string text = bench.cache.text();
+    auto again = bench.measure(bench.tasks({"a", "b"}));
+    EXPECT_EQ(bench.opened, 0U);
+    EXPECT_EQ(describe(again), first);
+    EXPECT_EQ(again[0].basis, ChoiceBasis::Cached);
+    EXPECT_EQ(bench.cache.text(), text);
+}
+
+TEST(TuneSteps, ANewTacticMakesAKeyUnknown) {
+    Bench bench;
+    bench.measure(bench.tasks({"a"}));
+    bench.table["own gemm"] = {10, {}, {}, {}};
+    EXPECT_EQ(bench.measure(bench.tasks({"a"}))[0].tactic->name(), "own gemm");
+    EXPECT_EQ(bench.opened, 1U);
+}
+
+TEST(TuneSteps, ShuffledCandidatesAndStepsGiveTheSameChoices) {
+    Bench bench;
+    std::vector<std::string> keys{"a", "b", "c", "d", "e"};
+    bench.measure(bench.tasks(keys));
+    bench.context.options.frozen = true;
+    std::set<std::string> descriptions;
+    std::mt19937 random(7);
+    for (int round = 0; round < 10; ++round) {
+        std::shuffle(keys.begin(), keys.end(), random);
+        std::vector<TuneTask> tasks = bench.tasks(keys);
+        for (TuneTask& task : tasks)
+            std::shuffle(task.tactics.candidates.begin(), task.tactics.candidates.end(), random);
+        auto steps = bench.tune(std::move(tasks));
+        ASSERT_TRUE(steps);
+        std::sort(steps->begin(), steps->end(),
+                  [](const TunedStep& a, const TunedStep& b) { return a.step < b.step; });
+        descriptions.insert(describe(*steps));
+    }
+    EXPECT_EQ(descriptions.size(), 1U);
+}
+
+TEST(TuneSteps, TheOrderOfMeasuringDoesNotReachTheCache) {
+    std::set<std::string> texts;
+    for (const std::vector<std::string>& keys :
+         {std::vector<std::string>{"a", "b", "c"}, {"c", "a", "b"}, {"b", "c", "b", "a"}}) {
+        Bench bench;
+        bench.measure(bench.tasks(keys));
+        texts.insert(bench.cache.text());
+    }
+    EXPECT_EQ(texts.size(), 1U);
+}
+
+TEST(TuneSteps, FrozenRefusesAnUnknownKeyByStepAndKey) {
+    Bench bench;
+    bench.measure(bench.tasks({"a"}));
+    bench.context.options.frozen = true;
+    auto out = bench.tune(bench.tasks({"a", "b", "c"}));
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "tune.frozen");
+    EXPECT_EQ(out.error().where, "step of b");
+    EXPECT_NE(out.error().message.find(syntheticKey("b").text()), std::string::npos);
+    EXPECT_NE(out.error().message.find("1 other key"), std::string::npos);
+}
+
+TEST(TuneSteps, FrozenMeasuresNothingEvenWhenATacticIsNew) {
+    Bench bench;
+    bench.measure(bench.tasks({"a"}));
+    bench.table["own gemm"] = {1, {}, {}, {}};
+    bench.context.options.frozen = true;
+    EXPECT_EQ(bench.measure(bench.tasks({"a"}))[0].tactic->name(), "cublaslt 128");
+    EXPECT_EQ(bench.opened, 0U);
+}
+
+TEST(TuneSteps, WithoutWorkspaceTheDroppedTacticsAreNamed) {
+    Bench bench;
+    bench.table["cublaslt 128"].facts.workspaceBytes = 1 << 20;
+    bench.context.options.workspaceLimit = 0;
+    auto steps = bench.measure(bench.tasks({"a"}));
+    ASSERT_EQ(steps.size(), 1U);
+    EXPECT_EQ(steps[0].tactic->name(), "cudnn 1");
+    EXPECT_TRUE(mentions(steps[0].reasons, "workspace",
+                         "cublaslt 128: needs 1048576 bytes of workspace, the limit is 0"));
+}
+
+TEST(TuneSteps, ATacticThatDoesNotBuildIsRecordedAndTheNextIsTaken) {
+    Bench bench;
+    bench.table["cublaslt 128"].buildFails = "nvrtc.compile";
+    auto steps = bench.measure(bench.tasks({"a"}));
+    EXPECT_EQ(steps[0].tactic->name(), "cudnn 1");
+    EXPECT_TRUE(mentions(steps[0].reasons, "nvrtc.compile", "cublaslt 128"));
+    EXPECT_EQ(bench.cache.find(syntheticKey("a"))->front().refused, "nvrtc.compile");
+}
+
+TEST(TuneSteps, ARecordedTacticThatIsLostIsAStepDown) {
+    Bench bench;
+    bench.measure(bench.tasks({"a"}));
+    bench.table.erase("cublaslt 128");
+    auto steps = bench.tune(bench.tasks({"a"}));
+    ASSERT_TRUE(steps);
+    EXPECT_EQ(steps->at(0).tactic->name(), "cudnn 1");
+    EXPECT_TRUE(mentions(steps->at(0).reasons, "not-offered", "cublaslt 128"));
+    bench.context.options.fallback = false;
+    auto refused = bench.tune(bench.tasks({"a"}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "tune.fallback");
+    EXPECT_EQ(refused.error().where, "step of a");
+}
+
+TEST(TuneSteps, NoFallbackRefusesALastResort) {
+    Bench bench;
+    bench.table = {{"host", {900, {}, {}, {}}}};
+    bench.table["host"].facts.fallback = true;
+    EXPECT_EQ(bench.measure(bench.tasks({"a"}))[0].tactic->name(), "host");
+    bench.context.options.fallback = false;
+    auto refused = bench.tune(bench.tasks({"a"}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "tune.fallback");
+}
+
+TEST(TuneSteps, WhatTheMachineRefusedTodayIsNotKept) {
+    Bench bench;
+    bench.table["cublaslt 128"].measureFails = "device.memory";
+    auto steps = bench.measure(bench.tasks({"a"}));
+    EXPECT_EQ(steps[0].tactic->name(), "cudnn 1");
+    EXPECT_TRUE(mentions(steps[0].reasons, "device.memory", "cublaslt 128"));
+    EXPECT_EQ(bench.cache.find(syntheticKey("a"))->size(), 2U);
+}
+
+TEST(TuneSteps, AStepThatNothingComputesSaysWhy) {
+    Bench bench;
+    for (auto& [name, what] : bench.table)
+        what.facts.numeric = NumericClass::Approximate;
+    FakeDevice device(bench.table);
+    bench.context.device = &device;
+    auto out = bench.tune(bench.tasks({"a"}));
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "tune.none");
+    EXPECT_NE(out.error().message.find("allowed is reassociated"), std::string::npos);
+}
+
+TEST(TuneSteps, WithoutADeviceTheChoiceIsPredictedAndNotKept) {
+    Bench bench;
+    bench.table["host"] = {};
+    auto steps = bench.tune(bench.tasks({"a"}));
+    ASSERT_TRUE(steps);
+    EXPECT_EQ(steps->at(0).basis, ChoiceBasis::Predicted);
+    EXPECT_NE(describe(*steps).find(" us predicted\n"), std::string::npos);
+    EXPECT_TRUE(bench.cache.entries().empty());
+    EXPECT_EQ(bench.built.count("host"), 0U);
+}
+
+TEST(TuneSteps, CancellingIsAnError) {
+    Bench bench;
+    bench.progress.cancel();
+    FakeDevice device(bench.table);
+    bench.context.device = &device;
+    auto out = bench.tune(bench.tasks({"a"}));
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "cancelled");
+    EXPECT_TRUE(bench.cache.entries().empty());
+}
+
+TEST(TacticEfficiency, TheLongestPrefixCounts) {
+    EXPECT_EQ(tacticEfficiency("row_warp").prefix, "row_warp");
+    EXPECT_EQ(tacticEfficiency("cublaslt 128x64 k2").prefix, "cublaslt");
+    EXPECT_EQ(tacticEfficiency("unheard of").prefix, "");
+    for (const TacticEfficiency& row : tacticEfficiencies())
+        EXPECT_TRUE(row.source.starts_with("not measured")) << row.prefix;
+}
+
+TEST(TacticEfficiency, SharesDivideTheTermsOfTheEstimate) {
+    TimeEstimate estimate;
+    estimate.launch = 1e-6;
+    estimate.dram = 8e-6;
+    TacticEfficiency half{"x", 0.5, 1, 1, "not measured"};
+    EXPECT_NEAR(predictSeconds(estimate, half, 2, 6), 18e-6, 1e-12);
+    estimate.matrix = 16e-6;
+    EXPECT_NEAR(predictSeconds(estimate, half, 1, 1), 33e-6, 1e-12);
+}
+
+TEST(TacticEfficiency, WrongTablesNameTheRow) {
+    const std::string row = "[[tactic]]\nprefix = \"\"\nmemory = 0.5\nissue = 0.5\nmatrix = 0.5\n";
+    for (const auto& [text, piece] : std::vector<std::pair<std::string, std::string>>{
+             {"[[tactic", "line 1"},
+             {"", "no row"},
+             {row, "`source`"},
+             {row + "source = \"s\"\n" + row + "source = \"s\"\n", "twice"},
+             {"[[tactic]]\nprefix = \"p\"\nmemory = 2\n", "`memory`"}}) {
+        auto parsed = parseTacticEfficiencies(text, "t.toml");
+        ASSERT_FALSE(parsed) << text;
+        EXPECT_NE(parsed.error().text().find(piece), std::string::npos) << parsed.error().text();
+    }
+}
