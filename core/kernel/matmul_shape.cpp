@@ -3,53 +3,63 @@
 
 namespace fuselage {
 
-std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
-                                              const StridedAccess& b, const StridedAccess& c) {
+std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
+                                              const std::vector<StridedAccess>& operands) {
     auto loopsOf = [&](size_t first, size_t count, const Extents& extents, size_t extentAt) {
         std::vector<Loop> loops;
         for (size_t i = 0; i < count; ++i) {
-            size_t d = first + i;
             if (extents[extentAt + i] == 1)
                 continue;
-            int64_t written = d < c.strides.size() ? c.strides[d] : 0;
-            loops.push_back({extents[extentAt + i], {a.strides[d], b.strides[d], written}});
+            Loop loop{extents[extentAt + i], {}};
+            for (const StridedAccess& operand : operands)
+                loop.strides.push_back(
+                    first + i < operand.strides.size() ? operand.strides[first + i] : 0);
+            loops.push_back(std::move(loop));
         }
         mergeNeighbours(loops);
         return loops;
     };
     size_t batchDims = program.batchDims, mDims = program.mDims, nDims = program.nDims;
-    MatMulShape out;
-    out.aOffset = a.offset;
-    out.bOffset = b.offset;
-    out.cOffset = c.offset;
+    MatMulLoops out;
     out.batch = loopsOf(0, batchDims, program.space, 0);
     std::vector<Loop> m = loopsOf(batchDims, mDims, program.space, batchDims);
     std::vector<Loop> n = loopsOf(batchDims + mDims, nDims, program.space, batchDims + mDims);
     std::vector<Loop> k = loopsOf(program.space.size(), program.k.size(), program.k, 0);
     if (k.size() > 1)
         return Reason{"layout", "the reduced dimensions do not lie one after the other", {}, {}};
-    // What does not merge into one loop repeats the multiplication.
     for (std::vector<Loop>* group : {&m, &n})
         while (group->size() > 1) {
             out.batch.push_back(group->front());
             group->erase(group->begin());
         }
-    if (!m.empty()) {
-        out.m = m[0].extent;
-        out.aM = m[0].strides[0];
-        out.cM = m[0].strides[2];
-    }
-    if (!n.empty()) {
-        out.n = n[0].extent;
-        out.bN = n[0].strides[1];
-        out.cN = n[0].strides[2];
-    }
-    if (!k.empty()) {
-        out.k = k[0].extent;
-        out.aK = k[0].strides[0];
-        out.bK = k[0].strides[1];
-    }
+    const Loop none{1, std::vector<int64_t>(operands.size(), 0)};
+    out.m = m.empty() ? none : m[0];
+    out.n = n.empty() ? none : n[0];
+    out.k = k.empty() ? none : k[0];
     mergeNeighbours(out.batch);
+    return out;
+}
+
+std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
+                                              const StridedAccess& b, const StridedAccess& c) {
+    auto found = matMulLoops(program, {a, b, c});
+    if (auto* reason = std::get_if<Reason>(&found))
+        return std::move(*reason);
+    auto& loops = std::get<MatMulLoops>(found);
+    MatMulShape out;
+    out.batch = std::move(loops.batch);
+    out.m = loops.m.extent;
+    out.n = loops.n.extent;
+    out.k = loops.k.extent;
+    out.aM = loops.m.strides[0];
+    out.cM = loops.m.strides[2];
+    out.bN = loops.n.strides[1];
+    out.cN = loops.n.strides[2];
+    out.aK = loops.k.strides[0];
+    out.bK = loops.k.strides[1];
+    out.aOffset = a.offset;
+    out.bOffset = b.offset;
+    out.cOffset = c.offset;
     return out;
 }
 

@@ -9,6 +9,18 @@
 
 namespace fuselage {
 
+/// The loops of the product, each with one stride an operand.
+struct MatMulLoops {
+    std::vector<Loop> batch;
+    Loop m, n, k; ///< extent one and strides zero where there is no such loop
+};
+
+/// Operands 0 and 1 are a and b, over the contraction's space and k; the others are over its space.
+/// What does not merge into one loop of m or n repeats the multiplication. Reason "layout" when the
+/// reduced dimensions do not merge.
+std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
+                                              const std::vector<StridedAccess>& operands);
+
 /// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]; strides in elements, zero where
 /// an operand does not move along a batch loop.
 struct MatMulShape {

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and matrix products as cuDNN graphs. Weights that never change are packed: filters
+// with channels innermost, matrices with the reduced dimension innermost, scaled where the epilogue
+// starts with a scale.
+#include "core/kernel/matmul_shape.h"
+#include "gpu/libs/describe_internal.h"
+#include "gpu/libs/graph_builder.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuselage::gpu {
+
+namespace {
+
+TensorPtr constantOf(const TacticRequest& request, uint32_t operand) {
+    return operand < request.constants.size() ? request.constants[operand] : nullptr;
+}
+
+StridedAccess accessOf(const Access& access, const OperandLayout& layout, size_t dims) {
+    return strided(access, layout.strides, dims);
+}
+
+/// The scale goes into the weights: they are known, and it may be rounded with them.
+bool foldsScale(const TacticRequest& request, const MatchedContraction& matched) {
+    const TensorPtr weights = constantOf(request, matched.program->b.operand);
+    return weights && scaledWeightsFit(*weights, matched.epilogue.scale);
+}
+
+// --- convolution ---------------------------------------------------------------------------------
+
+/// Two spatial dimensions at least: a row of height one for signals.
+Extents planar(Extents values, int64_t inserted) {
+    if (values.size() == 3)
+        values.insert(values.begin() + 2, inserted);
+    return values;
+}
+
+Extents planarWindow(Extents values, size_t spatial, int64_t inserted) {
+    if (spatial == 1)
+        values.insert(values.begin(), inserted);
+    return values;
+}
+
+StridedAccess planar(StridedAccess access) {
+    access.strides = planar(std::move(access.strides), 0);
+    return access;
+}
+
+/// Batch outermost, channels innermost.
+std::vector<size_t> channelsLastOrder(size_t dims) {
+    std::vector<size_t> out = {1};
+    for (size_t d = dims; d-- > 2;)
+        out.push_back(d);
+    out.push_back(0);
+    return out;
+}
+
+std::optional<Reason> geometryReason(const Contraction& program, const Extents& x) {
+    const SlidingWindow& window = program.window;
+    for (size_t d = 0; d < window.kernel.size(); ++d) {
+        const int64_t reach = (window.kernel[d] - 1) * window.dilations[d] + 1;
+        const int64_t room = x[d + 2] + window.padsBegin[d] + window.padsEnd[d] - reach;
+        if (room < 0 || room / window.strides[d] + 1 != program.space[d + 2])
+            return Reason{"shape", "the result's extents are not those of its padding", {}, {}};
+    }
+    return std::nullopt;
+}
+
+size_t addFilter(GraphBuilder& builder, const TacticRequest& request,
+                 const MatchedContraction& matched, bool folded) {
+    const Contraction& program = *matched.program;
+    const OperandLayout& layout = request.emit.inputs[program.b.operand];
+    const Extents extents = planar(layout.extents, 1);
+    if (!constantOf(request, program.b.operand))
+        return builder.addInput(program.b.operand, extents, planar(layout.strides, 0), 0);
+    PackedConstant packed;
+    packed.dtype = layout.dtype;
+    packed.extents = extents;
+    packed.strides = denseStrides(extents, channelsLastOrder(extents.size()));
+    packed.input = program.b.operand;
+    packed.sourceStrides = rowMajorStrides(extents);
+    if (folded) {
+        packed.factors = matched.epilogue.scale;
+        packed.factorStrides = Extents(extents.size(), 0);
+        packed.factorStrides[0] = packed.factors.size() > 1 ? 1 : 0;
+    }
+    builder.graph.packed.push_back(packed);
+    const auto index = static_cast<uint32_t>(builder.graph.packed.size() - 1);
+    return builder.add(
+        {layout.dtype, extents, packed.strides, {TensorMemory::Kind::Packed, index, 0, 0}, 16});
+}
+
+bool isChannelsLast(const GraphTensor& tensor) {
+    return tensor.strides[1] == 1 || tensor.dims[1] == 1;
+}
+
+DescribeResult describeConvolution(const TacticRequest& request, const MatchedContraction& matched,
+                                   bool tanhGelu) {
+    const Contraction& program = *matched.program;
+    const EmitRequest& emit = request.emit;
+    const OperandLayout& x = emit.inputs[program.a.operand];
+    const size_t rank = program.space.size();
+    if (rank < 3 || rank > 5)
+        return Reason{"shape", "cuDNN convolves in one to three dimensions", {}, {}};
+    if (auto reason = geometryReason(program, x.extents))
+        return std::move(*reason);
+    const Extents dims = planar(program.space, 1);
+    GraphBuilder builder(request, {dims, channelsLastOrder(dims.size())});
+    const bool folded = foldsScale(request, matched);
+    ConvolutionNode node;
+    const size_t spatial = rank - 2;
+    node.x = builder.addInput(program.a.operand, planar(x.extents, 1), planar(x.strides, 0), 0);
+    node.w = addFilter(builder, request, matched, folded);
+    if (builder.repeats(node.x, planar(x.extents, 1), 0) ||
+        builder.repeats(node.w, planar(emit.inputs[program.b.operand].extents, 1), 0))
+        return repeatingOperand();
+    node.y = builder.addVirtual();
+    node.padsBegin = planarWindow(program.window.padsBegin, spatial, 0);
+    node.padsEnd = planarWindow(program.window.padsEnd, spatial, 0);
+    node.strides = planarWindow(program.window.strides, spatial, 1);
+    node.dilations = planarWindow(program.window.dilations, spatial, 1);
+    builder.graph.nodes.emplace_back(node);
+    EpilogueFrame frame;
+    for (const Access& write : program.epilogue.writes)
+        frame.writes.push_back(planar(accessOf(write, emit.outputs[write.operand], rank)));
+    for (const Access& read : program.epilogue.reads)
+        frame.reads.push_back(planar(accessOf(read, emit.inputs[read.operand], rank)));
+    frame.channel = Extents(dims.size(), 0);
+    frame.channel[1] = 1;
+    if (auto reason = addEpilogue(builder, node.y, matched, frame, folded, tanhGelu))
+        return std::move(*reason);
+    for (const GraphTensor& tensor : builder.graph.tensors)
+        if (tensor.memory.kind == TensorMemory::Kind::Input ||
+            tensor.memory.kind == TensorMemory::Kind::Output)
+            builder.graph.channelsLast = builder.graph.channelsLast && isChannelsLast(tensor);
+    return std::move(builder.graph);
+}
+
+// --- matrix product ------------------------------------------------------------------------------
+
+/// Operands of the product in the order of their strides in the loops: a, b, a dense vector along
+/// the channels, results, reads.
+struct ProductOperands {
+    static constexpr size_t a = 0, b = 1, channel = 2, firstWrite = 3;
+    std::vector<StridedAccess> accesses;
+    bool packedB = false;
+    Extents packedExtents; ///< n dims, then k dims
+    size_t firstRead = 0;
+};
+
+bool movesOverBatch(const Contraction& program, const StridedAccess& b) {
+    for (size_t d = 0; d < program.batchDims; ++d)
+        if (program.space[d] != 1 && b.strides[d] != 0)
+            return true;
+    return false;
+}
+
+ProductOperands productOperands(const TacticRequest& request, const Contraction& program) {
+    const EmitRequest& emit = request.emit;
+    const size_t space = program.space.size(), all = space + program.k.size();
+    const size_t firstN = program.batchDims + program.mDims;
+    ProductOperands out;
+    out.accesses.push_back(accessOf(program.a, emit.inputs[program.a.operand], all));
+    StridedAccess b = accessOf(program.b, emit.inputs[program.b.operand], all);
+    out.packedB = constantOf(request, program.b.operand) && !movesOverBatch(program, b);
+    if (out.packedB) {
+        out.packedExtents.assign(program.space.begin() + static_cast<ptrdiff_t>(firstN),
+                                 program.space.end());
+        out.packedExtents.insert(out.packedExtents.end(), program.k.begin(), program.k.end());
+        const Extents dense = rowMajorStrides(out.packedExtents);
+        b = {0, Extents(all, 0)};
+        std::copy(dense.begin(), dense.end(), b.strides.begin() + static_cast<ptrdiff_t>(firstN));
+    }
+    out.accesses.push_back(std::move(b));
+    StridedAccess channel{0, Extents(space, 0)};
+    const Extents dense = rowMajorStrides(
+        Extents(program.space.begin() + static_cast<ptrdiff_t>(firstN), program.space.end()));
+    std::copy(dense.begin(), dense.end(), channel.strides.begin() + static_cast<ptrdiff_t>(firstN));
+    out.accesses.push_back(std::move(channel));
+    for (const Access& write : program.epilogue.writes)
+        out.accesses.push_back(accessOf(write, emit.outputs[write.operand], space));
+    out.firstRead = out.accesses.size();
+    for (const Access& read : program.epilogue.reads)
+        out.accesses.push_back(accessOf(read, emit.inputs[read.operand], space));
+    return out;
+}
+
+Extents framed(const MatMulLoops& loops, const Loop& rows, const Loop& cols, size_t operand) {
+    Extents out;
+    for (const Loop& loop : loops.batch)
+        out.push_back(loop.strides[operand]);
+    if (loops.batch.empty())
+        out.push_back(0);
+    out.push_back(rows.strides[operand]);
+    out.push_back(cols.strides[operand]);
+    return out;
+}
+
+Extents framedExtents(const MatMulLoops& loops, const Loop& rows, const Loop& cols) {
+    Extents out;
+    for (const Loop& loop : loops.batch)
+        out.push_back(loop.extent);
+    if (loops.batch.empty())
+        out.push_back(1);
+    out.push_back(rows.extent);
+    out.push_back(cols.extent);
+    return out;
+}
+
+size_t addMatrixB(GraphBuilder& builder, const TacticRequest& request,
+                  const MatchedContraction& matched, const ProductOperands& operands,
+                  const MatMulLoops& loops, bool folded) {
+    const Contraction& program = *matched.program;
+    const OperandLayout& layout = request.emit.inputs[program.b.operand];
+    const Extents extents = framedExtents(loops, loops.k, loops.n);
+    const Extents strides = framed(loops, loops.k, loops.n, ProductOperands::b);
+    if (!operands.packedB)
+        return builder.addInput(program.b.operand, extents, strides,
+                                operands.accesses[ProductOperands::b].offset);
+    const size_t firstN = program.batchDims + program.mDims;
+    const Extents source = rowMajorStrides(layout.extents);
+    const StridedAccess from = strided(program.b, source, program.space.size() + program.k.size());
+    PackedConstant packed;
+    packed.dtype = layout.dtype;
+    packed.extents = operands.packedExtents;
+    packed.strides = rowMajorStrides(packed.extents);
+    packed.input = program.b.operand;
+    packed.offset = from.offset;
+    packed.sourceStrides.assign(from.strides.begin() + static_cast<ptrdiff_t>(firstN),
+                                from.strides.end());
+    if (folded) {
+        packed.factors = matched.epilogue.scale;
+        packed.factorStrides = Extents(packed.extents.size(), 0);
+        const Extents dense = rowMajorStrides(
+            Extents(program.space.begin() + static_cast<ptrdiff_t>(firstN), program.space.end()));
+        if (packed.factors.size() > 1)
+            std::copy(dense.begin(), dense.end(), packed.factorStrides.begin());
+    }
+    builder.graph.packed.push_back(std::move(packed));
+    const auto index = static_cast<uint32_t>(builder.graph.packed.size() - 1);
+    return builder.add(
+        builder.moved(extents, strides, layout.dtype, {TensorMemory::Kind::Packed, index, 0, 0}));
+}
+
+DescribeResult describeMatMul(const TacticRequest& request, const MatchedContraction& matched,
+                              bool tanhGelu) {
+    const Contraction& program = *matched.program;
+    const ProductOperands operands = productOperands(request, program);
+    auto found = matMulLoops(program, operands.accesses);
+    if (auto* reason = std::get_if<Reason>(&found))
+        return std::move(*reason);
+    const auto& loops = std::get<MatMulLoops>(found);
+    const Extents dims = framedExtents(loops, loops.m, loops.n);
+    if (dims.size() > 8)
+        return Reason{"layout", "more batch dimensions than cuDNN takes", {}, {}};
+    std::vector<size_t> order(dims.size());
+    std::iota(order.rbegin(), order.rend(), 0);
+    GraphBuilder builder(request, {dims, order});
+    const bool folded = operands.packedB && foldsScale(request, matched);
+    MatMulNode node;
+    node.a = builder.addInput(program.a.operand, framedExtents(loops, loops.m, loops.k),
+                              framed(loops, loops.m, loops.k, ProductOperands::a),
+                              operands.accesses[ProductOperands::a].offset);
+    node.b = addMatrixB(builder, request, matched, operands, loops, folded);
+    if (builder.repeats(node.a, framedExtents(loops, loops.m, loops.k), dims.size() - 2) ||
+        builder.repeats(node.b, framedExtents(loops, loops.k, loops.n), dims.size() - 2))
+        return repeatingOperand();
+    node.c = builder.addVirtual();
+    builder.graph.nodes.emplace_back(node);
+    EpilogueFrame frame;
+    auto framedAt = [&](size_t operand) {
+        return StridedAccess{operands.accesses[operand].offset,
+                             framed(loops, loops.m, loops.n, operand)};
+    };
+    for (size_t i = 0; i < program.epilogue.writes.size(); ++i)
+        frame.writes.push_back(framedAt(ProductOperands::firstWrite + i));
+    for (size_t i = 0; i < program.epilogue.reads.size(); ++i)
+        frame.reads.push_back(framedAt(operands.firstRead + i));
+    frame.channel = framed(loops, loops.m, loops.n, ProductOperands::channel);
+    if (auto reason = addEpilogue(builder, node.c, matched, frame, folded, tanhGelu))
+        return std::move(*reason);
+    return std::move(builder.graph);
+}
+
+} // namespace
+
+DescribeResult describeContraction(const TacticRequest& request, bool tanhGelu) {
+    auto found = matchContraction(request, {true, true});
+    if (auto* reason = std::get_if<Reason>(&found))
+        return std::move(*reason);
+    const auto& matched = std::get<MatchedContraction>(found);
+    DescribeResult out = matched.program->kind == Contraction::Kind::Conv
+                             ? describeConvolution(request, matched, tanhGelu)
+                             : describeMatMul(request, matched, tanhGelu);
+    if (auto* graph = std::get_if<GraphDescription>(&out))
+        graph->numeric = tanhGelu ? NumericClass::Approximate : NumericClass::Reassociated;
+    return out;
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs as cuDNN graphs, proven by running the description against the program's evaluation; no
+// library is needed.
+#include "gpu_libs_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_gpu;
+
+namespace {
+
+std::map<std::string, Tensor> convWeights(DType dtype = DType::Float32) {
+    return {{"w", weightsOf({6, 4, 3, 3}, dtype)}, {"b", weightsOf({6}, dtype, 7)}};
+}
+
+const char* conv = "c = Conv<kernel_shape=[3,3],pads=[1,1,1,1],strides=[2,2]>(x, w, b) ";
+
+/// The convolution followed by what is given, channels last.
+GraphDescription describedConv(const std::string& epilogue, const std::string& more = "",
+                               std::map<std::string, Tensor> constants = {}) {
+    constants.merge(convWeights());
+    return expectDescribed(LibraryCase("(float[2,4,7,9] x, float[6,4,3,3] w, float[6] b" + more +
+                                           ") => (float[2,6,4,5] y) { " + conv + epilogue + " }",
+                                       constants, true));
+}
+
+GraphDescription describedMatMul(const std::string& epilogue, const std::string& more = "",
+                                 std::map<std::string, Tensor> constants = {}) {
+    constants.emplace("w", weightsOf({8, 6}));
+    constants.emplace("b", weightsOf({6}, DType::Float32, 3));
+    return expectDescribed(
+        LibraryCase("(float[2,4,8] x, float[8,6] w, float[6] b" + more +
+                        ") => (float[2,4,6] y) { t = MatMul(x, w) u = Add(t, b) " + epilogue + " }",
+                    constants));
+}
+
+size_t pointwiseNodes(const GraphDescription& graph) {
+    return graph.nodes.size() - 1;
+}
+
+} // namespace
+
+TEST(Describe, ConvolutionWithBiasAndReluIsThreeNodesChannelsLast) {
+    const GraphDescription graph = describedConv("y = Relu(c)");
+    EXPECT_EQ(text(graph), R"(in0 : float [2,4,7,9] strides [252,1,36,4]
+packed0 : float [6,4,3,3] strides [36,1,12,4]
+packed1 : float [1,6,1,1] strides [6,1,6,6]
+out0 : float [2,6,4,5] strides [120,1,30,6]
+t2 = convolution(in0, packed0) pads [1,1] [1,1] strides [2,2] dilations [1,1]
+t4 = add(t2, packed1)
+out0 = relu(t4)
+)");
+    EXPECT_TRUE(graph.channelsLast);
+}
+
+TEST(Describe, BatchNormalizationGoesIntoTheWeights) {
+    const GraphDescription graph =
+        describedConv("n = BatchNormalization(c, s, h, m, var) y = Relu(n)",
+                      ", float[6] s, float[6] h, float[6] m, float[6] var",
+                      {{"s", weightsOf({6}, DType::Float32, 5)},
+                       {"h", weightsOf({6}, DType::Float32, 6)},
+                       {"m", weightsOf({6}, DType::Float32, 8)},
+                       {"var", Tensor::ofFloats({6}, {1, 2, 0.5F, 1, 3, 1})}});
+    EXPECT_EQ(pointwiseNodes(graph), 2U);
+    EXPECT_EQ(graph.packed.at(0).factors.size(), 6U);
+}
+
+TEST(Describe, ScaleThatLeavesHalfsRangeStaysAnOperation) {
+    Tensor scale = weightsOf({6}, DType::Float16);
+    scale.set(0, 60000);
+    auto constants = convWeights(DType::Float16);
+    for (int64_t i = 0; i < 36; ++i) // of channel 0
+        constants.at("w").set(i, 1e-5);
+    constants.at("w").set(36, 4);
+    constants.emplace("s", scale.reshaped({1, 6, 1, 1}));
+    const GraphDescription graph = expectDescribed(
+        LibraryCase("(float16[1,4,3,3] x, float16[6,4,3,3] w, float16[6] b, float16[1,6,1,1] s) => "
+                    "(float16[1,6,3,3] y) { c = Conv<kernel_shape=[3,3],pads=[1,1,1,1]>(x, w) "
+                    "d = Mul(c, s) y = Relu(d) }",
+                    constants, true),
+        2e-3);
+    EXPECT_TRUE(graph.packed.at(0).factors.empty());
+    EXPECT_EQ(pointwiseNodes(graph), 2U);
+}
+
+TEST(Describe, ResidualIsReadAtItsOwnStrides) {
+    const GraphDescription graph = describedConv("d = Add(c, r) y = Relu(d)", ", float[2,6,4,5] r");
+    EXPECT_EQ(pointwiseNodes(graph), 3U);
+}
+
+TEST(Describe, ActivationsOfConvolutions) {
+    for (const char* function :
+         {"y = Sigmoid(c)", "y = Tanh(c)", "y = Elu<alpha=0.7>(c)", "y = LeakyRelu<alpha=0.1>(c)",
+          "y = HardSwish(c)", "y = Softplus(c)", "y = Abs(c)", "s = Sigmoid(c) y = Mul(c, s)",
+          "s = Softplus(c) t = Tanh(s) y = Mul(c, t)",
+          "l = Constant<value_float=0.0>() h = Constant<value_float=6.0>() y = Clip(c, l, h)"}) {
+        SCOPED_TRACE(function);
+        describedConv(function);
+    }
+}
+
+TEST(Describe, UpperClipAloneIsAMinimum) {
+    const GraphDescription graph = describedConv("h = Constant<value_float=0.5>() y = Min(c, h)");
+    EXPECT_NE(text(graph).find("minimum("), std::string::npos) << text(graph);
+}
+
+TEST(Describe, GroupedDilatedAsymmetricAndOneDimensionalConvolutions) {
+    expectDescribed(
+        LibraryCase("(float[1,6,8,8] x, float[9,2,3,3] w) => (float[1,9,7,8] y) "
+                    "{ y = Conv<kernel_shape=[3,3],group=3,dilations=[2,2],pads=[1,3,2,1]>(x, w) }",
+                    {{"w", weightsOf({9, 2, 3, 3})}}, true));
+    expectDescribed(LibraryCase("(float[2,4,11] x, float[6,4,3] w) => (float[2,6,5] y) "
+                                "{ c = Conv<kernel_shape=[3],strides=[2]>(x, w) y = Relu(c) }",
+                                {{"w", weightsOf({6, 4, 3})}}, true));
+    expectDescribed(LibraryCase("(float[1,2,3,4,5] x, float[3,2,2,2,2] w) => (float[1,3,2,3,4] y) "
+                                "{ y = Conv<kernel_shape=[2,2,2]>(x, w) }",
+                                {{"w", weightsOf({3, 2, 2, 2, 2})}}, true));
+}
+
+TEST(Describe, RowMajorConvolutionsAreDescribedAndSaidToBeSo) {
+    const LibraryCase rowMajor("(float[2,4,7,9] x, float[6,4,3,3] w) => (float[2,6,5,7] y) "
+                               "{ y = Conv<kernel_shape=[3,3]>(x, w) }",
+                               {{"w", weightsOf({6, 4, 3, 3})}});
+    EXPECT_FALSE(expectDescribed(rowMajor).channelsLast);
+}
+
+TEST(Describe, WeightsThatChangeAreReadWhereTheyAre) {
+    const GraphDescription graph =
+        expectDescribed(LibraryCase("(float[1,4,5,5] x, float[6,4,3,3] w) => (float[1,6,3,3] y) "
+                                    "{ y = Conv<kernel_shape=[3,3]>(x, w) }",
+                                    {}, true));
+    EXPECT_TRUE(graph.packed.empty());
+}
+
+TEST(Describe, LinearLayerPacksTheReducedDimensionInnermost) {
+    const GraphDescription graph = describedMatMul("y = Relu(u)");
+    EXPECT_EQ(text(graph), R"(in0 : float [1,8,8] strides [64,8,1]
+packed0 : float [1,8,6] strides [48,1,8]
+packed1 : float [1,1,6] strides [6,6,1]
+out0 : float [1,8,6] strides [48,6,1]
+t2 = matmul(in0, packed0)
+t4 = add(t2, packed1)
+out0 = relu(t4)
+)");
+}
+
+TEST(Describe, GeluLayerScaleAndResidualOfLinearLayers) {
+    const GraphDescription gelu =
+        describedMatMul("r = Constant<value_float=1.41421356>() d = Div(u, r) e = Erf(d) "
+                        "o = Constant<value_float=1.0>() p = Add(e, o) q = Mul(u, p) "
+                        "h = Constant<value_float=0.5>() y = Mul(q, h)");
+    EXPECT_NE(text(gelu).find("gelu_erf("), std::string::npos) << text(gelu);
+    const GraphDescription scaled =
+        describedMatMul("s = Mul(u, g) y = Add(s, r)", ", float[6] g, float[2,4,6] r",
+                        {{"g", weightsOf({6}, DType::Float32, 9)}});
+    EXPECT_EQ(pointwiseNodes(scaled), 2U);
+}
+
+TEST(Describe, TanhGeluIsASecondFormWhereApproximationsAreAllowed) {
+    LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) "
+                     "{ t = MatMul(x, w) y = Gelu(t) }",
+                     {{"w", weightsOf({8, 6})}});
+    made.request.emit.allowed = NumericClass::Approximate;
+    const GraphDescription exact = expectDescribed(made, 1e-5, 0);
+    EXPECT_EQ(exact.numeric, NumericClass::Reassociated);
+    const GraphDescription nearby = expectDescribed(made, 1e-3, 1);
+    EXPECT_EQ(nearby.numeric, NumericClass::Approximate);
+    EXPECT_NE(text(nearby).find("gelu_tanh("), std::string::npos);
+    made.request.emit.allowed = NumericClass::Reassociated;
+    EXPECT_EQ(std::get<std::vector<GraphDescription>>(describe(made.request)).size(), 1U);
+}
+
+TEST(Describe, HeadsThatAreSplitInTheWritesBecomeABatch) {
+    expectDescribed(LibraryCase("(float[2,4,8] x, float[8,6] w, float[6] b) => (float[2,3,4,2] y) "
+                                "{ t = MatMul(x, w) u = Add(t, b) "
+                                "s = Constant<value_ints=[2,4,3,2]>() "
+                                "r = Reshape(u, s) y = Transpose<perm=[0,2,1,3]>(r) }",
+                                {{"w", weightsOf({8, 6})}, {"b", weightsOf({6})}}));
+}
+
+TEST(Describe, BatchedAndTransposedProducts) {
+    expectDescribed(LibraryCase("(float[2,3,4,5] a, float[2,3,6,5] b) => (float[2,3,4,6] y) "
+                                "{ t = Transpose<perm=[0,1,3,2]>(b) y = MatMul(a, t) }"));
+    expectDescribed(LibraryCase("(float[2,3,4,5] a, float[3,5,6] b) => (float[2,3,4,6] y) "
+                                "{ y = MatMul(a, b) }"));
+    expectDescribed(LibraryCase("(float[5,4] a, float[6,5] b, float[6] c) => (float[4,6] y) "
+                                "{ y = Gemm<transA=1,transB=1,alpha=0.5,beta=2.0>(a, b, c) }",
+                                {{"b", weightsOf({6, 5})}, {"c", weightsOf({6})}}));
+}
+
+TEST(Describe, ResultsOnTheWayAreOutputsToo) {
+    const GraphDescription graph = expectDescribed(
+        LibraryCase("(float[4,8] x, float[8,6] w, float[6] b) => (float[4,6] u, float[4,6] y) "
+                    "{ t = MatMul(x, w) u = Add(t, b) y = Relu(u) }",
+                    {{"w", weightsOf({8, 6})}, {"b", weightsOf({6})}}));
+    EXPECT_EQ(pointwiseNodes(graph), 2U);
+}
+
+TEST(Describe, SeveralOperandsAndAGateAreOperations) {
+    describedMatMul("v = Add(u, r) z = Relu(v) y = Mul(z, s)", ", float[2,4,6] r, float[2,4,6] s");
+    describedMatMul("v = Add(u, r) y = Add(v, s)", ", float[2,4,6] r, float[2,1,6] s");
+}
+
+TEST(Describe, AttentionReadsStridedViews) {
+    Tensor half(DType::Float16, {1});
+    half.set(0, 0.5);
+    const GraphDescription graph = expectDescribed(
+        LibraryCase("(float16[2,5,3,4] q, float16[2,7,3,4] k, float16[2,7,3,6] v, float16[1] f) => "
+                    "(float16[2,5,3,6] y) {"
+                    " qt = Transpose<perm=[0,2,1,3]>(q) kt = Transpose<perm=[0,2,3,1]>(k) "
+                    " vt = Transpose<perm=[0,2,1,3]>(v) s = MatMul(qt, kt) "
+                    " m = Mul(s, f) p = Softmax<axis=-1>(m) "
+                    " o = MatMul(p, vt) y = Transpose<perm=[0,2,1,3]>(o) }",
+                    {{"f", half}}),
+        2e-3);
+    EXPECT_EQ(text(graph), R"(in0 : float16 [2,3,5,4] strides [60,4,12,1]
+in1 : float16 [2,3,7,4] strides [84,4,12,1]
+in2 : float16 [2,3,7,6] strides [126,6,18,1]
+out0 : float16 [2,3,5,6] strides [90,6,18,1]
+out0 = attention(in0, in1, in2) scale 0.5
+)");
+}
+
+TEST(Describe, RefusalsNameTheirCause) {
+    LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) { y = MatMul(x, w) }");
+    made.request.emit.allowed = NumericClass::Exact;
+    EXPECT_EQ(expectRefused(made.request).code, "numeric");
+    EXPECT_EQ(
+        expectRefused(LibraryCase("(float[4] x) => (float[4] y) { y = Relu(x) }").request).code,
+        "kind");
+    EXPECT_EQ(expectRefused(LibraryCase("(double[4,8] x, double[8,6] w) => (double[4,6] y) "
+                                        "{ y = MatMul(x, w) }")
+                                .request)
+                  .code,
+              "dtype");
+    EXPECT_EQ(expectRefused(LibraryCase("(float[4,8] x, float[8,6] w) => (float[4,6] y) "
+                                        "{ t = MatMul(x, w) y = Floor(t) }")
+                                .request)
+                  .code,
+              "epilogue");
+    EXPECT_EQ(expectRefused(LibraryCase("(float[2,4,8] q, float[2,4,8] k, float[2,4,8] v) => "
+                                        "(float[2,4,8] y) { kt = Transpose<perm=[0,2,1]>(k) "
+                                        "s = MatMul(q, kt) p = Softmax(s) y = MatMul(p, v) }")
+                                .request)
+                  .code,
+              "dtype");
+}
+
+TEST(Describe, ACastThatRoundsInsideIsNotTakenAway) {
+    EXPECT_EQ(expectRefused(LibraryCase("(float[4,8] x, float[8,6] w) => (float[4,6] y) "
+                                        "{ t = MatMul(x, w) h = Cast<to=10>(t) "
+                                        "f = Cast<to=1>(h) y = Relu(f) }")
+                                .request)
+                  .code,
+              "numeric");
+}
