@@ -24,6 +24,9 @@ struct OperandLayout {
 struct EmitRequest {
     const KernelProgram* program = nullptr;
     std::vector<OperandLayout> inputs, outputs;
+    /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read only
+    /// for what decides a kernel's shape, the sizes of a Resize: weights stay arguments.
+    std::vector<TensorPtr> constants;
     const DeviceProfile* profile = nullptr; ///< multiprocessors, shared memory: grid and tile sizes
     NumericClass allowed = NumericClass::Reassociated;
     bool tf32 = false;   ///< float32 contractions may round their operands to TF32

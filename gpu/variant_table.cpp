@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All kernel variants; within one kind of program the always-correct one is last.
 #include "gpu/emit.h"
+#include "gpu/kernels/attention.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
@@ -27,6 +28,10 @@ std::span<const VariantRow> kernelVariants() {
         {"row_plain", "Row", emitRowPlain, "a thread a row: any type, stride and size"},
         {"depthwise_tiled", "Contraction", emitDepthwiseTiled,
          "a patch of results of some channels a thread, rows loaded ahead"},
+        {"attention_tiled", "Attention", emitAttentionTiled,
+         "tiles of queries and keys with a running maximum and sum"},
+        {"attention_plain", "Attention", emitAttentionPlain,
+         "an element a thread: any type, stride and size"},
         {"copy_vector", "Copy", emitCopyVector,
          "accesses of 16 bytes, one range of blocks a piece"},
         {"copy_transpose", "Copy", emitCopyTranspose, "tiles of 32 x 32 through shared memory"},

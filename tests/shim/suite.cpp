@@ -73,8 +73,9 @@ gpu::OperandLayout layoutOf(const OperandType& type, const Placement& placement)
 
 std::vector<Case> cases() {
     std::vector<Case> out;
-    for (const auto& family : {pointwiseCases(), rowCases(), copyCases(), windowCases(),
-                               groupCases(), depthwiseCases(), contractionCases()})
+    for (const auto& family :
+         {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases(),
+          contractionCases(), attentionCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

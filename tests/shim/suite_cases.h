@@ -13,5 +13,6 @@ std::vector<Case> windowCases();
 std::vector<Case> groupCases();
 std::vector<Case> depthwiseCases();
 std::vector<Case> contractionCases();
+std::vector<Case> attentionCases();
 
 } // namespace fuselage::gpu_suite

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(masks(scale * Q K^T)) V without the scores in memory: a block owns some queries of one
+// batch and walks over the keys with a running maximum and sum.
+#pragma once
+
+#include "gpu/emit_kernel.h"
+
+namespace fuselage::gpu {
+
+/// What the attention kernels share: operands over [batch..., row, column] and the text of a score.
+struct AttentionSpec {
+    const EmitRequest* request = nullptr;
+    const Attention* code = nullptr;
+    KernelOperand q, k, v, output;
+    std::vector<KernelOperand> masks;
+    size_t batchDims = 0;
+    int64_t batches = 1;
+    bool narrow = false; ///< the result is stored in 16 bits, narrow exponentials may serve
+
+    const char* type() const { return registerType(output.dtype); } ///< of scores and sums
+    int64_t rowStride(const KernelOperand& operand) const {
+        return operand.access.strides[batchDims];
+    }
+    int64_t columnStride(const KernelOperand& operand) const {
+        return operand.access.strides[batchDims + 1];
+    }
+    /// Declares b0, b1 ... from the linear number of a batch.
+    std::string splitBatch(const std::string& linear) const;
+    /// Address of the first element of a batch.
+    std::string base(const KernelOperand& operand) const;
+    /// Statements that apply scale and masks to `score`, of query l and key s.
+    std::string maskScore(const std::string& l, const std::string& s,
+                          const std::string& indent) const;
+    std::string exponential(const std::string& x) const;
+};
+
+std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request);
+
+EmitResult emitAttentionTiled(const EmitRequest& request);
+EmitResult emitAttentionPlain(const EmitRequest& request);
+
+} // namespace fuselage::gpu

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/graph/type.h"
+#include "gpu/kernels/attention.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <limits>
+
+namespace fuselage::gpu {
+
+namespace {
+
+bool fitsInts(const EmitRequest& request) {
+    constexpr int64_t limit = std::numeric_limits<int32_t>::max() / 2;
+    for (const auto* layouts : {&request.inputs, &request.outputs})
+        for (const OperandLayout& layout : *layouts) {
+            __int128 reach = 0;
+            for (size_t d = 0; d < layout.extents.size(); ++d)
+                reach += static_cast<__int128>(std::abs(layout.strides[d])) * layout.extents[d];
+            if (reach > limit)
+                return false;
+        }
+    return true;
+}
+
+} // namespace
+
+std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request) {
+    if (auto reason = refuseTypes(request))
+        return *reason;
+    const auto& code = std::get<Attention>(request.program->code);
+    AttentionSpec out;
+    out.request = &request;
+    out.code = &code;
+    out.batchDims = code.batch.size();
+    const size_t dims = out.batchDims + 2;
+    out.q = readOperand(request, code.q, dims);
+    out.k = readOperand(request, code.k, dims);
+    out.v = readOperand(request, code.v, dims);
+    out.output = writtenOperand(request, code.output, dims);
+    for (const ScoreMask& mask : code.masks)
+        out.masks.push_back(readOperand(request, mask.access, dims));
+    for (const KernelOperand* operand : {&out.q, &out.k, &out.v, &out.output})
+        if (!isFloat(operand->dtype))
+            return refusal("dtype", "attention over integers is not supported");
+    for (int64_t extent : code.batch)
+        out.batches *= extent;
+    if (!fitsInts(request) || out.batches * code.l > std::numeric_limits<int32_t>::max() / 2)
+        return refusal("support", "an operand has more than 2^30 elements");
+    out.narrow = storesNarrow(request, {out.output});
+    return out;
+}
+
+std::string AttentionSpec::splitBatch(const std::string& linear) const {
+    std::string out, rest = linear;
+    for (size_t d = batchDims; d-- > 0;) {
+        out += fmt::format("    const int b{} = static_cast<int>({}{});\n", d, rest,
+                           d == 0 ? "" : fmt::format(" % {}u", code->batch[d]));
+        rest = fmt::format("({} / {}u)", rest, code->batch[d]);
+    }
+    return out;
+}
+
+std::string AttentionSpec::base(const KernelOperand& operand) const {
+    std::string out = operand.pointer;
+    if (operand.access.offset != 0)
+        out += fmt::format(" + {}", operand.access.offset);
+    for (size_t d = 0; d < batchDims; ++d)
+        if (operand.access.strides[d] != 0)
+            out += fmt::format(" + b{} * {}", d, operand.access.strides[d]);
+    return out;
+}
+
+std::string AttentionSpec::maskScore(const std::string& l, const std::string& s,
+                                     const std::string& indent) const {
+    std::string out;
+    if (code->scale != 1)
+        out += fmt::format("{}score *= {};\n", indent, floatLiteral(output.dtype, code->scale));
+    for (size_t m = 0; m < masks.size(); ++m) {
+        const std::string at = fmt::format("load({} + ({}) * {} + ({}) * {})", base(masks[m]), l,
+                                           rowStride(masks[m]), s, columnStride(masks[m]));
+        const ScoreMask& mask = code->masks[m];
+        if (mask.kind == ScoreMask::Kind::Additive)
+            out += fmt::format("{}score += {};\n", indent, at);
+        else
+            out += fmt::format("{}if (({} != 0) != {})\n{}    score = {};\n", indent, at,
+                               mask.kind == ScoreMask::Kind::KeepWhereTrue, indent,
+                               floatLiteral(output.dtype, mask.fill));
+    }
+    return out;
+}
+
+std::string AttentionSpec::exponential(const std::string& x) const {
+    const char* name = output.dtype == DType::Float64 ? "exp" : narrow ? "expNarrow" : "expf";
+    return fmt::format("{}({})", name, x);
+}
+
+} // namespace fuselage::gpu

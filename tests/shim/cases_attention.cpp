@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention: masks of every kind and broadcast, strided operands, odd sizes, rows without a key.
+#include "tests/shim/suite_cases.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu_suite {
+
+namespace {
+
+/// q k^T of [2,3,37,16] and [2,3,29,16], `masks` from `s` to `x`, softmax and the product with v.
+std::string masked(const std::string& type, const std::string& inputs, const std::string& masks) {
+    return fmt::format("({0}[2,3,37,16] q, {0}[2,3,29,16] k, {0}[2,3,29,8] v, {1}) => "
+                       "({0}[2,3,37,8] y) {{ t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t) "
+                       "{2} p = Softmax<axis=-1>(x)  y = MatMul(p, v) }}",
+                       type, inputs, masks);
+}
+
+} // namespace
+
+std::vector<Case> attentionCases() {
+    std::vector<Case> out;
+    auto add = [&](const std::string& name, const std::string& body) -> Case& {
+        Case made;
+        made.name = "attention_" + name;
+        made.bodies = {body};
+        made.variants = "attention_tiled attention_plain";
+        out.push_back(std::move(made));
+        return out.back();
+    };
+    add("heads_half", "(float16[2,3,70,16] q, float16[2,3,33,16] k, float16[2,3,33,24] v) => "
+                      "(float16[2,3,70,24] y) { t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t) "
+                      "c = Constant<value_float=0.25>()  h = Cast<to=10>(c)  m = Mul(s, h) "
+                      "p = Softmax<axis=-1>(m) y = MatMul(p, v) }");
+    add("strided_mask",
+        "(float[2,19,3,16] q, float[2,19,3,16] k, float[2,19,3,16] v, float[2,1,1,19] m) => "
+        "(float[2,19,48] y) { a = Transpose<perm=[0,2,1,3]>(q) "
+        "b = Transpose<perm=[0,2,3,1]>(k)  c = Transpose<perm=[0,2,1,3]>(v) "
+        "s = MatMul(a, b)  e = Constant<value_float=4.0>()  d = Div(s, e)  x = Add(d, m) "
+        "p = Softmax<axis=-1>(x)  o = MatMul(p, c)  t = Transpose<perm=[0,2,1,3]>(o) "
+        "h = Constant<value_ints=[2,19,48]>()  y = Reshape(t, h) }");
+    add("odd_dims_bfloat",
+        "(bfloat16[5,13,11] q, bfloat16[5,11,13] k, bfloat16[5,13,7] v) => (bfloat16[5,13,7] y) "
+        "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+    add("added_column", masked("float", "float[37,1] m", "x = Add(s, m)"));
+    add("condition", masked("float", "bool[2,1,1,29] c",
+                            "low = Constant<value_float=-9.0>()  x = Where(c, s, low)"));
+    add("causal_hidden", masked("float", "bool[37,29] c",
+                                "low = Constant<value_float=-50.0>()  x = Where(c, low, s)"));
+    add("two_masks_half",
+        masked("float16", "bool[37,29] c, float16[3,1,29] m",
+               "f = Constant<value_float=-9.0>()  low = Cast<to=10>(f)  w = Where(c, s, low) "
+               "x = Add(w, m)"));
+    // Every eighth row has no key at all, and gives what a softmax over minus infinities gives.
+    add("rows_without_keys",
+        "(float[4,40,6] q, float[4,6,3] k, float[4,3,5] v, bool[4,40,3] c) => (float[4,40,5] y) "
+        "{ z = Constant<value_float=0.0>()  o = Constant<value_float=-1.0>()  low = Div(o, z) "
+        "s = MatMul(q, k)  x = Where(c, s, low)  p = Softmax<axis=-1>(x)  y = MatMul(p, v) }");
+    add("special_mask", masked("float", "float[37,29] m", "x = Add(s, m)")).special = true;
+    add("wide_heads",
+        "(float[1,2,9,128] q, float[1,2,128,20] k, float[1,2,20,128] v) => (float[1,2,9,128] y) "
+        "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+    add("double_precision",
+        "(double[2,5,6] q, double[2,6,9] k, double[2,9,3] v) => (double[2,5,3] y) "
+        "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }")
+        .variants = "attention_plain";
+    return out;
+}
+
+} // namespace fuselage::gpu_suite
