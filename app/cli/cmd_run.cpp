@@ -9,6 +9,7 @@
 #include "app/pipeline/model.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "core/passes/precision.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -34,7 +35,10 @@ Result<Graph> prepared(const Options& options, Progress& progress) {
     if (auto all = app::requireOperators(model->graph); !all)
         return failure(all.error());
     Graph graph = std::move(model->graph);
-    if (options.fuse) {
+    if (!options.fuse) {
+        if (auto done = setPrecision(graph, options.rewrite.fuse.precision); !done)
+            return failure(done.error());
+    } else {
         auto library = app::requireRuleLibrary(options.rewrite.rules);
         if (!library)
             return failure(library.error());

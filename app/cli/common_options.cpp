@@ -23,14 +23,32 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_option("--decide", options.fuse.decide,
                    "rules: every legal match; cost: what the gates allow")
         ->capture_default_str();
+    addPrecisionOption(app, options.precision);
     app.add_flag("-q,--quiet", options.quiet, "no progress");
+}
+
+void addPrecisionOption(CLI::App& app, std::string& precision) {
+    app.add_option("--precision", precision,
+                   "fp32, tf32, fp16 or bf16: what float32 values are stored as")
+        ->capture_default_str();
+}
+
+Result<Precision> parsePrecision(const std::string& name) {
+    if (auto precision = precisionFromName(name))
+        return *precision;
+    return failure("usage.precision", "no precision `" + name + "`", "--precision",
+                   "one of: fp32, tf32, fp16, bf16");
 }
 
 Result<void> finish(RewriteOptions& options) {
     auto dims = parseDims(options.dims);
     if (!dims)
         return failure(dims.error());
+    auto precision = parsePrecision(options.precision);
+    if (!precision)
+        return failure(precision.error());
     options.fuse.dims = *dims;
+    options.fuse.precision = *precision;
     return {};
 }
 

@@ -13,9 +13,10 @@ class App;
 
 namespace fuselage::cli {
 
-/// --dim, -p, --no-builtin, --pipeline, --decide, --quiet
+/// --dim, -p, --no-builtin, --pipeline, --decide, --precision, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
+    std::string precision = "fp32";
     app::RuleOptions rules;
     app::FuseOptions fuse;
     bool quiet = false;
@@ -23,7 +24,13 @@ struct RewriteOptions {
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options);
 
-/// Puts the parsed --dim entries where the pipeline reads them.
+/// --precision, for subcommands without rules.
+void addPrecisionOption(CLI::App& app, std::string& precision);
+
+/// Error "usage.precision" lists the names.
+Result<Precision> parsePrecision(const std::string& name);
+
+/// Puts the parsed --dim and --precision entries where the pipeline reads them.
 Result<void> finish(RewriteOptions& options);
 
 /// Writes beside and renames; "-.json" and "-.txt" mean standard output. Error "save.write".

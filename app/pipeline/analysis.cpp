@@ -4,6 +4,7 @@
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "core/passes/passes.h"
+#include "core/passes/precision.h"
 
 namespace fuselage::app {
 
@@ -32,19 +33,25 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     Report& report = out.report;
     report.stageSeconds = model.seconds;
     Stopwatch watch;
+    Graph original = model.graph.clone();
+    auto precision = setPrecision(original, options.fuse.precision);
+    if (!precision)
+        return failure(precision.error());
+    report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
     fusing.profile = options.profile.name;
-    auto rewritten = fuseGraph(model.graph, library, fusing, progress);
+    fusing.precision = Precision::Fp32; // done, for both sides
+    auto rewritten = fuseGraph(original, library, fusing, progress);
     if (!rewritten)
         return failure(rewritten.error());
     report.stageSeconds["fuse"] = watch.lap();
 
-    Graph bound = model.graph.clone();
+    Graph bound = original.clone();
     out.dims = bindAllDimensions(bound, options.fuse.dims);
     watch.lap();
     out.before = options.before;
     if (!out.before) {
-        auto before = planSide(model.graph, false, options, out.dims, progress);
+        auto before = planSide(std::move(original), false, options, out.dims, progress);
         if (!before)
             return failure(before.error());
         out.before = *before;
@@ -57,6 +64,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.stageSeconds["plan_fused"] = watch.lap();
 
     report.model = summariseModel(model, out.dims);
+    report.precision = summarisePrecision(*precision);
     report.before = summariseSide(*out.before);
     report.after = summariseSide(*out.after);
     report.kernels = summariseKernels(*out.after, nullptr);

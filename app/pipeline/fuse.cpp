@@ -2,6 +2,7 @@
 #include "app/pipeline/fuse.h"
 
 #include "app/pipeline/gain.h"
+#include "core/passes/precision.h"
 #include "core/support/text.h"
 
 #include <functional>
@@ -25,7 +26,10 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
     engine.decide = options.decide == "cost" ? Decide::Cost : Decide::Rules;
     engine.gain = makeGain(*profile, options.dims);
     engine.matcher.explain = options.explain;
-    return rewrite(graph.clone(), rules, *pipeline, engine, progress);
+    Graph converted = graph.clone();
+    if (auto done = setPrecision(converted, options.precision); !done)
+        return failure(done.error());
+    return rewrite(std::move(converted), rules, *pipeline, engine, progress);
 }
 
 } // namespace fuselage::app

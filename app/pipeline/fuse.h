@@ -4,6 +4,7 @@
 
 #include "app/pipeline/rules.h"
 #include "core/cost/cost.h"
+#include "core/ops/precision.h"
 #include "core/rewrite/engine.h"
 
 #include <map>
@@ -16,10 +17,11 @@ struct FuseOptions {
     std::string decide = "rules"; ///< "rules" takes every legal match, "cost" asks the gates
     std::string profile = "cpu";  ///< for gains
     std::map<std::string, int64_t> dims;
-    bool explain = false; ///< keep near misses
+    bool explain = false;                  ///< keep near misses
+    Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
 };
 
-/// Errors: "usage.pipeline", "usage.decide", unknown profile, "cancelled".
+/// Errors: "usage.pipeline", "usage.decide", unknown profile, "precision.types", "cancelled".
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress);
 

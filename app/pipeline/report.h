@@ -34,6 +34,20 @@ struct ModelReport {
     std::map<std::string, int64_t> dims;      ///< what symbols were bound to
 };
 
+/// What the precision of the plan changed in the graph.
+struct PrecisionReport {
+    struct Kept {
+        std::string node;
+        Reason reason;
+    };
+
+    std::string name = "fp32"; ///< fp32, tf32, fp16 or bf16
+    size_t narrowed = 0;       ///< nodes that compute on 16-bit values
+    size_t casts = 0;          ///< Cast nodes added
+    int64_t weightBytesBefore = 0, weightBytesAfter = 0;
+    std::vector<Kept> kept; ///< nodes that stay in float32
+};
+
 /// How often a rule fired and what that saved.
 struct RuleReport {
     std::string rule, file;
@@ -96,6 +110,7 @@ struct SplitReport {
 struct Report {
     MachineReport machine;
     ModelReport model;
+    PrecisionReport precision;
     std::vector<RuleReport> rules;
     SideReport before, after;
     std::optional<RatioSummary> ratio; ///< after / before, measured

@@ -47,6 +47,18 @@ ModelReport summariseModel(const LoadedModel& model, const std::map<std::string,
     return out;
 }
 
+PrecisionReport summarisePrecision(const PrecisionRecord& record) {
+    PrecisionReport out;
+    out.name = nameOf(record.precision);
+    out.narrowed = record.narrowed;
+    out.casts = record.casts;
+    out.weightBytesBefore = record.weightBytesBefore;
+    out.weightBytesAfter = record.weightBytesAfter;
+    for (const KeptNode& kept : record.kept)
+        out.kept.push_back({kept.node, kept.reason});
+    return out;
+}
+
 SideReport summariseSide(const Plan& plan) {
     SideReport out;
     out.nodes = plan.graph->nodeCount();

@@ -5,6 +5,7 @@
 #include "app/pipeline/measure.h"
 #include "app/pipeline/model.h"
 #include "app/pipeline/report.h"
+#include "core/passes/precision.h"
 #include "core/rewrite/engine.h"
 
 #include <map>
@@ -14,6 +15,8 @@
 namespace fuselage::app {
 
 ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims);
+
+PrecisionReport summarisePrecision(const PrecisionRecord& record);
 
 SideReport summariseSide(const Plan& plan);
 

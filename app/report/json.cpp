@@ -38,6 +38,18 @@ json sideJson(const SideReport& side) {
             {"intensity", side.intensity()}};
 }
 
+json precisionJson(const PrecisionReport& precision) {
+    json kept = json::array();
+    for (const PrecisionReport::Kept& node : precision.kept)
+        kept.push_back({{"node", node.node}, {"reason", reasonJson(node.reason)}});
+    return {{"name", precision.name},
+            {"narrowed", precision.narrowed},
+            {"casts", precision.casts},
+            {"weight_bytes_before", precision.weightBytesBefore},
+            {"weight_bytes_after", precision.weightBytesAfter},
+            {"kept", kept}};
+}
+
 json timingJson(const TimingSummary& timing) {
     return {{"median_us", timing.median * 1e6}, {"p10_us", timing.p10 * 1e6},
             {"p90_us", timing.p90 * 1e6},       {"low_us", timing.low * 1e6},
@@ -73,7 +85,11 @@ json resultsJson(const Report& r) {
               {"inputs", r.model.inputs},
               {"outputs", r.model.outputs},
               {"dims", r.model.dims}}},
-            {"target", {{"profile", r.machine.profile}, {"backend", r.machine.backend}}},
+            {"target",
+             {{"profile", r.machine.profile},
+              {"backend", r.machine.backend},
+              {"precision", r.precision.name}}},
+            {"precision", precisionJson(r.precision)},
             {"rules", rules},
             {"before", sideJson(r.before)},
             {"after", sideJson(r.after)},

@@ -12,6 +12,7 @@ namespace fuselage::app {
 namespace {
 
 constexpr size_t kernelsShown = 10;
+constexpr size_t keptShown = 8;
 using Align = TextTable::Align;
 
 std::string machineText(const Report& r) {
@@ -35,6 +36,23 @@ std::string modelText(const Report& r) {
     for (const auto& [name, value] : r.model.dims)
         out += fmt::format("  {} = {}\n", name, value);
     return out;
+}
+
+std::string precisionText(const Report& r) {
+    const PrecisionReport& p = r.precision;
+    if (p.name == "fp32")
+        return {};
+    std::string out = "precision " + p.name + "\n";
+    if (p.name == "tf32")
+        return out + "  contractions may round float32 operands to 10 bits\n\n";
+    out +=
+        fmt::format("  {} nodes on 16-bit values, {} Casts added, weights {} -> {}\n", p.narrowed,
+                    p.casts, bytesText(p.weightBytesBefore), bytesText(p.weightBytesAfter));
+    for (size_t i = 0; i < p.kept.size() && i < keptShown; ++i)
+        out += fmt::format("  {}: {}\n", p.kept[i].node, p.kept[i].reason.message);
+    if (p.kept.size() > keptShown)
+        out += fmt::format("  and {} more that stay in float32\n", p.kept.size() - keptShown);
+    return out + "\n";
 }
 
 std::string change(double before, double after) {
@@ -153,7 +171,8 @@ std::string renderCounts(const Report& r) {
 }
 
 std::string renderText(const Report& r) {
-    std::string out = machineText(r) + "\n" + modelText(r) + "\n" + renderCounts(r) + "\n";
+    std::string out =
+        machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
     std::string splits = splitsText(r);
     return splits.empty() ? out : out + "\n" + splits;

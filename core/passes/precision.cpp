@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two phases: decide in topological order which nodes compute on 16-bit values, then retype values,
+// convert weights and put Casts where a reader wants the other type. One Cast a value and
+// direction.
+#include "core/passes/precision.h"
+
+#include "core/graph/captures.h"
+#include "core/ops/op_table.h"
+#include "core/passes/passes.h"
+#include "core/passes/precision_rows_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace fuselage {
+
+namespace {
+
+enum class Form : uint8_t {
+    Wide,    ///< float32 operands and results
+    Narrow,  ///< 16-bit operands and results
+    Neutral, ///< reads a value in whatever type it is stored; results keep their types
+};
+
+/// What storing a constant in 16 bits does to it.
+struct RangeFacts {
+    std::optional<double> outside; ///< a finite element that would become infinite
+    bool flushes = false;          ///< a single element, not zero, that would become zero
+};
+
+class PrecisionPass {
+public:
+    PrecisionPass(Graph& graph, DType storage, PrecisionRecord& record)
+        : m_graph(graph), m_storage(storage), m_record(record),
+          m_narrow(graph.valueBound(), false) {}
+
+    void run();
+
+private:
+    Form decide(const Node& node);
+    std::optional<Reason> refusal(const Node& node);
+    bool followsWide(const Node& node) const;
+    const RangeFacts& rangeOf(ValueId constant);
+
+    bool isFloat32(ValueId id) const {
+        const Type& type = m_graph.value(id).type;
+        return id.valid() && type.kind == TypeKind::Tensor && type.dtype == DType::Float32;
+    }
+
+    void rewire(NodeId id, Form form);
+    ValueId narrowed(ValueId id);
+    ValueId widened(ValueId id);
+    ValueId cast(ValueId id, DType to);
+    ValueId narrowConstant(ValueId id);
+
+    Graph& m_graph;
+    DType m_storage;
+    PrecisionRecord& m_record;
+    std::vector<bool> m_narrow; ///< per original value: its producer makes 16-bit values
+    std::unordered_map<ValueId, RangeFacts> m_ranges;
+    std::unordered_map<ValueId, ValueId> m_down, m_up; ///< the value in the other type
+};
+
+const RangeFacts& PrecisionPass::rangeOf(ValueId constant) {
+    auto [found, isNew] = m_ranges.try_emplace(constant);
+    if (!isNew)
+        return found->second;
+    const Tensor& data = *m_graph.value(constant).constant;
+    RangeFacts& facts = found->second;
+    float largest = 0;
+    for (float element : data.as<float>())
+        if (std::isfinite(element) && std::fabs(element) > std::fabs(largest))
+            largest = element;
+    if (std::isinf(roundTo(m_storage, largest)))
+        facts.outside = largest;
+    facts.flushes = data.elementCount() == 1 && largest != 0 && roundTo(m_storage, largest) == 0;
+    return facts;
+}
+
+/// Why the node must compute in float32, from its operator and its weights.
+std::optional<Reason> PrecisionPass::refusal(const Node& node) {
+    if (hasTrait(node.op, ControlFlow))
+        return Reason{"precision-control-flow", "bodies of control flow stay in float32", "", {}};
+    if (const char* why = whyKept(node.op, m_storage))
+        return Reason{"precision-op",
+                      fmt::format("{} stays in float32: {}", nameOf(node.op), why),
+                      "",
+                      {{"op", nameOf(node.op)}}};
+    for (uint32_t slot = 0; slot < node.explicitInputs; ++slot) {
+        ValueId id = node.inputs[slot];
+        if (!m_graph.isConstant(id) || !isFloat32(id) || keepsInput(node.op, slot))
+            continue;
+        const RangeFacts& facts = rangeOf(id);
+        const std::string& name = m_graph.value(id).name;
+        if (facts.outside)
+            return Reason{"precision-weight",
+                          fmt::format("weight `{}` holds {}, which {} cannot store", name,
+                                      *facts.outside, nameOf(m_storage)),
+                          m_storage == DType::Float16 ? "take --precision bf16" : "",
+                          {{"weight", name}, {"value", fmt::format("{}", *facts.outside)}}};
+        if (facts.flushes && !toleratesRaisedScalar(node.op))
+            return Reason{
+                "precision-weight",
+                fmt::format("scalar `{}` would be stored as zero in {}", name, nameOf(m_storage)),
+                m_storage == DType::Float16 ? "take --precision bf16" : "",
+                {{"weight", name}}};
+    }
+    return std::nullopt;
+}
+
+/// Movement of a value that a float32 node made moves float32; a question whose operands are all
+/// float32 is answered in float32.
+bool PrecisionPass::followsWide(const Node& node) const {
+    const bool moves = hasTrait(node.op, View | DataMovement);
+    const bool makesFloats = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                         [&](ValueId id) { return isFloat32(id); });
+    if (!moves && makesFloats)
+        return false;
+    bool any = false;
+    for (uint32_t slot = 0; slot < node.explicitInputs; ++slot) {
+        ValueId id = node.inputs[slot];
+        if (!isFloat32(id) || m_graph.isConstant(id))
+            continue;
+        if (m_narrow[id.index()] || (moves && !m_graph.producer(id).valid()))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+Form PrecisionPass::decide(const Node& node) {
+    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](ValueId id) { return isFloat32(id); });
+    if (node.op == Op::Cast || hasTrait(node.op, ShapeQuery))
+        return Form::Neutral;
+    if (!reads) // float32 made from other types keeps what the model's Cast or fill gave it
+        return Form::Neutral;
+    if (node.op == Op::CastLike) // its second operand is read for its type
+        return Form::Wide;
+    if (auto reason = refusal(node)) {
+        m_record.kept.push_back({node.name, std::move(*reason)});
+        return Form::Wide;
+    }
+    return followsWide(node) ? Form::Wide : Form::Narrow;
+}
+
+ValueId PrecisionPass::cast(ValueId id, DType to) {
+    const Value source = m_graph.value(id);
+    Attributes attributes;
+    attributes.set("to", onnxNumber(to));
+    const std::string name = source.name + "_" + nameOf(to);
+    NodeId made = m_graph.addNode(
+        {Op::Cast, name + "_cast", {id}, {name}, std::move(attributes), {"precision", "", 0, {}}});
+    fillDefaults(m_graph.edit(made));
+    ++m_record.casts;
+    ValueId out = m_graph.node(made).outputs[0];
+    Type type = source.type;
+    type.dtype = to;
+    m_graph.setType(out, std::move(type));
+    return out;
+}
+
+ValueId PrecisionPass::narrowConstant(ValueId id) {
+    const Value source = m_graph.value(id);
+    auto out = std::make_shared<Tensor>(m_storage, source.constant->extents());
+    std::span<const float> from = source.constant->as<float>();
+    std::span<uint16_t> to = out->as<uint16_t>();
+    const bool half = m_storage == DType::Float16;
+    for (size_t i = 0; i < to.size(); ++i)
+        to[i] = half ? floatToHalf(from[i]) : floatToBfloat16(from[i]);
+    if (rangeOf(id).flushes) // the smallest number of its sign
+        to[0] = static_cast<uint16_t>(from[0] < 0 ? 0x8001 : 0x0001);
+    return m_graph.addConstant(m_graph.freshName(source.name), std::move(out));
+}
+
+ValueId PrecisionPass::narrowed(ValueId id) {
+    if (id.index() < m_narrow.size() && m_narrow[id.index()])
+        return id;
+    auto [found, isNew] = m_down.try_emplace(id);
+    if (isNew)
+        found->second = m_graph.isConstant(id) ? narrowConstant(id) : cast(id, m_storage);
+    return found->second;
+}
+
+ValueId PrecisionPass::widened(ValueId id) {
+    if (id.index() >= m_narrow.size() || !m_narrow[id.index()])
+        return id;
+    auto [found, isNew] = m_up.try_emplace(id);
+    if (isNew)
+        found->second = cast(id, DType::Float32);
+    return found->second;
+}
+
+void PrecisionPass::rewire(NodeId id, Form form) {
+    if (form == Form::Neutral)
+        return;
+    const Node node = m_graph.node(id);
+    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+        ValueId input = node.inputs[slot];
+        const bool wasFloat32 = input.valid() && (isFloat32(input) || m_narrow[input.index()]);
+        if (!wasFloat32)
+            continue;
+        const bool wide = form == Form::Wide || keepsInput(node.op, slot);
+        ValueId wanted = wide ? widened(input) : narrowed(input);
+        if (wanted != input)
+            m_graph.setInput(id, slot, wanted);
+    }
+}
+
+void PrecisionPass::run() {
+    const std::vector<NodeId> order = topologicalOrder(m_graph);
+    std::vector<Form> forms;
+    for (NodeId id : order) {
+        const Node& node = m_graph.node(id);
+        forms.push_back(decide(node));
+        if (forms.back() != Form::Narrow)
+            continue;
+        ++m_record.narrowed;
+        for (uint32_t slot = 0; slot < node.outputs.size(); ++slot)
+            if (isFloat32(node.outputs[slot]) && !keepsOutput(node.op, slot))
+                m_narrow[node.outputs[slot].index()] = true;
+    }
+    for (uint32_t i = 0; i < m_narrow.size(); ++i)
+        if (m_narrow[i]) {
+            Type type = m_graph.value(ValueId(i)).type;
+            type.dtype = m_storage;
+            m_graph.setType(ValueId(i), std::move(type));
+        }
+    for (size_t i = 0; i < order.size(); ++i)
+        rewire(order[i], forms[i]);
+    for (size_t i = 0; i < m_graph.outputs().size(); ++i) {
+        ValueId output = m_graph.outputs()[i];
+        ValueId wide = widened(output);
+        if (wide == output)
+            continue;
+        m_graph.takeName(wide, output);
+        m_graph.setOutput(i, wide);
+    }
+    // A weight that all of its readers took in 16 bits gives its name to that form.
+    for (const auto& [wide, narrow] : m_down)
+        if (m_graph.isConstant(narrow) && m_graph.value(wide).uses.empty() &&
+            !m_graph.isGraphOutput(wide))
+            m_graph.takeName(narrow, wide);
+    m_graph.removeDead();
+}
+
+int64_t weightBytes(const Graph& graph) {
+    int64_t out = 0;
+    for (ValueId id : graph.values())
+        if (graph.isConstant(id))
+            out += static_cast<int64_t>(graph.value(id).constant->byteCount());
+    return out;
+}
+
+} // namespace
+
+Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision) {
+    PrecisionRecord out;
+    out.precision = precision;
+    out.weightBytesBefore = weightBytes(graph);
+    out.weightBytesAfter = out.weightBytesBefore;
+    if (storageOf(precision) == DType::Float32)
+        return out;
+    PrecisionPass(graph, storageOf(precision), out).run();
+    out.weightBytesAfter = weightBytes(graph);
+    for (const InferProblem& problem : inferShapes(graph))
+        if (!problem.warning)
+            return failure("precision.types", problem.message,
+                           problem.node.valid() ? graph.node(problem.node).name : "",
+                           "take --precision fp32");
+    return out;
+}
+
+} // namespace fuselage

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a graph into a precision, before rules see it: float32 values and weights become float16 or
+// bfloat16, the graph's inputs and outputs keep their types. Knows nothing about kernels; what
+// arithmetic is done in is the business of lower() and the backends.
+#pragma once
+
+#include "core/graph/graph.h"
+#include "core/ops/precision.h"
+#include "core/support/reason.h"
+#include "core/support/result.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage {
+
+/// A node that computes in float32 all the same.
+struct KeptNode {
+    std::string node;
+    Reason reason; ///< codes: precision-op, precision-weight, precision-control-flow
+};
+
+struct PrecisionRecord {
+    Precision precision = Precision::Fp32;
+    size_t narrowed = 0; ///< nodes with 16-bit operands or results
+    size_t casts = 0;    ///< Cast nodes added
+    int64_t weightBytesBefore = 0, weightBytesAfter = 0;
+    std::vector<KeptNode> kept; ///< in topological order
+};
+
+/// Converts in place; Fp32 and Tf32 change nothing. What is neither float32 nor a tensor stays, and
+/// so does every Cast of the model. Nodes that are unsafe in 16 bits, that have no 16-bit form or a
+/// weight outside of the type's range compute in float32 between Casts. A scalar that is added and
+/// would round to zero becomes the smallest number of its sign. Casts that were added have
+/// provenance of rule "precision". Error "precision.types": the result contradicts an operator.
+Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision);
+
+} // namespace fuselage
