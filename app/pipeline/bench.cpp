@@ -31,9 +31,32 @@ Result<std::vector<ReferenceValue>> referenceOutputs(const Graph& graph,
     return interpret(graph, std::move(values), pool, progress);
 }
 
-/// Runs both sides and judges them; the fused side may lose twice what the unfused one loses.
+/// What the 16-bit storage of a plan may lose, and what it does lose in double precision.
+struct StorageLoss {
+    double limit = 0;
+    std::vector<ReferenceValue> outputs; ///< of the converted graph
+};
+
+/// None for precisions in which the graph is stored as the model says.
+Result<std::optional<StorageLoss>> storageLoss(const BenchOptions& options, const Side& before,
+                                               const std::vector<Tensor>& inputs,
+                                               Progress& progress) {
+    const DType storage = storageOf(options.fuse.precision);
+    if (storage == DType::Float32)
+        return std::optional<StorageLoss>();
+    const Graph& converted = *before.plan->graph;
+    auto outputs = referenceOutputs(converted, inputs, options.threads, progress);
+    if (!outputs)
+        return failure(outputs.error());
+    const double limit = storageTolerance(storage, roundingDepth(converted, storage));
+    return std::optional(StorageLoss{limit, std::move(*outputs)});
+}
+
+/// Runs both sides and judges them by the model as it was loaded. The fused side may lose twice
+/// what the unfused one loses; with 16-bit storage both may lose what the storage costs.
 Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& inputs,
-                         const std::vector<ReferenceValue>& reference, Report& report,
+                         const std::vector<ReferenceValue>& reference,
+                         const std::optional<StorageLoss>& loss, Report& report,
                          Progress& progress) {
     auto unfused = before.executable->run(inputs, {}, progress);
     if (!unfused)
@@ -46,9 +69,14 @@ Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& i
     for (size_t i = 0; i < reference.size(); ++i) {
         const std::string& name = graph.value(graph.outputs()[i]).name;
         DType dtype = reference[i].dtype;
-        report.agreement.push_back(
-            compareOutput(name, "unfused", reference[i], (*unfused)[i], originalTolerance(dtype)));
-        double allowed = fusedTolerance(dtype, report.agreement.back().maxRelative);
+        const bool stored = loss && isFloat(dtype);
+        if (stored)
+            report.agreement.push_back(compareOutput(name, "stored", reference[i],
+                                                     loss->outputs[i].toTensor(), loss->limit));
+        report.agreement.push_back(compareOutput(name, "unfused", reference[i], (*unfused)[i],
+                                                 stored ? loss->limit : originalTolerance(dtype)));
+        double allowed =
+            stored ? loss->limit : fusedTolerance(dtype, report.agreement.back().maxRelative);
         ofFused.push_back(compareOutput(name, "fused", reference[i], (*fused)[i], allowed));
     }
     report.agreement.insert(report.agreement.end(), ofFused.begin(), ofFused.end());
@@ -84,7 +112,11 @@ Result<void> runSides(const BenchOptions& options, const Graph& reference, Side&
         auto expected = referenceOutputs(reference, *inputs, options.threads, progress);
         if (!expected)
             return failure(expected.error());
-        if (auto ran = verifySides(before, after, *inputs, *expected, report, progress); !ran)
+        auto loss = storageLoss(options, before, *inputs, progress);
+        if (!loss)
+            return failure(loss.error());
+        if (auto ran = verifySides(before, after, *inputs, *expected, *loss, report, progress);
+            !ran)
             return ran;
         report.stageSeconds["verify"] = watch.lap();
     }

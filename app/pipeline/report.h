@@ -81,7 +81,8 @@ struct SideReport {
 /// Agreement of one output with the reference.
 struct OutputAgreement {
     std::string output;
-    std::string side; ///< "unfused" or "fused"
+    /// "unfused", "fused"; "stored": the graph with 16-bit values, each node in double precision.
+    std::string side;
     double maxAbsolute = 0;
     double maxRelative = 0; ///< to the largest magnitude of the reference output
     double tolerance = 0;   ///< on maxRelative

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/verify.h"
 
+#include "core/ops/op_table.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,6 +29,36 @@ double originalTolerance(DType dtype) {
 
 double fusedTolerance(DType dtype, double originalError) {
     return std::max(toleranceOf(dtype), 2 * std::min(originalError, originalTolerance(dtype)));
+}
+
+size_t roundingDepth(const Graph& graph, DType storage) {
+    std::vector<size_t> depth(graph.valueBound(), 0);
+    size_t deepest = 0;
+    for (NodeId id : topologicalOrder(graph)) {
+        const Node& node = graph.node(id);
+        size_t above = 0;
+        for (ValueId input : node.inputs)
+            if (input.valid())
+                above = std::max(above, depth[input.index()]);
+        const bool rounds = !hasTrait(node.op, View | DataMovement);
+        for (ValueId output : node.outputs) {
+            if (!output.valid())
+                continue;
+            const bool stored = graph.value(output).type.dtype == storage;
+            depth[output.index()] = above + (rounds && stored ? 1 : 0);
+            deepest = std::max(deepest, depth[output.index()]);
+        }
+    }
+    return deepest;
+}
+
+double storageTolerance(DType storage, size_t depth) {
+    constexpr double amplification = 4;
+    const double unit = storage == DType::Float16    ? std::ldexp(1.0, -11)
+                        : storage == DType::BFloat16 ? std::ldexp(1.0, -8)
+                                                     : std::ldexp(1.0, -24);
+    return std::max(toleranceOf(storage),
+                    amplification * unit * std::sqrt(static_cast<double>(depth)));
 }
 
 OutputAgreement compareOutput(const std::string& name, const std::string& side,

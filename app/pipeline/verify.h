@@ -3,7 +3,7 @@
 #pragma once
 
 #include "app/pipeline/report.h"
-#include "core/graph/tensor.h"
+#include "core/graph/graph.h"
 #include "core/ops/reference_value.h"
 
 #include <optional>
@@ -28,5 +28,14 @@ double toleranceOf(DType dtype);
 /// original.
 double originalTolerance(DType dtype);
 double fusedTolerance(DType dtype, double originalError);
+
+/// The most results in a row, on the way from an input to an output, that are rounded to this type.
+size_t roundingDepth(const Graph& graph, DType storage);
+
+/// What a graph whose values are stored in 16 bits may lose against its original in float32. Each
+/// rounding is off by at most u (2^-11 for float16, 2^-8 for bfloat16), and n of them in a row that
+/// do not conspire by sqrt(n) u; networks amplify that by a small factor: 4 sqrt(n) u, at least
+/// toleranceOf the type.
+double storageTolerance(DType storage, size_t depth);
 
 } // namespace fuselage::app
