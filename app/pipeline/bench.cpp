@@ -33,6 +33,7 @@ Result<std::vector<ReferenceValue>> referenceOutputs(const Graph& graph,
 
 /// What the 16-bit storage of a plan may lose, and what it does lose in double precision.
 struct StorageLoss {
+    DType storage = DType::Float32;
     double limit = 0;
     std::vector<ReferenceValue> outputs; ///< of the converted graph
 };
@@ -49,7 +50,7 @@ Result<std::optional<StorageLoss>> storageLoss(const BenchOptions& options, cons
     if (!outputs)
         return failure(outputs.error());
     const double limit = storageTolerance(storage, roundingDepth(converted, storage));
-    return std::optional(StorageLoss{limit, std::move(*outputs)});
+    return std::optional(StorageLoss{storage, limit, std::move(*outputs)});
 }
 
 /// Runs both sides and judges them by the model as it was loaded. The fused side may lose twice
@@ -70,13 +71,14 @@ Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& i
         const std::string& name = graph.value(graph.outputs()[i]).name;
         DType dtype = reference[i].dtype;
         const bool stored = loss && isFloat(dtype);
+        const double limit = stored ? loss->limit : originalTolerance(dtype);
         if (stored)
-            report.agreement.push_back(compareOutput(name, "stored", reference[i],
-                                                     loss->outputs[i].toTensor(), loss->limit));
-        report.agreement.push_back(compareOutput(name, "unfused", reference[i], (*unfused)[i],
-                                                 stored ? loss->limit : originalTolerance(dtype)));
-        double allowed =
-            stored ? loss->limit : fusedTolerance(dtype, report.agreement.back().maxRelative);
+            report.agreement.push_back(
+                compareOutput(name, "weights", reference[i], loss->outputs[i].toTensor(), limit));
+        report.agreement.push_back(
+            compareOutput(name, "unfused", reference[i], (*unfused)[i], limit));
+        double allowed = fusedTolerance(stored ? loss->storage : dtype,
+                                        report.agreement.back().maxRelative, limit);
         ofFused.push_back(compareOutput(name, "fused", reference[i], (*fused)[i], allowed));
     }
     report.agreement.insert(report.agreement.end(), ofFused.begin(), ofFused.end());

@@ -81,7 +81,7 @@ struct SideReport {
 /// Agreement of one output with the reference.
 struct OutputAgreement {
     std::string output;
-    /// "unfused", "fused"; "stored": the graph with 16-bit values, each node in double precision.
+    /// "unfused", "fused"; "weights": 16-bit weights and Casts, all else in double precision.
     std::string side;
     double maxAbsolute = 0;
     double maxRelative = 0; ///< to the largest magnitude of the reference output

@@ -28,7 +28,11 @@ double originalTolerance(DType dtype) {
 }
 
 double fusedTolerance(DType dtype, double originalError) {
-    return std::max(toleranceOf(dtype), 2 * std::min(originalError, originalTolerance(dtype)));
+    return fusedTolerance(dtype, originalError, originalTolerance(dtype));
+}
+
+double fusedTolerance(DType dtype, double originalError, double originalLimit) {
+    return std::max(toleranceOf(dtype), 2 * std::min(originalError, originalLimit));
 }
 
 size_t roundingDepth(const Graph& graph, DType storage) {

@@ -28,6 +28,8 @@ double toleranceOf(DType dtype);
 /// original.
 double originalTolerance(DType dtype);
 double fusedTolerance(DType dtype, double originalError);
+/// The same where the original may lose `originalLimit`.
+double fusedTolerance(DType dtype, double originalError, double originalLimit);
 
 /// The most results in a row, on the way from an input to an output, that are rounded to this type.
 size_t roundingDepth(const Graph& graph, DType storage);

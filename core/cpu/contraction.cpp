@@ -53,7 +53,7 @@ private:
     std::vector<OperandLayout> m_inputs;
     OperandLayout m_a, m_b; ///< as the engine sees them
     std::unique_ptr<Kernel> m_stageA, m_stageB;
-    Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion;
+    Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion, m_pooledRegion;
     std::unique_ptr<ContractionEngine> m_engine;
     std::unique_ptr<NaiveContraction> m_naive;
     bool m_cIsOutput = false;
@@ -61,6 +61,7 @@ private:
     bool m_sumInPlace = false; ///< the residual may already be where the result goes
     std::unique_ptr<Kernel> m_pass;
     std::unique_ptr<PoolEngine> m_pool;
+    std::unique_ptr<Kernel> m_pooledCast; ///< from the pool's float result to a 16-bit output
     size_t m_scratchBytes = 0;
     OperandLayout m_output; ///< what epilogue writes go to (before a pool: scratch)
 };
@@ -76,6 +77,15 @@ Tape castTape(DType from, DType to) {
     TapeBuilder builder;
     Scalar x = builder.input(from);
     return builder.finish({from == to ? x : cast(x, to)});
+}
+
+/// The tape with its only result widened to float: 16-bit results keep their rounding.
+Tape withFloatResult(Tape tape) {
+    if (tape.type(tape.outputs[0]) == DType::Float32)
+        return tape;
+    tape.code.push_back({TapeOp::Cast, DType::Float32, {tape.outputs[0], 0, 0}});
+    tape.outputs[0] = static_cast<uint16_t>(tape.code.size() - 1);
+    return tape;
 }
 
 /// The operand converted to float, with its prologue applied, in memory of its own.
@@ -251,8 +261,21 @@ void ContractionKernel::useNaive(const PrepareContext& context) {
 }
 
 void ContractionKernel::addPool(const PrepareContext& context) {
-    StridedAccess out =
-        stridedFor(m_program.epilogue.writes[0], context.outputs[0], m_program.poolSpace.size());
+    const OperandLayout& result = context.outputs[0];
+    size_t dims = m_program.poolSpace.size();
+    StridedAccess out = stridedFor(m_program.epilogue.writes[0], result, dims);
+    if (result.dtype != DType::Float32) {
+        OperandLayout pooled{DType::Float32, m_program.poolSpace,
+                             denseLike(m_program.poolSpace, out.strides), nullptr};
+        Pointwise store{m_program.poolSpace,
+                        {identityAccess(0, dims)},
+                        castTape(DType::Float32, result.dtype),
+                        m_program.epilogue.writes};
+        m_pooledCast = preparePointwise(
+            store, {{pooled}, {result}, context.table, context.threads, context.strict});
+        m_pooledRegion = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
+        out.strides = pooled.strides;
+    }
     m_pool = makePoolEngine(m_program.poolKind, *m_program.poolWindow, m_program.space,
                             m_output.strides, m_program.poolSpace, out.strides);
 }
@@ -273,8 +296,9 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     m_output = m_program.poolWindow ? accumulatorLayout() : context.outputs[0];
     if (m_program.poolWindow) {
         DType result = m_program.epilogue.tape.type(m_program.epilogue.tape.outputs[0]);
-        if (!narrow || result != DType::Float32 || context.outputs[0].dtype != DType::Float32)
+        if (!narrow || laneOf(result) != Lane::F32 || laneOf(context.outputs[0].dtype) != Lane::F32)
             return Reason{"dtype", "pooling of this type", {}, {}};
+        m_program.epilogue.tape = withFloatResult(std::move(m_program.epilogue.tape));
         m_resultRegion = reserve(static_cast<size_t>(m_output.span()) * sizeof(float));
         addPool(context);
         if (!m_pool)
@@ -341,10 +365,15 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
         RunContext passContext{context.threads};
         m_pass->run(inner, passContext);
     }
-    if (m_pool)
-        m_pool->run(scratch + m_resultRegion.at,
-                    operands.outputs[m_program.epilogue.writes[0].operand],
-                    scratch + m_engineRegion.at);
+    if (m_pool) {
+        std::byte* output = operands.outputs[m_program.epilogue.writes[0].operand];
+        std::byte* pooled = m_pooledCast ? scratch + m_pooledRegion.at : output;
+        m_pool->run(scratch + m_resultRegion.at, pooled, scratch + m_engineRegion.at);
+        if (m_pooledCast) {
+            RunContext inner{context.threads};
+            m_pooledCast->run({{pooled}, {output}}, inner);
+        }
+    }
 }
 
 } // namespace

@@ -94,6 +94,12 @@ private:
     size_t m_depth = 0;
 };
 
+/// What jumps must see the values that 16-bit storage holds: ties there are ties.
+bool isHalfWidth(const ReferenceValue& value) {
+    return value.kind == TypeKind::Tensor &&
+           (value.dtype == DType::Float16 || value.dtype == DType::BFloat16);
+}
+
 /// The values of one run of one graph.
 class Interpreter::Frame {
 public:
@@ -169,8 +175,15 @@ Result<std::vector<ValuePtr>> Interpreter::Frame::evaluate(const Node& node,
     if (node.op == Op::Fused && node.body)
         return m_interpreter.run(*node.body, inputs, {}, {});
     std::vector<const ReferenceValue*> operands;
-    for (size_t i = 0; i < node.explicitInputs; ++i)
+    std::vector<ReferenceValue> stored(node.explicitInputs);
+    const bool jumps = hasTrait(node.op, Discontinuous) || node.op == Op::Cast;
+    for (size_t i = 0; i < node.explicitInputs; ++i) {
         operands.push_back(inputs[i].get());
+        if (jumps && operands.back() && isHalfWidth(*operands.back())) {
+            stored[i] = ReferenceValue::from(operands.back()->toTensor());
+            operands.back() = &stored[i];
+        }
+    }
     Context context(*this, node);
     auto results = evaluateNode(node, operands, context);
     if (!results)

@@ -85,13 +85,14 @@ private:
     const VectorTable& m_table;
     Matrices m_q, m_k, m_v;
     StridedAccess m_output;
+    DType m_outputType = DType::Float32;
     std::vector<MaskOperand> m_masks;
     int64_t m_blockRows = 0, m_lastRows = 0, m_blocks = 0, m_tasks = 0, m_scoreStride = 0;
     Product m_scores[2], m_results[2]; ///< of a full block, of the last one
     size_t m_stagedBytes = 0, m_workerBytes = 0, m_scratchpadBytes = 0;
 };
 
-/// Dense copies only when neither rows nor columns are contiguous.
+/// Dense float copies of 16-bit operands, and where neither rows nor columns are contiguous.
 Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t cols,
                                    const PrepareContext& context) {
     Extents space = m_program.batch;
@@ -99,12 +100,15 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
     Matrices out;
     out.operand = access.operand;
     out.access = stridedFor(access, context.inputs[access.operand], space.size());
-    if (out.colStride() == 1 || out.rowStride() == 1 || cols == 1)
+    const DType dtype = context.inputs[access.operand].dtype;
+    const bool contiguous = out.colStride() == 1 || out.rowStride() == 1 || cols == 1;
+    if (contiguous && dtype == DType::Float32)
         return out;
     OperandLayout dense{DType::Float32, space, rowMajorStrides(space), nullptr};
     TapeBuilder builder;
     Pointwise copy{space, {access}, {}, {{0, {}}}};
-    copy.tape = builder.finish({builder.input(DType::Float32)});
+    Scalar element = builder.input(dtype);
+    copy.tape = builder.finish({dtype == DType::Float32 ? element : cast(element, DType::Float32)});
     for (uint32_t d = 0; d < space.size(); ++d)
         copy.writes[0].index.push_back({0, {{d, 1}}});
     out.stage = preparePointwise(
@@ -122,6 +126,7 @@ AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext&
     m_k = matrices(program.k, program.s, program.d, context);
     m_v = matrices(program.v, program.s, program.e, context);
     m_output = stridedFor(program.output, context.outputs[program.output.operand], dims);
+    m_outputType = context.outputs[program.output.operand].dtype;
     int64_t batches = std::accumulate(program.batch.begin(), program.batch.end(), int64_t{1},
                                       std::multiplies<>());
     // Scores of a block stay in the second-level cache; small problems still make enough tasks.
@@ -219,11 +224,12 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
                      static_cast<float>(m_program.scale), masks.data(), masks.size(), sums});
     m_results[last].run(scores, data(m_v), results, free);
 
-    auto store = m_table.store[static_cast<size_t>(DType::Float32)];
+    auto store = m_table.store[static_cast<size_t>(m_outputType)];
     auto multiply = m_table.op[static_cast<size_t>(TapeOp::Mul)][static_cast<size_t>(Lane::F32)][1];
     size_t dims = m_output.strides.size();
-    auto* target = reinterpret_cast<float*>(operands.outputs[m_program.output.operand]) +
-                   offset(m_output) + first * m_output.strides[dims - 2];
+    std::byte* target = operands.outputs[m_program.output.operand] +
+                        (offset(m_output) + first * m_output.strides[dims - 2]) *
+                            static_cast<int64_t>(sizeOf(m_outputType));
     for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
         float inverse = 1 / sums[r];
         float* row = results + r * width;
@@ -272,17 +278,20 @@ SoftmaxRows::Mask AttentionKernel::maskAt(size_t number, const Operands& operand
 
 std::optional<Reason> unsupportedAttention(const KernelProgram& program) {
     const auto& attention = std::get<Attention>(program.code);
-    auto isFloat32 = [](const OperandType& operand) { return operand.dtype == DType::Float32; };
-    bool plain = isFloat32(program.outputs[attention.output.operand]);
+    auto isInFloat = [](const OperandType& operand) { return laneOf(operand.dtype) == Lane::F32; };
+    bool plain = isInFloat(program.outputs[attention.output.operand]);
     for (const Access* access : {&attention.q, &attention.k, &attention.v})
-        plain = plain && isFloat32(program.inputs[access->operand]);
+        plain = plain && isInFloat(program.inputs[access->operand]);
     for (const ScoreMask& mask : attention.masks) {
         const DType dtype = program.inputs[mask.access.operand].dtype;
         plain = plain && (mask.kind == ScoreMask::Kind::Additive ? laneOf(dtype) == Lane::F32
                                                                  : dtype == DType::Bool);
     }
     if (!plain)
-        return Reason{"dtype", "attention runs on float operands", "run the model in float32", {}};
+        return Reason{"dtype",
+                      "attention runs on float32 and 16-bit operands",
+                      "run the model in float32",
+                      {}};
     if (attention.l == 0 || attention.s == 0 || attention.d == 0 || attention.e == 0)
         return Reason{"shape-mismatch", "attention without rows, keys or depth", {}, {}};
     return std::nullopt;
