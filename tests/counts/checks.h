@@ -29,6 +29,8 @@ std::string differences(const CountTable& expected, const CountTable& found);
 int checkZoo(const std::string& tables);
 /// -1 when there is no such folder.
 int checkExports(const std::string& tables, const std::string& folder);
+/// The same nodes are fused in fp16 and bf16 as in fp32.
+int checkPrecision();
 /// A file whose nodes stand in another order gives the same graph.
 int checkShuffled();
 /// A model of 10,000 nodes: load, match with the whole library, rewrite.

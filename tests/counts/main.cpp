@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// counts zoo TABLES | exports TABLES FOLDER | shuffled | synthetic: exit 0 all as expected, 1 not,
-// 77 skipped.
+// counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic: exit 0 all as
+// expected, 1 not, 77 skipped.
 #include "tests/counts/checks.h"
 
 #include <fmt/format.h>
@@ -35,10 +35,13 @@ int main(int argc, char** argv) {
         fmt::print("skipped: no exported models; set FUSELAGE_MODELS to their folder\n");
         return 77;
     }
+    if (what == "precision" && argc == 2)
+        return exitCode(counts::checkPrecision());
     if (what == "shuffled" && argc == 2)
         return exitCode(counts::checkShuffled());
     if (what == "synthetic" && argc == 2)
         return exitCode(counts::checkSynthetic());
-    fmt::print("usage: counts zoo TABLES | exports TABLES FOLDER | shuffled | synthetic\n");
+    fmt::print(
+        "usage: counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic\n");
     return 2;
 }
