@@ -26,7 +26,7 @@ struct EmitRequest {
     std::vector<OperandLayout> inputs, outputs;
     /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read only
     /// for what decides a kernel's shape, the sizes of a Resize: weights stay arguments.
-    std::vector<TensorPtr> constants;
+    std::vector<TensorPtr> contents;
     const DeviceProfile* profile = nullptr; ///< multiprocessors, shared memory: grid and tile sizes
     NumericClass allowed = NumericClass::Reassociated;
     bool tf32 = false;   ///< float32 contractions may round their operands to TF32

@@ -35,7 +35,7 @@ void append(std::vector<ZooProgram>& out, const std::string& model,
         made.request.profile = &profile();
         for (uint32_t input : step.inputs) {
             made.request.inputs.push_back(layoutOf(*plan, input));
-            made.request.constants.push_back(plan->values[input].constant);
+            made.request.contents.push_back(plan->values[input].constant);
         }
         for (uint32_t output : step.outputs)
             made.request.outputs.push_back(layoutOf(*plan, output));
