@@ -6,6 +6,7 @@
 #include "core/cpu/faster_kernel.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
+#include "core/cpu/winograd.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,8 +23,9 @@ struct Region {
 
 class ContractionKernel final : public Kernel {
 public:
-    ContractionKernel(const Contraction& program, const PrepareContext& context)
-        : m_program(program), m_inputs(context.inputs) {}
+    /// By minimal filtering instead of oneDNN on request: needs canBeWinograd().
+    ContractionKernel(const Contraction& program, const PrepareContext& context, bool winograd)
+        : m_program(program), m_inputs(context.inputs), m_winograd(winograd) {}
 
     std::optional<Reason> prepare(const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
@@ -51,6 +53,7 @@ private:
 
     Contraction m_program;
     std::vector<OperandLayout> m_inputs;
+    bool m_winograd;
     OperandLayout m_a, m_b; ///< as the engine sees them
     std::unique_ptr<Kernel> m_stageA, m_stageB;
     Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion, m_pooledRegion;
@@ -144,6 +147,8 @@ void ContractionKernel::stageConstant(const PrepareContext& context, bool isA) {
 
 EngineResult ContractionKernel::engineFor(const PrepareContext& context, const StridedAccess& c,
                                           const MatchedEpilogue& epilogue) const {
+    if (m_winograd)
+        return makeWinogradEngine(m_program, m_a, m_b, c, epilogue, context);
     return m_program.kind == Contraction::Kind::MatMul
                ? makeMatMulEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages())
                : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages());
@@ -306,6 +311,8 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     }
     if (narrow && !tryMatched(context))
         useBare(context);
+    if (!m_engine && m_winograd)
+        return Reason{"support", "no minimal filtering for these layouts", {}, {}};
     if (!m_engine) {
         if (!m_naive)
             m_naive = std::make_unique<NaiveContraction>(m_program, m_a, m_b);
@@ -313,7 +320,7 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         tactic = "plain loops";
     } else {
         m_engineRegion = reserve(m_engine->scratchBytes);
-        tactic = "onednn " + m_engine->implementation;
+        tactic = (m_winograd ? "" : "onednn ") + m_engine->implementation;
         if (m_pass)
             tactic += " + tile interpreter";
     }
@@ -380,8 +387,9 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
 
 namespace {
 
-KernelResult prepareWhole(const Contraction& program, const PrepareContext& context) {
-    auto kernel = std::make_unique<ContractionKernel>(program, context);
+KernelResult prepareWhole(const Contraction& program, const PrepareContext& context,
+                          bool winograd) {
+    auto kernel = std::make_unique<ContractionKernel>(program, context, winograd);
     if (auto reason = kernel->prepare(context))
         return failure("cpu." + reason->code, reason->message);
     return std::unique_ptr<Kernel>(std::move(kernel));
@@ -389,13 +397,21 @@ KernelResult prepareWhole(const Contraction& program, const PrepareContext& cont
 
 } // namespace
 
+KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context) {
+    return prepareWhole(program, context, true);
+}
+
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
-    auto whole = [&](const PrepareContext& c) { return prepareWhole(program, c); };
-    auto banded = [&](const PrepareContext& c) { return prepareBanded(program, c); };
-    if (!canBeBanded(program, context))
-        return whole(context);
-    return prepareFaster(bandedKey(program, context), {"one primitive with its sum", whole},
-                         {"bands", banded}, context);
+    Way whole{"one primitive",
+              [&](const PrepareContext& c) { return prepareWhole(program, c, false); }};
+    Way banded{"bands", [&](const PrepareContext& c) { return prepareBanded(program, c); }};
+    Way winograd{"minimal filtering",
+                 [&](const PrepareContext& c) { return prepareWinograd(program, c); }};
+    if (canBeBanded(program, context))
+        return prepareFaster(bandedKey(program, context), whole, banded, context);
+    if (canBeWinograd(program, context))
+        return prepareFaster(winogradKey(program, context), whole, winograd, context);
+    return whole.prepare(context);
 }
 
 } // namespace fuselage::cpu

@@ -8,6 +8,9 @@ namespace fuselage::cpu {
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context);
 
+/// By minimal filtering whether or not it is faster: needs canBeWinograd().
+KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
+
 /// Pools float data; nothing when oneDNN has no such pooling.
 class PoolEngine {
 public:

@@ -141,6 +141,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"
+#include "core/cpu/vector_winograd.h"
 
 // --- the table -------------------------------------------------------------------------------
 
@@ -330,6 +331,7 @@ void fill(VectorTable& table) {
     fillReductions(table);
     table.weightedSum = weightedSum;
     table.gatherSum = gatherSum;
+    fillWinograd(table.winograd);
 }
 
 } // namespace fuselage::cpu::FUSELAGE_ISA

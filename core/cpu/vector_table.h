@@ -84,6 +84,39 @@ using WeightedSumFunction = void (*)(float* out, const float* const* sources, co
 using GatherSumFunction = void (*)(float* out, const float* source, const int32_t* indices,
                                    const float* weights, size_t taps, size_t n);
 
+// Minimal filtering (Winograd) of 3x3 convolutions: each tile of R x R results comes from
+// (R+2) x (R+2) pixels through as many independent sums of products over the channels, one for each
+// position of the transformed tile. R is 2 or 4: index 0 or 1 in the tables.
+
+/// The point besides 0, 1, -1 and infinity at which tiles of 4 x 4 are interpolated.
+constexpr float winogradPoint = 0.625F;
+
+/// Where the results of one tile go; pixels outside the image have rows of their own.
+struct WinogradTile {
+    float* const* result = nullptr;
+    const float* const* add = nullptr; ///< or null: added before the activation
+    const float* bias = nullptr;
+    float slope = 1; ///< of negative values, before the limits
+    float low = 0, high = 0;
+};
+
+struct WinogradLoops {
+    /// From the pixels' channels to v[position][channel / laneGroup][.][channel % laneGroup].
+    using Input = void (*)(float* v, size_t positionStride, size_t groupStride,
+                           const float* const* pixels, size_t channels);
+    /// c[r][0..panel) = sum over k of a[k / laneGroup][r][k % laneGroup] * b[k][0..panel)
+    using Product = void (*)(const float* a, size_t groupStride, const float* b, float* c,
+                             size_t rowStride, size_t depth);
+    using Output = void (*)(const float* m, size_t positionStride, const WinogradTile& tile,
+                            size_t channels);
+
+    size_t panel = 0;
+    size_t mostRows = 0;
+    Input input[2] = {};
+    Product product[15] = {}; ///< by the number of rows, 1 .. mostRows
+    Output output[2] = {};
+};
+
 constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
@@ -101,6 +134,7 @@ struct VectorTable {
     SoftmaxFunction softmax = nullptr;
     WeightedSumFunction weightedSum = nullptr;
     GatherSumFunction gatherSum = nullptr;
+    WinogradLoops winograd;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };
