@@ -7,6 +7,22 @@
 
 namespace fuselage::gpu {
 
+/// Tensor-core tiles of m x n results a block.
+EmitResult emitTensor256x128(const EmitRequest& request);
+EmitResult emitTensor128x128(const EmitRequest& request);
+EmitResult emitTensor128x64(const EmitRequest& request);
+EmitResult emitTensor64x128(const EmitRequest& request);
+EmitResult emitTensor64x64(const EmitRequest& request);
+EmitResult emitTensor64x32(const EmitRequest& request);
+EmitResult emitTensor32x64(const EmitRequest& request);
+EmitResult emitTensor16x64(const EmitRequest& request);
+
+/// The same with k cut into parts that a second kernel adds: few results, long sums.
+EmitResult emitTensor128x64Split(const EmitRequest& request);
+EmitResult emitTensor64x64Split(const EmitRequest& request);
+EmitResult emitTensor32x64Split(const EmitRequest& request);
+EmitResult emitTensor16x64Split(const EmitRequest& request);
+
 EmitResult emitContractPlain(const EmitRequest& request);
 
 } // namespace fuselage::gpu

@@ -43,6 +43,58 @@ void addProducts(Family& out) {
         .strict = true;
 }
 
+void addTiles(Family& out) {
+    const std::string all = "tensor_256x128 tensor_128x128 tensor_128x64 tensor_64x128 "
+                            "tensor_64x64 tensor_64x32 tensor_32x64 tensor_16x64";
+    out.add("half_all_tiles",
+            "(float16[133,72] x, float16[72,72] w, float16[72] b, float16[133,72] r) => "
+            "(float16[133,72] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
+            all);
+    out.add("half_split",
+            "(float16[9,520] x, float16[520,40] w, float16[40] b) => (float16[9,40] y) "
+            "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
+            "tensor_16x64 tensor_16x64_split");
+    out.add("half_split_two_results",
+            "(float16[66,260] x, float16[260,48] w, float16[66,48] r) => (float16[66,48] s, "
+            "float16[66,48] y) { m = MatMul(x, w) s = Add(m, r) y = Sigmoid(s) }",
+            "tensor_128x64_split tensor_64x64_split");
+    out.add("half_heads",
+            "(float16[2,20,48] x, float16[48,32] w, float16[32] b) => (float16[2,4,20,8] y) "
+            "{ m = MatMul(x, w) a = Add(m, b) s = Constant<value_ints=[2,20,4,8]>() "
+            "h = Reshape(a, s) y = Transpose<perm=[0,2,1,3]>(h) }",
+            "tensor_64x32 tensor_32x64");
+    out.add("half_batched",
+            "(float16[3,17,24] x, float16[3,24,16] w) => (float16[3,17,16] y) "
+            "{ y = MatMul(x, w) }",
+            "tensor_32x64 tensor_16x64");
+    out.add("half_prologue",
+            "(float16[36,64] x, float16[64] s, float16[64,24] w) => (float16[36,24] y) "
+            "{ d = Mul(x, s) e = Relu(d) y = MatMul(e, w) }",
+            "tensor_64x32 tensor_32x64");
+    out.add("half_along_m",
+            "(float16[40,24] x, float16[24,40] w) => (float16[40,40] y) "
+            "{ m = MatMul(x, w) y = Transpose<perm=[1,0]>(m) }",
+            "tensor_64x32 tensor_32x64");
+    Case& gelu = out.add(
+        "half_gelu_large",
+        "(float16[6304,768] x, float16[768,3072] w, float16[3072] b) => (float16[6304,3072] y) "
+        "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
+        "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
+        "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
+        all);
+    gelu.compileOnly = true;
+    out.add("bfloat16_transposed",
+            "(bfloat16[40,40] x, bfloat16[40,40] w, bfloat16[40] c) => (bfloat16[40,40] y) "
+            "{ y = Gemm<transA=1, transB=1>(x, w, c) }",
+            "tensor_64x32 tensor_32x64");
+    out.add("half_odd",
+            "(float16[35,45] x, float16[45,37] w) => (float16[35,37] y) { y = MatMul(x, w) }",
+            "tensor_64x32 tensor_32x64");
+    out.add("tf32", "(float[33,40] x, float[40,34] w) => (float[33,34] y) { y = MatMul(x, w) }",
+            "tensor_64x32 tensor_32x64")
+        .tf32 = true;
+}
+
 void addConvolutions(Family& out) {
     out.add("conv_float",
             "(float[2,3,7,6] x, float[5,3,3,3] w, float[5] b) => (float[2,5,4,3] y) { y = "
@@ -61,6 +113,44 @@ void addConvolutions(Family& out) {
             "ConvTranspose<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1], "
             "output_padding=[1,1], group=2>(x, w, b) }",
             "");
+    const std::map<std::string, Placement> channelsLast = {
+        {"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}, {"in2", {{0, 2, 3, 1}}}};
+    auto last = [&](Case& made) -> Case& {
+        made.placements = channelsLast;
+        made.constants = "in1";
+        return made;
+    };
+    last(out.add("conv_half_3x3",
+                 "(float16[2,16,7,6] x, float16[24,16,3,3] w, float16[2,24,7,6] r) => "
+                 "(float16[2,24,7,6] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "
+                 "s = Add(c, r) y = Relu(s) }",
+                 "tensor_64x32 tensor_32x64"));
+    last(out.add("conv_half_one_tap",
+                 "(float16[2,64,5,5] x, float16[24,64,3,3] w) => (float16[2,24,3,3] y) { y = "
+                 "Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x, w) }",
+                 "tensor_32x64 tensor_16x64"));
+    last(out.add("conv_half_1x1_strided",
+                 "(float16[1,24,8,7] x, float16[40,24,1,1] w) => (float16[1,40,4,4] y) { y = "
+                 "Conv<kernel_shape=[1,1], strides=[2,2]>(x, w) }",
+                 "tensor_32x64 tensor_16x64"));
+    last(out.add("conv_half_groups",
+                 "(float16[1,32,5,6] x, float16[48,16,3,3] w) => (float16[1,48,5,6] y) { y = "
+                 "Conv<kernel_shape=[3,3], dilations=[2,2], pads=[2,2,2,2], group=2>(x, w) }",
+                 "tensor_32x64 tensor_16x64"));
+    last(out.add("conv_half_three_channels",
+                 "(float16[1,3,9,9] x, float16[16,3,3,3] w) => (float16[1,16,5,5] y) { y = "
+                 "Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x, w) }",
+                 "tensor_32x64 tensor_16x64"));
+    out.add("conv_half_row_major",
+            "(float16[1,16,8,8] x, float16[24,16,1,1] w, float16[24] b) => (float16[1,24,8,8] y) "
+            "{ c = Conv<kernel_shape=[1,1]>(x, w, b) y = Relu(c) }",
+            "tensor_64x32 tensor_32x64");
+    last(out.add("conv_half_large",
+                 "(float16[32,64,56,56] x, float16[64,64,3,3] w, float16[32,64,56,56] r, "
+                 "float16[64] b) => (float16[32,64,56,56] y) { c = Conv<kernel_shape=[3,3], "
+                 "pads=[1,1,1,1]>(x, w, b) s = Add(c, r) y = Relu(s) }",
+                 "tensor_256x128 tensor_128x64"))
+        .compileOnly = true;
     out.add("conv_max_pool",
             "(float16[1,3,12,10] x, float16[8,3,3,3] w) => (float16[1,8,6,5] y) { c = "
             "Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) r = Relu(c) "
@@ -73,6 +163,7 @@ void addConvolutions(Family& out) {
 std::vector<Case> contractionCases() {
     Family out;
     addProducts(out);
+    addTiles(out);
     addConvolutions(out);
     return out.cases;
 }

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -190,7 +191,7 @@ void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
     }
 }
 
-void launchAll(const gpu::KernelSet& set, const Arena& arena) {
+void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies = false) {
     for (const gpu::KernelText& kernel : set.kernels) {
         const simt::KernelRow* row = find(kernel.name);
         ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
@@ -199,16 +200,17 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena) {
             arguments.push_back(addressOf(argument, arena));
         }
         simt::run({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
-                   kernel.sharedBytes});
+                   kernel.sharedBytes, earlyCopies});
     }
 }
 
 void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
-            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
-    SCOPED_TRACE(set.variant);
+            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted,
+            bool earlyCopies) {
+    SCOPED_TRACE(set.variant + (earlyCopies ? ", copies done early" : ""));
     Arena arena = arenaFor(prepared, inputs);
     addNeeds(arena, prepared, set, inputs);
-    launchAll(set, arena);
+    launchAll(set, arena, earlyCopies);
     for (const auto* memories : {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch})
         for (const simt::GuardedMemory& memory : *memories)
             EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
@@ -237,6 +239,13 @@ std::vector<ReferenceValue> wantedFor(const KernelProgram& program,
     return evaluation ? evaluation->outputs : std::vector<ReferenceValue>{};
 }
 
+/// Copies run beside the threads, so the order of both matters.
+bool copiesLater(const gpu::KernelSet& set) {
+    return std::any_of(set.kernels.begin(), set.kernels.end(), [](const gpu::KernelText& kernel) {
+        return kernel.source.find("commitCopies();") != std::string::npos;
+    });
+}
+
 class ShimSuite : public testing::TestWithParam<gpu_suite::Case> {};
 
 TEST_P(ShimSuite, everyVariantAgreesWithTheEvaluator) {
@@ -251,7 +260,9 @@ TEST_P(ShimSuite, everyVariantAgreesWithTheEvaluator) {
     const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
     ASSERT_EQ(wanted.size(), prepared.program->outputs.size());
     for (const gpu::KernelSet& set : candidates.accepted)
-        runSet(prepared, set, inputs, wanted);
+        for (const bool early : {false, true})
+            if (!early || copiesLater(set))
+                runSet(prepared, set, inputs, wanted, early);
 
     std::istringstream names(GetParam().variants);
     for (std::string name; names >> name;) {

@@ -30,17 +30,29 @@ namespace {
 
 enum class State : uint8_t { Ready, AtBarrier, InWarp, Done };
 
+/// A copy that was asked for; `group` when it was committed.
+struct Copy {
+    void* to;
+    const void* from;
+    int bytes;
+    bool inside;
+    size_t group;
+};
+
 struct Fiber {
     ucontext_t context{};
     Index index;
     State state = State::Done;
     int line = 0;
     unsigned mask = 0;
-    size_t warpCalls = 0; ///< warp operations so far: parity picks the buffer
+    size_t warpCalls = 0;     ///< warp operations so far: parity picks the buffer
+    std::vector<Copy> copies; ///< not done yet
+    size_t groups = 0;        ///< closed so far
 };
 
 struct Warp {
     uint64_t values[2][32] = {};
+    alignas(8) uint32_t words[2][32 * 8] = {};
     unsigned arrived = 0;
     int line = 0;
     unsigned mask = 0;
@@ -160,6 +172,8 @@ void startBlock(const Launch& launch) {
                        n / launch.block[0] / launch.block[1]};
         fiber.state = State::Ready;
         fiber.warpCalls = 0;
+        fiber.copies.clear();
+        fiber.groups = 0;
     }
     for (Warp& warp : machine.warps)
         warp = {};
@@ -241,6 +255,49 @@ unsigned ballot(unsigned mask, bool vote, int line) {
         if ((mask >> lane & 1) != 0 && warp.values[buffer][lane] != 0)
             out |= 1u << lane;
     return out;
+}
+
+const uint32_t* gather(const uint32_t* words, int count) {
+    Fiber& self = machine.fibers[machine.current];
+    const size_t buffer = self.warpCalls++ % 2;
+    Warp& warp = machine.warps[machine.current / 32];
+    std::memcpy(warp.words[buffer] + machine.current % 32 * static_cast<size_t>(count), words,
+                static_cast<size_t>(count) * sizeof *words);
+    meet(0xffffffffu, -count);
+    return warp.words[buffer];
+}
+
+namespace {
+
+void perform(const Copy& copy) {
+    if (copy.inside)
+        std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.bytes));
+    else
+        std::memset(copy.to, 0, static_cast<size_t>(copy.bytes));
+}
+
+} // namespace
+
+void copyLater(void* to, const void* from, int bytes, bool inside) {
+    Fiber& self = machine.fibers[machine.current];
+    const Copy copy{to, from, bytes, inside, self.groups};
+    if (machine.launch->earlyCopies)
+        perform(copy);
+    else
+        self.copies.push_back(copy);
+}
+
+void commitCopies() {
+    ++machine.fibers[machine.current].groups;
+}
+
+void waitCopies(int pending) {
+    Fiber& self = machine.fibers[machine.current];
+    size_t done = 0;
+    while (done < self.copies.size() &&
+           self.copies[done].group + static_cast<size_t>(pending) < self.groups)
+        perform(self.copies[done++]);
+    self.copies.erase(self.copies.begin(), self.copies.begin() + static_cast<ptrdiff_t>(done));
 }
 
 void checkAlignment(const void* address, int bytes) {

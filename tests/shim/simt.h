@@ -31,6 +31,15 @@ void barrier(int line);
 uint64_t shuffle(unsigned mask, uint64_t bits, unsigned source, int line);
 unsigned ballot(unsigned mask, bool vote, int line);
 
+/// All lanes of a warp meet; the words of lane l then lie at `count` * l, until the second meeting
+/// after this one. At most 8 words.
+const uint32_t* gather(const uint32_t* words, int count);
+
+/// Copies of a thread that are not there yet; see Launch::earlyCopies.
+void copyLater(void* to, const void* from, int bytes, bool inside);
+void commitCopies();
+void waitCopies(int pending);
+
 /// Stops with a message when the address is not a multiple of the access's size.
 void checkAlignment(const void* address, int bytes);
 
@@ -66,6 +75,30 @@ extern unsigned char sharedMemory[];
 
 inline void hostVectorAccess(const void* address, int bytes) {
     simt::checkAlignment(address, bytes);
+}
+
+template <int count> inline auto hostGatherWarp(const unsigned (&mine)[count]) {
+    return reinterpret_cast<const unsigned(*)[count]>(simt::gather(mine, count));
+}
+
+/// The addresses, multiples of 16, that all lanes brought.
+inline const unsigned* const* hostRows(const void* mine) {
+    simt::checkAlignment(mine, 16);
+    uint32_t words[2];
+    std::memcpy(words, &mine, sizeof mine);
+    return reinterpret_cast<const unsigned* const*>(simt::gather(words, 2));
+}
+
+inline void hostCopyLater(void* to, const void* from, int bytes, bool inside) {
+    simt::copyLater(to, from, bytes, inside);
+}
+
+inline void hostCommitCopies() {
+    simt::commitCopies();
+}
+
+inline void hostWaitCopies(int pending) {
+    simt::waitCopies(pending);
 }
 
 // Arithmetic that is never contracted; the suite is compiled with -ffp-contract=off.

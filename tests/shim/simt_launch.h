@@ -27,6 +27,9 @@ struct Launch {
     void* const* arguments = nullptr;
     std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
     uint32_t sharedBytes = 0;
+    /// Asynchronous copies are done when they are asked for: else when they are waited for. A
+    /// device may do either, so a kernel must be right with both.
+    bool earlyCopies = false;
 };
 
 /// Stops the program where the kernel does what it must not.

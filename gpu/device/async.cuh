@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles in shared memory: rows of 16-byte chunks, swizzled, filled by copies that overlap with
+// arithmetic. Below sm_80, and as host code for the shim, see each function.
+#ifndef FUSELAGE_ASYNC
+#define FUSELAGE_ASYNC
+
+/// What is XORed into the chunk numbers of a row, so that one chunk of 8 neighbouring rows lies in
+/// 8 different groups of banks.
+template <int chunks> __device__ __forceinline__ int swizzleOf(int row) {
+    if constexpr (chunks >= 8)
+        return row & 7;
+    else if constexpr (chunks == 4)
+        return (row >> 1) & 3;
+    else if constexpr (chunks == 2)
+        return (row >> 2) & 1;
+    else
+        return 0;
+}
+
+/// Byte of a chunk in a tile with `chunks` chunks a row.
+template <int chunks> __device__ __forceinline__ int tileByte(int row, int chunk) {
+    return (row * chunks + (chunk ^ swizzleOf<chunks>(row))) * 16;
+}
+
+#ifdef __CUDA_ARCH__
+__device__ __forceinline__ unsigned sharedAddress(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+#endif
+
+/// 16 bytes from registers to shared memory.
+__device__ __forceinline__ void storeShared16(void* to, const unsigned* words) {
+#ifdef __CUDA_ARCH__
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(sharedAddress(to)), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+#else
+    hostVectorAccess(to, 16);
+    for (int i = 0; i < 4; ++i)
+        static_cast<unsigned*>(to)[i] = words[i];
+#endif
+}
+
+/// 16 bytes from global to shared memory, zeros when not `inside`; there after waitCopies. Below
+/// sm_80 it is there at once, by way of registers. In the shim it is there as late as is allowed.
+__device__ __forceinline__ void copyAsync16(void* to, const void* from, bool inside) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(to)),
+                 "l"(from), "r"(inside ? 16 : 0)
+                 : "memory");
+#elif defined(__CUDA_ARCH__)
+    unsigned words[4] = {0, 0, 0, 0};
+    if (inside)
+        loadWords<16>(from, words);
+    storeShared16(to, words);
+#else
+    hostVectorAccess(from, 16);
+    hostVectorAccess(to, 16);
+    hostCopyLater(to, from, 16, inside);
+#endif
+}
+
+/// Closes the group of copies since the last call.
+__device__ __forceinline__ void commitCopies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#elif !defined(__CUDA_ARCH__)
+    hostCommitCopies();
+#endif
+}
+
+/// Waits until at most the `pending` latest groups of this thread are not there yet.
+template <int pending> __device__ __forceinline__ void waitCopies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+#elif !defined(__CUDA_ARCH__)
+    hostWaitCopies(pending);
+#endif
+}
+
+#endif

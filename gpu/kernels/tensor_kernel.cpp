@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/tensor_kernel.h"
+
+#include "core/graph/type.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::gpu {
+
+namespace {
+
+ExtraParameter scratchParameter(bool read) {
+    return {read ? "const float*" : "float*", "partial", {KernelArgument::Kind::Scratch, 0, 0}};
+}
+
+class TensorEmitter {
+public:
+    TensorEmitter(const TensorPlan& plan, const EpilogueText& epilogue)
+        : m_plan(plan), m_tile(plan.tile), m_view(plan.view), m_epilogue(epilogue),
+          m_a(plan.request, plan.view, plan.tile, true),
+          m_b(plan.request, plan.view, plan.tile, false) {}
+
+    KernelPart emit();
+
+private:
+    const char* element() const {
+        return m_a.element() == DType::Float32 ? "Tf32" : storageType(m_a.element());
+    }
+
+    std::string place() const;
+    std::string moveTile(const std::string& indent) const;
+    std::string pipeline() const;
+    std::string products() const;
+    std::string results() const;
+    std::string partialStore() const;
+    std::string comment() const;
+
+    const TensorPlan& m_plan;
+    const TensorTile& m_tile;
+    const ContractionView& m_view;
+    const EpilogueText& m_epilogue;
+    TensorOperand m_a, m_b;
+};
+
+/// Which results the block, and the warp in it, own.
+std::string TensorEmitter::place() const {
+    const int64_t n = m_plan.tilesN(), m = m_plan.tilesM(), batch = m_view.batchCount;
+    std::string out =
+        fmt::format("    extern __shared__ __align__(128) unsigned char sharedMemory[];\n"
+                    "    const unsigned tileN = block % {0}u, tileM = block / {0}u % {1}u;\n"
+                    "    const unsigned batch = block / {2}u % {3}u;\n",
+                    n, m, n * m, batch);
+    const int64_t tiles = m_plan.tilesK(), per = (tiles + m_plan.splits - 1) / m_plan.splits;
+    if (m_plan.splits > 1)
+        out += fmt::format("    const unsigned split = block / {0}u, firstTile = split * {1}u;\n"
+                           "    const int tiles = static_cast<int>(firstTile + {1}u < {2}u ? {1}u "
+                           ": {2}u - firstTile);\n",
+                           n * m * batch, per, tiles);
+    else
+        out += fmt::format("    const unsigned firstTile = 0;\n    const int tiles = {};\n", tiles);
+    return out + fmt::format("    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
+                             "    const int warpM = warp % {0}, warpN = warp / {0};\n",
+                             m_tile.warpsM);
+}
+
+/// Moves `next`, the number of a tile from firstTile on, to its stage.
+std::string TensorEmitter::moveTile(const std::string& indent) const {
+    std::string out = fmt::format(
+        "const unsigned kTile = firstTile + static_cast<unsigned>(next);\n"
+        "unsigned char* const to = sharedMemory + next % {} * {};\n{{\n"
+        "    unsigned char* const stage = to;\n{}}}\n{{\n"
+        "    unsigned char* const stage = to + {};\n{}}}\n",
+        m_tile.stages, m_tile.stageBytes(), m_a.move(), m_tile.m * m_tile.kBytes, m_b.move());
+    std::string indented;
+    for (size_t at = 0; at < out.size();) {
+        const size_t end = out.find('\n', at) + 1;
+        indented += (out[at] == '#' ? "" : indent) + out.substr(at, end - at);
+        at = end;
+    }
+    return indented;
+}
+
+std::string TensorEmitter::products() const {
+    const int rows = m_tile.warpM() / 16, columns = m_tile.warpN() / 8;
+    return fmt::format("#pragma unroll\n    for (int step = 0; step < {}; ++step) {{\n"
+                       "        unsigned a[{}][4], b[{}][2];\n",
+                       m_tile.kBytes / 32, rows, columns) +
+           m_a.fragments() + m_b.fragments() +
+           fmt::format("#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
+                       "#pragma unroll\n            for (int j = 0; j < {}; ++j)\n"
+                       "                multiply(sums[i][j], a[i], b[j][0], b[j][1],\n"
+                       "                         static_cast<const {}*>(nullptr));\n    }}\n",
+                       rows, columns, element());
+}
+
+std::string TensorEmitter::pipeline() const {
+    const int ahead = m_tile.stages - 1;
+    std::string out =
+        fmt::format("    float sums[{0}][{1}][4];\n#pragma unroll\n"
+                    "    for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
+                    "        for (int j = 0; j < {1}; ++j)\n"
+                    "            sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3] = "
+                    "0.0f;\n",
+                    m_tile.warpM() / 16, m_tile.warpN() / 8);
+    out +=
+        fmt::format("#pragma unroll 1\n    for (int next = 0; next < {}; ++next) {{\n"
+                    "        if (next < tiles) {{\n{}        }}\n        commitCopies();\n    }}\n",
+                    ahead, moveTile("            "));
+    // One barrier a tile: behind it everybody's copies are there, and nobody reads the stage that
+    // the next copies go to.
+    out +=
+        fmt::format("#pragma unroll 1\n    for (int tile = 0; tile < tiles; ++tile) {{\n"
+                    "        waitCopies<{}>();\n        __syncthreads();\n"
+                    "        if (const int next = tile + {}; next < tiles) {{\n{}        }}\n"
+                    "        commitCopies();\n"
+                    "        const unsigned char* const stageA = sharedMemory + tile % {} * {};\n"
+                    "        const unsigned char* const stageB = stageA + {};\n",
+                    ahead - 1, ahead, moveTile("            "), m_tile.stages, m_tile.stageBytes(),
+                    m_tile.m * m_tile.kBytes);
+    return out + products() + "    }\n    waitCopies<0>();\n    __syncthreads();\n";
+}
+
+std::string TensorEmitter::partialStore() const {
+    const std::string at =
+        fmt::format("partial + (((split * {0}ll + batch) * {1}ll + m) * {2}ll + n)",
+                    m_view.batchCount, m_view.mCount, m_view.nCount);
+    return m_view.nCount % 4 == 0 ? fmt::format("storeLanes<4, false>({}, x)", at)
+                                  : fmt::format("store({}, x[0])", at);
+}
+
+/// Sums of 16 rows of a warp at a time, through its slab.
+std::string TensorEmitter::results() const {
+    ResultLanes lanes = m_epilogue.lanes();
+    if (m_plan.splits > 1)
+        lanes = {m_view.nCount % 4 == 0 ? 4 : 1, false};
+    const int columns = m_tile.warpN(), stride = m_tile.slabStride(), width = lanes.width;
+    const int perLine = (lanes.alongM ? 16 : columns) / width;
+    std::string out = fmt::format(
+        "    float* const slab = reinterpret_cast<float*>(sharedMemory) + warp * {};\n"
+        "#pragma unroll\n    for (int i = 0; i < {}; ++i) {{\n        __syncwarp();\n"
+        "#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n"
+        "            float* const at = slab + lane / 4 * {} + j * 8 + lane % 4 * 2;\n"
+        "            at[0] = sums[i][j][0];\n            at[1] = sums[i][j][1];\n"
+        "            at[{}] = sums[i][j][2];\n            at[{}] = sums[i][j][3];\n        }}\n"
+        "        __syncwarp();\n",
+        16 * stride, m_tile.warpM() / 16, columns / 8, stride, 8 * stride, 8 * stride + 1);
+    out +=
+        fmt::format("#pragma unroll 1\n        for (int part = lane; part < {}; part += 32) {{\n",
+                    16 * columns / width);
+    const std::string line = fmt::format("part / {}", perLine);
+    const std::string along = fmt::format("part % {} * {}", perLine, width);
+    out += fmt::format("            const int row = {}, column = {};\n",
+                       lanes.alongM ? along : line, lanes.alongM ? line : along);
+    out += fmt::format("            const unsigned m = tileM * {}u + warpM * {} + i * 16 + row;\n"
+                       "            const unsigned n = tileN * {}u + warpN * {} + column;\n",
+                       m_tile.m, m_tile.warpM(), m_tile.n, columns);
+    out +=
+        fmt::format("            if (m < {}u && n < {}u) {{\n                float x[{}];\n"
+                    "#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
+                    "                    x[v] = slab[{}];\n                {};\n"
+                    "            }}\n        }}\n    }}\n",
+                    m_view.mCount, m_view.nCount, width, width,
+                    lanes.alongM ? fmt::format("(row + v) * {} + column", stride)
+                                 : fmt::format("row * {} + column + v", stride),
+                    m_plan.splits > 1 ? partialStore() : m_epilogue.call("x", "batch", "m", "n"));
+    return out;
+}
+
+std::string TensorEmitter::comment() const {
+    auto how = [](TileLoad load) {
+        return load == TileLoad::AlongK      ? "along k"
+               : load == TileLoad::AlongRows ? "along its rows"
+                                             : "element by element";
+    };
+    return fmt::format(
+        "{} x {} x {} products of {} x {}, {} warps, {} stages of {} bytes; A moved {}, B {}{}",
+        m_view.batchCount, m_view.mCount, m_view.nCount, m_tile.name, m_plan.kElements(),
+        m_tile.warpsM * m_tile.warpsN, m_tile.stages, m_tile.stageBytes(), how(m_a.load()),
+        how(m_b.load()), m_plan.splits > 1 ? fmt::format("; k in {} parts", m_plan.splits) : "");
+}
+
+KernelPart TensorEmitter::emit() {
+    KernelPart part;
+    part.comment = {comment()};
+    part.helpers = {"vectors", "async", "mma"};
+    part.functions = m_a.functions() + m_b.functions();
+    if (m_plan.splits == 1)
+        part.functions += m_epilogue.text();
+    part.body = place() + m_a.setup() + m_b.setup() + m_a.fragmentSetup() + m_b.fragmentSetup() +
+                pipeline() + results();
+    part.blocks = m_plan.blocks() * m_plan.splits;
+    part.threads = static_cast<uint32_t>(m_tile.threads());
+    part.sharedBytes = static_cast<uint32_t>(std::max(
+        m_tile.stages * m_tile.stageBytes(), m_tile.warpsM * m_tile.warpsN * m_tile.slabBytes()));
+    part.residentBlocks = m_tile.residentBlocks;
+    part.extra = packedParameters(m_view);
+    if (m_plan.splits > 1)
+        part.extra.push_back(scratchParameter(false));
+    part.numeric =
+        std::max({NumericClass::Reassociated, m_a.numeric(), m_b.numeric(), m_epilogue.numeric()});
+    return part;
+}
+
+} // namespace
+
+int TensorPlan::kElements() const {
+    return tile.kBytes / static_cast<int>(sizeOf(tensorElement(request, true)));
+}
+
+int64_t partialBytes(const TensorPlan& plan) {
+    return plan.splits * plan.view.batchCount * plan.view.mCount * plan.view.nCount * 4;
+}
+
+KernelPart tensorPart(const TensorPlan& plan, const EpilogueText& epilogue) {
+    return TensorEmitter(plan, epilogue).emit();
+}
+
+KernelPart splitSumPart(const TensorPlan& plan, const EpilogueText& epilogue) {
+    const ContractionView& view = plan.view;
+    const ResultLanes lanes = epilogue.lanes();
+    const int64_t results = view.batchCount * view.mCount * view.nCount;
+    const int64_t count = results / lanes.width;
+    KernelPart part;
+    part.comment = {
+        fmt::format("adds {} partial sums of each of {} results in order", plan.splits, results)};
+    part.helpers = {"vectors"};
+    part.functions = epilogue.text();
+    part.numeric = epilogue.numeric();
+    part.extra = {scratchParameter(true)};
+    part.blocks = (count + defaultThreads - 1) / defaultThreads;
+    const int64_t inner = lanes.alongM ? view.mCount / lanes.width : view.nCount / lanes.width;
+    const int64_t outer = lanes.alongM ? view.nCount : view.mCount;
+    part.body =
+        fmt::format("    const unsigned index = block * {0}u + threadIdx.x;\n"
+                    "    if (index >= {1}u)\n        return;\n"
+                    "    const unsigned inner = index % {2}u * {3}u, outer = index / {2}u % "
+                    "{4}u, batch = index / {5}u;\n"
+                    "    const unsigned m = {6}, n = {7};\n"
+                    "    const unsigned at = (batch * {8}u + m) * {9}u + n;\n"
+                    "    float x[{3}] = {{}};\n"
+                    "#pragma unroll\n    for (unsigned s = 0; s < {10}u; ++s) {{\n",
+                    defaultThreads, count, inner, lanes.width, outer, inner * outer,
+                    lanes.alongM ? "inner" : "outer", lanes.alongM ? "outer" : "inner", view.mCount,
+                    view.nCount, plan.splits);
+    if (!lanes.alongM && lanes.width > 1)
+        part.body += fmt::format("        float more[{0}];\n"
+                                 "        loadLanes<{0}>(partial + (at + s * {1}u), more);\n",
+                                 lanes.width, results);
+    part.body += fmt::format("#pragma unroll\n        for (int v = 0; v < {}; ++v)\n"
+                             "            x[v] += {};\n    }}\n    {};\n",
+                             lanes.width,
+                             !lanes.alongM && lanes.width > 1
+                                 ? "more[v]"
+                                 : fmt::format("partial[at + v * {}u + s * {}u]",
+                                               lanes.alongM ? view.nCount : 1, results),
+                             epilogue.call("x", "batch", "m", "n"));
+    return part;
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of one tensor-core tile: a pipeline of copies into shared memory, matrix products from
+// it, and the epilogue on sums that went through a slab of shared memory so that neighbours lie in
+// one thread. With a split of k, partial sums go to scratch memory and a second kernel adds them.
+#pragma once
+
+#include "gpu/kernels/contraction_epilogue.h"
+#include "gpu/kernels/tensor_operand.h"
+
+namespace fuselage::gpu {
+
+struct TensorPlan {
+    const EmitRequest& request;
+    const ContractionView& view;
+    const TensorTile& tile;
+    int splits = 1;
+
+    int64_t tilesM() const { return (view.mCount + tile.m - 1) / tile.m; }
+    int64_t tilesN() const { return (view.nCount + tile.n - 1) / tile.n; }
+    int64_t blocks() const { return view.batchCount * tilesM() * tilesN(); }
+    int kElements() const; ///< of a tile
+    int64_t tilesK() const { return (view.kCount + kElements() - 1) / kElements(); }
+};
+
+/// Bytes of partial sums.
+int64_t partialBytes(const TensorPlan& plan);
+
+KernelPart tensorPart(const TensorPlan& plan, const EpilogueText& epilogue);
+
+/// Adds the partial sums of all splits, in order, and ends the results.
+KernelPart splitSumPart(const TensorPlan& plan, const EpilogueText& epilogue);
+
+} // namespace fuselage::gpu

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of a tensor-core kernel: which results a block and a warp own, how deep its pipeline is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace fuselage::gpu {
+
+struct TensorTile {
+    const char* name;   ///< "128x64"
+    int m, n;           ///< results of a block
+    int kBytes;         ///< of one stage's rows, 64 or 128
+    int warpsM, warpsN; ///< warps of a block
+    int stages;         ///< copies in flight, plus the tile that is used
+    uint32_t residentBlocks;
+
+    int threads() const { return 32 * warpsM * warpsN; }
+    int warpM() const { return m / warpsM; } ///< multiple of 16
+    int warpN() const { return n / warpsN; } ///< multiple of 16
+    int stageBytes() const { return (m + n) * kBytes; }
+    /// Floats between rows of the slab of 16 rows in which a warp turns its sums.
+    int slabStride() const { return warpN() + 8; }
+    int slabBytes() const { return 16 * slabStride() * 4; }
+};
+
+} // namespace fuselage::gpu
