@@ -114,8 +114,10 @@ void BandedConvolution::preparePass(const Contraction& program, const SplitEpilo
     size_t dims = m_space.size();
     // Layouts of the band's part, for telling which operands share memory.
     auto part = [&](OperandLayout layout) {
-        if (layout.extents == program.space)
+        if (layout.extents == program.space) {
             layout.extents = m_space;
+            layout.constant = nullptr; // every band has other values
+        }
         return layout;
     };
     const Access& write = program.epilogue.writes[0];

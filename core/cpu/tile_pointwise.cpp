@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/tile_pointwise.h"
 
+#include "core/cpu/constant_part.h"
 #include "core/cpu/tile_operands.h"
 
 #include <optional>
@@ -11,7 +12,7 @@ namespace {
 
 class PointwiseKernel final : public Kernel {
 public:
-    PointwiseKernel(const Pointwise& program, const PrepareContext& context);
+    PointwiseKernel(const FoldedPointwise& folded, const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
 
 private:
@@ -22,18 +23,22 @@ private:
     std::vector<OperandLayout> m_inputs, m_outputs;
     std::vector<TileOperand> m_operands; ///< writes, then reads
     size_t m_writes = 0;
+    size_t m_given = 0;        ///< inputs that a run brings; the rest was folded
+    int64_t m_foldedBytes = 0; ///< of inputs that are no longer read
     TileSpace m_space;
     TileCode m_code;
 };
 
-PointwiseKernel::PointwiseKernel(const Pointwise& program, const PrepareContext& context)
-    : m_inputs(context.inputs), m_outputs(context.outputs), m_writes(program.writes.size()) {
+PointwiseKernel::PointwiseKernel(const FoldedPointwise& folded, const PrepareContext& context)
+    : m_inputs(folded.inputs), m_outputs(context.outputs), m_writes(folded.program.writes.size()),
+      m_given(context.inputs.size()), m_foldedBytes(folded.bytes) {
+    const Pointwise& program = folded.program;
     size_t dims = program.space.size();
     for (const Access& write : program.writes)
         m_operands.push_back(
             tileOperand(write, context.outputs[write.operand], dims, context.table));
     for (const Access& read : program.reads)
-        m_operands.push_back(tileOperand(read, context.inputs[read.operand], dims, context.table));
+        m_operands.push_back(tileOperand(read, m_inputs[read.operand], dims, context.table));
     std::vector<StridedAccess> accesses;
     for (const TileOperand& operand : m_operands)
         accesses.push_back(operand.access);
@@ -54,7 +59,7 @@ PointwiseKernel::PointwiseKernel(const Pointwise& program, const PrepareContext&
 /// Whether some output shares memory with some input.
 bool PointwiseKernel::aliased(const Operands& operands) const {
     for (size_t o = 0; o < m_outputs.size(); ++o)
-        for (size_t i = 0; i < m_inputs.size(); ++i) {
+        for (size_t i = 0; i < m_given; ++i) {
             const std::byte* in = operands.inputs[i];
             const std::byte* out = operands.outputs[o];
             if (!in || !out)
@@ -69,8 +74,13 @@ bool PointwiseKernel::aliased(const Operands& operands) const {
 
 void PointwiseKernel::run(const Operands& operands, RunContext& context) {
     std::optional<TouchCounter> counter;
-    if (context.count)
-        counter.emplace(m_space, m_operands, m_writes, m_inputs, m_outputs);
+    if (context.count) {
+        // Folded operands count as what they were made of.
+        std::vector<TileOperand> counted = m_operands;
+        for (size_t k = m_writes; k < counted.size(); ++k)
+            counted[k].elementBytes *= counted[k].operand < m_given ? 1 : 0;
+        counter.emplace(m_space, counted, m_writes, m_inputs, m_outputs);
+    }
     bool inPlace = aliased(operands);
     constexpr size_t lanesPerTask = 16384; // below this a second thread costs more than it saves
     size_t grain = lanesPerTask / std::max<size_t>(m_space.lanes(), 1) + 1;
@@ -81,6 +91,7 @@ void PointwiseKernel::run(const Operands& operands, RunContext& context) {
                              });
     if (counter) {
         counter->addTo(*context.count);
+        context.count->read += m_foldedBytes;
         context.counted = true;
     }
 }
@@ -100,8 +111,10 @@ void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_
         for (size_t k = 0; k < reads; ++k) {
             size_t at = m_writes + k;
             const TileOperand& x = m_operands[at];
-            const std::byte* source = operands.inputs[x.operand] +
-                                      cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
+            const std::byte* first = x.operand < m_given ? operands.inputs[x.operand]
+                                                         : m_inputs[x.operand].constant->bytes();
+            const std::byte* source =
+                first + cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
             loader.load(m_code, frame, k, x, source, rows, cols, rowStrides[at], colStrides[at]);
         }
         auto target = [&](size_t k) {
@@ -126,7 +139,7 @@ void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_
 } // namespace
 
 std::unique_ptr<Kernel> preparePointwise(const Pointwise& program, const PrepareContext& context) {
-    return std::make_unique<PointwiseKernel>(program, context);
+    return std::make_unique<PointwiseKernel>(foldConstantPart(program, context), context);
 }
 
 } // namespace fuselage::cpu

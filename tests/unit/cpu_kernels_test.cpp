@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise, Row, Copy, Window and Attention kernels against the plain evaluation of their
 // programs, in both layouts, with one and two threads, counters included.
+#include "core/cpu/constant_part.h"
 #include "cpu_support.h"
 
 #include <fmt/format.h>
@@ -23,6 +24,34 @@ TEST(CpuPointwise, LongContiguousRuns) {
     expectRuns("(float[2,3,40,1027] x, float[2,3,40,1027] z) => (float[2,3,40,1027] y) "
                "{ a = Add(x, z)  y = Relu(a) }",
                "Pointwise");
+}
+
+TEST(CpuPointwise, ConstantsThatMeetAreComputedBeforehand) {
+    const std::string text =
+        "(float[2,6,5,7] x, float[6] s, float[6] o, float[6] m, float[6] v, float[5,1] r) => "
+        "(float[2,6,5,7] y) { n = BatchNormalization(x, s, o, m, v)  e = Exp(r)  y = Mul(n, e) }";
+    std::map<std::string, Tensor> constants = {
+        {"s", weights({6}, 3)},
+        {"o", weights({6}, 4)},
+        {"m", weights({6}, 5)},
+        {"v", Tensor::ofFloats({6}, std::vector<float>(6, 0.7F))},
+        {"r", weights({5, 1}, 6)}};
+    expectRuns(text, "Pointwise", 2e-6, constants); // counts bytes, too
+    LowerRequest request = bodyFrom(text, constants);
+    KernelProgram program = programOf(request);
+    Threads threads(1);
+    PrepareContext context{{}, {}, vectorTable(), threads};
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+        context.inputs.push_back(
+            layoutFor(DType::Float32, program.inputs[i].extents, Order::RowMajor));
+        context.inputs.back().constant = request.constants[i];
+    }
+    FoldedPointwise folded = foldConstantPart(std::get<Pointwise>(program.code), context);
+    EXPECT_EQ(folded.program.reads.size(), 4U) << "x, scale, shift, e^r";
+    for (const TapeInstruction& x : folded.program.tape.code)
+        EXPECT_TRUE(x.op == TapeOp::Input || x.op == TapeOp::Mul || x.op == TapeOp::Add)
+            << folded.program.tape.text();
+    EXPECT_EQ(folded.bytes, (4 * 6 + 5) * 4);
 }
 
 TEST(CpuPointwise, TransposedReads) {
