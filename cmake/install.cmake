@@ -4,8 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(FUSELAGE_ROOMS fuselage_core fuselage_dsl fuselage_patterns fuselage_pipeline fuselage_report
-                   fuselage_zoo)
+set(FUSELAGE_ROOMS fuselage_core fuselage_dsl fuselage_patterns fuselage_tune
+                   fuselage_pipeline fuselage_report fuselage_zoo)
 add_library(fuselage_library SHARED)
 add_library(Fuselage::fuselage ALIAS fuselage_library)
 # Every object, not what a first reader happens to need; the archives bring the libraries behind.
@@ -44,6 +44,7 @@ install(DIRECTORY app/pipeline DESTINATION ${headers}/app
 install(FILES app/report/format.h app/report/json.h app/report/render.h app/report/text.h
         DESTINATION ${headers}/app/report)
 install(FILES app/zoo/zoo.h DESTINATION ${headers}/app/zoo)
+install(FILES gpu/tune/tune_options.h DESTINATION ${headers}/gpu/tune)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Fuselage)
 install(EXPORT FuselageTargets NAMESPACE Fuselage:: DESTINATION ${package})

@@ -79,7 +79,11 @@ Action addBench(CLI::App& app) {
                        "; -.json is standard output")
         ->allow_extra_args(false);
     app.add_option("--save-fused", options->saveFused, "write the fused model");
-    return [options] { return run(*options); };
+    addTuneOptions(app, bench.tune);
+    return [options, &app] {
+        auto fits = checkTuneOptions(app, options->bench.backend);
+        return fits ? run(*options) : reportError(fits.error());
+    };
 }
 
 } // namespace fuselage::cli

@@ -26,6 +26,7 @@ struct Options {
     int threads = 0;
     uint64_t seed = 1;
     RewriteOptions rewrite;
+    gpu::TuneOptions tune;
 };
 
 Result<Graph> prepared(const Options& options, Progress& progress) {
@@ -81,6 +82,7 @@ int run(Options& options) {
     CompileOptions compile;
     compile.backend = options.backend;
     compile.threads = options.threads;
+    compile.tune = options.tune;
     compile.oneKernelPerNode = !options.fuse;
     auto compiled = CompiledGraph::compile(std::move(*graph), compile);
     if (!compiled)
@@ -110,7 +112,11 @@ Action addRun(CLI::App& app) {
     app.add_option("--seed", options->seed, "of generated inputs")->capture_default_str();
     app.add_option("--inputs", options->inputs, "folder of input_N.pb instead of generated ones");
     app.add_option("-o,--save-outputs", options->output, "folder for output_N.pb");
-    return [options] { return run(*options); };
+    addTuneOptions(app, options->tune);
+    return [options, &app] {
+        auto fits = checkTuneOptions(app, options->backend);
+        return fits ? run(*options) : reportError(fits.error());
+    };
 }
 
 } // namespace fuselage::cli

@@ -23,6 +23,7 @@ Action addCheck(CLI::App& app);
 Action addTest(CLI::App& app);
 Action addZoo(CLI::App& app);
 Action addDevices(CLI::App& app);
+Action addCache(CLI::App& app);
 Action addDoctor(CLI::App& app);
 
 } // namespace fuselage::cli

@@ -5,6 +5,7 @@
 #include "core/support/file.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 namespace fuselage::cli {
 
@@ -38,6 +39,33 @@ Result<Precision> parsePrecision(const std::string& name) {
         return *precision;
     return failure("usage.precision", "no precision `" + name + "`", "--precision",
                    "one of: fp32, tf32, fp16, bf16");
+}
+
+void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
+    app.add_option("--timing-cache", options.timingCache,
+                   "cuda: file that keeps what was measured of each kernel (see cache)");
+    app.add_flag("--frozen", options.frozen,
+                 "cuda: measure nothing; what the timing cache lacks is an error");
+    app.add_option("--workspace", options.workspaceLimit,
+                   "cuda: memory that one kernel may ask for, e.g. 64MiB")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("SIZE")
+        ->default_str("256MiB");
+    app.add_flag_callback(
+        "--no-fallback", [&options] { options.fallback = false; },
+        "cuda: a step that only a last resort computes is an error");
+}
+
+Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
+    if (backend != "cpu" && backend != "reference")
+        return {};
+    for (const char* name : {"--timing-cache", "--frozen", "--workspace", "--no-fallback"})
+        if (app.count(name) != 0)
+            return failure("usage.tune",
+                           fmt::format("`{}` says nothing to the {} backend", name, backend), "",
+                           "leave it out, or write --backend cuda");
+    return {};
 }
 
 Result<void> finish(RewriteOptions& options) {

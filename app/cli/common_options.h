@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/pipeline/fuse.h"
+#include "gpu/tune/tune_options.h"
 
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ Result<Precision> parsePrecision(const std::string& name);
 
 /// Puts the parsed --dim and --precision entries where the pipeline reads them.
 Result<void> finish(RewriteOptions& options);
+
+/// --timing-cache, --frozen, --workspace, --no-fallback
+void addTuneOptions(CLI::App& app, gpu::TuneOptions& options);
+
+/// Error "usage.tune" when one of them was given for a backend that has no tactics to choose.
+Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend);
 
 /// Writes beside and renames; "-.json" and "-.txt" mean standard output. Error "save.write".
 Result<void> writeFile(const std::string& path, const std::string& content);

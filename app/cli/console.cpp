@@ -98,7 +98,9 @@ int reportError(const Error& error) {
         return ExitInterrupted;
     if (starts("usage.") || error.code.ends_with(".unknown"))
         return ExitUsage; // a name on the command line
-    if (starts("device."))
+    if (error.code == "tune.frozen" || error.code == "tune.fallback")
+        return ExitGate;
+    if (starts("device.") || starts("tune."))
         return ExitDevice;
     if (starts("resource.") || starts("save."))
         return ExitResource;

@@ -58,6 +58,11 @@ constexpr Row rows[] = {
     {"devices", "the device profiles that predictions can use", addDevices,
      "  fuselage devices\n"
      "  fuselage devices h200     one profile, with where each figure comes from"},
+    {"cache", "show, merge, compare and prune files of measured tactics", addCache,
+     "  fuselage cache show timing.cache --all\n"
+     "  fuselage cache merge a.cache b.cache -o timing.cache\n"
+     "  fuselage cache diff old.cache new.cache      exit code 1 when a plan would differ\n"
+     "  fuselage cache prune timing.cache"},
     {"doctor", "what was found on this machine and what is used", addDoctor, "  fuselage doctor"},
 };
 

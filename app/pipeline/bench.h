@@ -5,6 +5,7 @@
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/measure.h"
 #include "app/pipeline/report.h"
+#include "gpu/tune/tune_options.h"
 
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct BenchOptions {
     bool measure = true;
     bool verify = true;
     MeasureOptions timing;
+    gpu::TuneOptions tune; ///< for the cuda backend
 };
 
 struct BenchResult {

@@ -11,6 +11,7 @@
 
 #include "core/plan/backend.h"
 #include "core/plan/statistics.h"
+#include "gpu/tune/tune_options.h"
 
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ struct CompileOptions {
     std::string backend = "cpu";   ///< "cpu" or "reference"
     std::string profile = "cpu";   ///< device profile for predictions
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
+    gpu::TuneOptions tune;         ///< for the cuda backend
 };
 
 class CompiledGraph {

@@ -17,8 +17,9 @@ class CliUsage : public Command {};
 TEST_F(CliUsage, HelpListsCommandsExamplesAndExitCodes) {
     ProcessResult ran = run({"--help"});
     EXPECT_EQ(ran.exitCode, ExitOk);
-    for (const char* piece : {"fuse", "bench", "explain", "inspect", "run", "check", "zoo",
-                              "devices", "doctor", "examples:", "exit codes:", "130 interrupted"})
+    for (const char* piece :
+         {"fuse", "bench", "explain", "inspect", "run", "check", "zoo", "devices", "cache",
+          "doctor", "examples:", "exit codes:", "130 interrupted"})
         EXPECT_TRUE(has(ran.output, piece)) << piece;
 }
 
@@ -29,8 +30,8 @@ TEST_F(CliUsage, VersionIsANumber) {
 }
 
 TEST_F(CliUsage, EachCommandTeachesItselfByExamples) {
-    for (const char* name :
-         {"fuse", "bench", "explain", "inspect", "run", "check", "zoo", "devices", "doctor"}) {
+    for (const char* name : {"fuse", "bench", "explain", "inspect", "run", "check", "zoo",
+                             "devices", "cache", "doctor"}) {
         ProcessResult ran = run({name, "--help"});
         EXPECT_EQ(ran.exitCode, ExitOk) << name;
         EXPECT_TRUE(has(ran.output, std::string("examples:\n  fuselage ") + name)) << ran.output;
