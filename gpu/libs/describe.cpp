@@ -98,6 +98,7 @@ DescribeResult describeAttention(const TacticRequest& request) {
     builder.bindOutput(node.o, program.output.operand, framed(3), operands[3].offset);
     node.scale = builder.addScalar(program.scale);
     builder.graph.nodes.emplace_back(node);
+    builder.graph.operands = request.emit.inputs[program.q.operand].dtype;
     return std::move(builder.graph);
 }
 

@@ -2,9 +2,9 @@
 // Convolutions and matrix products as cuDNN graphs. Weights that never change are packed: filters
 // with channels innermost, matrices with the reduced dimension innermost, scaled where the epilogue
 // starts with a scale.
-#include "core/kernel/matmul_shape.h"
 #include "gpu/libs/describe_internal.h"
 #include "gpu/libs/graph_builder.h"
+#include "gpu/libs/matrix_product.h"
 
 #include <algorithm>
 #include <numeric>
@@ -12,10 +12,6 @@
 namespace fuselage::gpu {
 
 namespace {
-
-TensorPtr constantOf(const TacticRequest& request, uint32_t operand) {
-    return operand < request.constants.size() ? request.constants[operand] : nullptr;
-}
 
 StridedAccess accessOf(const Access& access, const OperandLayout& layout, size_t dims) {
     return strided(access, layout.strides, dims);
@@ -139,53 +135,6 @@ DescribeResult describeConvolution(const TacticRequest& request, const MatchedCo
 
 // --- matrix product ------------------------------------------------------------------------------
 
-/// Operands of the product in the order of their strides in the loops: a, b, a dense vector along
-/// the channels, results, reads.
-struct ProductOperands {
-    static constexpr size_t a = 0, b = 1, channel = 2, firstWrite = 3;
-    std::vector<StridedAccess> accesses;
-    bool packedB = false;
-    Extents packedExtents; ///< n dims, then k dims
-    size_t firstRead = 0;
-};
-
-bool movesOverBatch(const Contraction& program, const StridedAccess& b) {
-    for (size_t d = 0; d < program.batchDims; ++d)
-        if (program.space[d] != 1 && b.strides[d] != 0)
-            return true;
-    return false;
-}
-
-ProductOperands productOperands(const TacticRequest& request, const Contraction& program) {
-    const EmitRequest& emit = request.emit;
-    const size_t space = program.space.size(), all = space + program.k.size();
-    const size_t firstN = program.batchDims + program.mDims;
-    ProductOperands out;
-    out.accesses.push_back(accessOf(program.a, emit.inputs[program.a.operand], all));
-    StridedAccess b = accessOf(program.b, emit.inputs[program.b.operand], all);
-    out.packedB = constantOf(request, program.b.operand) && !movesOverBatch(program, b);
-    if (out.packedB) {
-        out.packedExtents.assign(program.space.begin() + static_cast<ptrdiff_t>(firstN),
-                                 program.space.end());
-        out.packedExtents.insert(out.packedExtents.end(), program.k.begin(), program.k.end());
-        const Extents dense = rowMajorStrides(out.packedExtents);
-        b = {0, Extents(all, 0)};
-        std::copy(dense.begin(), dense.end(), b.strides.begin() + static_cast<ptrdiff_t>(firstN));
-    }
-    out.accesses.push_back(std::move(b));
-    StridedAccess channel{0, Extents(space, 0)};
-    const Extents dense = rowMajorStrides(
-        Extents(program.space.begin() + static_cast<ptrdiff_t>(firstN), program.space.end()));
-    std::copy(dense.begin(), dense.end(), channel.strides.begin() + static_cast<ptrdiff_t>(firstN));
-    out.accesses.push_back(std::move(channel));
-    for (const Access& write : program.epilogue.writes)
-        out.accesses.push_back(accessOf(write, emit.outputs[write.operand], space));
-    out.firstRead = out.accesses.size();
-    for (const Access& read : program.epilogue.reads)
-        out.accesses.push_back(accessOf(read, emit.inputs[read.operand], space));
-    return out;
-}
-
 Extents framed(const MatMulLoops& loops, const Loop& rows, const Loop& cols, size_t operand) {
     Extents out;
     for (const Loop& loop : loops.batch)
@@ -208,61 +157,39 @@ Extents framedExtents(const MatMulLoops& loops, const Loop& rows, const Loop& co
     return out;
 }
 
-size_t addMatrixB(GraphBuilder& builder, const TacticRequest& request,
-                  const MatchedContraction& matched, const ProductOperands& operands,
-                  const MatMulLoops& loops, bool folded) {
-    const Contraction& program = *matched.program;
-    const OperandLayout& layout = request.emit.inputs[program.b.operand];
+size_t addMatrixB(GraphBuilder& builder, const TacticRequest& request, const Contraction& program,
+                  const MatrixProduct& product) {
+    const MatMulLoops& loops = product.loops;
     const Extents extents = framedExtents(loops, loops.k, loops.n);
-    const Extents strides = framed(loops, loops.k, loops.n, ProductOperands::b);
-    if (!operands.packedB)
+    const Extents strides = framed(loops, loops.k, loops.n, MatrixProduct::b);
+    if (!product.packedB)
         return builder.addInput(program.b.operand, extents, strides,
-                                operands.accesses[ProductOperands::b].offset);
-    const size_t firstN = program.batchDims + program.mDims;
-    const Extents source = rowMajorStrides(layout.extents);
-    const StridedAccess from = strided(program.b, source, program.space.size() + program.k.size());
-    PackedConstant packed;
-    packed.dtype = layout.dtype;
-    packed.extents = operands.packedExtents;
-    packed.strides = rowMajorStrides(packed.extents);
-    packed.input = program.b.operand;
-    packed.offset = from.offset;
-    packed.sourceStrides.assign(from.strides.begin() + static_cast<ptrdiff_t>(firstN),
-                                from.strides.end());
-    if (folded) {
-        packed.factors = matched.epilogue.scale;
-        packed.factorStrides = Extents(packed.extents.size(), 0);
-        const Extents dense = rowMajorStrides(
-            Extents(program.space.begin() + static_cast<ptrdiff_t>(firstN), program.space.end()));
-        if (packed.factors.size() > 1)
-            std::copy(dense.begin(), dense.end(), packed.factorStrides.begin());
-    }
-    builder.graph.packed.push_back(std::move(packed));
+                                product.offsets[MatrixProduct::b]);
+    builder.graph.packed.push_back(*product.packedB);
     const auto index = static_cast<uint32_t>(builder.graph.packed.size() - 1);
-    return builder.add(
-        builder.moved(extents, strides, layout.dtype, {TensorMemory::Kind::Packed, index, 0, 0}));
+    return builder.add(builder.moved(extents, strides, request.emit.inputs[program.b.operand].dtype,
+                                     {TensorMemory::Kind::Packed, index, 0, 0}));
 }
 
 DescribeResult describeMatMul(const TacticRequest& request, const MatchedContraction& matched,
                               bool tanhGelu) {
     const Contraction& program = *matched.program;
-    const ProductOperands operands = productOperands(request, program);
-    auto found = matMulLoops(program, operands.accesses);
+    auto found = matrixProduct(request, matched);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
-    const auto& loops = std::get<MatMulLoops>(found);
+    const auto& product = std::get<MatrixProduct>(found);
+    const MatMulLoops& loops = product.loops;
     const Extents dims = framedExtents(loops, loops.m, loops.n);
     if (dims.size() > 8)
         return Reason{"layout", "more batch dimensions than cuDNN takes", {}, {}};
     std::vector<size_t> order(dims.size());
     std::iota(order.rbegin(), order.rend(), 0);
     GraphBuilder builder(request, {dims, order});
-    const bool folded = operands.packedB && foldsScale(request, matched);
     MatMulNode node;
     node.a = builder.addInput(program.a.operand, framedExtents(loops, loops.m, loops.k),
-                              framed(loops, loops.m, loops.k, ProductOperands::a),
-                              operands.accesses[ProductOperands::a].offset);
-    node.b = addMatrixB(builder, request, matched, operands, loops, folded);
+                              framed(loops, loops.m, loops.k, MatrixProduct::a),
+                              product.offsets[MatrixProduct::a]);
+    node.b = addMatrixB(builder, request, program, product);
     if (builder.repeats(node.a, framedExtents(loops, loops.m, loops.k), dims.size() - 2) ||
         builder.repeats(node.b, framedExtents(loops, loops.k, loops.n), dims.size() - 2))
         return repeatingOperand();
@@ -270,15 +197,14 @@ DescribeResult describeMatMul(const TacticRequest& request, const MatchedContrac
     builder.graph.nodes.emplace_back(node);
     EpilogueFrame frame;
     auto framedAt = [&](size_t operand) {
-        return StridedAccess{operands.accesses[operand].offset,
-                             framed(loops, loops.m, loops.n, operand)};
+        return StridedAccess{product.offsets[operand], framed(loops, loops.m, loops.n, operand)};
     };
     for (size_t i = 0; i < program.epilogue.writes.size(); ++i)
-        frame.writes.push_back(framedAt(ProductOperands::firstWrite + i));
+        frame.writes.push_back(framedAt(MatrixProduct::firstWrite + i));
     for (size_t i = 0; i < program.epilogue.reads.size(); ++i)
-        frame.reads.push_back(framedAt(operands.firstRead + i));
-    frame.channel = framed(loops, loops.m, loops.n, ProductOperands::channel);
-    if (auto reason = addEpilogue(builder, node.c, matched, frame, folded, tanhGelu))
+        frame.reads.push_back(framedAt(product.firstRead + i));
+    frame.channel = framed(loops, loops.m, loops.n, MatrixProduct::channel);
+    if (auto reason = addEpilogue(builder, node.c, matched, frame, product.scaleFolded, tanhGelu))
         return std::move(*reason);
     return std::move(builder.graph);
 }
@@ -293,8 +219,10 @@ DescribeResult describeContraction(const TacticRequest& request, bool tanhGelu) 
     DescribeResult out = matched.program->kind == Contraction::Kind::Conv
                              ? describeConvolution(request, matched, tanhGelu)
                              : describeMatMul(request, matched, tanhGelu);
-    if (auto* graph = std::get_if<GraphDescription>(&out))
+    if (auto* graph = std::get_if<GraphDescription>(&out)) {
+        graph->operands = matched.dtype;
         graph->numeric = tanhGelu ? NumericClass::Approximate : NumericClass::Reassociated;
+    }
     return out;
 }
 

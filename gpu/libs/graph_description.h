@@ -88,8 +88,9 @@ struct GraphDescription {
     std::vector<GraphNode> nodes;
     std::vector<PackedConstant> packed;
     NumericClass numeric = NumericClass::Reassociated;
-    bool channelsLast = true; ///< of a convolution: how its operands lie
-    std::string form;         ///< of several descriptions of one program: "", "tanh"
+    DType operands = DType::Float32; ///< of the product or convolution
+    bool channelsLast = true;        ///< of a convolution: how its operands lie
+    std::string form;                ///< of several descriptions of one program: "", "tanh"
 };
 
 const char* nameOf(PointwiseMode mode);

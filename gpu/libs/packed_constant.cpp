@@ -3,30 +3,67 @@
 
 #include <cassert>
 #include <cmath>
+#include <cstring>
 
 namespace fuselage::gpu {
 
 namespace {
 
-/// Calls visit(to, from, factor) with element offsets for every element of the recipe.
-template <typename Visit> void walk(const PackedConstant& recipe, Visit visit) {
-    const size_t dims = recipe.extents.size();
-    Extents index(dims, 0);
+/// Calls row(to, from, factor) with the element offsets of every row along the last dimension.
+template <typename Row> void eachRow(const PackedConstant& recipe, Row row) {
+    const size_t outer = recipe.extents.size() - 1;
+    Extents index(outer, 0);
     auto dot = [&](const Extents& strides) {
         int64_t out = 0;
-        for (size_t d = 0; d < strides.size(); ++d)
+        for (size_t d = 0; d < outer && d < strides.size(); ++d)
             out += index[d] * strides[d];
         return out;
     };
-    for (int64_t i = 0, count = recipe.elements(); i < count; ++i) {
-        visit(dot(recipe.strides), recipe.offset + dot(recipe.sourceStrides),
-              dot(recipe.factorStrides));
-        for (size_t d = dims; d-- > 0;) {
+    const int64_t count = recipe.elements() / std::max<int64_t>(recipe.extents[outer], 1);
+    for (int64_t i = 0; i < count; ++i) {
+        row(dot(recipe.strides), recipe.offset + dot(recipe.sourceStrides),
+            dot(recipe.factorStrides));
+        for (size_t d = outer; d-- > 0;) {
             if (++index[d] < recipe.extents[d])
                 break;
             index[d] = 0;
         }
     }
+}
+
+/// Moves elements of one size.
+template <typename Element>
+void moveElements(const PackedConstant& recipe, const std::byte* source, std::byte* out) {
+    const size_t last = recipe.extents.size() - 1;
+    const auto* from = reinterpret_cast<const Element*>(source);
+    auto* to = reinterpret_cast<Element*>(out);
+    eachRow(recipe, [&](int64_t toAt, int64_t fromAt, int64_t) {
+        for (int64_t i = 0; i < recipe.extents[last]; ++i)
+            to[toAt + i * recipe.strides[last]] = from[fromAt + i * recipe.sourceStrides[last]];
+    });
+}
+
+/// Through double, with the factors; false when an element does not fit in the type.
+bool scaleElements(const PackedConstant& recipe, const Tensor& source, Tensor& out) {
+    const size_t last = recipe.extents.size() - 1;
+    bool fits = true;
+    eachRow(recipe, [&](int64_t toAt, int64_t fromAt, int64_t factorAt) {
+        for (int64_t i = 0; i < recipe.extents[last]; ++i) {
+            double value = source.at(fromAt + i * recipe.sourceStrides[last]);
+            const bool finite = std::isfinite(value);
+            if (!recipe.factors.empty())
+                value *=
+                    recipe.factors[static_cast<size_t>(factorAt + i * recipe.factorStrides[last])];
+            const int64_t at = toAt + i * recipe.strides[last];
+            out.set(at, value);
+            fits = fits && (!finite || std::isfinite(out.at(at)));
+        }
+    });
+    return fits;
+}
+
+std::vector<std::byte> bytesOf(const Tensor& tensor) {
+    return {tensor.bytes(), tensor.bytes() + tensor.byteCount()};
 }
 
 } // namespace
@@ -41,22 +78,24 @@ Result<std::vector<std::byte>> pack(const PackedConstant& recipe,
     if (!recipe.values.empty()) {
         for (size_t i = 0; i < recipe.values.size(); ++i)
             out.set(static_cast<int64_t>(i), recipe.values[i]);
-        return std::vector<std::byte>(out.bytes(), out.bytes() + out.byteCount());
+        return bytesOf(out);
     }
     assert(recipe.input < constants.size() && constants[recipe.input] && "a constant to pack");
+    assert(!recipe.extents.empty() && "a recipe with dimensions");
     const Tensor& source = *constants[recipe.input];
-    bool fits = true;
-    walk(recipe, [&](int64_t to, int64_t from, int64_t factor) {
-        const double value = source.at(from);
-        const double scaled =
-            recipe.factors.empty() ? value : value * recipe.factors[static_cast<size_t>(factor)];
-        out.set(to, scaled);
-        fits = fits && (std::isfinite(out.at(to)) || !std::isfinite(value));
-    });
-    if (!fits)
+    if (recipe.factors.empty() && source.dtype() == recipe.dtype) {
+        if (sizeOf(recipe.dtype) == 2)
+            moveElements<uint16_t>(recipe, source.bytes(), out.bytes());
+        else if (sizeOf(recipe.dtype) == 4)
+            moveElements<uint32_t>(recipe, source.bytes(), out.bytes());
+        else
+            scaleElements(recipe, source, out);
+        return bytesOf(out);
+    }
+    if (!scaleElements(recipe, source, out))
         return failure("constant.range",
                        std::string("scaled weights do not fit in ") + nameOf(recipe.dtype));
-    return std::vector<std::byte>(out.bytes(), out.bytes() + out.byteCount());
+    return bytesOf(out);
 }
 
 } // namespace fuselage::gpu

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed constants on the device, shared by all tactics of one request: packed and uploaded by the
+// first that is loaded.
+#pragma once
+
+#include "gpu/libs/packed_constant.h"
+#include "gpu/runtime/device.h"
+
+#include <mutex>
+
+namespace fuselage::gpu {
+
+class ConstantMemory {
+public:
+    ConstantMemory(std::vector<PackedConstant> recipes, std::vector<TensorPtr> constants)
+        : m_recipes(std::move(recipes)), m_constants(std::move(constants)) {}
+
+    /// Once, whoever asks first.
+    Result<void> load(Device& device);
+
+    /// Address of packed constant `index`; after load().
+    DevicePointer address(size_t index) const { return m_memory[index].address(); }
+
+private:
+    std::vector<PackedConstant> m_recipes;
+    std::vector<TensorPtr> m_constants;
+    std::vector<DeviceMemory> m_memory;
+    std::mutex m_mutex;
+};
+
+} // namespace fuselage::gpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/libs/cublaslt_api.h"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+
+namespace fuselage::gpu::cublaslt {
+
+Result<std::shared_ptr<const Library>> Library::open() {
+    auto library = SharedLibrary::open({"libcublasLt.so.13", "libcublasLt.so.12"});
+    if (!library)
+        return failure(library.error());
+    auto out = std::make_shared<Library>();
+    out->m_library = *library;
+    const char* absent = nullptr;
+    auto find = [&](auto& function, const char* name) {
+        function = out->m_library->symbol<std::decay_t<decltype(function)>>(name);
+        if (function == nullptr && absent == nullptr)
+            absent = name;
+    };
+    Functions& call = out->m_functions;
+    find(call.getVersion, "cublasLtGetVersion");
+    find(call.statusString, "cublasLtGetStatusString");
+    find(call.create, "cublasLtCreate");
+    find(call.destroy, "cublasLtDestroy");
+    find(call.operationCreate, "cublasLtMatmulDescCreate");
+    find(call.operationDestroy, "cublasLtMatmulDescDestroy");
+    find(call.operationSet, "cublasLtMatmulDescSetAttribute");
+    find(call.layoutCreate, "cublasLtMatrixLayoutCreate");
+    find(call.layoutDestroy, "cublasLtMatrixLayoutDestroy");
+    find(call.layoutSet, "cublasLtMatrixLayoutSetAttribute");
+    find(call.preferenceCreate, "cublasLtMatmulPreferenceCreate");
+    find(call.preferenceDestroy, "cublasLtMatmulPreferenceDestroy");
+    find(call.preferenceSet, "cublasLtMatmulPreferenceSetAttribute");
+    find(call.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    find(call.algorithmGet, "cublasLtMatmulAlgoConfigGetAttribute");
+    find(call.matmul, "cublasLtMatmul");
+    if (absent != nullptr)
+        return failure("library-missing", fmt::format("`{}` lacks `{}`", out->path(), absent), {},
+                       "install the CUDA toolkit 12 or 13");
+    return std::shared_ptr<const Library>(std::move(out));
+}
+
+std::string Library::version() const {
+    const size_t version = m_functions.getVersion();
+    return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+}
+
+} // namespace fuselage::gpu::cublaslt

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/libs/cudnn_api.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <type_traits>
+
+namespace fuselage::gpu::cudnn {
+
+namespace {
+
+constexpr size_t oldest = 90000;
+
+std::string textOf(size_t version) {
+    return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Library>> Library::open() {
+    auto library = SharedLibrary::open({"libcudnn.so.9"});
+    if (!library)
+        return failure(library.error());
+    auto out = std::make_shared<Library>();
+    out->m_library = *library;
+    const char* absent = nullptr;
+    auto find = [&](auto& function, const char* name) {
+        function = out->m_library->symbol<std::decay_t<decltype(function)>>(name);
+        if (function == nullptr && absent == nullptr)
+            absent = name;
+    };
+    Functions& call = out->m_functions;
+    find(call.getVersion, "cudnnGetVersion");
+    find(call.getErrorString, "cudnnGetErrorString");
+    find(call.getLastErrorString, "cudnnGetLastErrorString");
+    find(call.create, "cudnnCreate");
+    find(call.destroy, "cudnnDestroy");
+    find(call.setStream, "cudnnSetStream");
+    find(call.createDescriptor, "cudnnBackendCreateDescriptor");
+    find(call.destroyDescriptor, "cudnnBackendDestroyDescriptor");
+    find(call.finalize, "cudnnBackendFinalize");
+    find(call.setAttribute, "cudnnBackendSetAttribute");
+    find(call.getAttribute, "cudnnBackendGetAttribute");
+    find(call.execute, "cudnnBackendExecute");
+    if (absent != nullptr)
+        return failure("library-missing", fmt::format("`{}` lacks `{}`", out->path(), absent), {},
+                       "install cuDNN 9");
+    out->m_version = call.getVersion();
+    if (out->m_version < oldest)
+        return failure("library-missing",
+                       fmt::format("`{}` is cuDNN {}", out->path(), textOf(out->m_version)), {},
+                       "install cuDNN 9");
+    return std::shared_ptr<const Library>(std::move(out));
+}
+
+std::string Library::version() const {
+    return textOf(m_version);
+}
+
+std::string Library::words(Status status) const {
+    std::array<char, 1024> condition{};
+    m_functions.getLastErrorString(condition.data(), condition.size());
+    std::string out = m_functions.getErrorString(status);
+    if (condition[0] != '\0')
+        out += std::string(": ") + condition.data();
+    return out;
+}
+
+} // namespace fuselage::gpu::cudnn

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuDNN's engine configurations as tactics. All candidates of a request share one operation graph
+// and one copy of the packed constants; each finishes its own plan, in parallel where the tuner
+// builds in parallel.
+#include "core/support/text.h"
+#include "gpu/libs/constant_memory.h"
+#include "gpu/libs/cudnn_plan.h"
+#include "gpu/libs/library_sources.h"
+
+namespace fuselage::gpu {
+
+namespace {
+
+using namespace cudnn;
+
+constexpr size_t mostConfigurations = 16;
+
+/// Handles may not be shared by threads at one time: each user takes one and gives it back.
+class Handles {
+public:
+    Handles(LibraryPtr library, ContextPtr context)
+        : m_library(std::move(library)), m_context(std::move(context)) {}
+
+    Handles(const Handles&) = delete;
+    Handles& operator=(const Handles&) = delete;
+
+    ~Handles() {
+        if (m_context->makeCurrent())
+            for (Handle handle : m_all)
+                (void)m_library->call().destroy(handle);
+    }
+
+    /// Binds the device's context to the thread.
+    Result<Handle> take() {
+        if (auto done = m_context->makeCurrent(); !done)
+            return failure(done.error());
+        const std::lock_guard lock(m_mutex);
+        if (!m_free.empty()) {
+            Handle out = m_free.back();
+            m_free.pop_back();
+            return out;
+        }
+        Handle out = nullptr;
+        if (Status status = m_library->call().create(&out); status != Success)
+            return failure("cudnn.create", "cuDNN does not start: " + m_library->words(status),
+                           m_library->path());
+        m_all.push_back(out);
+        return out;
+    }
+
+    void giveBack(Handle handle) {
+        const std::lock_guard lock(m_mutex);
+        m_free.push_back(handle);
+    }
+
+    const LibraryPtr& library() const { return m_library; }
+
+private:
+    LibraryPtr m_library;
+    ContextPtr m_context;
+    std::mutex m_mutex;
+    std::vector<Handle> m_all, m_free;
+};
+
+/// A handle for the length of a scope.
+class Borrowed {
+public:
+    explicit Borrowed(Handles& handles) : m_handles(handles), m_handle(handles.take()) {}
+
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+
+    ~Borrowed() {
+        if (m_handle)
+            m_handles.giveBack(*m_handle);
+    }
+
+    const Result<Handle>& handle() const { return m_handle; }
+
+private:
+    Handles& m_handles;
+    Result<Handle> m_handle;
+};
+
+/// What the candidates of one description share.
+struct PlannedGraph {
+    GraphDescription description;
+    OperationGraph graph;
+    ConstantMemory constants;
+    std::vector<float> scalars; ///< parallel to the tensors
+
+    PlannedGraph(GraphDescription from, const std::vector<TensorPtr>& tensors)
+        : description(std::move(from)), constants(description.packed, tensors) {
+        for (const GraphTensor& tensor : description.tensors)
+            scalars.push_back(static_cast<float>(tensor.memory.value));
+    }
+};
+
+class CudnnTactic final : public Tactic {
+public:
+    CudnnTactic(std::shared_ptr<Handles> handles, std::shared_ptr<PlannedGraph> graph,
+                Configuration configuration, int64_t workspaceLimit)
+        : m_handles(std::move(handles)), m_graph(std::move(graph)),
+          m_configuration(std::move(configuration)), m_workspaceLimit(workspaceLimit) {}
+
+    std::string name() const override {
+        const std::string& form = m_graph->description.form;
+        return "cudnn " + (form.empty() ? "" : form + " ") + m_configuration.name();
+    }
+
+    Result<void> build(Progress& progress) override {
+        if (progress.cancelled())
+            return cancelledFailure("planning " + name());
+        Borrowed handle(*m_handles);
+        if (!handle.handle())
+            return failure(handle.handle().error());
+        Target target;
+        target.library = m_handles->library();
+        target.handle = *handle.handle();
+        auto plan = finishPlan(target, m_configuration);
+        if (auto* reason = std::get_if<Reason>(&plan))
+            return failure(reason->code, reason->message, name());
+        m_plan = std::move(std::get<Plan>(plan));
+        if (m_plan.workspaceBytes > m_workspaceLimit) {
+            const Reason reason = workspaceReason(m_plan.workspaceBytes, m_workspaceLimit);
+            return failure(reason.code, reason.message, name(), reason.flip);
+        }
+        return {};
+    }
+
+    TacticFacts facts() const override {
+        TacticFacts out;
+        out.numeric = std::max(m_graph->description.numeric, m_configuration.numeric);
+        out.workspaceBytes = m_plan.workspaceBytes;
+        out.deterministic = m_configuration.deterministic;
+        out.notes = joined(m_configuration.notes);
+        return out;
+    }
+
+    Result<void> load(Device& device) override { return m_graph->constants.load(device); }
+
+    Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) override {
+        Borrowed handle(*m_handles);
+        if (!handle.handle())
+            return failure(handle.handle().error());
+        const Library& library = *m_handles->library();
+        auto check = [&](Status status) -> Result<void> {
+            if (status == Success)
+                return {};
+            return failure("cudnn.execute", library.words(status), name());
+        };
+        if (auto done = check(library.call().setStream(*handle.handle(), stream.handle())); !done)
+            return done;
+        Descriptor pack = variantPack(arguments);
+        if (auto reason = pack.finish("the operands"))
+            return failure(reason->code, reason->message, name());
+        return check(library.call().execute(*handle.handle(), m_plan.descriptor.raw(), pack.raw()));
+    }
+
+private:
+    void* addressOf(size_t index, const LaunchArguments& arguments) const {
+        const GraphTensor& tensor = m_graph->description.tensors[index];
+        const TensorMemory& memory = tensor.memory;
+        const int64_t offset = memory.offset * static_cast<int64_t>(sizeOf(tensor.dtype));
+        auto at = [&](DevicePointer start) {
+            return reinterpret_cast<void*>(start + static_cast<DevicePointer>(offset));
+        };
+        switch (memory.kind) {
+        case TensorMemory::Kind::Input:
+            return at(arguments.inputs[memory.index]);
+        case TensorMemory::Kind::Output:
+            return at(arguments.outputs[memory.index]);
+        case TensorMemory::Kind::Packed:
+            return at(m_graph->constants.address(memory.index));
+        case TensorMemory::Kind::Scalar:
+            return &m_graph->scalars[index];
+        case TensorMemory::Kind::Virtual:
+            break;
+        }
+        return nullptr;
+    }
+
+    Descriptor variantPack(const LaunchArguments& arguments) const {
+        std::vector<int64_t> ids;
+        std::vector<void*> pointers;
+        for (size_t i = 0; i < m_graph->description.tensors.size(); ++i)
+            if (void* address = addressOf(i, arguments)) {
+                ids.push_back(uniqueId(i));
+                pointers.push_back(address);
+            }
+        Descriptor out(m_handles->library(), Kind::VariantPack);
+        out.set(Attribute::PackUniqueIds, ids);
+        out.set(Attribute::PackPointers, Type::VoidPointer, pointers.data(), pointers.size());
+        auto* workspace = reinterpret_cast<void*>(arguments.workspace);
+        out.set(Attribute::PackWorkspace, Type::VoidPointer, &workspace, 1);
+        return out;
+    }
+
+    std::shared_ptr<Handles> m_handles;
+    std::shared_ptr<PlannedGraph> m_graph;
+    Configuration m_configuration;
+    int64_t m_workspaceLimit;
+    Plan m_plan;
+};
+
+Reason named(Reason reason, const std::string& tactic) {
+    reason.facts.insert(reason.facts.begin(), {"tactic", tactic});
+    return reason;
+}
+
+class CudnnSource final : public TacticSource {
+public:
+    explicit CudnnSource(std::shared_ptr<Handles> handles) : m_handles(std::move(handles)) {}
+
+    const char* name() const override { return "cudnn"; }
+
+    std::string version() const override { return m_handles->library()->version(); }
+
+    TacticList candidates(const TacticRequest& request) override {
+        TacticList out;
+        auto described = describe(request);
+        if (auto* reason = std::get_if<Reason>(&described)) {
+            out.refused.push_back(named(std::move(*reason), "cudnn"));
+            return out;
+        }
+        for (GraphDescription& graph : std::get<std::vector<GraphDescription>>(described))
+            if (auto reason = addForm(request, std::move(graph), out))
+                out.refused.push_back(named(std::move(*reason), "cudnn"));
+        return out;
+    }
+
+private:
+    std::optional<Reason> addForm(const TacticRequest& request, GraphDescription description,
+                                  TacticList& out) {
+        Borrowed handle(*m_handles);
+        if (!handle.handle())
+            return Reason{"library-missing", handle.handle().error().message, {}, {}};
+        Target target;
+        target.library = m_handles->library();
+        target.handle = *handle.handle();
+        auto shared = std::make_shared<PlannedGraph>(std::move(description), request.constants);
+        auto graph = operationGraph(target.library, shared->description, target.handle);
+        if (auto* reason = std::get_if<Reason>(&graph))
+            return std::move(*reason);
+        shared->graph = std::move(std::get<OperationGraph>(graph));
+        auto found = configurations(target, shared->graph, mostConfigurations);
+        if (auto* reason = std::get_if<Reason>(&found))
+            return withLayout(std::move(*reason), shared->description);
+        for (Configuration& configuration : std::get<std::vector<Configuration>>(found)) {
+            const std::string tactic = "cudnn " + configuration.name();
+            if (auto reason = configurationReason(configuration, request, shared->description))
+                out.refused.push_back(named(std::move(*reason), tactic));
+            else
+                out.candidates.push_back(std::make_unique<CudnnTactic>(
+                    m_handles, shared, std::move(configuration), request.workspaceLimit));
+        }
+        return std::nullopt;
+    }
+
+    std::shared_ptr<Handles> m_handles;
+};
+
+} // namespace
+
+Result<std::unique_ptr<TacticSource>> makeCudnnSource(Device& device) {
+    auto library = Library::open();
+    if (!library)
+        return failure(library.error());
+    auto handles = std::make_shared<Handles>(*library, device.context());
+    if (Borrowed first(*handles); !first.handle())
+        return failure(first.handle().error());
+    return std::unique_ptr<TacticSource>(std::make_unique<CudnnSource>(std::move(handles)));
+}
+
+} // namespace fuselage::gpu
