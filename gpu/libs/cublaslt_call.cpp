@@ -29,7 +29,7 @@ public:
         if (m_loops.batch.size() > 1)
             return Reason{"layout", "more than one batch dimension", {}, {}};
         m_out.batch = m_loops.batch.empty() ? 1 : m_loops.batch[0].extent;
-        m_out.tf32 = m_request.tf32 && m_matched.dtype == DType::Float32;
+        m_out.tf32 = (m_request.tf32 || m_request.emit.tf32) && m_matched.dtype == DType::Float32;
         if (!placeResult() || !placeFactors() || !placeScale() || !placePostOps() || !placeBias())
             return std::move(m_reason);
         return std::move(m_out);

@@ -201,7 +201,8 @@ std::optional<Reason> configurationReason(const Configuration& configuration,
                           nameOf(request.emit.allowed) + "`",
                       "allow the class `approximate`",
                       {{"notes", joined(configuration.notes)}}};
-    if (description.operands == DType::Float32 && configuration.tensorCore && !request.tf32)
+    if (description.operands == DType::Float32 && configuration.tensorCore && !request.tf32 &&
+        !request.emit.tf32)
         return Reason{"numeric",
                       "the engine rounds float32 operands to TF32",
                       "run with the precision tf32",

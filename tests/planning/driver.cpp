@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda for planning only: no device, nothing runs, but code that a library compiled at run time
-// can be "loaded", so plans finish on a machine without a GPU. The other exports, generated from the
-// toolkit's stub, all say that there is no device.
+// A libcuda for planning only: no device, nothing runs, but code that a library compiled at run
+// time can be "loaded", so plans finish on a machine without a GPU. The other exports, generated
+// from the toolkit's stub, all say that there is no device.
 #include <cstring>
 #include <dlfcn.h>
 #include <string>
@@ -29,7 +29,8 @@ void* find(const char* name) {
                                               : nullptr;
     }();
     for (const char* suffix : {"_v3", "_v2", ""})
-        if (void* found = self != nullptr ? dlsym(self, (std::string(name) + suffix).c_str()) : nullptr)
+        if (void* found =
+                self != nullptr ? dlsym(self, (std::string(name) + suffix).c_str()) : nullptr)
             return found;
     return nullptr;
 }
