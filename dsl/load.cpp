@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/load.h"
 
+#include "core/support/file.h"
 #include "dsl/compile.h"
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 namespace fuselage::dsl {
 
 namespace {
-
-Result<std::string> readText(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file)
-        return failure("rules.unreadable", "file cannot be read", path,
-                       "check the path and its permissions");
-    return text.str();
-}
 
 template <typename T> std::optional<T> numberIn(const std::string& text) {
     T value{};
@@ -94,7 +83,7 @@ LoadedRules loadRules(SourceSet& sources, const std::vector<RuleInput>& inputs,
     std::vector<std::pair<const RuleInput*, std::string>> texts;
     for (const RuleInput& input : inputs) {
         Result<std::string> text =
-            input.text ? Result<std::string>(*input.text) : readText(input.name);
+            input.text ? Result<std::string>(*input.text) : readFile(input.name);
         if (!text) {
             Diagnostic& d = out.diagnostics.error("E0202", {}, text.error().text());
             d.fix = text.error().fix;

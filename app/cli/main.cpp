@@ -48,6 +48,10 @@ constexpr Row rows[] = {
     {"check", "parse and check .fuse files; no model needed", addCheck,
      "  fuselage check my_rules.fuse\n"
      "  fuselage check            the built-in library"},
+    {"fmt", "bring .fuse files into canonical layout; comments stay", addFmt,
+     "  fuselage fmt my_rules.fuse\n"
+     "  fuselage fmt --check rules/   changes nothing, exit code 1 when something would\n"
+     "  fuselage fmt - < a.fuse > b.fuse"},
     {"test", "run the tests inside of .fuse files", addTest,
      "  fuselage test my_rules.fuse\n"
      "  fuselage test my_rules.fuse --rule MyRule -v\n"

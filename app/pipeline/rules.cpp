@@ -60,6 +60,16 @@ Result<std::vector<dsl::RuleInput>> expand(const std::string& path) {
 
 } // namespace
 
+Result<std::vector<std::string>> ruleFiles(const std::string& path) {
+    auto inputs = expand(path);
+    if (!inputs)
+        return failure(inputs.error());
+    std::vector<std::string> out;
+    for (const dsl::RuleInput& input : *inputs)
+        out.push_back(input.name);
+    return out;
+}
+
 Result<std::string> builtinImport(const std::string& path) {
     for (const std::string& candidate : {path, path + ".fuse"})
         if (auto text = embeddedPattern(candidate))

@@ -28,6 +28,9 @@ struct RuleLibrary {
     std::vector<std::string> files; ///< those of the paths, by name, in order
 };
 
+/// A folder's .fuse files in sorted order, or the path itself. Error "rules.read".
+Result<std::vector<std::string>> ruleFiles(const std::string& path);
+
 /// The text of a built-in file by its import path, "std/activation".
 Result<std::string> builtinImport(const std::string& path);
 

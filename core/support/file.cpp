@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <sstream>
 #include <unistd.h>
 
 namespace fuselage {
@@ -34,6 +36,16 @@ bool writeAll(int handle, const std::byte* data, size_t size) {
 FileHandle::~FileHandle() {
     if (m_handle >= 0)
         ::close(m_handle);
+}
+
+Result<std::string> readFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file || !text)
+        return failure("file.read", "file cannot be read", path,
+                       "check the path and its permissions");
+    return text.str();
 }
 
 Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing files so that nothing half-written is left, and owning a file descriptor.
+// Reading whole files, writing them so that nothing half-written is left, owning a descriptor.
 #pragma once
 
 #include "core/support/result.h"
@@ -26,6 +26,9 @@ public:
 private:
     int m_handle;
 };
+
+/// The whole file. Error "file.read".
+Result<std::string> readFile(const std::string& path);
 
 /// Writes beside the path and renames; a crash leaves the old file or none. Error "save.write".
 Result<void> writeFile(std::string_view bytes, const std::string& path);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can stand at the cursor. The place is told from the tokens before it, since the text is
+// rarely complete there.
+#include "core/graph/dtype.h"
+#include "core/ops/op_table.h"
+#include "core/rewrite/functions.h"
+#include "core/rewrite/trace.h"
+#include "dsl/service/texts_internal.h"
+#include "dsl/service/words.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fuselage::dsl {
+
+namespace {
+
+/// What the tokens before the cursor say.
+struct Cursor {
+    std::vector<Token> before; ///< without comments and without the word being typed
+    std::string_view text;
+    std::string prefix;              ///< of the word being typed
+    std::vector<std::string> blocks; ///< heads of the open braces: "rule", "match", "test" ...
+    std::string attributesOf;        ///< operator whose [...] is open
+    bool inComment = false, inString = false;
+
+    std::string_view last(size_t back = 0) const {
+        return back < before.size() ? textOf(before[before.size() - 1 - back], text)
+                                    : std::string_view();
+    }
+};
+
+/// The word that began the statement whose brace opens at token `at`.
+std::string headOf(const std::vector<Token>& tokens, std::string_view text, size_t at) {
+    size_t begin = at;
+    while (begin > 0) {
+        std::string_view word = textOf(tokens[begin - 1], text);
+        if (word == ";" || word == "{" || word == "}")
+            break;
+        --begin;
+    }
+    return begin < at ? std::string(textOf(tokens[begin], text)) : std::string();
+}
+
+/// The operator whose attribute tests are open: "Conv(x, w)[" with the cursor behind it.
+std::string openAttributes(const std::vector<Token>& tokens, std::string_view text) {
+    int depth = 0;
+    for (size_t i = tokens.size(); i-- > 0;) {
+        std::string_view mark = textOf(tokens[i], text);
+        if (mark == ";" || mark == "{" || mark == "}")
+            return {};
+        if (mark == "]" || mark == ")")
+            ++depth;
+        if ((mark == "[" || mark == "(") && depth-- == 0) {
+            if (mark != "[" || i == 0)
+                return {};
+            size_t name = i - 1;
+            if (textOf(tokens[name], text) == ")") // back over the operands
+                for (int open = 0; name > 0; --name) {
+                    std::string_view at = textOf(tokens[name], text);
+                    open += at == ")" ? 1 : at == "(" ? -1 : 0;
+                    if (open == 0) {
+                        --name;
+                        break;
+                    }
+                }
+            std::string word(textOf(tokens[name], text));
+            return operatorNamed(word) ? word : std::string();
+        }
+    }
+    return {};
+}
+
+Cursor cursorAt(const ParsedText& parsed, uint32_t offset) {
+    Cursor out;
+    out.text = parsed.text();
+    for (const Token& token : parsed.parsed.tokens) {
+        if (token.begin >= offset)
+            break;
+        bool inside = token.end > offset || token.end == offset;
+        bool comment = token.kind == Token::Kind::Comment || token.kind == Token::Kind::DocComment;
+        if (comment) {
+            out.inComment = inside;
+            continue;
+        }
+        if (token.kind == Token::Kind::String || token.kind == Token::Kind::Unclosed) {
+            if (token.end > offset || token.kind == Token::Kind::Unclosed) {
+                out.inString = true;
+                out.prefix = out.text.substr(token.begin + 1, offset - token.begin - 1);
+                break;
+            }
+        } else if (token.kind == Token::Kind::Word && inside) {
+            out.prefix = out.text.substr(token.begin, offset - token.begin);
+            break;
+        }
+        if (textOf(token, out.text) == "{")
+            out.blocks.push_back(headOf(out.before, out.text, out.before.size()));
+        else if (textOf(token, out.text) == "}" && !out.blocks.empty())
+            out.blocks.pop_back();
+        out.before.push_back(token);
+    }
+    out.attributesOf = openAttributes(out.before, out.text);
+    return out;
+}
+
+/// Collects what fits the prefix, each label once.
+class Proposals {
+public:
+    explicit Proposals(std::string prefix) : m_prefix(std::move(prefix)) {}
+
+    void add(const std::string& label, const char* kind, const std::string& detail = {},
+             const std::string& documentation = {}) {
+        if (label.starts_with(m_prefix) && m_seen.insert(label).second)
+            m_out.push_back({label, label, kind, detail, documentation});
+    }
+
+    void add(WordPlace place, const char* kind) {
+        for (const WordRow& row : wordRows())
+            if (row.place == place)
+                add(row.word, kind, row.documentation);
+    }
+
+    std::vector<Completion> take() { return std::move(m_out); }
+
+private:
+    std::string m_prefix;
+    std::set<std::string> m_seen;
+    std::vector<Completion> m_out;
+};
+
+void addAttributes(const std::string& op, Proposals& out) {
+    Op known = *operatorNamed(op);
+    for (const AttributeSchema& schema : attributesOf(known))
+        out.add(schema.name, "attribute", schema.type, "attribute of " + op);
+    for (const std::string& input : inputNamesOf(known))
+        out.add(input, "attribute", "constant input", "input of " + op);
+}
+
+void addValues(const ParsedText& text, uint32_t offset, Proposals& out) {
+    for (const Occurrence& occurrence : text.occurrences) {
+        bool local = occurrence.kind == Occurrence::Kind::Value ||
+                     occurrence.kind == Occurrence::Kind::Dimension;
+        const Span& item = spanOf(text.parsed.file.items[occurrence.item]);
+        if (local && item.begin <= offset && offset <= item.end)
+            out.add(occurrence.text, "value");
+    }
+}
+
+void addCallables(Texts& texts, const std::string& name, Proposals& out) {
+    for (const Definition& definition : texts.visible(name)) {
+        Symbol symbol = symbolOf(*definition.item);
+        if (symbol.kind == "pattern" || symbol.kind == "class")
+            out.add(symbol.name, symbol.kind.c_str(), symbol.detail);
+    }
+    for (const std::string& op : operatorNames())
+        out.add(op, "operator", {}, operatorMarkdown(*operatorNamed(op)));
+}
+
+void addFunctions(Texts& texts, const std::string& name, Proposals& out) {
+    for (const FunctionRow& row : functionRows())
+        out.add(row.name, "function", row.signature, row.documentation);
+    for (const Definition& definition : texts.visible(name)) {
+        Symbol symbol = symbolOf(*definition.item);
+        if (symbol.kind == "function")
+            out.add(symbol.name, "function", symbol.detail);
+    }
+}
+
+void addTypes(Proposals& out) {
+    out.add(WordPlace::Flag, "keyword");
+    for (int number = 1; number < 32; ++number)
+        if (auto type = dtypeFromOnnx(number))
+            out.add(nameOf(*type), "type");
+}
+
+/// Places that one or two tokens before the cursor decide. False: none of them.
+bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Proposals& out) {
+    std::string_view last = cursor.last();
+    if (last == "." && cursor.last(1) == "gain")
+        out.add(WordPlace::Gain, "member");
+    else if (last == ".")
+        out.add(WordPlace::Member, "member");
+    else if (last == "@" && (cursor.last(1) == "=" || cursor.last(1) == "|"))
+        out.add(WordPlace::Trait, "trait");
+    else if (last == "zoo")
+        for (const std::string& model : words.zoo)
+            out.add(model, "value", "network of the zoo");
+    else if (last == "expect")
+        out.add(WordPlace::Expect, "keyword");
+    else if (last == "numeric")
+        out.add(WordPlace::Numeric, "keyword");
+    else if (last == "gate") {
+        out.add(WordPlace::Gate, "keyword");
+        out.add(WordPlace::Root, "value");
+    } else if (last == "by")
+        out.add(WordPlace::Selection, "keyword");
+    else if ((last == "in" && cursor.blocks.empty()) || last == "then")
+        out.add(WordPlace::Phase, "phase");
+    else
+        return false;
+    return true;
+}
+
+/// Places that the innermost open brace decides.
+void addByBlock(const Cursor& cursor, Texts& texts, const std::string& name, uint32_t offset,
+                Proposals& out) {
+    const std::string block = cursor.blocks.empty() ? "" : cursor.blocks.back();
+    std::string_view last = cursor.last();
+    bool begins = last.empty() || last == ";" || last == "{" || last == "}";
+    if (cursor.blocks.empty()) {
+        out.add(begins ? WordPlace::Item : WordPlace::Modifier, "keyword");
+        return;
+    }
+    if (block == "rule" || block == "test") {
+        if (begins)
+            out.add(block == "rule" ? WordPlace::Clause : WordPlace::Test, "keyword");
+        else if (cursor.before.size() > 1 && last == ":")
+            out.add(WordPlace::Policy, "keyword");
+        else
+            addValues(*texts.find(name), offset, out);
+        return;
+    }
+    const ParsedText& text = *texts.find(name);
+    if (last == ":")
+        addTypes(out);
+    addValues(text, offset, out);
+    if (begins)
+        out.add(WordPlace::Statement, "keyword");
+    out.add(WordPlace::Term, "keyword");
+    addCallables(texts, name, out);
+    addFunctions(texts, name, out);
+    out.add(WordPlace::Root, "value");
+}
+
+} // namespace
+
+std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
+                                      const std::string& name, uint32_t offset) {
+    const ParsedText* text = texts.find(name);
+    if (!text)
+        return {};
+    Cursor cursor = cursorAt(*text, offset);
+    Proposals out(cursor.prefix);
+    if (cursor.inComment)
+        return {};
+    if (cursor.inString) {
+        if (cursor.last() == "import")
+            for (const std::string& path : words.imports)
+                out.add(path, "file");
+        return out.take();
+    }
+    std::string_view last = cursor.last();
+    if (!cursor.attributesOf.empty() && (last == "[" || last == ","))
+        addAttributes(cursor.attributesOf, out);
+    else if (!addByLastToken(cursor, words, out))
+        addByBlock(cursor, texts, name, offset, out);
+    return out.take();
+}
+
+} // namespace fuselage::dsl

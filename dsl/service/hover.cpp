@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said about the thing under the cursor, as Markdown.
+#include "core/ops/op_table.h"
+#include "core/rewrite/functions.h"
+#include "dsl/service/texts_internal.h"
+#include "dsl/service/words.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::dsl {
+
+namespace {
+
+using Kind = Occurrence::Kind;
+
+std::string codeBlock(const std::string& text) {
+    return "```fuse\n" + text + "\n```\n";
+}
+
+std::string attributeLine(const AttributeSchema& schema) {
+    std::string line = fmt::format("`{}`: {}", schema.name, schema.type);
+    if (schema.required)
+        line += ", required";
+    else if (schema.fallback)
+        line += fmt::format(", `{}` when not given", text(*schema.fallback));
+    return line;
+}
+
+std::string attributeMarkdown(const std::string& op, const std::string& attribute) {
+    if (auto known = operatorNamed(op)) {
+        for (const AttributeSchema& schema : attributesOf(*known))
+            if (schema.name == attribute)
+                return attributeLine(schema) + "\n\nattribute of " + op;
+        for (const std::string& input : inputNamesOf(*known))
+            if (input == attribute)
+                return fmt::format("`{}`: input of {}", attribute, op);
+    }
+    return fmt::format("`{}`: attribute of `{}`", attribute, op);
+}
+
+std::string traitMarkdown(const std::string& name) {
+    auto trait = traitFromName(name);
+    if (!trait)
+        return {};
+    std::string list;
+    for (Op op : opsWithTrait(*trait))
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", rowOf(op).name);
+    const WordRow* word = findWord(name);
+    return fmt::format("`@{}`: {}\n\n{}", name, word ? word->documentation : "", list);
+}
+
+/// The statement that gives a value its name, else how the value is first used.
+std::string valueMarkdown(const ParsedText& text, const Occurrence& use) {
+    const Occurrence* first = nullptr;
+    for (const Occurrence& occurrence : text.occurrences)
+        if (sameThing(occurrence, use) && (!first || (occurrence.defines && !first->defines)))
+            first = &occurrence;
+    if (!first)
+        return {};
+    const Source& source = text.sources[text.parsed.file.source];
+    LineColumn place = source.position(first->span.begin);
+    std::string line(source.line(place.line));
+    size_t begin = line.find_first_not_of(" \t");
+    return codeBlock(begin == std::string::npos ? line : line.substr(begin)) +
+           fmt::format("value, line {}", place.line);
+}
+
+std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& text,
+                       const Occurrence& thing) {
+    switch (thing.kind) {
+    case Kind::Attribute:
+    case Kind::Operand:
+        return attributeMarkdown(thing.of, thing.text);
+    case Kind::Trait:
+        return traitMarkdown(thing.text);
+    case Kind::Value:
+        if (const WordRow* root = findWord(thing.text); root && root->place == WordPlace::Root)
+            return fmt::format("`{}`: {}", thing.text, root->documentation);
+        return valueMarkdown(text, thing);
+    case Kind::Dimension:
+        return fmt::format("`{}`: dimension variable, equal everywhere in the rule", thing.text);
+    case Kind::Import:
+        return fmt::format("file `{}`", thing.text);
+    default:
+        break;
+    }
+    if (auto definition = texts.define(name, thing))
+        return itemMarkdown(*definition);
+    if (thing.kind == Kind::Operator)
+        if (auto op = operatorNamed(thing.text))
+            return operatorMarkdown(*op);
+    if (thing.kind == Kind::Function)
+        if (const FunctionRow* row = findFunction(thing.text))
+            return codeBlock(row->signature) + row->documentation;
+    if (const WordRow* word = findWord(thing.text))
+        return fmt::format("`{}`: {}", thing.text, word->documentation);
+    return {};
+}
+
+} // namespace
+
+std::string operatorMarkdown(Op op) {
+    const OpRow& row = rowOf(op);
+    std::string inputs;
+    int number = 0;
+    for (const std::string& input : inputNamesOf(op)) {
+        inputs += fmt::format("{}{}{}", inputs.empty() ? "" : ", ", input,
+                              number >= row.minInputs ? "?" : "");
+        ++number;
+    }
+    if (row.maxInputs == variadic)
+        inputs += "...";
+    std::string out = codeBlock(fmt::format("{}({})", row.name, inputs));
+    out += fmt::format("{}, since opset {}\n", *row.domain ? row.domain : "ai.onnx", row.since);
+    for (const AttributeSchema& schema : attributesOf(op))
+        out += "- " + attributeLine(schema) + "\n";
+    return out;
+}
+
+std::string itemMarkdown(const Definition& definition) {
+    const Span& span = spanOf(*definition.item);
+    std::string words = definition.text->text().substr(span.begin, span.end - span.begin);
+    words = words.substr(0, words.find('\n'));
+    size_t brace = words.find('{');
+    if (brace != std::string::npos && brace > 0)
+        words = words.substr(0, words.find_last_not_of(' ', brace - 1) + 1);
+    const Symbol symbol = symbolOf(*definition.item);
+    std::string documentation = std::visit(
+        [](const auto& item) -> std::string {
+            if constexpr (requires { item.documentation; })
+                return item.documentation;
+            else
+                return {};
+        },
+        *definition.item);
+    return codeBlock(words) + (documentation.empty() ? symbol.kind : documentation) +
+           fmt::format("\n\n{}", definition.place.name);
+}
+
+std::optional<Hover> hoverAt(Texts& texts, const std::string& name, uint32_t offset) {
+    const ParsedText* text = texts.find(name);
+    if (!text)
+        return std::nullopt;
+    if (const Occurrence* thing = occurrenceAt(text->occurrences, offset)) {
+        std::string markdown = markdownOf(texts, name, *text, *thing);
+        if (!markdown.empty())
+            return Hover{thing->span.begin, thing->span.end, markdown};
+    }
+    for (const Token& token : text->parsed.tokens)
+        if (token.kind == Token::Kind::Word && token.begin <= offset && offset < token.end)
+            if (const WordRow* word = findWord(textOf(token, text->text())))
+                return Hover{token.begin, token.end,
+                             fmt::format("`{}`: {}", word->word, word->documentation)};
+    return std::nullopt;
+}
+
+} // namespace fuselage::dsl

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/service/occurrences.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fuselage::dsl {
+
+namespace {
+
+using Kind = Occurrence::Kind;
+
+bool isUpper(const std::string& text) {
+    return !text.empty() && text[0] >= 'A' && text[0] <= 'Z';
+}
+
+/// Collects by one walk over the items.
+class Collector {
+public:
+    explicit Collector(const ast::File& file) : m_file(file) {
+        for (const ast::Item& item : file.items) {
+            if (auto* pattern = std::get_if<ast::Pattern>(&item))
+                m_patterns.insert(pattern->name.text);
+            if (auto* set = std::get_if<ast::Class>(&item))
+                m_classes.insert(set->name.text);
+        }
+    }
+
+    std::vector<Occurrence> collect() {
+        for (const ast::Item& item : m_file.items) {
+            std::visit(*this, item);
+            ++m_item;
+        }
+        std::stable_sort(m_out.begin(), m_out.end(), [](const Occurrence& a, const Occurrence& b) {
+            return a.span.begin < b.span.begin;
+        });
+        return std::move(m_out);
+    }
+
+    void operator()(const ast::Import& import) { add(Kind::Import, import.path, import.span); }
+
+    void operator()(const ast::Opset&) {}
+
+    void operator()(const ast::Class& set) {
+        add(Kind::Class, set.name, true);
+        for (const ast::ClassMember& member : set.members)
+            add(member.isTrait ? Kind::Trait : kindOfUpper(member.name.text), member.name);
+    }
+
+    void operator()(const ast::Function& function) {
+        add(Kind::Function, function.name, true);
+        for (const ast::Name& parameter : function.parameters)
+            add(Kind::Value, parameter, true);
+        walk(function.body);
+    }
+
+    void operator()(const ast::Pattern& pattern) {
+        add(Kind::Pattern, pattern.name, true);
+        for (const ast::Parameter& parameter : pattern.parameters) {
+            add(Kind::Value, parameter.name, true);
+            if (parameter.type)
+                walk(*parameter.type);
+        }
+        for (const ast::Name& result : pattern.results)
+            add(Kind::Value, result);
+        walk(pattern.body);
+    }
+
+    void operator()(const ast::Rule& rule) {
+        add(Kind::Rule, rule.name, true);
+        for (const ast::Modifier& modifier : rule.modifiers) {
+            if (modifier.word == "in")
+                add(Kind::Phase, modifier.name);
+            else if (modifier.word == "replaces")
+                add(Kind::Rule, modifier.name);
+        }
+        for (const ast::Clause& clause : rule.clauses)
+            std::visit(*this, clause);
+    }
+
+    void operator()(const ast::Pipeline& pipeline) {
+        add(Kind::Pipeline, pipeline.name, true);
+        for (const ast::PipelineStep& step : pipeline.steps) {
+            add(Kind::Phase, step.phase);
+            if (step.selection)
+                add(Kind::Word, *step.selection);
+        }
+    }
+
+    void operator()(const ast::Match& match) { walk(match.body); }
+
+    void operator()(const ast::Rewrite& rewrite) {
+        for (const ast::RewriteStatement& statement : rewrite.body) {
+            if (auto* let = std::get_if<ast::Let>(&statement)) {
+                add(Kind::Value, let->name, true);
+                walk(let->value);
+                continue;
+            }
+            const auto& assign = std::get<ast::Assign>(statement);
+            for (const ast::Target& target : assign.targets)
+                add(Kind::Value, target.name);
+            walk(assign.value);
+        }
+    }
+
+    void operator()(const ast::Gate& gate) {
+        bool special = gate.condition.kind == ast::Expr::Kind::Lower &&
+                       (gate.condition.text == "always" || gate.condition.text == "measured");
+        if (special)
+            add(Kind::Word, gate.condition.text, gate.condition.span);
+        else
+            walk(gate.condition);
+    }
+
+    void operator()(const ast::Escape& escape) {
+        for (const ast::Name& name : escape.names)
+            add(Kind::Value, name);
+        add(Kind::Word, escape.policy);
+        if (escape.condition)
+            walk(*escape.condition);
+    }
+
+    void operator()(const ast::Numeric& numeric) { add(Kind::Word, numeric.word); }
+
+    void operator()(const ast::Qdq& qdq) {
+        for (const ast::QdqPoint& point : qdq.points) {
+            add(Kind::Word, point.name);
+            add(Kind::Value, point.value);
+        }
+    }
+
+    void operator()(const ast::Verify& verify) {
+        for (const ast::NamedExpr& with : verify.with) {
+            add(Kind::Dimension, with.name);
+            walk(with.value);
+        }
+    }
+
+    void operator()(const ast::Hint&) {}
+
+    void operator()(const ast::TestBlock& test) {
+        for (const ast::TestEntry& entry : test.entries)
+            add(Kind::Word, entry.word);
+    }
+
+    void operator()(const ast::Define& define) {
+        for (const ast::Name& name : define.names)
+            add(Kind::Value, name, true);
+        for (const ast::Alternative& alternative : define.choice.alternatives)
+            walk(alternative.chain);
+    }
+
+    void operator()(const ast::Let& let) {
+        add(Kind::Value, let.name, true);
+        walk(let.value);
+    }
+
+    void operator()(const ast::Where& where) {
+        for (const ast::Expr& condition : where.conditions)
+            walk(condition);
+    }
+
+    void operator()(const ast::Unless& unless) { walk(unless.body); }
+
+    void operator()(const ast::Many& many) { walk(many.body); }
+
+private:
+    Kind kindOfUpper(const std::string& text) const {
+        return m_patterns.contains(text)  ? Kind::Pattern
+               : m_classes.contains(text) ? Kind::Class
+                                          : Kind::Operator;
+    }
+
+    void add(Kind kind, const std::string& text, const Span& span, bool defines = false,
+             const std::string& of = {}) {
+        if (!text.empty() && !span.empty())
+            m_out.push_back({kind, text, span, defines, m_item, of});
+    }
+
+    void add(Kind kind, const ast::Name& name, bool defines = false, const std::string& of = {}) {
+        add(kind, name.text, name.span, defines, of);
+    }
+
+    void walk(const std::vector<ast::Statement>& body) {
+        for (const ast::Statement& statement : body)
+            std::visit(*this, statement);
+    }
+
+    void walk(const ast::Chain& chain) {
+        for (const ast::Step& step : chain.steps)
+            walk(step.term);
+    }
+
+    void walk(const ast::TypeSpec& type) {
+        for (const auto* words : {&type.flags, &type.dtypes})
+            for (const ast::Name& word : *words)
+                add(Kind::Word, word);
+        for (const ast::Dim& dim : type.dims)
+            walk(dim.value);
+    }
+
+    void walk(const ast::Term& term) {
+        if (term.capture)
+            add(Kind::Value, *term.capture, true);
+        if (term.kind == ast::Term::Kind::Value)
+            add(Kind::Value, term.name);
+        else if (term.kind == ast::Term::Kind::Node || term.kind == ast::Term::Kind::Region)
+            add(kindOfUpper(term.name.text), term.name);
+        if (term.type)
+            walk(*term.type);
+        for (const ast::Arg& argument : term.args) {
+            if (argument.name)
+                add(Kind::Operand, *argument.name, false, term.name.text);
+            walk(argument.chain);
+        }
+        for (const ast::Test& test : term.tests) {
+            add(Kind::Attribute, test.attribute, false, term.name.text);
+            walk(test.value);
+        }
+        for (const ast::Alternative& alternative : term.alternatives)
+            walk(alternative.chain);
+    }
+
+    void walk(const ast::Expr& expr) {
+        using E = ast::Expr::Kind;
+        // A node's or call's own name is the beginning of its span.
+        Span head = expr.span;
+        head.end = std::min(head.end, head.begin + static_cast<uint32_t>(expr.text.size()));
+        switch (expr.kind) {
+        case E::Lower:
+            add(Kind::Value, expr.text, expr.span);
+            break;
+        case E::Upper:
+            add(Kind::Dimension, expr.text, expr.span);
+            break;
+        case E::ListOf:
+            add(isUpper(expr.text) ? Kind::Dimension : Kind::Value, expr.text, head);
+            break;
+        case E::Call:
+            add(Kind::Function, expr.text, head);
+            break;
+        case E::Node:
+            add(kindOfUpper(expr.text), expr.text, head);
+            break;
+        case E::Member: {
+            Span tail = expr.span;
+            tail.begin = tail.end - std::min<uint32_t>(static_cast<uint32_t>(expr.text.size()),
+                                                       tail.end - tail.begin);
+            add(Kind::Member, expr.text, tail);
+            break;
+        }
+        default:
+            break;
+        }
+        for (const ast::Expr& argument : expr.args)
+            walk(argument);
+        for (const ast::NamedExpr& named : expr.named) {
+            add(expr.kind == E::Node ? Kind::Attribute : Kind::Word, named.name, false, expr.text);
+            walk(named.value);
+        }
+    }
+
+    const ast::File& m_file;
+    std::set<std::string> m_patterns, m_classes;
+    std::vector<Occurrence> m_out;
+    uint32_t m_item = 0;
+};
+
+} // namespace
+
+std::vector<Occurrence> occurrencesOf(const ast::File& file) {
+    return Collector(file).collect();
+}
+
+const Occurrence* occurrenceAt(const std::vector<Occurrence>& all, uint32_t offset) {
+    const Occurrence* behind = nullptr;
+    for (const Occurrence& occurrence : all) {
+        if (offset >= occurrence.span.begin && offset < occurrence.span.end)
+            return &occurrence;
+        if (offset == occurrence.span.end)
+            behind = &occurrence;
+    }
+    return behind;
+}
+
+bool isGlobal(Occurrence::Kind kind) {
+    return kind == Kind::Rule || kind == Kind::Pattern || kind == Kind::Class ||
+           kind == Kind::Function || kind == Kind::Pipeline || kind == Kind::Phase;
+}
+
+bool sameThing(const Occurrence& a, const Occurrence& b) {
+    if (a.kind != b.kind || a.text != b.text || a.of != b.of)
+        return false;
+    bool local = a.kind == Kind::Value || a.kind == Kind::Dimension;
+    return !local || a.item == b.item;
+}
+
+} // namespace fuselage::dsl

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/service/service.h"
+
+#include "dsl/service/format.h"
+#include "dsl/service/texts_internal.h"
+
+#include <algorithm>
+
+namespace fuselage::dsl {
+
+namespace {
+
+using Kind = Occurrence::Kind;
+
+Colour colourOf(const Occurrence& occurrence) {
+    switch (occurrence.kind) {
+    case Kind::Rule:
+        return Colour::Rule;
+    case Kind::Pattern:
+    case Kind::Class:
+        return Colour::Pattern;
+    case Kind::Function:
+        return Colour::Function;
+    case Kind::Operator:
+        return operatorNamed(occurrence.text) ? Colour::Operator : Colour::Pattern;
+    case Kind::Attribute:
+    case Kind::Operand:
+    case Kind::Member:
+        return Colour::Attribute;
+    case Kind::Value:
+        return occurrence.defines ? Colour::Definition : Colour::Value;
+    case Kind::Dimension:
+        return Colour::Dimension;
+    case Kind::Import:
+        return Colour::String;
+    default:
+        return Colour::Word;
+    }
+}
+
+Colour colourOf(const Token& token, std::string_view text) {
+    switch (token.kind) {
+    case Token::Kind::Number:
+        return Colour::Number;
+    case Token::Kind::String:
+        return Colour::String;
+    case Token::Kind::Comment:
+        return Colour::Comment;
+    case Token::Kind::DocComment:
+        return Colour::Documentation;
+    case Token::Kind::Unclosed:
+    case Token::Kind::Stray:
+        return Colour::Wrong;
+    case Token::Kind::Symbol:
+        return Colour::Mark;
+    case Token::Kind::Word:
+        break;
+    }
+    // What the parser did not understand: operators are known by their first letter.
+    char first = text[token.begin];
+    return first >= 'A' && first <= 'Z' ? Colour::Operator : Colour::Keyword;
+}
+
+std::vector<Highlight> highlightsOf(const ParsedText& text) {
+    std::vector<Highlight> out;
+    for (const Token& token : text.parsed.tokens) {
+        Colour colour = colourOf(token, text.text());
+        if (token.kind == Token::Kind::Word)
+            for (const Occurrence& occurrence : text.occurrences)
+                if (occurrence.span.begin == token.begin)
+                    colour = colourOf(occurrence);
+        out.push_back({token.begin, token.end, colour});
+    }
+    return out;
+}
+
+bool isName(const std::string& text) {
+    auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    if (text.empty() || !letter(text[0]) || isReserved(text))
+        return false;
+    return std::all_of(text.begin(), text.end(),
+                       [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+bool sameCase(const std::string& a, const std::string& b) {
+    auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+    return upper(a[0]) == upper(b[0]);
+}
+
+/// "did you mean `x`?" and "write `x`": the last words in backticks replace the place.
+std::optional<std::string> replacementIn(const Diagnostic& diagnostic) {
+    if (diagnostic.fix.find("did you mean") == std::string::npos)
+        return std::nullopt;
+    size_t begin = diagnostic.fix.find('`');
+    size_t end = begin == std::string::npos ? begin : diagnostic.fix.find('`', begin + 1);
+    if (end == std::string::npos)
+        return std::nullopt;
+    return diagnostic.fix.substr(begin + 1, end - begin - 1);
+}
+
+struct Describe {
+    Symbol operator()(const ast::Rule& it) const { return of(it, "rule"); }
+
+    Symbol operator()(const ast::Pattern& it) const { return of(it, "pattern"); }
+
+    Symbol operator()(const ast::Class& it) const { return of(it, "class"); }
+
+    Symbol operator()(const ast::Function& it) const { return of(it, "function"); }
+
+    Symbol operator()(const ast::Pipeline& it) const { return of(it, "pipeline"); }
+
+    Symbol operator()(const ast::Import& it) const { return {it.path, "import"}; }
+
+    Symbol operator()(const ast::Opset&) const { return {"", "opset"}; }
+
+    template <typename Item> static Symbol of(const Item& it, const char* kind) {
+        std::string firstLine = it.documentation.substr(0, it.documentation.find('\n'));
+        return {it.name.text,    kind, firstLine, it.span.begin, it.span.end, it.name.span.begin,
+                it.name.span.end};
+    }
+};
+
+} // namespace
+
+Symbol symbolOf(const ast::Item& item) {
+    return std::visit(Describe{}, item);
+}
+
+LanguageService::LanguageService(ImportResolver resolver, ServiceWords words)
+    : m_state(new State{Texts(std::move(resolver)), std::move(words)}) {}
+
+LanguageService::~LanguageService() = default;
+
+void LanguageService::set(const std::string& name, std::string text,
+                          const std::string& importPath) {
+    m_state->texts.set(name, std::move(text), importPath);
+}
+
+void LanguageService::remove(const std::string& name) {
+    m_state->texts.remove(name);
+}
+
+bool LanguageService::has(const std::string& name) const {
+    return m_state->texts.has(name);
+}
+
+const std::string& LanguageService::text(const std::string& name) const {
+    static const std::string none;
+    const ParsedText* text = m_state->texts.find(name);
+    return text ? text->text() : none;
+}
+
+std::vector<Diagnostic> LanguageService::diagnose(const std::string& name) {
+    const Texts::Loaded& loaded = m_state->texts.loaded();
+    std::vector<Diagnostic> out;
+    for (const Diagnostic& diagnostic : loaded.rules.diagnostics.all())
+        if (loaded.sources[diagnostic.span.source].name() == name)
+            out.push_back(diagnostic);
+    return out;
+}
+
+const SourceSet& LanguageService::sources() {
+    return m_state->texts.loaded().sources;
+}
+
+std::vector<Highlight> LanguageService::highlight(const std::string& name) {
+    const ParsedText* text = m_state->texts.find(name);
+    return text ? highlightsOf(*text) : std::vector<Highlight>();
+}
+
+std::vector<Highlight> highlightText(const std::string& text) {
+    return highlightsOf(ParsedText("", text));
+}
+
+std::vector<Completion> LanguageService::complete(const std::string& name, uint32_t offset) {
+    return completionsAt(m_state->texts, m_state->words, name, offset);
+}
+
+std::optional<Hover> LanguageService::hover(const std::string& name, uint32_t offset) {
+    return hoverAt(m_state->texts, name, offset);
+}
+
+std::optional<Place> LanguageService::definition(const std::string& name, uint32_t offset) {
+    const ParsedText* text = m_state->texts.find(name);
+    const Occurrence* thing = text ? occurrenceAt(text->occurrences, offset) : nullptr;
+    if (!thing)
+        return std::nullopt;
+    if (thing->kind == Kind::Import) {
+        const ParsedText* file = m_state->texts.imported(thing->text);
+        return file ? std::optional(Place{file->sources[file->parsed.file.source].name(), 0, 0})
+                    : std::nullopt;
+    }
+    if (thing->kind == Kind::Value || thing->kind == Kind::Dimension) {
+        const Occurrence* first = nullptr; // defined, else where it is first named
+        for (const Occurrence& other : text->occurrences)
+            if (sameThing(other, *thing) && (!first || (other.defines && !first->defines)))
+                first = &other;
+        return Place{name, first->span.begin, first->span.end};
+    }
+    if (auto found = m_state->texts.define(name, *thing))
+        return found->place;
+    return std::nullopt;
+}
+
+std::vector<Place> LanguageService::references(const std::string& name, uint32_t offset) {
+    Texts& texts = m_state->texts;
+    const ParsedText* text = texts.find(name);
+    const Occurrence* thing = text ? occurrenceAt(text->occurrences, offset) : nullptr;
+    std::vector<Place> out;
+    if (!thing)
+        return out;
+    auto collect = [&](const std::string& where, const ParsedText& in) {
+        for (const Occurrence& other : in.occurrences) {
+            bool callable = isCallable(other.kind) && isCallable(thing->kind);
+            if (callable ? other.text == thing->text : sameThing(other, *thing))
+                out.push_back({where, other.span.begin, other.span.end});
+        }
+    };
+    if (!isGlobal(thing->kind) && !isCallable(thing->kind))
+        collect(name, *text);
+    else
+        for (const std::string& other : texts.names())
+            collect(other, *texts.find(other));
+    return out;
+}
+
+Result<std::vector<TextEdit>> LanguageService::rename(const std::string& name, uint32_t offset,
+                                                      const std::string& to) {
+    Texts& texts = m_state->texts;
+    const ParsedText* text = texts.find(name);
+    const Occurrence* thing = text ? occurrenceAt(text->occurrences, offset) : nullptr;
+    auto refuse = [](const std::string& why) { return failure("rename.refused", why); };
+    if (!thing)
+        return refuse("no name stands here");
+    bool local = thing->kind == Kind::Value || thing->kind == Kind::Dimension;
+    if (!local) {
+        auto definition = texts.define(name, *thing);
+        if (!definition)
+            return refuse("`" + thing->text + "` is not defined in a .fuse file");
+        if (!texts.has(definition->place.name))
+            return refuse("`" + thing->text + "` is defined in `" + definition->place.name +
+                          "`, which is not open");
+    }
+    if (!isName(to))
+        return refuse("`" + to + "` is not a name");
+    if (!sameCase(thing->text, to))
+        return refuse("`" + to + "` must begin " +
+                      (thing->text[0] >= 'a' ? "lower-case" : "upper-case") + " like `" +
+                      thing->text + "`");
+    if (!local && operatorNamed(to))
+        return refuse("`" + to + "` is an operator");
+    Occurrence wanted = *thing;
+    wanted.text = to;
+    for (const Occurrence& other : text->occurrences)
+        if (sameThing(other, wanted))
+            return refuse("`" + to + "` is taken");
+    std::vector<TextEdit> edits;
+    for (const Place& place : references(name, offset))
+        edits.push_back({place, to});
+    return edits;
+}
+
+std::vector<Symbol> LanguageService::symbols(const std::string& name) {
+    std::vector<Symbol> out;
+    if (const ParsedText* text = m_state->texts.find(name))
+        for (const ast::Item& item : text->parsed.file.items)
+            if (Symbol symbol = symbolOf(item); symbol.nameEnd > symbol.nameBegin)
+                out.push_back(std::move(symbol));
+    return out;
+}
+
+std::vector<Fold> LanguageService::folds(const std::string& name) {
+    std::vector<Fold> out;
+    const ParsedText* text = m_state->texts.find(name);
+    if (!text)
+        return out;
+    std::vector<uint32_t> open;
+    for (const Token& token : text->parsed.tokens) {
+        std::string_view mark = textOf(token, text->text());
+        if (mark == "{") {
+            open.push_back(token.begin);
+        } else if (mark == "}" && !open.empty()) {
+            std::string_view inside =
+                std::string_view(text->text()).substr(open.back(), token.end - open.back());
+            if (inside.find('\n') != std::string_view::npos)
+                out.push_back({open.back(), token.end});
+            open.pop_back();
+        }
+    }
+    std::sort(out.begin(), out.end(),
+              [](const Fold& a, const Fold& b) { return a.begin < b.begin; });
+    return out;
+}
+
+std::string LanguageService::format(const std::string& name) {
+    const ParsedText* text = m_state->texts.find(name);
+    if (!text)
+        return {};
+    return text->parsed.diagnostics.hasErrors() ? text->text() : formatText(text->text());
+}
+
+std::vector<CodeAction> LanguageService::actions(const std::string& name, uint32_t begin,
+                                                 uint32_t end) {
+    std::vector<CodeAction> out;
+    for (const Diagnostic& diagnostic : diagnose(name)) {
+        if (diagnostic.span.end < begin || diagnostic.span.begin > end)
+            continue;
+        if (auto words = replacementIn(diagnostic))
+            out.push_back({"replace by `" + *words + "`",
+                           {{{name, diagnostic.span.begin, diagnostic.span.end}, *words}}});
+    }
+    return out;
+}
+
+} // namespace fuselage::dsl

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/service/texts_internal.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fuselage::dsl {
+
+namespace {
+
+using Kind = Occurrence::Kind;
+
+/// Whether the defining occurrence is what the use means; a use of a name that this file does not
+/// define looks like an operator.
+bool defines(const Occurrence& definition, const Occurrence& use) {
+    if (!definition.defines || definition.text != use.text)
+        return false;
+    return definition.kind == use.kind || (isCallable(definition.kind) && isCallable(use.kind));
+}
+
+std::optional<Definition> definitionIn(const std::string& name, const ParsedText& text,
+                                       const Occurrence& use) {
+    for (const Occurrence& occurrence : text.occurrences)
+        if (defines(occurrence, use))
+            return Definition{{name, occurrence.span.begin, occurrence.span.end},
+                              &text.parsed.file.items[occurrence.item],
+                              &text};
+    return std::nullopt;
+}
+
+} // namespace
+
+bool isCallable(Kind kind) {
+    return kind == Kind::Operator || kind == Kind::Pattern || kind == Kind::Class;
+}
+
+ParsedText::ParsedText(const std::string& name, const std::string& text)
+    : parsed(parse(sources, sources.add(name, text))), occurrences(occurrencesOf(parsed.file)) {}
+
+void Texts::set(const std::string& name, std::string text, const std::string& importPath) {
+    Entry& entry = m_texts[name];
+    if (entry.parsed && entry.text == text && entry.importPath == importPath)
+        return;
+    entry = {std::move(text), importPath, nullptr};
+    m_loaded.reset();
+}
+
+void Texts::remove(const std::string& name) {
+    m_texts.erase(name);
+    m_loaded.reset();
+}
+
+const ParsedText* Texts::find(const std::string& name) {
+    auto found = m_texts.find(name);
+    if (found == m_texts.end())
+        return nullptr;
+    Entry& entry = found->second;
+    if (!entry.parsed)
+        entry.parsed = std::make_unique<ParsedText>(name, entry.text);
+    return entry.parsed.get();
+}
+
+const ParsedText* Texts::imported(const std::string& path) {
+    for (const auto& [name, entry] : m_texts)
+        if (entry.importPath == path)
+            return find(name);
+    std::unique_ptr<ParsedText>& text = m_imports[path];
+    if (!text)
+        if (Result<std::string> found = m_resolver(path))
+            text = std::make_unique<ParsedText>(path, *found);
+    return text.get();
+}
+
+std::vector<std::string> Texts::names() const {
+    std::vector<std::string> out;
+    for (const auto& [name, entry] : m_texts)
+        out.push_back(name);
+    return out;
+}
+
+const Texts::Loaded& Texts::loaded() {
+    if (m_loaded)
+        return *m_loaded;
+    m_loaded = std::make_unique<Loaded>();
+    std::vector<RuleInput> inputs;
+    for (const auto& [name, entry] : m_texts)
+        inputs.push_back({name, entry.text, entry.importPath});
+    m_loaded->rules = loadRules(m_loaded->sources, inputs, m_resolver);
+    return *m_loaded;
+}
+
+std::vector<std::pair<std::string, const ParsedText*>> Texts::reach(const std::string& name) {
+    std::vector<std::pair<std::string, const ParsedText*>> out;
+    std::set<const ParsedText*> seen;
+    if (const ParsedText* own = find(name)) {
+        out.emplace_back(name, own);
+        seen.insert(own);
+    }
+    for (size_t i = 0; i < out.size(); ++i)
+        for (const ast::Item& item : out[i].second->parsed.file.items)
+            if (auto* import = std::get_if<ast::Import>(&item))
+                if (const ParsedText* text = imported(import->path);
+                    text && seen.insert(text).second)
+                    out.emplace_back(text->sources[text->parsed.file.source].name(), text);
+    return out;
+}
+
+std::optional<Definition> Texts::define(const std::string& name, const Occurrence& thing) {
+    for (const auto& [where, text] : reach(name))
+        if (auto found = definitionIn(where, *text, thing))
+            return found;
+    if (!isGlobal(thing.kind) && !isCallable(thing.kind))
+        return std::nullopt;
+    for (const std::string& other : names()) // `replaces` may name a rule of any loaded file
+        if (auto found = definitionIn(other, *find(other), thing))
+            return found;
+    return std::nullopt;
+}
+
+std::vector<Definition> Texts::visible(const std::string& name) {
+    std::vector<Definition> out;
+    for (const auto& [where, text] : reach(name))
+        for (const Occurrence& occurrence : text->occurrences)
+            if (occurrence.defines && isGlobal(occurrence.kind))
+                out.push_back({{where, occurrence.span.begin, occurrence.span.end},
+                               &text->parsed.file.items[occurrence.item],
+                               text});
+    return out;
+}
+
+} // namespace fuselage::dsl

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the language service share: the texts, each parsed by itself, and all of them
+// loaded together. Both are made when asked for and dropped when a text changes.
+#pragma once
+
+#include "dsl/service/service.h"
+
+namespace fuselage::dsl {
+
+/// One text, parsed alone.
+struct ParsedText {
+    SourceSet sources;
+    ParsedFile parsed;
+    std::vector<Occurrence> occurrences;
+
+    explicit ParsedText(const std::string& name, const std::string& text);
+
+    const std::string& text() const { return sources[parsed.file.source].text(); }
+};
+
+/// A thing that is defined somewhere.
+struct Definition {
+    Place place; ///< of its name
+    const ast::Item* item = nullptr;
+    const ParsedText* text = nullptr;
+};
+
+class Texts {
+public:
+    explicit Texts(ImportResolver resolver) : m_resolver(std::move(resolver)) {}
+
+    void set(const std::string& name, std::string text, const std::string& importPath);
+    void remove(const std::string& name);
+    bool has(const std::string& name) const { return m_texts.contains(name); }
+
+    /// Parsed; null when there is no such text.
+    const ParsedText* find(const std::string& name);
+    /// An import as files write it: a text of the service or of the resolver; null when neither.
+    const ParsedText* imported(const std::string& path);
+
+    /// All texts of the service.
+    std::vector<std::string> names() const;
+
+    /// Everything compiled together, for diagnostics.
+    struct Loaded {
+        SourceSet sources;
+        LoadedRules rules;
+    };
+
+    const Loaded& loaded();
+
+    /// Where the thing is defined: in the text itself, then in what it imports, then in the others.
+    std::optional<Definition> define(const std::string& name, const Occurrence& thing);
+
+    /// All that a text sees: its own and imported definitions of these kinds.
+    std::vector<Definition> visible(const std::string& name);
+
+private:
+    struct Entry {
+        std::string text, importPath;
+        std::unique_ptr<ParsedText> parsed;
+    };
+
+    /// The text and what it imports, directly or not, each once.
+    std::vector<std::pair<std::string, const ParsedText*>> reach(const std::string& name);
+
+    ImportResolver m_resolver;
+    std::map<std::string, Entry> m_texts;
+    std::map<std::string, std::unique_ptr<ParsedText>> m_imports;
+    std::unique_ptr<Loaded> m_loaded;
+};
+
+struct LanguageService::State {
+    Texts texts;
+    ServiceWords words;
+};
+
+std::optional<Hover> hoverAt(Texts& texts, const std::string& name, uint32_t offset);
+std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
+                                      const std::string& name, uint32_t offset);
+
+/// "Conv(X, W, B?)" and its attributes, as Markdown.
+std::string operatorMarkdown(Op op);
+
+/// The item's first line and its documentation, as Markdown.
+std::string itemMarkdown(const Definition& definition);
+
+/// Name, kind and documentation of an item; empty name for imports and opset lines.
+Symbol symbolOf(const ast::Item& item);
+
+/// Operators, patterns and classes share one name space where they are used.
+bool isCallable(Occurrence::Kind kind);
+
+} // namespace fuselage::dsl

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/service/words.h"
+
+namespace fuselage::dsl {
+
+namespace {
+
+using P = WordPlace;
+
+const WordRow rows[] = {
+    {P::Item, "rule", "nodes that belong together, or with `rewrite` their replacement"},
+    {P::Item, "pattern", "statements with a name, written out where they are used"},
+    {P::Item, "class", "a set of operators, by name or trait"},
+    {P::Item, "fn", "an expression with parameters"},
+    {P::Item, "import", "makes the names of another file known and loads its rules"},
+    {P::Item, "opset", "the rules below apply to these opsets only"},
+    {P::Item, "pipeline", "the order of phases"},
+    {P::Clause, "match", "what the rule looks for; the last definition is where the search starts"},
+    {P::Clause, "rewrite", "operators that replace the match"},
+    {P::Clause, "gate", "when the match is worth it"},
+    {P::Clause, "escape", "what happens to an inner value that is read outside"},
+    {P::Clause, "numeric", "how far results may differ"},
+    {P::Clause, "qdq", "where quantisation puts its pairs"},
+    {P::Clause, "verify", "how to sample the rule for the soundness check"},
+    {P::Clause, "hint", "a sentence shown beside the rule"},
+    {P::Clause, "test", "a graph and what the rule must do with it"},
+    {P::Statement, "where", "conditions; one that is unknown refuses the match"},
+    {P::Statement, "let", "a name for an expression"},
+    {P::Statement, "many", "disjoint instances; names bound inside become lists"},
+    {P::Statement, "unless", "none of this may match"},
+    {P::Term, "ordered", "takes the operands in no other order"},
+    {P::Term, "flat", "any tree of this operator with these leaves"},
+    {P::Term, "spec", "the operator or its ONNX function body"},
+    {P::Term, "region", "a maximal convex set of these operators"},
+    {P::Term, "inf", "infinity"},
+    {P::Flag, "const", "an initializer, or anything that folds to one"},
+    {P::Flag, "scalar", "one element, or a constant whose elements are all equal"},
+    {P::Flag, "input", "an input of the graph"},
+    {P::Modifier, "in", "the phase of the rule; `fuse` when not given"},
+    {P::Modifier, "priority", "higher ones are taken first; 0 when not given"},
+    {P::Modifier, "once", "applies at most once to a node in a repeated phase"},
+    {P::Modifier, "replaces", "switches the rule of that name off"},
+    {P::Member, "shape", "its dimensions; `x.shape[-1]` is the last"},
+    {P::Member, "rank", "number of dimensions"},
+    {P::Member, "dtype", "element type, as text"},
+    {P::Member, "bytes", "size in memory"},
+    {P::Member, "value", "contents of a constant"},
+    {P::Member, "users", "how many nodes and outputs read it"},
+    {P::Member, "flops", "floating-point operations of the nodes that make it"},
+    {P::Member, "name", "name of the value in the model"},
+    {P::Root, "gain", "before minus after: us, bytes, launches, peak_bytes, flops"},
+    {P::Root, "total", "of the whole model"},
+    {P::Root, "device", "numbers of the device profile"},
+    {P::Root, "smem", "predicted shared memory of the kernel, bytes"},
+    {P::Root, "regs", "predicted registers of a thread"},
+    {P::Gain, "us", "microseconds, predicted"},
+    {P::Gain, "bytes", "logical bytes"},
+    {P::Gain, "launches", "kernel launches"},
+    {P::Gain, "peak_bytes", "peak memory"},
+    {P::Gain, "flops", "floating-point operations"},
+    {P::Gate, "always", "every legal match is taken"},
+    {P::Gate, "measured", "both sides are timed on the device"},
+    {P::Numeric, "exact", "bit for bit as before"},
+    {P::Numeric, "wider", "inner values may be held wider"},
+    {P::Numeric, "reassociated", "sums may be taken in another order"},
+    {P::Numeric, "approximate", "another function nearby"},
+    {P::Policy, "forbid", "no match then"},
+    {P::Policy, "export", "the value becomes another output of the fused node"},
+    {P::Policy, "duplicate", "its producer stays for outside and is computed again inside"},
+    {P::Test, "graph", "a graph in ONNX's textual syntax"},
+    {P::Test, "zoo", "a network of the zoo"},
+    {P::Test, "model", "a model file, relative to the rule file"},
+    {P::Test, "expect", "what must come out"},
+    {P::Expect, "fires", "how often the rule applies"},
+    {P::Expect, "miss", "the code of a near miss"},
+    {P::Expect, "same", "both sides agree within this relative tolerance"},
+    {P::Expect, "nodes", "nodes of the graph afterwards"},
+    {P::Phase, "canonicalize", "brings exporters' forms to one"},
+    {P::Phase, "convert", "replaces spelled-out operators by single ones"},
+    {P::Phase, "fuse", "makes fused nodes"},
+    {P::Phase, "quantize", "inserts quantisation"},
+    {P::Selection, "order", "overlapping matches: the first in order wins"},
+    {P::Selection, "gain", "overlapping matches: the greatest gain first"},
+    {P::Selection, "exact", "overlapping matches: the greatest total gain"},
+    {P::Trait, "elementwise", "computes element by element"},
+    {P::Trait, "commutative", "the first two operands may be swapped"},
+    {P::Trait, "associative", "trees of it may be regrouped"},
+    {P::Trait, "reduction", "reduces along axes"},
+    {P::Trait, "view", "same elements in the same order"},
+    {P::Trait, "movement", "copies elements"},
+    {P::Trait, "contraction", "sums of products"},
+    {P::Trait, "window", "pooling and resampling"},
+    {P::Trait, "normalization", "softmax, layer normalisation ..."},
+};
+
+} // namespace
+
+std::span<const WordRow> wordRows() {
+    return rows;
+}
+
+const WordRow* findWord(std::string_view word) {
+    for (const WordRow& row : rows)
+        if (word == row.word)
+            return &row;
+    return nullptr;
+}
+
+} // namespace fuselage::dsl

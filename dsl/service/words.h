@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fixed words of the language with one line about each: for completion and hover. What the
+// tables of core know (operators, functions, element types) is not repeated here.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace fuselage::dsl {
+
+enum class WordPlace {
+    Item,      ///< begins an item of a file
+    Clause,    ///< begins a clause of a rule
+    Statement, ///< begins a statement of `match`
+    Term,      ///< stands before an operator, or is a value
+    Flag,      ///< in a type
+    Modifier,  ///< behind a rule's name
+    Member,    ///< of a value: x.shape
+    Gain,      ///< gain.us
+    Root,      ///< gain, device ...
+    Gate,
+    Numeric,
+    Policy, ///< of `escape`
+    Test,   ///< begins a line of a test
+    Expect, ///< behind `expect`
+    Phase,
+    Selection, ///< behind `by`
+    Trait,
+};
+
+struct WordRow {
+    WordPlace place;
+    const char* word;
+    const char* documentation;
+};
+
+std::span<const WordRow> wordRows();
+
+/// The first row of that word at any place, or null.
+const WordRow* findWord(std::string_view word);
+
+} // namespace fuselage::dsl

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The language service as an editor uses it: a text with a mark where the cursor is. `‸` stands for
+// the cursor and is not part of the text.
+#include "dsl/service/format.h"
+#include "dsl/service/service.h"
+#include "patterns/embedded.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace fuselage::dsl {
+namespace {
+
+Result<std::string> importOf(const std::string& path) {
+    if (auto text = embeddedPattern(path))
+        return std::string(*text);
+    return failure("rules.import", "no file " + path);
+}
+
+/// A service with one text, and the cursor's place in it.
+struct Editor {
+    LanguageService service{importOf,
+                            {{"resnet50", "bert_base"}, {"std/activation", "std/linear"}}};
+    uint32_t cursor = 0;
+
+    explicit Editor(std::string text) {
+        size_t mark = text.find("‸");
+        if (mark != std::string::npos)
+            text.erase(mark, std::string("‸").size());
+        cursor = mark == std::string::npos ? 0 : static_cast<uint32_t>(mark);
+        service.set("a.fuse", text);
+    }
+
+    std::vector<std::string> labels() {
+        std::vector<std::string> out;
+        for (const Completion& completion : service.complete("a.fuse", cursor))
+            out.push_back(completion.label);
+        return out;
+    }
+
+    bool offers(const std::string& label) {
+        std::vector<std::string> all = labels();
+        return std::find(all.begin(), all.end(), label) != all.end();
+    }
+
+    std::string hover() {
+        auto found = service.hover("a.fuse", cursor);
+        return found ? found->markdown : std::string();
+    }
+
+    std::string at(const Place& place) {
+        return service.text(place.name).substr(place.begin, place.end - place.begin);
+    }
+};
+
+TEST(Service, topLevelOffersItems) {
+    Editor editor("fuse 1;\nru‸");
+    EXPECT_EQ(editor.labels(), std::vector<std::string>{"rule"});
+}
+
+TEST(Service, attributesOfTheOperatorWhoseBracketsAreOpen) {
+    Editor editor("fuse 1;\nrule R { match { y = Conv(x, w)[ker‸] -> Relu; } }");
+    EXPECT_EQ(editor.labels(), std::vector<std::string>{"kernel_shape"});
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { match { y = Softmax[‸").offers("axis"));
+}
+
+TEST(Service, aMatchOffersOperatorsImportedPatternsAndValues) {
+    const std::string text = "fuse 1;\nimport \"std/activation\";\n"
+                             "rule R { match { first = Conv(x, w); y = ‸";
+    EXPECT_TRUE(Editor(text).offers("BatchNormalization"));
+    EXPECT_TRUE(Editor(text).offers("Activation") || Editor(text).offers("Act"));
+    EXPECT_TRUE(Editor(text).offers("first"));
+    EXPECT_FALSE(Editor(text).offers("unless"));
+}
+
+TEST(Service, wordsThatOnePlaceAllows) {
+    EXPECT_EQ(Editor("fuse 1;\nrule R { numeric e‸").labels(), std::vector<std::string>{"exact"});
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { gate gain.‸").offers("launches"));
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { match { y = Relu(x: ‸").offers("float16"));
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { zoo ‸").offers("bert_base"));
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { expect ‸").offers("fires"));
+    EXPECT_TRUE(Editor("fuse 1;\nimport \"std/‸").offers("std/linear"));
+    EXPECT_TRUE(Editor("fuse 1;\nclass A = @‸").offers("reduction"));
+}
+
+TEST(Service, nothingIsOfferedInComments) {
+    EXPECT_TRUE(Editor("fuse 1;\n// a rule that ‸").labels().empty());
+}
+
+TEST(Service, hoverShowsSchemaAttributeAndDocumentation) {
+    EXPECT_NE(Editor("fuse 1;\nrule R { match { y = Co‸nv(x, w); } }").hover().find("group"),
+              std::string::npos);
+    EXPECT_NE(
+        Editor("fuse 1;\nrule R { match { y = Softmax(x)[ax‸is == 1]; } }").hover().find("-1"),
+        std::string::npos);
+    EXPECT_NE(Editor("fuse 1;\n/// Says what it is.\npattern P(a) -> b { b = Relu(a); }\n"
+                     "rule R { match { y = Conv(x, w) -> ‸P; } }")
+                  .hover()
+                  .find("Says what it is."),
+              std::string::npos);
+    EXPECT_NE(Editor("fuse 1;\nrule R { match { y = Relu(x); where x.ra‸nk == 4; } }")
+                  .hover()
+                  .find("dimensions"),
+              std::string::npos);
+}
+
+TEST(Service, definitionOfAValueAndOfAnImportedPattern) {
+    Editor editor("fuse 1;\nrule R { match { t = Conv(x, w); y = Relu(‸t); } }");
+    auto place = editor.service.definition("a.fuse", editor.cursor);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(editor.at(*place), "t");
+    EXPECT_LT(place->begin, editor.cursor);
+
+    Editor other(
+        "fuse 1;\nimport \"std/activation\";\nrule R { match { y = Conv(x, w) -> A‸ct; } }");
+    auto imported = other.service.definition("a.fuse", other.cursor);
+    ASSERT_TRUE(imported);
+    EXPECT_EQ(imported->name, "std/activation");
+}
+
+TEST(Service, namesOfTwoRulesAreDifferentThings) {
+    Editor editor("fuse 1;\nrule A { match { y = Relu(‸x); } }\nrule B { match { y = Abs(x); } }");
+    EXPECT_EQ(editor.service.references("a.fuse", editor.cursor).size(), 1u);
+}
+
+TEST(Service, renameChangesAllUsesAndNothingElse) {
+    Editor editor("fuse 1;\nrule R { match { t = Conv(x, w); y = Relu(t‸); where t.rank == 4; } }");
+    auto edits = editor.service.rename("a.fuse", editor.cursor, "sum");
+    ASSERT_TRUE(edits) << edits.error().text();
+    EXPECT_EQ(edits->size(), 3u);
+    for (const TextEdit& edit : *edits)
+        EXPECT_EQ(editor.at(edit.place), "t");
+}
+
+TEST(Service, renameIsRefusedWithAReason) {
+    Editor editor("fuse 1;\nrule R { match { t = Conv(x, w); y = Relu(t‸); } }");
+    EXPECT_FALSE(editor.service.rename("a.fuse", editor.cursor, "x"));
+    EXPECT_FALSE(editor.service.rename("a.fuse", editor.cursor, "where"));
+    EXPECT_FALSE(editor.service.rename("a.fuse", editor.cursor, "Upper"));
+    Editor op("fuse 1;\nrule R { match { y = Re‸lu(x); } }");
+    auto refused = op.service.rename("a.fuse", op.cursor, "Other");
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("not defined"), std::string::npos);
+}
+
+TEST(Service, diagnosticsComeWithAFixToApply) {
+    Editor editor("fuse 1;\nrule R { match { y = Cnov(x, w); } }");
+    auto found = editor.service.diagnose("a.fuse");
+    ASSERT_FALSE(found.empty());
+    auto actions = editor.service.actions("a.fuse", found[0].span.begin, found[0].span.end);
+    ASSERT_FALSE(actions.empty());
+    EXPECT_EQ(actions[0].edits[0].text, "Conv");
+}
+
+TEST(Service, everyByteOfAWordHasOneColour) {
+    const std::string text(*embeddedPattern("std/attention"));
+    uint32_t end = 0;
+    for (const Highlight& highlight : highlightText(text)) {
+        EXPECT_GE(highlight.begin, end);
+        EXPECT_GT(highlight.end, highlight.begin);
+        EXPECT_NE(highlight.colour, Colour::Wrong);
+        end = highlight.end;
+    }
+}
+
+TEST(Service, brokenTextsStillGiveSymbolsAndFolds) {
+    Editor editor("fuse 1;\nrule A {\n match { y = Relu(x); }\n}\nrule B {\n match { y = ");
+    auto symbols = editor.service.symbols("a.fuse");
+    ASSERT_GE(symbols.size(), 1u);
+    EXPECT_EQ(symbols[0].name, "A");
+    EXPECT_EQ(editor.service.folds("a.fuse").size(), 1u);
+}
+
+std::vector<std::string> tokenTexts(const std::string& text) {
+    std::vector<std::string> out;
+    for (const Token& token : tokenize(text)) {
+        std::string words(textOf(token, text));
+        words.erase(words.find_last_not_of(" \t\r") + 1);
+        out.push_back(words);
+    }
+    return out;
+}
+
+TEST(Format, theLibraryKeepsItsTokensAndIsStable) {
+    for (const char* name : {"std/activation", "std/all", "std/attention", "std/canonicalize",
+                             "std/convert", "std/convolution", "std/horizontal", "std/linear",
+                             "std/normalization", "std/pointwise", "std/pooling", "std/quantize"}) {
+        const std::string text(*embeddedPattern(name));
+        const std::string once = formatText(text);
+        EXPECT_EQ(tokenTexts(text), tokenTexts(once)) << name;
+        EXPECT_EQ(formatText(once), once) << name;
+    }
+}
+
+TEST(Format, spacesAndIndentationBecomeUniform) {
+    EXPECT_EQ(formatText(
+                  "fuse   1 ;\nrule R{match{y=Conv( x,w:const float|float16[N,-1,...] )[group==1]->"
+                  "Relu?->Abs{1..3} ;\n\n\n// why\nwhere N>-1 ,axis in{-1,3};}}"),
+              "fuse 1;\n"
+              "rule R { match { y = Conv(x, w: const float|float16 [N, -1, ...])[group == 1] -> "
+              "Relu? -> Abs{1..3};\n\n"
+              "    // why\n"
+              "    where N > -1, axis in {-1, 3}; } }\n");
+}
+
+TEST(Format, trailingCommentsOfNeighboursAlign) {
+    EXPECT_EQ(formatText("fuse 1; // a\nimport \"x\"; // b\n"),
+              "fuse 1;      // a\nimport \"x\";  // b\n");
+}
+
+TEST(Format, brokenTextComesBackAsItIs) {
+    EXPECT_EQ(formatText("fuse 1; rule \"open"), "fuse 1; rule \"open");
+}
+
+} // namespace
+} // namespace fuselage::dsl
