@@ -219,6 +219,7 @@ EmitResult finishInOrder(const char* variant, const EmitRequest& request,
     auto& out = std::get<KernelSet>(set);
     out.packed = std::move(needs.packed);
     out.scratchBytes = needs.scratchBytes;
+    out.tables = std::move(needs.tables);
     for (KernelPart& part : launches) {
         if (part.blocks == 0)
             continue;

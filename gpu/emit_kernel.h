@@ -51,6 +51,7 @@ EmitResult finish(const char* variant, const EmitRequest& request, PartResult pa
 struct SetNeeds {
     std::vector<PackedOperand> packed;
     int64_t scratchBytes = 0;
+    std::vector<std::string> tables; ///< bytes
 };
 
 /// One kernel a part, launched in order.

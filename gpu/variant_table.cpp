@@ -6,6 +6,7 @@
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
 #include "gpu/kernels/group.h"
+#include "gpu/kernels/library_view.h"
 #include "gpu/kernels/pointwise.h"
 #include "gpu/kernels/row.h"
 #include "gpu/kernels/window.h"
@@ -65,6 +66,9 @@ std::span<const VariantRow> kernelVariants() {
          "the same with k in parts, added by a second kernel"},
         {"contract_plain", "Contraction", emitContractPlain,
          "one result a thread: any type, stride, convolution and pool"},
+        {"gather", "Library", emitGather, "elements that an index chooses, 16 bytes a thread"},
+        {"resize_table", "Library", emitResize, "sources and weights of each position in a table"},
+        {"recurrent", "Library", emitRecurrent, "a block a sequence, a warp a row of the gates"},
         {"group", "Group", emitGroup, "small independent programs by ranges of blocks"},
     };
     return rows;

@@ -28,14 +28,6 @@ DType bitsType(DType type) {
     }
 }
 
-/// The same operand as unsigned integers.
-KernelOperand asBits(KernelOperand operand, bool written) {
-    operand.dtype = bitsType(operand.dtype);
-    operand.pointer = fmt::format("reinterpret_cast<{}{}*>({})", written ? "" : "const ",
-                                  storageType(operand.dtype), operand.pointer);
-    return operand;
-}
-
 int64_t bitsOf(DType type, double value) {
     const auto narrow = static_cast<float>(value);
     switch (type) {
@@ -142,6 +134,13 @@ KernelPart transposePart(const PointwiseSpec& spec, const TilePlan& plan) {
 }
 
 } // namespace
+
+KernelOperand asBits(KernelOperand operand, bool written) {
+    operand.dtype = bitsType(operand.dtype);
+    operand.pointer = fmt::format("reinterpret_cast<{}{}*>({})", written ? "" : "const ",
+                                  storageType(operand.dtype), operand.pointer);
+    return operand;
+}
 
 std::vector<KernelPart> copyParts(const EmitRequest& request, const Copy& program, bool& any) {
     std::vector<KernelPart> out;

@@ -2,6 +2,7 @@
 // Every kernel of the suite, run as host code, against the evaluator of its program; and the shim
 // itself: what it must refuse.
 #include "core/kernel/evaluate.h"
+#include "core/plan/backend.h"
 #include "gpu/emit_tape.h"
 #include "gpu/pack_operand.h"
 #include "tests/shim/simt_launch.h"
@@ -102,7 +103,7 @@ int64_t loadInteger(const std::byte* at, DType type) {
 /// The device's memory for one case: inputs, then outputs.
 struct Arena {
     std::vector<simt::GuardedMemory> inputs, outputs;
-    std::vector<simt::GuardedMemory> packed, scratch; ///< of the set that runs
+    std::vector<simt::GuardedMemory> packed, scratch, tables; ///< of the set that runs
 };
 
 /// Weights as the set wants them, and its scratch memory.
@@ -119,6 +120,10 @@ void addNeeds(Arena& arena, const gpu_suite::Prepared& prepared, const gpu::Kern
         std::memcpy(arena.packed.back().data(), made.data(), made.size());
     }
     arena.scratch.emplace_back(static_cast<size_t>(set.scratchBytes));
+    for (const std::string& table : set.tables) {
+        arena.tables.emplace_back(table.size());
+        std::memcpy(arena.tables.back().data(), table.data(), table.size());
+    }
 }
 
 Arena arenaFor(const gpu_suite::Prepared& prepared, const std::vector<ReferenceValue>& values) {
@@ -185,10 +190,10 @@ void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
         return arena.packed[argument.index].data();
     case gpu::KernelArgument::Kind::Scratch:
         return arena.scratch[0].data() + argument.offset;
-    default:
-        ADD_FAILURE() << "the suite has no memory for this argument";
-        return nullptr;
+    case gpu::KernelArgument::Kind::Table:
+        return arena.tables[argument.index].data();
     }
+    return nullptr;
 }
 
 void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies = false) {
@@ -211,7 +216,8 @@ void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
     Arena arena = arenaFor(prepared, inputs);
     addNeeds(arena, prepared, set, inputs);
     launchAll(set, arena, earlyCopies);
-    for (const auto* memories : {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch})
+    for (const auto* memories :
+         {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch, &arena.tables})
         for (const simt::GuardedMemory& memory : *memories)
             EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -233,6 +239,13 @@ std::vector<ReferenceValue> wantedFor(const KernelProgram& program,
             next = end;
         }
         return out;
+    }
+    if (std::holds_alternative<Library>(program.code)) {
+        ThreadPool threads(1);
+        Progress progress;
+        auto outputs = interpret(*program.body, inputs, threads, progress);
+        EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
+        return outputs ? *outputs : std::vector<ReferenceValue>{};
     }
     auto evaluation = evaluate(program, inputs);
     EXPECT_TRUE(evaluation) << (evaluation ? "" : evaluation.error().text());

@@ -14,5 +14,6 @@ std::vector<Case> groupCases();
 std::vector<Case> depthwiseCases();
 std::vector<Case> contractionCases();
 std::vector<Case> attentionCases();
+std::vector<Case> libraryCases();
 
 } // namespace fuselage::gpu_suite

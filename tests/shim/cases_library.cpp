@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators with kernels of their own: Gather, Resize, recurrent layers.
+#include "tests/shim/suite_cases.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu_suite {
+
+namespace {
+
+Case caseOf(const std::string& name, const std::string& body, const char* variant) {
+    Case made;
+    made.name = name;
+    made.bodies = {body};
+    made.variants = variant;
+    return made;
+}
+
+std::string resize(const std::string& type, const std::string& from, const std::string& to,
+                   const std::string& attributes, const std::string& scales) {
+    return fmt::format("({0}[{1}] x) => ({0}[{2}] y) {{ s = Constant<value_floats=[{4}]>() "
+                       "y = Resize<{3}>(x, , s) }}",
+                       type, from, to, attributes, scales);
+}
+
+std::string recurrent(const std::string& type, const std::string& op, int gates, int directions,
+                      const std::string& attributes) {
+    const int rows = gates * 6;
+    return fmt::format("({0}[5,2,7] x, {0}[{3},{4},7] w, {0}[{3},{4},6] r, {0}[{3},{5}] b, "
+                       "{0}[{3},2,6] h0) => ({0}[5,{3},2,6] y, {0}[{3},2,6] h) "
+                       "{{ y, h = {1}<hidden_size=6, {2}>(x, w, r, b, , h0) }}",
+                       type, op, attributes, directions, rows, 2 * rows);
+}
+
+void addResizes(std::vector<Case>& out) {
+    auto add = [&](const std::string& name, const std::string& body) -> Case& {
+        out.push_back(caseOf("resize_" + name, body, "resize_table"));
+        return out.back();
+    };
+    const std::map<std::string, Placement> channelsLast = {{"in0", {{0, 2, 3, 1}}},
+                                                           {"out0", {{0, 2, 3, 1}}}};
+    add("nearest_double_last", resize("float16", "1,16,5,6", "1,16,10,12",
+                                      "mode=\"nearest\", nearest_mode=\"floor\", "
+                                      "coordinate_transformation_mode=\"asymmetric\"",
+                                      "1.0,1.0,2.0,2.0"))
+        .placements = channelsLast;
+    add("nearest_bytes",
+        resize("uint8", "2,3,7,5", "2,3,9,4", "mode=\"nearest\"", "1.0,1.0,1.3,0.9"));
+    add("linear_half_pixel",
+        resize("float", "1,3,7,6", "1,3,14,15", "mode=\"linear\"", "1.0,1.0,2.0,2.5"));
+    add("linear_align_corners_half_last",
+        resize("float16", "1,8,5,5", "1,8,10,10",
+               "mode=\"linear\", coordinate_transformation_mode=\"align_corners\"",
+               "1.0,1.0,2.0,2.0"))
+        .placements = channelsLast;
+    add("linear_pytorch_shrinks",
+        resize("float", "1,2,9,11", "1,2,4,5",
+               "mode=\"linear\", coordinate_transformation_mode=\"pytorch_half_pixel\"",
+               "1.0,1.0,0.5,0.5"));
+    add("cubic",
+        resize("float", "1,1,6,7", "1,1,12,10",
+               "mode=\"cubic\", exclude_outside=1, cubic_coeff_a=-0.5", "1.0,1.0,2.0,1.5"));
+    add("one_dim", resize("bfloat16", "2,3,9", "2,3,18", "mode=\"linear\"", "1.0,1.0,2.0"));
+}
+
+} // namespace
+
+std::vector<Case> libraryCases() {
+    std::vector<Case> out;
+    auto gather = [&](const std::string& name, const std::string& body) {
+        out.push_back(caseOf("gather_" + name, body, "gather"));
+    };
+    // Indices of the suite's data go beyond the extent on both sides only where it is below 11.
+    gather("embedding", "(float16[32,24] e, int64[3,5] i) => (float16[3,5,24] y) "
+                        "{ y = Gather<axis=0>(e, i) }");
+    gather("middle_axis", "(float[3,40,5] x, int32[7] i) => (float[3,7,5] y) "
+                          "{ y = Gather<axis=1>(x, i) }");
+    gather("last_axis_bytes", "(uint8[6,21] x, int64[4] i) => (uint8[6,4] y) "
+                              "{ y = Gather<axis=-1>(x, i) }");
+    gather("wide_integers", "(int64[21,4] x, int64[2,2] i) => (int64[2,2,4] y) "
+                            "{ y = Gather(x, i) }");
+    addResizes(out);
+    auto layer = [&](const std::string& name, const std::string& body) {
+        out.push_back(caseOf("recurrent_" + name, body, "recurrent"));
+    };
+    layer("lstm_both_ways", recurrent("float", "LSTM", 4, 2, "direction=\"bidirectional\""));
+    layer("lstm_half", recurrent("float16", "LSTM", 4, 1, "direction=\"forward\""));
+    layer("gru_reverse", recurrent("float", "GRU", 3, 1, "direction=\"reverse\""));
+    layer("gru_linear_reset",
+          recurrent("float", "GRU", 3, 2, "direction=\"bidirectional\", linear_before_reset=1"));
+    layer("rnn", recurrent("float", "RNN", 1, 1, "direction=\"forward\""));
+    return out;
+}
+
+} // namespace fuselage::gpu_suite
