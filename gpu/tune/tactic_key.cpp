@@ -50,6 +50,19 @@ void addProfile(const DeviceProfile* profile, Hasher& hasher) {
         hasher.number(figure);
 }
 
+/// Sizes and scales that shape a kernel. Larger contents are weights: arguments, whatever they
+/// hold.
+void addContents(const std::vector<TensorPtr>& contents, Hasher& hasher) {
+    constexpr int64_t most = 16;
+    hasher.number(contents.size());
+    for (const TensorPtr& tensor : contents) {
+        const bool small = tensor && tensor->elementCount() <= most && tensor->bytes();
+        hasher.number(small);
+        if (small)
+            hasher.number(tensor->dtype()).bytes(tensor->bytes(), tensor->byteCount());
+    }
+}
+
 std::string stepText(const TacticRequest& request) {
     const KernelProgram& program = *request.emit.program;
     auto types = [](const std::vector<OperandType>& operands) {
@@ -64,7 +77,7 @@ std::string stepText(const TacticRequest& request) {
     out += fmt::format(" {} workspace {}", nameOf(request.emit.allowed), request.workspaceLimit);
     if (request.emit.strict)
         out += " strict";
-    if (request.tf32)
+    if (request.tf32 || request.emit.tf32)
         out += " tf32";
     return out;
 }
@@ -95,6 +108,10 @@ TacticKey tacticKey(const TacticRequest& request, const TuneEnvironment& environ
     addLayouts(request.emit.inputs, hasher);
     addLayouts(request.emit.outputs, hasher);
     addProfile(request.emit.profile, hasher);
+    addContents(request.emit.contents, hasher);
+    hasher.number(request.emit.capability);
+    for (bool constant : request.emit.constants)
+        hasher.number(constant);
     for (const TensorPtr& constant : request.constants)
         hasher.number(constant != nullptr);
     out.hash = hasher.hex();

@@ -24,7 +24,7 @@ struct TuneEnvironment {
 
 /// Readable parts and a hash over everything, the parts included.
 struct TacticKey {
-    std::string step;     ///< "Pointwise (float16[32,64]) => (float16[32,64]) wider"
+    std::string step;     ///< "Pointwise (float16[32,64]) => (float16[32,64]) wider workspace 0"
     std::string device;   ///< "NVIDIA H200, 132 multiprocessors, clock default"
     std::string software; ///< "cublaslt 13.0, cuda 13.0, cudnn 9.19, ... emitter 0123456789abcdef"
     std::string hash;     ///< 16 hexadecimal digits
