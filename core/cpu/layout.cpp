@@ -8,19 +8,6 @@
 
 namespace fuselage::cpu {
 
-Extents channelsLast(const Extents& extents) {
-    if (extents.size() < 3)
-        return rowMajorStrides(extents);
-    Extents strides(extents.size(), 1);
-    int64_t step = extents[1];
-    for (size_t d = extents.size(); d-- > 2;) {
-        strides[d] = step;
-        step *= extents[d];
-    }
-    strides[0] = step;
-    return strides;
-}
-
 Extents denseLike(const Extents& extents, const Extents& strides) {
     std::vector<size_t> order(extents.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -35,90 +22,10 @@ Extents denseLike(const Extents& extents, const Extents& strides) {
     return out;
 }
 
-namespace {
-
-class LayoutChooser {
-public:
-    explicit LayoutChooser(Plan& plan) : m_plan(plan), m_marked(plan.values.size(), false) {}
-
-    void run() {
-        for (const Step& step : m_plan.steps)
-            seed(step);
-        for (const Step& step : m_plan.steps)
-            spread(step);
-        for (size_t i = 0; i < m_marked.size(); ++i)
-            if (m_marked[i])
-                m_plan.values[i].strides = channelsLast(m_plan.values[i].extents);
-    }
-
-private:
-    void mark(uint32_t index, size_t rank) {
-        const PlanValue& value = m_plan.values[index];
-        m_marked[index] = m_marked[index] || (value.residence == Residence::Arena &&
-                                              value.extents.size() == rank && rank >= 3);
-    }
-
-    /// The access steps through the space's dimensions in their order.
-    static bool keepsOrder(const Access& access, size_t dims) {
-        if (access.index.size() != dims)
-            return false;
-        for (uint32_t d = 0; d < dims; ++d) {
-            const auto& terms = access.index[d].terms;
-            if (!terms.empty() && (terms.size() != 1 || terms[0] != IndexTerm{d, 1}))
-                return false;
-        }
-        return true;
-    }
-
-    void seedEpilogue(const Step& step, const Epilogue& epilogue, size_t dims) {
-        for (const Access& write : epilogue.writes)
-            if (keepsOrder(write, dims))
-                mark(step.outputs[write.operand], dims);
-        for (const Access& read : epilogue.reads)
-            if (keepsOrder(read, dims))
-                mark(step.inputs[read.operand], dims);
-    }
-
-    void seed(const Step& step) {
-        if (const auto* p = std::get_if<Contraction>(&step.program.code)) {
-            if (p->kind == Contraction::Kind::MatMul)
-                return;
-            mark(step.inputs[p->a.operand], p->space.size());
-            seedEpilogue(step, p->epilogue, p->space.size());
-        } else if (const auto* w = std::get_if<Window>(&step.program.code)) {
-            mark(step.inputs[w->operand], w->space.size());
-            seedEpilogue(step, w->epilogue, w->space.size());
-        }
-    }
-
-    void spread(const Step& step) {
-        bool moves = std::holds_alternative<Pointwise>(step.program.code) ||
-                     std::holds_alternative<Copy>(step.program.code);
-        if (const auto* library = std::get_if<Library>(&step.program.code))
-            moves = followsOrder(*library, step.program);
-        if (!moves)
-            return;
-        if (const auto* p = std::get_if<Pointwise>(&step.program.code))
-            for (const Access& write : p->writes)
-                if (!keepsOrder(write, p->space.size()))
-                    return;
-        for (uint32_t input : step.inputs) {
-            size_t rank = m_plan.values[input].extents.size();
-            if (!m_marked[input] || rank < 4)
-                continue;
-            for (uint32_t output : step.outputs)
-                mark(output, rank);
-        }
-    }
-
-    Plan& m_plan;
-    std::vector<bool> m_marked;
-};
-
-} // namespace
-
 void chooseLayouts(Plan& plan) {
-    LayoutChooser(plan).run();
+    chooseChannelsLast(plan, [](const KernelProgram& program) {
+        return followsOrder(std::get<Library>(program.code), program);
+    });
 }
 
 } // namespace fuselage::cpu

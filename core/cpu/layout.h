@@ -3,18 +3,14 @@
 #pragma once
 
 #include "core/graph/type.h"
-#include "core/plan/plan.h"
+#include "core/plan/channels_last.h"
 
 namespace fuselage::cpu {
-
-/// Strides with dimension 1 innermost: NHWC for [N, C, H, W].
-Extents channelsLast(const Extents& extents);
 
 /// Dense strides that keep the order of the dimensions in memory.
 Extents denseLike(const Extents& extents, const Extents& strides);
 
-/// Puts channels innermost in the arena values around convolutions and pools, and in what
-/// pointwise and copying programs make of them. Called before views and buffers are decided.
+/// chooseChannelsLast with what this backend's Library kernels do.
 void chooseLayouts(Plan& plan);
 
 } // namespace fuselage::cpu

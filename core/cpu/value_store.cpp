@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/value_store.h"
 
-#include <cstring>
+#include "core/plan/value_transfer.h"
 
 namespace fuselage::cpu {
 
@@ -14,23 +14,14 @@ ValueStore::ValueStore(std::shared_ptr<const Plan> plan, Pages& pages)
       m_tensors(m_plan->values.size()), m_host(m_plan->values.size()) {}
 
 Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
-    if (inputs.size() != m_plan->inputs.size())
-        return failure("run.inputs", "the plan takes " + std::to_string(m_plan->inputs.size()) +
-                                         " inputs, " + std::to_string(inputs.size()) +
-                                         " were given");
+    if (auto checked = checkInputs(*m_plan, inputs); !checked)
+        return checked;
     for (size_t i = 0; i < inputs.size(); ++i) {
-        const PlanValue& value = m_plan->values[m_plan->inputs[i]];
-        if (value.residence == Residence::Host) {
-            m_host[m_plan->inputs[i]] = ReferenceValue::from(inputs[i]);
-            continue;
-        }
-        if (inputs[i].dtype() != value.dtype || inputs[i].extents() != value.extents)
-            return failure("run.inputs",
-                           "input `" + value.name + "` is " + nameOf(value.dtype) +
-                               text(value.extents) + " in the plan, " + nameOf(inputs[i].dtype()) +
-                               text(inputs[i].extents()) + " was given",
-                           value.name);
-        m_tensors[m_plan->inputs[i]] = inputs[i];
+        const uint32_t index = m_plan->inputs[i];
+        if (m_plan->values[index].residence == Residence::Host)
+            m_host[index] = ReferenceValue::from(inputs[i]);
+        else
+            m_tensors[index] = inputs[i];
     }
     for (uint32_t output : m_plan->outputs)
         if (m_plan->values[output].residence == Residence::Output)
@@ -59,53 +50,8 @@ std::byte* ValueStore::data(uint32_t index) {
     return nullptr;
 }
 
-namespace {
-
-/// Calls visit(offset in elements) for every element in row-major order.
-template <typename Visit>
-void forEachElement(const Extents& extents, const Extents& strides, Visit visit) {
-    Extents index(extents.size(), 0);
-    int64_t count = elementCount(extents).value_or(0);
-    int64_t offset = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        visit(i, offset);
-        for (size_t d = extents.size(); d-- > 0;) {
-            offset += strides[d];
-            if (++index[d] < extents[d])
-                break;
-            offset -= strides[d] * extents[d];
-            index[d] = 0;
-        }
-    }
-}
-
-} // namespace
-
 Tensor ValueStore::gather(uint32_t index) {
-    const PlanValue& value = m_plan->values[index];
-    Tensor out(value.dtype, value.extents);
-    const std::byte* from = data(index);
-    size_t bytes = sizeOf(value.dtype);
-    if (layoutOf(value).rowMajor()) {
-        if (out.byteCount() > 0)
-            std::memcpy(out.bytes(), from, out.byteCount());
-        return out;
-    }
-    forEachElement(value.extents, value.strides, [&](int64_t i, int64_t offset) {
-        std::memcpy(out.bytes() + static_cast<size_t>(i) * bytes,
-                    from + offset * static_cast<int64_t>(bytes), bytes);
-    });
-    return out;
-}
-
-void ValueStore::scatter(uint32_t index, const Tensor& tensor) {
-    const PlanValue& value = m_plan->values[index];
-    std::byte* to = data(index);
-    size_t bytes = sizeOf(value.dtype);
-    forEachElement(value.extents, value.strides, [&](int64_t i, int64_t offset) {
-        std::memcpy(to + offset * static_cast<int64_t>(bytes),
-                    tensor.bytes() + static_cast<size_t>(i) * bytes, bytes);
-    });
+    return fromStrided(m_plan->values[index], data(index));
 }
 
 ReferenceValue ValueStore::reference(uint32_t index) {
@@ -123,13 +69,9 @@ Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
         m_host[index] = std::move(from);
         return {};
     }
-    // Shapes that depend on data are planned as the file declares them, and files may lie.
-    if (from.kind != TypeKind::Tensor || from.dtype != value.dtype || from.extents != value.extents)
-        return failure("run.shape",
-                       "`" + value.name + "` is " + nameOf(from.dtype) + text(from.extents) +
-                           ", the model declares " + nameOf(value.dtype) + text(value.extents),
-                       value.name, "correct or remove the declaration in the model");
-    scatter(index, from.toTensor());
+    if (auto fits = checkComputed(value, from); !fits)
+        return fits;
+    toStrided(value, from.toTensor(), data(index));
     return {};
 }
 

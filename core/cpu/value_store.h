@@ -33,7 +33,6 @@ public:
 
 private:
     Tensor gather(uint32_t value);
-    void scatter(uint32_t value, const Tensor& tensor);
 
     std::shared_ptr<const Plan> m_plan;
     std::byte* m_arena;

@@ -19,6 +19,27 @@ struct RunOptions {
     /// When set: filled with bytes read and written per step as the kernels counted them
     /// (programs without a counter give none).
     std::vector<std::optional<int64_t>>* stepBytes = nullptr;
+    /// When set: the device's own time of the run, without copies of inputs and outputs; stays as
+    /// it is on backends without a device.
+    double* deviceSeconds = nullptr;
+    /// When set together with stepSeconds: how steps were timed, where that needs a word.
+    std::string* stepTimingNote = nullptr;
+};
+
+/// What a backend knows of the kernels behind a step.
+struct KernelFacts {
+    uint32_t registers = 0; ///< a thread's; 0: not known
+    uint32_t sharedBytes = 0;
+    uint32_t spilledBytes = 0; ///< a thread's
+    uint32_t launches = 1;
+    int64_t workspaceBytes = 0;
+    std::string choice; ///< "measured", "cached", "predicted"
+};
+
+/// Seconds of one step by itself, again and again.
+struct IsolatedTimes {
+    std::vector<double> cold; ///< the cache was overwritten before each
+    std::vector<double> warm; ///< right after a run of the same step
 };
 
 /// A prepared Plan: weights packed, kernels chosen, arena allocated. Not thread-safe.
@@ -31,6 +52,18 @@ public:
     virtual std::string tactic(size_t step) const = 0;
     /// Why a better tactic was not taken; empty when none was better.
     virtual std::vector<Reason> fallbacks(size_t step) const = 0;
+
+    /// None where the backend has nothing to say.
+    virtual std::optional<KernelFacts> kernelFacts(size_t step) const {
+        return (void)step, std::nullopt;
+    }
+
+    /// Times a step by itself on the values of the last run. Error "run.isolated" where the backend
+    /// cannot.
+    virtual Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) {
+        return (void)step, (void)rounds,
+               failure("run.isolated", "this backend does not time single steps");
+    }
 };
 
 class Backend {
@@ -44,6 +77,8 @@ public:
     /// Preferred memory order per value: a permutation of its dims, outermost first. Called by
     /// makePlan with lowered steps before buffers are placed; leave strides row-major to decline.
     virtual void chooseLayouts(Plan& plan) const { (void)plan; }
+    /// Numbers of the device it runs on, where it can ask for them.
+    virtual std::optional<DeviceProfile> profile() const { return std::nullopt; }
     virtual Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                         Progress& progress) = 0;
 };

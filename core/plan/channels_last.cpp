@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/channels_last.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+Extents channelsLast(const Extents& extents) {
+    if (extents.size() < 3)
+        return rowMajorStrides(extents);
+    Extents strides(extents.size(), 1);
+    int64_t step = extents[1];
+    for (size_t d = extents.size(); d-- > 2;) {
+        strides[d] = step;
+        step *= extents[d];
+    }
+    strides[0] = step;
+    return strides;
+}
+
+namespace {
+
+class LayoutChooser {
+public:
+    LayoutChooser(Plan& plan, const KeepsOrder& library)
+        : m_plan(plan), m_library(library), m_marked(plan.values.size(), false) {}
+
+    void run() {
+        for (const Step& step : m_plan.steps)
+            seed(step);
+        for (const Step& step : m_plan.steps)
+            spread(step);
+        for (size_t i = 0; i < m_marked.size(); ++i)
+            if (m_marked[i])
+                m_plan.values[i].strides = channelsLast(m_plan.values[i].extents);
+    }
+
+private:
+    void mark(uint32_t index, size_t rank) {
+        const PlanValue& value = m_plan.values[index];
+        m_marked[index] = m_marked[index] || (value.residence == Residence::Arena &&
+                                              value.extents.size() == rank && rank >= 3);
+    }
+
+    /// The access steps through the space's dimensions in their order.
+    static bool keepsOrder(const Access& access, size_t dims) {
+        if (access.index.size() != dims)
+            return false;
+        for (uint32_t d = 0; d < dims; ++d) {
+            const auto& terms = access.index[d].terms;
+            if (!terms.empty() && (terms.size() != 1 || terms[0] != IndexTerm{d, 1}))
+                return false;
+        }
+        return true;
+    }
+
+    void seedEpilogue(const Step& step, const Epilogue& epilogue, size_t dims) {
+        for (const Access& write : epilogue.writes)
+            if (keepsOrder(write, dims))
+                mark(step.outputs[write.operand], dims);
+        for (const Access& read : epilogue.reads)
+            if (keepsOrder(read, dims))
+                mark(step.inputs[read.operand], dims);
+    }
+
+    void seed(const Step& step) {
+        if (const auto* p = std::get_if<Contraction>(&step.program.code)) {
+            if (p->kind == Contraction::Kind::MatMul)
+                return;
+            mark(step.inputs[p->a.operand], p->space.size());
+            seedEpilogue(step, p->epilogue, p->space.size());
+        } else if (const auto* w = std::get_if<Window>(&step.program.code)) {
+            mark(step.inputs[w->operand], w->space.size());
+            seedEpilogue(step, w->epilogue, w->space.size());
+        }
+    }
+
+    void spread(const Step& step) {
+        bool moves = std::holds_alternative<Pointwise>(step.program.code) ||
+                     std::holds_alternative<Copy>(step.program.code);
+        if (std::holds_alternative<Library>(step.program.code))
+            moves = m_library && m_library(step.program);
+        if (!moves)
+            return;
+        if (const auto* p = std::get_if<Pointwise>(&step.program.code))
+            for (const Access& write : p->writes)
+                if (!keepsOrder(write, p->space.size()))
+                    return;
+        for (uint32_t input : step.inputs) {
+            size_t rank = m_plan.values[input].extents.size();
+            if (!m_marked[input] || rank < 4)
+                continue;
+            for (uint32_t output : step.outputs)
+                mark(output, rank);
+        }
+    }
+
+    Plan& m_plan;
+    const KeepsOrder& m_library;
+    std::vector<bool> m_marked;
+};
+
+} // namespace
+
+void chooseChannelsLast(Plan& plan, const KeepsOrder& library) {
+    LayoutChooser(plan, library).run();
+}
+
+} // namespace fuselage

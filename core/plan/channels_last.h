@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels innermost in memory around convolutions and pools: the choice of layouts that the cpu
+// and cuda backends share.
+#pragma once
+
+#include "core/plan/plan.h"
+
+#include <functional>
+
+namespace fuselage {
+
+/// Strides with dimension 1 innermost: NHWC for [N, C, H, W].
+Extents channelsLast(const Extents& extents);
+
+/// Whether a Library program writes its outputs in the order in which its inputs lie.
+using KeepsOrder = std::function<bool(const KernelProgram&)>;
+
+/// Puts channels innermost in the arena values around convolutions and pools, and in what
+/// pointwise and copying programs (and `library`, where given) make of them. Called before views
+/// and buffers are decided.
+void chooseChannelsLast(Plan& plan, const KeepsOrder& library = {});
+
+} // namespace fuselage
