@@ -9,6 +9,12 @@ namespace {
 
 constexpr int oldestVersion = 12000;
 
+/// Faults of a kernel after which every call of the context fails: addresses, asserts, the
+/// hardware.
+bool losesContext(DriverCode code) {
+    return code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+}
+
 /// Empty, or the name of the first function that the library lacks.
 std::string load(const SharedLibrary& from, DriverFunctions& out) {
     std::string missing;
@@ -111,9 +117,12 @@ Result<void> Driver::check(DriverCode code, const std::string& what) const {
     const bool known = m_functions.getErrorName(code, &name) == 0 && name != nullptr &&
                        m_functions.getErrorString(code, &words) == 0 && words != nullptr;
     const std::string text = known ? fmt::format("{} ({})", words, name) : fmt::format("{}", code);
-    if (code == DriverOutOfMemory)
+    if (code == driverOutOfMemory)
         return failure("device.memory", fmt::format("cannot {}: {}", what, text), {},
                        "give smaller dimensions, e.g. --dim N=1");
+    if (losesContext(code))
+        return failure("device.lost", fmt::format("cannot {}: {}", what, text), {},
+                       "run again under compute-sanitizer, which names the kernel");
     return failure("device.call", fmt::format("cannot {}: {}", what, text));
 }
 

@@ -25,13 +25,7 @@ using GraphHandle = struct GraphOfDriver*;
 using GraphNodeHandle = struct GraphNodeOfDriver*;
 using GraphExecHandle = struct GraphExecOfDriver*;
 
-/// Codes that decide something here.
-enum DriverCodes : DriverCode {
-    DriverOutOfMemory = 2,
-    DriverNoDevice = 100,
-    DriverNotReady = 600,
-    DriverIllegalAddress = 700,
-};
+constexpr DriverCode driverOutOfMemory = 2;
 
 /// CUdevice_attribute.
 enum class DeviceAttribute : int {
@@ -125,8 +119,9 @@ public:
     /// "13.0"
     std::string version() const;
 
-    /// Success, or an Error "device.memory" (out of memory) or "device.call" with the driver's
-    /// words; `what` says what was tried: "load the kernel `x`".
+    /// Success, or an Error "device.memory" (out of memory), "device.lost" (a kernel's fault: the
+    /// context cannot be used any more) or "device.call" with the driver's words; `what` says what
+    /// was tried: "load the kernel `x`".
     Result<void> check(DriverCode code, const std::string& what) const;
 
 private:

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda_backend.h"
+
+#include "core/plan/channels_last.h"
+#include "gpu/runtime/cuda_executable.h"
+#include "gpu/runtime/generated_tactic.h"
+#include "gpu/runtime/host_tactic.h"
+#include "gpu/runtime/plan_steps.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu {
+
+namespace {
+
+class CudaBackend final : public Backend {
+public:
+    CudaBackend(CudaOptions options, std::shared_ptr<Device> device)
+        : m_options(std::move(options)), m_device(std::move(device)),
+          m_profile(profileOf(m_device->facts())) {
+        openSources();
+    }
+
+    std::string name() const override { return "cuda"; }
+
+    std::string description() const override {
+        const DeviceFacts& facts = m_device->facts();
+        std::string out =
+            fmt::format("{} ({}, {} multiprocessors, {:.0f} GiB), driver {}", facts.name,
+                        facts.arch, facts.multiprocessors,
+                        static_cast<double>(facts.memoryBytes) / (1 << 30), facts.driverVersion);
+        for (const auto& source : m_sources)
+            if (source->name() != std::string_view("host"))
+                out += fmt::format(", {} {}", source->name(), source->version());
+        for (const Reason& reason : m_missing)
+            out += "; " + reason.message;
+        return out;
+    }
+
+    std::optional<DeviceProfile> profile() const override { return m_profile; }
+
+    /// The host computes what no kernel does, so every program can run.
+    std::optional<Reason> supports(const KernelProgram& program) const override {
+        if (program.body || !std::holds_alternative<Library>(program.code))
+            return std::nullopt;
+        return Reason{"kind", "a library program without its body", {}, {}};
+    }
+
+    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan); }
+
+    Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
+                                                Progress& progress) override {
+        if (auto current = m_device->makeCurrent(); !current)
+            return failure(current.error());
+        auto steps = prepareSteps(*plan, {m_options, *m_device, m_profile, m_sources, m_missing},
+                                  m_timings, progress);
+        if (!steps)
+            return failure(steps.error());
+        return makeCudaExecutable(std::move(plan), m_device, std::move(*steps), m_threads);
+    }
+
+private:
+    void openSources();
+
+    CudaOptions m_options;
+    std::shared_ptr<Device> m_device;
+    DeviceProfile m_profile;
+    std::shared_ptr<ThreadPool> m_threads;
+    std::vector<std::unique_ptr<TacticSource>> m_sources;
+    std::vector<Reason> m_missing; ///< sources that could not be opened
+    TimingCache m_timings;
+};
+
+void CudaBackend::openSources() {
+    m_threads = std::make_shared<ThreadPool>(m_options.threads);
+    auto nvrtc = Nvrtc::open();
+    if (nvrtc) {
+        const std::string folder = m_options.cache == "none" ? ""
+                                   : m_options.cache.empty() ? defaultCacheFolder()
+                                                             : m_options.cache;
+        m_sources.push_back(
+            makeGeneratedSource(std::make_shared<CubinCache>(std::move(*nvrtc), folder)));
+    } else {
+        m_missing.push_back({"library-missing",
+                             "no generated kernels: " + nvrtc.error().message,
+                             nvrtc.error().fix,
+                             {{"tactic", "nvrtc"}}});
+    }
+    m_sources.push_back(makeHostSource(m_threads));
+}
+
+} // namespace
+
+Result<std::unique_ptr<Backend>> makeCudaBackend(const CudaOptions& options) {
+    auto device = Device::open(options.device);
+    if (!device)
+        return failure(device.error());
+    return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(options, std::move(*device)));
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/cupti.h"
+
+#include "gpu/libraries.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace fuselage::gpu {
+
+namespace {
+
+using Code = int; // 0: success
+
+constexpr int kindConcurrentKernel = 10;
+constexpr size_t bufferBytes = size_t{1} << 20;
+constexpr size_t bufferAlignment = 8;
+constexpr uint32_t oldestVersion = 18; ///< of CUDA 12
+
+/// The part of a kernel's record that is the same in all versions since CUDA 11.
+struct ActivityKernel {
+    int kind;
+    uint8_t cacheConfig, sharedConfig;
+    uint16_t registers;
+    int cacheRequested, cacheExecuted;
+    uint64_t begin, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3], block[3];
+    int32_t staticShared, dynamicShared;
+    uint32_t localPerThread, localTotal, correlation;
+    int64_t gridId;
+    const char* name;
+    void* reserved;
+    uint64_t queued, submitted;
+    uint8_t launchType, carveoutRequested, carveout, padding;
+    uint32_t sharedExecuted;
+    uint64_t graphNode;
+};
+
+static_assert(offsetof(ActivityKernel, begin) == 16 && offsetof(ActivityKernel, name) == 104 &&
+              offsetof(ActivityKernel, graphNode) == 144);
+
+struct Functions {
+    Code (*version)(uint32_t*);
+    Code (*resultString)(Code, const char**);
+    Code (*registerCallbacks)(void (*)(uint8_t**, size_t*, size_t*),
+                              void (*)(void*, uint32_t, uint8_t*, size_t, size_t));
+    Code (*enable)(int);
+    Code (*disable)(int);
+    Code (*flushAll)(uint32_t);
+    Code (*nextRecord)(uint8_t*, size_t, int**);
+    Code (*dropped)(void*, uint32_t, size_t*);
+
+    bool load(const SharedLibrary& from) {
+        bool all = true;
+        auto find = [&](auto& function, const char* name) {
+            function = from.symbol<std::decay_t<decltype(function)>>(name);
+            all = all && function != nullptr;
+        };
+        find(version, "cuptiGetVersion");
+        find(resultString, "cuptiGetResultString");
+        find(registerCallbacks, "cuptiActivityRegisterCallbacks");
+        find(enable, "cuptiActivityEnable");
+        find(disable, "cuptiActivityDisable");
+        find(flushAll, "cuptiActivityFlushAll");
+        find(nextRecord, "cuptiActivityGetNextRecord");
+        find(dropped, "cuptiActivityGetNumDroppedRecords");
+        return all;
+    }
+};
+
+/// What the callbacks fill; they may come from a thread of CUPTI.
+struct Collector {
+    std::mutex mutex;
+    Functions call{};
+    bool active = false;
+    std::vector<KernelRecord> records;
+    size_t dropped = 0;
+};
+
+Collector& collector() {
+    static Collector* instance = new Collector; // CUPTI may call as the process ends
+    return *instance;
+}
+
+void giveBuffer(uint8_t** buffer, size_t* size, size_t* mostRecords) {
+    *buffer = static_cast<uint8_t*>(std::aligned_alloc(bufferAlignment, bufferBytes));
+    *size = *buffer == nullptr ? 0 : bufferBytes;
+    *mostRecords = 0;
+}
+
+void takeBuffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid) {
+    Collector& state = collector();
+    std::lock_guard lock(state.mutex);
+    int* record = nullptr;
+    while (valid > 0 && state.call.nextRecord(buffer, valid, &record) == 0) {
+        if (*record != kindConcurrentKernel || !state.active)
+            continue;
+        ActivityKernel kernel;
+        std::memcpy(&kernel, record, sizeof kernel);
+        state.records.push_back({kernel.name == nullptr ? "" : kernel.name, kernel.begin,
+                                 kernel.end, kernel.graphNode});
+    }
+    size_t dropped = 0;
+    if (state.call.dropped(context, stream, &dropped) == 0)
+        state.dropped += dropped;
+    std::free(buffer);
+}
+
+class LoadedCupti final : public Cupti {
+public:
+    explicit LoadedCupti(std::shared_ptr<SharedLibrary> library, const Functions& functions)
+        : m_library(std::move(library)), m_call(functions) {}
+
+    std::string version() const override {
+        uint32_t version = 0;
+        return m_call.version(&version) == 0 ? std::to_string(version) : "";
+    }
+
+    Result<void> start() override {
+        Collector& state = collector();
+        // Buffers of before, if any, are not of this collection.
+        if (auto flushed = check(m_call.flushAll(1), "flush records"); !flushed)
+            return flushed;
+        {
+            std::lock_guard lock(state.mutex);
+            state.records.clear();
+            state.dropped = 0;
+            state.active = true;
+        }
+        return check(m_call.enable(kindConcurrentKernel), "record kernels");
+    }
+
+    Result<std::vector<KernelRecord>> stop() override {
+        auto flushed = check(m_call.flushAll(1), "flush records");
+        auto disabled = check(m_call.disable(kindConcurrentKernel), "stop recording");
+        Collector& state = collector();
+        std::lock_guard lock(state.mutex);
+        state.active = false;
+        if (!flushed || !disabled)
+            return failure(!flushed ? flushed.error() : disabled.error());
+        if (state.dropped > 0)
+            return failure("cupti.dropped", fmt::format("CUPTI dropped {} records", state.dropped));
+        return std::move(state.records);
+    }
+
+private:
+    Result<void> check(Code code, const char* what) const {
+        if (code == 0)
+            return {};
+        const char* words = nullptr;
+        const bool known = m_call.resultString(code, &words) == 0 && words != nullptr;
+        return failure("cupti.call", fmt::format("CUPTI cannot {}: {}", what,
+                                                 known ? words : std::to_string(code).c_str()));
+    }
+
+    std::shared_ptr<SharedLibrary> m_library;
+    Functions m_call;
+};
+
+} // namespace
+
+Result<std::shared_ptr<Cupti>> Cupti::open() {
+    // Once: callbacks stay registered, and the library must not be closed under them.
+    static std::mutex mutex;
+    static std::weak_ptr<Cupti> opened;
+    std::lock_guard lock(mutex);
+    if (auto here = opened.lock())
+        return here;
+    auto library = SharedLibrary::open(fileNamesOf("libcupti"));
+    if (!library)
+        return failure(library.error());
+    Functions functions{};
+    if (!functions.load(**library))
+        return failure("library-missing",
+                       fmt::format("`{}` lacks functions of CUPTI", (*library)->path()));
+    uint32_t version = 0;
+    if (functions.version(&version) != 0 || version < oldestVersion)
+        return failure("library-missing",
+                       fmt::format("CUPTI {} is older than that of CUDA 12", version));
+    {
+        std::lock_guard collecting(collector().mutex);
+        collector().call = functions;
+    }
+    if (functions.registerCallbacks(giveBuffer, takeBuffer) != 0)
+        return failure("library-missing", "CUPTI refuses callbacks, perhaps another tool uses it");
+    static std::shared_ptr<SharedLibrary> kept; // its threads may still run
+    kept = *library;
+    auto out = std::make_shared<LoadedCupti>(std::move(*library), functions);
+    opened = out;
+    return std::shared_ptr<Cupti>(out);
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of kernels from CUPTI's activity interface, through the few functions that are needed,
+// declared here. One collector in the process: CUPTI's callbacks carry no context.
+#pragma once
+
+#include "core/support/result.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu {
+
+/// One kernel that ran.
+struct KernelRecord {
+    std::string name;
+    uint64_t begin = 0, end = 0; ///< nanoseconds of the device
+    uint64_t graphNode = 0;      ///< id of the node; 0: not launched by a graph
+};
+
+class Cupti {
+public:
+    /// Error "library-missing": not here, or too old (before 12), or it refuses to record.
+    static Result<std::shared_ptr<Cupti>> open();
+    virtual ~Cupti() = default;
+    virtual std::string version() const = 0;
+    /// Collects from here on. The device must be idle. Error "cupti.call".
+    virtual Result<void> start() = 0;
+    /// What ran since start(); the device must be idle. Errors "cupti.call", "cupti.dropped".
+    virtual Result<std::vector<KernelRecord>> stop() = 0;
+};
+
+} // namespace fuselage::gpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times the candidates of one step on the device, for the tuner: operands in memory of their own
+// with data that is not zero, batches as captured graphs, so that the host's part is not measured.
+#pragma once
+
+#include "core/plan/plan.h"
+#include "gpu/runtime/clocks.h"
+#include "gpu/runtime/device.h"
+#include "gpu/tune/tune_steps.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu {
+
+class DeviceMeasurerSource final : public MeasurerSource {
+public:
+    /// `steps`: numbers of the plan's steps that may be measured; tasks are known by their names.
+    DeviceMeasurerSource(const Plan& plan, const std::vector<size_t>& steps, Device& device);
+
+    Result<std::unique_ptr<Measurer>> open(const TuneTask& task,
+                                           const std::vector<Tactic*>& tactics) override;
+
+private:
+    const Plan& m_plan;
+    Device& m_device;
+    Clocks m_clocks;
+    std::map<std::string, size_t> m_stepOfName;
+};
+
+} // namespace fuselage::gpu

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/generated_tactic.h"
+
+#include "gpu/pack_operand.h"
+#include "gpu/runtime/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fuselage::gpu {
+
+namespace {
+
+using Kind = KernelArgument::Kind;
+
+class GeneratedTactic final : public Tactic {
+public:
+    GeneratedTactic(std::string name, KernelSet set, const TacticRequest& request,
+                    std::shared_ptr<CubinCache> cache)
+        : m_name(std::move(name)), m_set(std::move(set)), m_inputs(request.emit.inputs),
+          m_constants(request.constants), m_cache(std::move(cache)) {
+        m_options.arch = request.arch;
+        m_options.contraction = !request.emit.strict;
+    }
+
+    std::string name() const override { return m_name; }
+
+    Result<void> build(Progress& progress) override;
+    TacticFacts facts() const override;
+    Result<void> load(Device& device) override;
+    Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) override;
+
+    bool reads(size_t operand) const override {
+        for (const KernelText& kernel : m_set.kernels)
+            for (const KernelArgument& argument : kernel.arguments)
+                if (argument.kind == Kind::Input && argument.index == operand)
+                    return true;
+        return false;
+    }
+
+    const KernelSet* kernels() const override { return &m_set; }
+
+private:
+    Result<void> uploadPacked(Device& device, const PackedOperand& packed);
+    DevicePointer addressOf(const KernelArgument& argument, const LaunchArguments& from) const;
+
+    std::string m_name;
+    KernelSet m_set;
+    std::vector<OperandLayout> m_inputs;
+    std::vector<TensorPtr> m_constants;
+    std::shared_ptr<CubinCache> m_cache;
+    CompileOptions m_options;
+    std::vector<std::shared_ptr<const CompiledKernel>> m_compiled; ///< parallel to the kernels
+    std::vector<std::shared_ptr<const Module>> m_modules;
+    std::vector<LoadedKernel> m_loaded;
+    std::vector<DeviceMemory> m_tables, m_packed;
+};
+
+Result<void> GeneratedTactic::build(Progress& progress) {
+    m_compiled.clear();
+    for (const KernelText& kernel : m_set.kernels) {
+        if (progress.cancelled())
+            return cancelledFailure("build");
+        auto compiled = m_cache->compile(kernel, m_options);
+        if (!compiled)
+            return failure(compiled.error());
+        m_compiled.push_back(std::move(*compiled));
+    }
+    return {};
+}
+
+TacticFacts GeneratedTactic::facts() const {
+    TacticFacts out;
+    out.numeric = m_set.numeric;
+    out.workspaceBytes = m_set.scratchBytes;
+    out.launches = static_cast<uint32_t>(m_set.kernels.size());
+    for (size_t i = 0; i < m_compiled.size(); ++i) {
+        out.registers = std::max(out.registers, m_compiled[i]->registers);
+        out.localBytes = std::max(out.localBytes, m_compiled[i]->localBytes);
+        out.sharedBytes =
+            std::max(out.sharedBytes, m_compiled[i]->sharedBytes + m_set.kernels[i].sharedBytes);
+    }
+    if (out.localBytes > 0)
+        out.notes = fmt::format("spills {} bytes", out.localBytes);
+    return out;
+}
+
+Result<void> GeneratedTactic::uploadPacked(Device& device, const PackedOperand& packed) {
+    const TensorPtr constant =
+        packed.input < m_constants.size() ? m_constants[packed.input] : nullptr;
+    if (!constant)
+        return failure("device.pack", fmt::format("`{}` packs operand {}, which is no constant",
+                                                  m_name, packed.input));
+    const std::vector<std::byte> bytes =
+        packOperand(packed, m_inputs[packed.input].dtype, constant->extents(),
+                    {constant->bytes(), constant->byteCount()});
+    auto memory = device.allocate(static_cast<int64_t>(bytes.size()));
+    if (!memory)
+        return failure(memory.error());
+    m_packed.push_back(std::move(*memory));
+    return device.upload(m_packed.back().address(), bytes.data(), bytes.size());
+}
+
+Result<void> GeneratedTactic::load(Device& device) {
+    m_loaded.clear();
+    for (size_t i = 0; i < m_set.kernels.size(); ++i) {
+        auto module = device.load(m_compiled[i]->cubin);
+        if (!module)
+            return failure(module.error());
+        auto kernel = (*module)->kernel(m_set.kernels[i].name, m_set.kernels[i].sharedBytes);
+        if (!kernel)
+            return failure(kernel.error());
+        m_modules.push_back(std::move(*module));
+        m_loaded.push_back(*kernel);
+    }
+    for (const std::string& table : m_set.tables) {
+        auto memory = device.allocate(static_cast<int64_t>(table.size()));
+        if (!memory)
+            return failure(memory.error());
+        m_tables.push_back(std::move(*memory));
+        if (auto sent = device.upload(m_tables.back().address(), table.data(), table.size()); !sent)
+            return sent;
+    }
+    for (const PackedOperand& packed : m_set.packed)
+        if (auto sent = uploadPacked(device, packed); !sent)
+            return sent;
+    return {};
+}
+
+DevicePointer GeneratedTactic::addressOf(const KernelArgument& argument,
+                                         const LaunchArguments& from) const {
+    const auto offset = static_cast<DevicePointer>(argument.offset);
+    switch (argument.kind) {
+    case Kind::Input:
+        return from.inputs[argument.index];
+    case Kind::Output:
+        return from.outputs[argument.index];
+    case Kind::Scratch:
+        return from.workspace + offset;
+    case Kind::Table:
+        return m_tables[argument.index].address() + offset;
+    case Kind::Packed:
+        return m_packed[argument.index].address() + offset;
+    }
+    return 0;
+}
+
+Result<void> GeneratedTactic::enqueue(Stream& stream, const LaunchArguments& arguments) {
+    for (size_t i = 0; i < m_set.kernels.size(); ++i) {
+        const KernelText& kernel = m_set.kernels[i];
+        std::vector<DevicePointer> addresses;
+        for (const KernelArgument& argument : kernel.arguments)
+            addresses.push_back(addressOf(argument, arguments));
+        KernelLaunch launch{m_loaded[i].function, kernel.name.c_str(), kernel.grid,
+                            kernel.block,         kernel.sharedBytes,  addresses};
+        if (auto launched = stream.launch(launch); !launched)
+            return launched;
+    }
+    return {};
+}
+
+class GeneratedSource final : public TacticSource {
+public:
+    explicit GeneratedSource(std::shared_ptr<CubinCache> cache) : m_cache(std::move(cache)) {}
+
+    const char* name() const override { return "nvrtc"; }
+
+    std::string version() const override { return m_cache->compiler().version(); }
+
+    TacticList candidates(const TacticRequest& request) override {
+        TacticList out;
+        Candidates all = emitAll(request.emit);
+        out.refused = std::move(all.refused);
+        std::map<std::string, int> seen;
+        for (KernelSet& set : all.accepted) {
+            const int number = ++seen[set.variant];
+            std::string name =
+                number == 1 ? set.variant : fmt::format("{} {}", set.variant, number);
+            out.candidates.push_back(std::make_unique<GeneratedTactic>(
+                std::move(name), std::move(set), request, m_cache));
+        }
+        return out;
+    }
+
+private:
+    std::shared_ptr<CubinCache> m_cache;
+};
+
+} // namespace
+
+std::unique_ptr<TacticSource> makeGeneratedSource(std::shared_ptr<CubinCache> cache) {
+    return std::make_unique<GeneratedSource>(std::move(cache));
+}
+
+} // namespace fuselage::gpu

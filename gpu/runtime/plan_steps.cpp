@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/plan_steps.h"
+
+#include "gpu/runtime/device_measurer.h"
+#include "gpu/runtime/plan_memory.h"
+#include "gpu/tune/tune_steps.h"
+
+#include <charconv>
+
+namespace fuselage::gpu {
+
+namespace {
+
+uint32_t capabilityOf(const std::string& arch) {
+    uint32_t out = 0;
+    std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), arch.data() + arch.size(), out);
+    return out;
+}
+
+TacticRequest requestOf(const Plan& plan, const Step& step, const StepContext& context) {
+    TacticRequest out;
+    out.emit.program = &step.program;
+    for (uint32_t input : step.inputs) {
+        out.emit.inputs.push_back(layoutOf(plan, input));
+        out.constants.push_back(plan.values[input].constant);
+        out.emit.constants.push_back(plan.values[input].constant != nullptr);
+        out.emit.contents.push_back(plan.values[input].constant);
+    }
+    for (uint32_t output : step.outputs)
+        out.emit.outputs.push_back(layoutOf(plan, output));
+    out.emit.profile = &context.profile;
+    out.emit.strict = context.options.strict;
+    out.emit.tf32 = out.tf32 = context.options.tf32;
+    if (context.options.strict)
+        out.emit.allowed = NumericClass::Exact;
+    out.arch = context.device.facts().arch;
+    out.emit.capability = capabilityOf(out.arch);
+    out.workspaceLimit = context.options.tune.workspaceLimit;
+    return out;
+}
+
+TacticList candidatesOf(const TacticRequest& request, const StepContext& context) {
+    TacticList out;
+    for (const auto& source : context.sources) {
+        TacticList some = source->candidates(request);
+        for (auto& candidate : some.candidates)
+            out.candidates.push_back(std::move(candidate));
+        for (Reason& reason : some.refused)
+            out.refused.push_back(std::move(reason));
+    }
+    out.refused.insert(out.refused.end(), context.missing.begin(), context.missing.end());
+    return out;
+}
+
+TuneEnvironment environmentOf(const StepContext& context) {
+    const DeviceFacts& facts = context.device.facts();
+    TuneEnvironment out;
+    out.device = facts.name;
+    out.multiprocessors = static_cast<uint32_t>(facts.multiprocessors);
+    out.versions["driver"] = facts.driverVersion;
+    for (const auto& source : context.sources)
+        out.versions[source->name()] = source->version();
+    out.emitter = emitterVersion();
+    return out;
+}
+
+bool onHost(const Plan& plan, const Step& step) {
+    for (const auto* operands : {&step.inputs, &step.outputs})
+        for (uint32_t operand : *operands)
+            if (plan.values[operand].residence == Residence::Host)
+                return true;
+    return false;
+}
+
+const char* nameOf(ChoiceBasis basis) {
+    switch (basis) {
+    case ChoiceBasis::Measured:
+        return "measured";
+    case ChoiceBasis::Cached:
+        return "cached";
+    case ChoiceBasis::Predicted:
+        return "predicted";
+    }
+    return "";
+}
+
+} // namespace
+
+Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
+                                               TimingCache& timings, Progress& progress) {
+    std::vector<PreparedStep> out(plan.steps.size());
+    std::vector<TuneTask> tasks;
+    std::vector<size_t> places;
+    const TuneEnvironment environment = environmentOf(context);
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const Step& step = plan.steps[i];
+        if (onHost(plan, step)) {
+            out[i].reasons.push_back({"dynamic-dim", "shapes depend on data", {}, {}});
+            continue;
+        }
+        const TacticRequest request = requestOf(plan, step, context);
+        tasks.push_back({step.name, tacticKey(request, environment), request.emit.allowed,
+                         step.predicted, candidatesOf(request, context)});
+        places.push_back(i);
+    }
+    DeviceMeasurerSource measurers(plan, places, context.device);
+    TuneContext tuning;
+    tuning.options = context.options.tune;
+    tuning.device = context.options.measure ? &measurers : nullptr;
+    tuning.overlap = context.profile.overlap;
+    tuning.threads = context.options.threads;
+    auto tuned = tuneSteps(std::move(tasks), tuning, timings, progress);
+    if (!tuned)
+        return failure(tuned.error());
+    for (size_t i = 0; i < tuned->size(); ++i) {
+        PreparedStep& step = out[places[i]];
+        step.tactic = std::move((*tuned)[i].tactic);
+        step.choice = nameOf((*tuned)[i].basis);
+        step.reasons = std::move((*tuned)[i].reasons);
+    }
+    return out;
+}
+
+} // namespace fuselage::gpu

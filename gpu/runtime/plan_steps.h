@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the steps of a Plan to one built tactic each: makes the requests, asks every source, hands
+// the candidates to the tuner.
+#pragma once
+
+#include "core/plan/plan.h"
+#include "gpu/cuda_backend.h"
+#include "gpu/runtime/device.h"
+#include "gpu/tactic.h"
+#include "gpu/tune/timing_cache.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu {
+
+/// How one step is computed.
+struct PreparedStep {
+    std::unique_ptr<Tactic> tactic; ///< built; null: an operand has no fixed size
+    std::string choice;             ///< "measured", "cached", "predicted"
+    std::vector<Reason> reasons;    ///< why other tactics were not taken
+};
+
+struct StepContext {
+    const CudaOptions& options;
+    Device& device;
+    const DeviceProfile& profile;
+    const std::vector<std::unique_ptr<TacticSource>>& sources;
+    const std::vector<Reason>& missing; ///< sources that could not be opened
+};
+
+/// Parallel to the plan's steps. Errors of tuneSteps.
+Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
+                                               TimingCache& timings, Progress& progress);
+
+} // namespace fuselage::gpu

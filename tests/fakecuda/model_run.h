@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small model from its text to outputs on the cuda backend, compared with the reference.
+#pragma once
+
+#include "core/plan/backend.h"
+#include "gpu/cuda_backend.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+struct CudaRun {
+    std::shared_ptr<const fuselage::Plan> plan;
+    std::unique_ptr<fuselage::Backend> backend;
+    std::unique_ptr<fuselage::Executable> executable;
+    std::vector<fuselage::Tensor> inputs;
+    std::vector<fuselage::ReferenceValue> expected;
+
+    /// Tactic names of all steps, with spaces between.
+    std::string tactics() const;
+    /// Runs and compares; failures of the test name the output.
+    void check(const fuselage::RunOptions& options = {});
+};
+
+/// Options for tests: choices are predicted, machine code is kept where the stand-in keeps it.
+fuselage::gpu::CudaOptions testOptions();
+
+/// Loads, fuses with the standard rules where asked, plans and prepares. The error is of the
+/// backend; anything before it must work.
+fuselage::Result<CudaRun> prepareOnCuda(const std::string& text, bool fused,
+                                        const fuselage::gpu::CudaOptions& options);
+
+/// The whole way, checked twice: the second run meets memory as the first one left it.
+CudaRun runOnCuda(const std::string& text, bool fused,
+                  const fuselage::gpu::CudaOptions& options = testOptions());
