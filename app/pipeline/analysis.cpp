@@ -14,10 +14,11 @@ namespace {
 Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool fused,
                                              const AnalysisOptions& options,
                                              const std::map<std::string, int64_t>& dims,
-                                             Progress& progress) {
+                                             GraphReport& drawn, Progress& progress) {
     bindAllDimensions(graph, dims);
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failure(prepared.error());
+    drawn = summariseGraph(graph); // before the planner splits nodes
     PlanOptions planning;
     planning.profile = &options.profile;
     planning.backend = options.backend;
@@ -51,13 +52,16 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     watch.lap();
     out.before = options.before;
     if (!out.before) {
-        auto before = planSide(std::move(original), false, options, out.dims, progress);
+        auto before =
+            planSide(std::move(original), false, options, out.dims, report.graphBefore, progress);
         if (!before)
             return failure(before.error());
         out.before = *before;
+    } else {
+        report.graphBefore = summariseGraph(*out.before->graph);
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
-    auto after = planSide(rewritten->graph, true, options, out.dims, progress);
+    auto after = planSide(rewritten->graph, true, options, out.dims, report.graphAfter, progress);
     if (!after)
         return failure(after.error());
     out.after = *after;
@@ -67,9 +71,11 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.precision = summarisePrecision(*precision);
     report.before = summariseSide(*out.before);
     report.after = summariseSide(*out.after);
+    report.kernelsBefore = summariseKernels(*out.before, nullptr);
     report.kernels = summariseKernels(*out.after, nullptr);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before, *out.after);
     report.splits = summariseSplits(*out.after);
+    addMatches(rewritten->trace, report);
     out.fused = std::move(rewritten->graph);
     out.trace = std::move(rewritten->trace);
     return out;

@@ -142,6 +142,9 @@ MachineReport machineReport(const Backend& backend, const DeviceProfile& profile
     out.backendText = backend.description();
     out.profile = profile.name;
     out.profileTitle = profile.title;
+    out.dramBandwidth = profile.dramBandwidth;
+    out.l2Bandwidth = profile.l2Bandwidth;
+    out.peakFlops = profile.fp32Flops;
     out.notes.push_back(machine.cudaDriver.empty()
                             ? "no CUDA device: libcuda.so.1 not found"
                             : "a CUDA driver is here, but this build has no CUDA backend");
@@ -186,6 +189,7 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         side->executable = std::move(*executable);
         report.stageSeconds[stage] += watch.lap();
     }
+    report.kernelsBefore = summariseKernels(*before.plan, before.executable.get());
     report.kernels = summariseKernels(*after.plan, after.executable.get());
     Graph reference = model->graph.clone();
     bindAllDimensions(reference, options.fuse.dims);

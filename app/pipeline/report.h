@@ -3,6 +3,7 @@
 // structure; nothing renders from the engine directly.
 #pragma once
 
+#include "app/pipeline/graph_report.h"
 #include "core/cost/cost.h"
 #include "core/plan/statistics.h"
 #include "core/support/reason.h"
@@ -24,6 +25,8 @@ struct MachineReport {
     std::vector<std::string> notes; ///< "no CUDA device: libcuda.so.1 not found"
     std::string profile;            ///< device profile used for predictions
     std::string profileTitle;
+    double dramBandwidth = 0, l2Bandwidth = 0; ///< of the profile, bytes a second
+    double peakFlops = 0;                      ///< of the profile, float32 in a second
 };
 
 struct ModelReport {
@@ -91,6 +94,7 @@ struct OutputAgreement {
 
 struct KernelReport {
     std::string name, kind, tactic, rule;
+    std::string node;                 ///< of the graph; one split in parts has several kernels
     std::vector<std::string> sources; ///< names of the model's nodes
     Traffic traffic;
     int64_t flops = 0;
@@ -108,6 +112,50 @@ struct SplitReport {
     size_t parts = 0;
 };
 
+struct BindingReport {
+    std::string name;                ///< of the rule's text
+    std::vector<std::string> values; ///< names in the graph as the match found it
+};
+
+/// One fused node: where it comes from and what it saved against its nodes one by one.
+struct MatchReport {
+    std::string fusedNode;
+    std::string rule, file;
+    uint32_t line = 0;
+    std::vector<std::string> nodes;  ///< of the model
+    std::vector<std::string> labels; ///< alternatives taken
+    std::vector<BindingReport> bindings;
+    int64_t bytesBefore = 0, bytesAfter = 0; ///< logical
+    int64_t launchesBefore = 0, launchesAfter = 0;
+    int64_t flops = 0;
+    double secondsBefore = 0, secondsAfter = 0; ///< predicted
+    std::optional<double> measuredBefore, measuredAfter;
+
+    int64_t bytesSaved() const { return bytesBefore - bytesAfter; }
+
+    int64_t launchesSaved() const { return launchesBefore - launchesAfter; }
+};
+
+/// One thing that the rewriter did, or a match that it refused, in order.
+struct StepReport {
+    enum class Kind : uint8_t { Fused, Rewritten, Refused, Stopped };
+
+    Kind kind = Kind::Fused;
+    std::string phase;
+    uint32_t iteration = 0;
+    std::string rule, file;
+    uint32_t line = 0;
+    std::vector<std::string> nodes; ///< as they were called then
+    std::vector<std::string> made;
+    Reason reason; ///< of Refused and Stopped
+};
+
+struct NearMissReport {
+    std::string rule, anchor, node;
+    uint32_t step = 0, steps = 0;
+    Reason reason;
+};
+
 struct Report {
     MachineReport machine;
     ModelReport model;
@@ -116,7 +164,12 @@ struct Report {
     SideReport before, after;
     std::optional<RatioSummary> ratio; ///< after / before, measured
     std::vector<OutputAgreement> agreement;
-    std::vector<KernelReport> kernels; ///< of the fused plan, in order
+    std::vector<KernelReport> kernels;       ///< of the fused plan, in order
+    std::vector<KernelReport> kernelsBefore; ///< of the unfused plan, in order
+    GraphReport graphBefore, graphAfter;     ///< with numbers for symbolic dimensions
+    std::vector<MatchReport> matches;        ///< fused nodes, in the order of the fused graph
+    std::vector<StepReport> steps;
+    std::vector<NearMissReport> nearMisses; ///< only when explaining
     std::vector<SplitReport> splits;
     /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
     /// and first_result: from the file to the end of that run, without the unfused side.

@@ -28,6 +28,18 @@ std::unordered_map<std::string, NodeCost> costBySource(const Plan& plan) {
     return out;
 }
 
+/// Medians and shares of one side's kernels.
+void addStepTimes(const MeasuredSide& side, std::vector<KernelReport>& kernels) {
+    double total = 0;
+    for (const auto& seconds : side.stepSeconds)
+        total += medianOf(seconds);
+    for (size_t i = 0; i < kernels.size() && i < side.stepSeconds.size(); ++i) {
+        double seconds = medianOf(side.stepSeconds[i]);
+        kernels[i].measuredSeconds = seconds;
+        kernels[i].share = total > 0 ? seconds / total : 0;
+    }
+}
+
 } // namespace
 
 ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims) {
@@ -83,6 +95,7 @@ std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* e
         kernel.name = step.name;
         kernel.kind = kindOf(step.program);
         kernel.rule = step.rule;
+        kernel.node = plan.graph->node(step.node).name;
         kernel.sources = step.sources;
         kernel.traffic = step.traffic;
         kernel.flops = workOf(step.program).flops;
@@ -147,14 +160,9 @@ void addMeasurements(const Measured& measured, Report& report) {
     report.before.measured = summarise(measured.before.totals);
     report.after.measured = summarise(measured.after.totals);
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
-    double total = 0;
-    for (const auto& seconds : measured.after.stepSeconds)
-        total += medianOf(seconds);
-    for (size_t i = 0; i < report.kernels.size() && i < measured.after.stepSeconds.size(); ++i) {
-        double seconds = medianOf(measured.after.stepSeconds[i]);
-        report.kernels[i].measuredSeconds = seconds;
-        report.kernels[i].share = total > 0 ? seconds / total : 0;
-    }
+    addStepTimes(measured.before, report.kernelsBefore);
+    addStepTimes(measured.after, report.kernels);
+    costMatches(report);
 }
 
 } // namespace fuselage::app

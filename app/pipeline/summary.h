@@ -28,6 +28,16 @@ std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* e
 std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
                                        const Plan& before, const Plan& after);
 
+/// Names, types and wiring, without weights.
+GraphReport summariseGraph(const Graph& graph);
+
+/// Steps and near misses of the trace, and the fused nodes with what they saved; reads the graphs
+/// and kernels that are in the report.
+void addMatches(const Trace& trace, Report& report);
+
+/// Sets bytes, launches and times of the matches from the kernels of the report.
+void costMatches(Report& report);
+
 std::vector<SplitReport> summariseSplits(const Plan& plan);
 
 /// Times of both sides, the ratio, and per-kernel medians with their shares.

@@ -6,6 +6,28 @@
 
 namespace fuselage {
 
+namespace {
+
+void collect(const Graph& graph, const Binding& binding, std::vector<std::string>& names) {
+    if (binding.kind == Binding::Kind::Value && graph.alive(binding.value))
+        names.push_back(graph.value(binding.value).name);
+    for (const Binding& item : binding.items)
+        collect(graph, item, names);
+}
+
+std::vector<TraceBinding> bindingsOf(const Graph& graph, const Match& match) {
+    std::vector<TraceBinding> out;
+    for (size_t i = 0; i < match.slots.size(); ++i) {
+        TraceBinding binding{match.rule->slots[i].name, {}};
+        collect(graph, match.slots[i], binding.values);
+        if (!binding.name.empty() && !binding.values.empty())
+            out.push_back(std::move(binding));
+    }
+    return out;
+}
+
+} // namespace
+
 TraceEvent Phase::eventOf(const Match& match, double gain) const {
     TraceEvent event;
     event.phase = m_step.phase;
@@ -15,6 +37,7 @@ TraceEvent Phase::eventOf(const Match& match, double gain) const {
     event.line = match.rule->line;
     event.nodes = namesOf(m_graph, match.nodes);
     event.labels = match.labels;
+    event.bindings = bindingsOf(m_graph, match);
     event.gain = gain;
     return event;
 }

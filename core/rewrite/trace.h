@@ -48,6 +48,12 @@ struct NearMiss {
     Reason reason;      ///< facts "found" and "expected" hold both sides
 };
 
+/// What a name of the rule stood for: a value, or the values of a list.
+struct TraceBinding {
+    std::string name;
+    std::vector<std::string> values;
+};
+
 struct TraceEvent {
     enum class Kind : uint8_t {
         Fused,     ///< the match became the fused node `made[0]`
@@ -62,8 +68,9 @@ struct TraceEvent {
     std::string rule;
     std::string file;
     uint32_t line = 0;
-    std::vector<std::string> nodes;  ///< matched, in topological order
-    std::vector<std::string> labels; ///< alternatives taken
+    std::vector<std::string> nodes;     ///< matched, in topological order
+    std::vector<std::string> labels;    ///< alternatives taken
+    std::vector<TraceBinding> bindings; ///< in the order of the rule's text
     std::vector<std::string> made;
     double gain = 0; ///< the number that selection used
     Reason reason;   ///< of Refused and Stopped

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph as plain data for people and drawings: names, types as text, wiring by index. Part of the
+// Report; holds no weights and nothing of the engine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fuselage::app {
+
+struct GraphValueReport {
+    std::string name;
+    std::string type;    ///< "float[1,64,56,56]"
+    std::string dtype;   ///< "float"
+    std::string literal; ///< of a constant with one element: "0.125"
+    int64_t bytes = -1;  ///< -1: not known
+    bool constant = false;
+};
+
+struct GraphNodeReport {
+    static constexpr uint32_t omitted = 0xffffffffU; ///< among inputs and outputs
+
+    std::string name;
+    std::string op; ///< "Conv"; of a fused node the rule's name
+    bool fused = false;
+    std::string rule, file;                ///< of a node that a rule made, else empty
+    uint32_t line = 0;                     ///< of the rule
+    std::vector<std::string> sources;      ///< nodes of the model that it stands for; empty: itself
+    std::vector<uint32_t> inputs, outputs; ///< positions in GraphReport::values
+    std::vector<std::pair<std::string, std::string>> attributes; ///< those without their default
+};
+
+struct GraphReport {
+    std::string name;
+    std::vector<GraphNodeReport> nodes; ///< producers first
+    std::vector<GraphValueReport> values;
+    std::vector<uint32_t> inputs, outputs; ///< positions in `values`
+
+    bool empty() const { return nodes.empty(); }
+};
+
+} // namespace fuselage::app
