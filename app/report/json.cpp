@@ -56,6 +56,50 @@ json timingJson(const TimingSummary& timing) {
             {"high_us", timing.high * 1e6},     {"samples", timing.samples}};
 }
 
+json matchJson(const MatchReport& match) {
+    json bindings = json::object();
+    for (const BindingReport& binding : match.bindings)
+        bindings[binding.name] = binding.values;
+    return {{"fused_node", match.fusedNode},
+            {"rule", match.rule},
+            {"file", match.file},
+            {"line", match.line},
+            {"nodes", match.nodes},
+            {"alternatives", match.labels},
+            {"bindings", bindings},
+            {"bytes_before", match.bytesBefore},
+            {"bytes_after", match.bytesAfter},
+            {"bytes_saved", match.bytesSaved()},
+            {"launches_saved", match.launchesSaved()},
+            {"flops", match.flops}};
+}
+
+json stepJson(const StepReport& step) {
+    constexpr const char* kinds[] = {"fused", "rewritten", "refused", "stopped"};
+    json out{{"kind", kinds[static_cast<size_t>(step.kind)]},
+             {"phase", step.phase},
+             {"iteration", step.iteration},
+             {"rule", step.rule},
+             {"nodes", step.nodes},
+             {"made", step.made}};
+    // The sentence may hold predicted times: it stands with the timings.
+    if (!step.reason.code.empty())
+        out["code"] = step.reason.code;
+    return out;
+}
+
+json nearMissJson(const NearMissReport& miss) {
+    return {{"rule", miss.rule}, {"anchor", miss.anchor}, {"node", miss.node},
+            {"step", miss.step}, {"steps", miss.steps},   {"reason", reasonJson(miss.reason)}};
+}
+
+template <typename Rows, typename Function> json listJson(const Rows& rows, Function function) {
+    json out = json::array();
+    for (const auto& row : rows)
+        out.push_back(function(row));
+    return out;
+}
+
 /// What the model, the rules and the profile determine: equal in every run, fit for comparing.
 json resultsJson(const Report& r) {
     json rules = json::array(), kernels = json::array(), splits = json::array();
@@ -94,6 +138,9 @@ json resultsJson(const Report& r) {
             {"before", sideJson(r.before)},
             {"after", sideJson(r.after)},
             {"kernels", kernels},
+            {"matches", listJson(r.matches, matchJson)},
+            {"steps", listJson(r.steps, stepJson)},
+            {"near_misses", listJson(r.nearMisses, nearMissJson)},
             {"splits", splits}};
 }
 
@@ -137,6 +184,12 @@ json timingsJson(const Report& r) {
             row["median_us"] = *k.measuredSeconds * 1e6;
         kernels.push_back(std::move(row));
     }
+    json refusals = json::array();
+    for (const StepReport& step : r.steps)
+        if (!step.reason.code.empty())
+            refusals.push_back(
+                {{"rule", step.rule}, {"nodes", step.nodes}, {"reason", reasonJson(step.reason)}});
+    out["refusals"] = refusals;
     out["agreement"] = agreement;
     out["kernels"] = kernels;
     return out;

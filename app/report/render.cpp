@@ -2,6 +2,7 @@
 #include "app/report/render.h"
 
 #include "app/report/json.h"
+#include "app/report/svg.h"
 #include "app/report/text.h"
 
 namespace fuselage::app {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr ReportFormat formats[] = {
     {".json", renderJson},
+    {".svg", renderSvg},
     {".txt", renderText},
 };
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph before and after -> Scene. The same input gives the same scene, in whatever order the nodes
+// of the graphs stand.
+#pragma once
+
+#include "app/pipeline/graph_report.h"
+#include "app/report/scene/layout.h"
+#include "app/report/scene/scene.h"
+
+#include <functional>
+#include <map>
+#include <set>
+
+namespace fuselage::scene {
+
+/// Figures of nodes by name: of the nodes before and of the nodes after.
+struct SideFigures {
+    std::map<std::string, Figures> before, after;
+};
+
+struct Options {
+    /// Ids of containers ("c:...") that are open or shut against the default.
+    std::set<std::string> expanded, collapsed;
+    /// What decides for all others.
+    enum class Collapse : uint8_t {
+        Default, ///< blocks after the first of their kind, then what is too much
+        Nothing, ///< every node is shown
+        Blocks,  ///< every scope of the first levels is one box
+    } collapse = Collapse::Default;
+    size_t maxBoxes = 600;          ///< by default, deeper scopes are shut until no more are shown
+    size_t slice = 400;             ///< a level with more children is split
+    LayoutEngine* engine = nullptr; ///< none: the linear one
+};
+
+struct Input {
+    const app::GraphReport& before;
+    const app::GraphReport& after; ///< may be empty: only one side is drawn
+    const SideFigures& figures;
+};
+
+/// Errors: "cancelled", and those of the engine.
+Result<Scene> build(const Input& input, const Options& options, Progress& progress);
+
+} // namespace fuselage::scene

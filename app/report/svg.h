@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenes as SVG by hand: small, with ids and classes for scripts, titles for people.
+// Colours are classes; one style element holds them for light and dark.
+#pragma once
+
+#include "app/pipeline/report.h"
+#include "app/report/scene/scene.h"
+
+#include <string>
+
+namespace fuselage::app {
+
+/// The elements of one side, moved by (x, y); ids get the prefix. Not a document.
+std::string svgElements(const scene::Scene& scene, scene::Side side, double x, double y,
+                        const std::string& idPrefix);
+
+/// Rules for the classes that svgElements uses. `scope` stands before each selector ("" or
+/// ".drawing "); colours are those of the light theme, and of the dark one where that is wanted.
+std::string svgStyle(const std::string& scope);
+
+/// A document of one side.
+std::string svgDocument(const scene::Scene& scene, scene::Side side);
+
+/// What `--report x.svg` writes: both sides of the collapsed scene, legend, figures.
+std::string renderSvg(const Report& report);
+
+} // namespace fuselage::app
