@@ -2,6 +2,7 @@
 // How contractions and windows find their tensor operands: through views to an operand, with cheap
 // elementwise work on the way as a prologue. Also the geometry of sliding windows.
 #include "core/kernel/tape_compose_internal.h"
+#include "core/kernel/tape_cost.h"
 
 #include <fmt/format.h>
 
@@ -10,32 +11,6 @@
 namespace fuselage {
 
 namespace {
-
-/// Functions that cost tens of instructions: a prologue repeats its work for every reuse.
-bool isExpensive(TapeOp op) {
-    switch (op) {
-    case TapeOp::Pow:
-    case TapeOp::Exp:
-    case TapeOp::Log:
-    case TapeOp::Log1p:
-    case TapeOp::Erf:
-    case TapeOp::Tanh:
-    case TapeOp::Sinh:
-    case TapeOp::Cosh:
-    case TapeOp::Sin:
-    case TapeOp::Cos:
-    case TapeOp::Tan:
-    case TapeOp::Asin:
-    case TapeOp::Acos:
-    case TapeOp::Atan:
-    case TapeOp::Asinh:
-    case TapeOp::Acosh:
-    case TapeOp::Atanh:
-        return true;
-    default:
-        return false;
-    }
-}
 
 Reason prologueRefusal(const LowerBody& body, ValueId id, const char* consumer, std::string why) {
     const Node& maker = body.node(body.graph().producer(id));
@@ -85,7 +60,7 @@ std::variant<TracedOperand, DimSplit, Reason> prologueAt(const LowerBody& body, 
         return composer.reason();
     ComposedTape composed = finishTape(composer, {result});
     for (const TapeInstruction& at : composed.tape.code)
-        if (isExpensive(at.op))
+        if (costOf(at.op).expensive())
             return prologueRefusal(
                 body, id, consumer,
                 fmt::format("`{}` would be repeated for every reuse", nameOf(at.op)));

@@ -1,72 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting the work of one launch: multiply-adds exactly, tapes by their instructions.
 #include "core/kernel/program.h"
+#include "core/kernel/tape_cost.h"
 
 #include <algorithm>
 
 namespace fuselage {
 
 namespace {
-
-bool isTranscendental(TapeOp op) {
-    switch (op) {
-    case TapeOp::Pow:
-    case TapeOp::Sqrt:
-    case TapeOp::Exp:
-    case TapeOp::Log:
-    case TapeOp::Log1p:
-    case TapeOp::Erf:
-    case TapeOp::Sin:
-    case TapeOp::Cos:
-    case TapeOp::Tan:
-    case TapeOp::Asin:
-    case TapeOp::Acos:
-    case TapeOp::Atan:
-    case TapeOp::Sinh:
-    case TapeOp::Cosh:
-    case TapeOp::Tanh:
-    case TapeOp::Asinh:
-    case TapeOp::Acosh:
-    case TapeOp::Atanh:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/// Machine instructions of one tape operation; functions are polynomials of about this length.
-int64_t issueOf(TapeOp op) {
-    switch (op) {
-    case TapeOp::Erf:
-        return 24;
-    case TapeOp::Pow:
-        return 20;
-    case TapeOp::Tanh:
-    case TapeOp::Sinh:
-    case TapeOp::Cosh:
-    case TapeOp::Sin:
-    case TapeOp::Cos:
-    case TapeOp::Tan:
-    case TapeOp::Asin:
-    case TapeOp::Acos:
-    case TapeOp::Atan:
-    case TapeOp::Asinh:
-    case TapeOp::Acosh:
-    case TapeOp::Atanh:
-    case TapeOp::Mod:
-    case TapeOp::Fmod:
-        return 16;
-    case TapeOp::Exp:
-    case TapeOp::Log:
-    case TapeOp::Log1p:
-    case TapeOp::Div:
-        return 6;
-    case TapeOp::Sqrt:
-        return 4;
-    default:
-        return 1;
-    }
-}
 
 int64_t count(const Extents& extents) {
     return elementCount(extents).value_or(0);
@@ -81,8 +22,9 @@ struct Counter {
             if (at.op == TapeOp::Input || at.op == TapeOp::Constant)
                 continue;
             out.tapeInstructions += times;
-            out.issue += times * issueOf(at.op);
-            out.transcendental += isTranscendental(at.op) ? times : 0;
+            const TapeCost cost = costOf(at.op);
+            out.issue += times * cost.issue;
+            out.transcendental += cost.transcendental ? times : 0;
             out.flops += isFloat(at.type) && at.op != TapeOp::Cast ? times : 0;
         }
     }
