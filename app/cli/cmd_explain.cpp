@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuselage explain MODEL [--node N] [--rule R]: what happened to a node, or how near a rule came.
 #include "app/cli/command.h"
-#include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
-#include "app/pipeline/model.h"
+#include "app/cli/rewrite_input.h"
 #include "app/report/trace_text.h"
 
 #include <CLI/CLI.hpp>
@@ -56,29 +55,23 @@ std::string explain(const Options& options, const Trace& trace) {
 }
 
 int run(Options& options) {
-    if (auto ready = finish(options.rewrite); !ready)
-        return reportError(ready.error());
     ConsoleProgress progress(options.rewrite.quiet);
-    auto library = app::requireRuleLibrary(options.rewrite.rules);
-    if (!library)
-        return reportError(library.error());
-    auto model = app::loadModel(options.model, {}, progress);
-    if (!model)
-        return reportError(model.error());
-    if (auto known = app::requireDimensions(model->graph, options.rewrite.fuse.dims); !known)
-        return reportError(known.error());
-    if (!options.node.empty() && !model->graph.findNode(options.node).valid())
+    auto opened = openForRewrite(options.model, options.rewrite, progress);
+    if (!opened)
+        return reportError(opened.error());
+    const auto& [library, model] = *opened;
+    if (!options.node.empty() && !model.graph.findNode(options.node).valid())
         return reportError(failure("usage.node", "no node `" + options.node + "` after folding",
                                    options.model, "`fuselage inspect --graph` lists the nodes")
                                .error);
-    const auto& rules = library->loaded.rules.rules;
+    const auto& rules = library.loaded.rules.rules;
     bool known = options.rule.empty() ||
                  std::any_of(rules.begin(), rules.end(),
                              [&](const Rule& rule) { return rule.name == options.rule; });
     if (!known)
         return reportError(failure("usage.rule", "no rule `" + options.rule + "`").error);
     options.rewrite.fuse.explain = true;
-    auto rewritten = app::fuseGraph(model->graph, *library, options.rewrite.fuse, progress);
+    auto rewritten = app::fuseGraph(model.graph, library, options.rewrite.fuse, progress);
     if (!rewritten)
         return reportError(rewritten.error());
     std::string out = explain(options, rewritten->trace);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuselage fuse MODEL -o OUT.onnx: rewrite only; prints the count table.
 #include "app/cli/command.h"
-#include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
-#include "app/pipeline/model.h"
+#include "app/cli/rewrite_input.h"
 #include "app/report/format.h"
 #include "core/onnx/model_file.h"
 
@@ -39,25 +38,18 @@ std::string countsText(const RuleSet& rules, const Trace& trace, size_t before, 
 }
 
 int run(Options& options) {
-    if (auto ready = finish(options.rewrite); !ready)
-        return reportError(ready.error());
     ConsoleProgress progress(options.rewrite.quiet);
-    auto library = app::requireRuleLibrary(options.rewrite.rules);
-    if (!library)
-        return reportError(library.error());
-    // Dimensions given here only help decisions: the file keeps its symbols.
-    auto model = app::loadModel(options.model, {}, progress);
-    if (!model)
-        return reportError(model.error());
-    if (auto known = app::requireDimensions(model->graph, options.rewrite.fuse.dims); !known)
-        return reportError(known.error());
-    auto rewritten = app::fuseGraph(model->graph, *library, options.rewrite.fuse, progress);
+    auto opened = openForRewrite(options.model, options.rewrite, progress);
+    if (!opened)
+        return reportError(opened.error());
+    const auto& [library, model] = *opened;
+    auto rewritten = app::fuseGraph(model.graph, library, options.rewrite.fuse, progress);
     if (!rewritten)
         return reportError(rewritten.error());
     if (!options.output.empty())
         if (auto saved = model_io::save(rewritten->graph, options.output); !saved)
             return reportError(saved.error());
-    printOut(countsText(library->loaded.rules, rewritten->trace, model->graph.nodeCount(),
+    printOut(countsText(library.loaded.rules, rewritten->trace, model.graph.nodeCount(),
                         rewritten->graph.nodeCount()));
     return ExitOk;
 }
