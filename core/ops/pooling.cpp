@@ -84,7 +84,15 @@ std::vector<double> averageCounts(const WindowGeometry& w, bool includePads) {
     return out;
 }
 
-Outputs average(const Node& node, const ReferenceValue& x, bool global, ReferenceContext& context) {
+struct PooledSums {
+    WindowGeometry window;
+    ReferenceValue out;
+};
+
+/// Sums of term(element) over the elements of each window.
+template <typename Term>
+Result<PooledSums> sumWindows(const Node& node, const ReferenceValue& x, bool global,
+                              ReferenceContext& context, const Term& term) {
     auto window = poolGeometry(node, x, global);
     if (!window)
         return failure(window.error());
@@ -97,35 +105,31 @@ Outputs average(const Node& node, const ReferenceValue& x, bool global, Referenc
     auto plane = static_cast<size_t>(window->inputCount());
     forEachWindowElement(
         *window, planesOf(x), context.threads(), [&](size_t p, size_t i, int64_t offset) {
-            out->floats[p * pixels + i] += x.floats[p * plane + static_cast<size_t>(offset)];
+            out->floats[p * pixels + i] += term(x.floats[p * plane + static_cast<size_t>(offset)]);
         });
+    return PooledSums{std::move(*window), std::move(*out)};
+}
+
+Outputs average(const Node& node, const ReferenceValue& x, bool global, ReferenceContext& context) {
+    auto sums = sumWindows(node, x, global, context, [](double value) { return value; });
+    if (!sums)
+        return failure(sums.error());
     bool includePads = node.attributes.integer("count_include_pad") != 0;
-    std::vector<double> counts = averageCounts(*window, includePads);
-    for (size_t i = 0; i < out->floats.size(); ++i)
-        out->floats[i] /= counts[i % pixels];
-    return single(std::move(out));
+    std::vector<double> counts = averageCounts(sums->window, includePads);
+    for (size_t i = 0; i < sums->out.floats.size(); ++i)
+        sums->out.floats[i] /= counts[i % counts.size()];
+    return single(std::move(sums->out));
 }
 
 Outputs lpNorm(const Node& node, const ReferenceValue& x, bool global, ReferenceContext& context) {
-    auto window = poolGeometry(node, x, global);
-    if (!window)
-        return failure(window.error());
-    if (!isFloat(x.dtype))
-        return badInput(node, "X must be floats");
-    auto out = allocateResult(node, x.dtype, pooledExtents(x, *window));
-    if (!out)
-        return failure(out.error());
     const auto p = static_cast<double>(node.attributes.integer("p", 2));
-    auto pixels = static_cast<size_t>(window->outputCount());
-    auto plane = static_cast<size_t>(window->inputCount());
-    forEachWindowElement(*window, planesOf(x), context.threads(),
-                         [&](size_t at, size_t i, int64_t offset) {
-                             double value = x.floats[at * plane + static_cast<size_t>(offset)];
-                             out->floats[at * pixels + i] += std::pow(std::fabs(value), p);
-                         });
-    for (double& value : out->floats)
+    auto sums = sumWindows(node, x, global, context,
+                           [p](double value) { return std::pow(std::fabs(value), p); });
+    if (!sums)
+        return failure(sums.error());
+    for (double& value : sums->out.floats)
         value = std::pow(value, 1 / p);
-    return single(std::move(out));
+    return single(std::move(sums->out));
 }
 
 /// Index of a plane's element when the first spatial dimension runs fastest.
