@@ -29,7 +29,8 @@ struct Options {
     gpu::TuneOptions tune;
 };
 
-Result<Graph> prepared(const Options& options, Progress& progress) {
+/// The graph to run; `compile` learns what rules allow.
+Result<Graph> prepared(const Options& options, CompileOptions& compile, Progress& progress) {
     auto model = app::loadModel(options.model, options.rewrite.fuse.dims, progress);
     if (!model)
         return failure(model.error());
@@ -47,6 +48,7 @@ Result<Graph> prepared(const Options& options, Progress& progress) {
         if (!rewritten)
             return failure(rewritten.error());
         graph = std::move(rewritten->graph);
+        compile.allowed = app::numericClasses(*library);
     }
     bindAllDimensions(graph, options.rewrite.fuse.dims);
     if (auto folded = prepareGraph(graph, progress); !folded)
@@ -69,7 +71,14 @@ int run(Options& options) {
     if (auto ready = finish(options.rewrite); !ready)
         return reportError(ready.error());
     ConsoleProgress progress(options.rewrite.quiet);
-    auto graph = prepared(options, progress);
+    CompileOptions compile;
+    compile.backend = options.backend;
+    compile.threads = options.threads;
+    compile.tune = options.tune;
+    compile.oneKernelPerNode = !options.fuse;
+    compile.precision = options.rewrite.fuse.precision;
+    compile.strict = options.rewrite.fuse.strict;
+    auto graph = prepared(options, compile, progress);
     if (!graph)
         return reportError(graph.error());
     auto inputs = options.inputs.empty() ? app::generateInputs(*graph, options.seed)
@@ -79,11 +88,6 @@ int run(Options& options) {
     std::vector<std::string> names;
     for (ValueId id : graph->outputs())
         names.push_back(graph->value(id).name);
-    CompileOptions compile;
-    compile.backend = options.backend;
-    compile.threads = options.threads;
-    compile.tune = options.tune;
-    compile.oneKernelPerNode = !options.fuse;
     auto compiled = CompiledGraph::compile(std::move(*graph), compile);
     if (!compiled)
         return reportError(compiled.error());

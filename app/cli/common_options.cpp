@@ -25,6 +25,8 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
                    "rules: every legal match; cost: what the gates allow")
         ->capture_default_str();
     addPrecisionOption(app, options.precision);
+    app.add_flag("--strict", options.fuse.strict,
+                 "bit-exact with the unfused run: round at every inner edge");
     app.add_flag("-q,--quiet", options.quiet, "no progress");
 }
 

@@ -11,18 +11,13 @@ namespace fuselage::app {
 namespace {
 
 /// Symbols become numbers, shape arithmetic that depended on them is folded, then the plan is made.
-Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool fused,
-                                             const AnalysisOptions& options,
+Result<std::shared_ptr<const Plan>> planSide(Graph graph, const PlanOptions& planning,
                                              const std::map<std::string, int64_t>& dims,
                                              GraphReport& drawn, Progress& progress) {
     bindAllDimensions(graph, dims);
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failure(prepared.error());
     drawn = summariseGraph(graph); // before the planner splits nodes
-    PlanOptions planning;
-    planning.profile = &options.profile;
-    planning.backend = options.backend;
-    planning.stridedViews = fused;
     return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
 }
 
@@ -50,10 +45,17 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     Graph bound = original.clone();
     out.dims = bindAllDimensions(bound, options.fuse.dims);
     watch.lap();
+    PlanOptions planning;
+    planning.profile = &options.profile;
+    planning.backend = options.backend;
+    planning.stridedViews = false;
+    planning.precision = options.fuse.precision;
+    planning.strict = options.fuse.strict;
+    planning.allowed = numericClasses(library);
     out.before = options.before;
     if (!out.before) {
         auto before =
-            planSide(std::move(original), false, options, out.dims, report.graphBefore, progress);
+            planSide(std::move(original), planning, out.dims, report.graphBefore, progress);
         if (!before)
             return failure(before.error());
         out.before = *before;
@@ -61,7 +63,8 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
         report.graphBefore = summariseGraph(*out.before->graph);
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
-    auto after = planSide(rewritten->graph, true, options, out.dims, report.graphAfter, progress);
+    planning.stridedViews = true;
+    auto after = planSide(rewritten->graph, planning, out.dims, report.graphAfter, progress);
     if (!after)
         return failure(after.error());
     out.after = *after;

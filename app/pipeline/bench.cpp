@@ -80,6 +80,9 @@ Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& i
         double allowed = fusedTolerance(stored ? loss->storage : dtype,
                                         report.agreement.back().maxRelative, limit);
         ofFused.push_back(compareOutput(name, "fused", reference[i], (*fused)[i], allowed));
+        if (after.plan->strict)
+            ofFused.push_back(compareOutput(name, "exact", ReferenceValue::from((*unfused)[i]),
+                                            (*fused)[i], 0.0));
     }
     report.agreement.insert(report.agreement.end(), ofFused.begin(), ofFused.end());
     return {};

@@ -3,6 +3,7 @@
 
 #include "core/graph/subgraph.h"
 #include "core/passes/passes.h"
+#include "core/passes/precision.h"
 
 #include <algorithm>
 #include <chrono>
@@ -30,7 +31,12 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     Progress progress;
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failure(prepared.error());
+    if (auto converted = setPrecision(graph, options.precision); !converted)
+        return failure(converted.error());
     PlanOptions planning;
+    planning.precision = options.precision;
+    planning.strict = options.strict;
+    planning.allowed = options.allowed;
     planning.profile = &*profile;
     planning.backend = out.m_backend.get();
     planning.stridedViews = !options.oneKernelPerNode;

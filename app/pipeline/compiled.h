@@ -13,6 +13,7 @@
 #include "core/plan/statistics.h"
 #include "gpu/tune/tune_options.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct CompileOptions {
     std::string profile = "cpu";   ///< device profile for predictions
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
     gpu::TuneOptions tune;         ///< for the cuda backend
+    /// Fused nodes stay in float32: convert a graph before fusing it (core/passes/precision.h).
+    Precision precision = Precision::Fp32;
+    bool strict = false; ///< exact: rounded at every inner edge, sums in one order
+    /// Worst class of each rule by name; reassociated where absent.
+    std::map<std::string, NumericClass> allowed = {};
 };
 
 class CompiledGraph {

@@ -19,6 +19,7 @@ struct FuseOptions {
     std::map<std::string, int64_t> dims;
     bool explain = false;                  ///< keep near misses
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
+    bool strict = false; ///< plans are exact: rounded at every inner edge, sums in one order
 };
 
 /// Errors: "usage.pipeline", "usage.decide", unknown profile, "precision.types", "cancelled".

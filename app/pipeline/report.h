@@ -84,7 +84,8 @@ struct SideReport {
 /// Agreement of one output with the reference.
 struct OutputAgreement {
     std::string output;
-    /// "unfused", "fused"; "weights": 16-bit weights and Casts, all else in double precision.
+    /// "unfused", "fused"; "exact": of a strict plan, fused against unfused; "weights": 16-bit
+    /// weights and Casts, all else in double precision.
     std::string side;
     double maxAbsolute = 0;
     double maxRelative = 0; ///< to the largest magnitude of the reference output
@@ -96,6 +97,9 @@ struct KernelReport {
     std::string name, kind, tactic, rule;
     std::string node;                 ///< of the graph; one split in parts has several kernels
     std::vector<std::string> sources; ///< names of the model's nodes
+    /// "exact", "wider", "reassociated", "approximate": against its nodes one by one, and the worst
+    /// that is allowed.
+    std::string numeric, allowed;
     Traffic traffic;
     int64_t flops = 0;
     double predictedSeconds = 0;

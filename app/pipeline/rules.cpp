@@ -112,4 +112,11 @@ Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options) {
     return library;
 }
 
+std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library) {
+    std::map<std::string, NumericClass> out;
+    for (const Rule& rule : library.loaded.rules.rules)
+        out.emplace(rule.name, rule.numeric);
+    return out;
+}
+
 } // namespace fuselage::app

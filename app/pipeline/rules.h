@@ -43,4 +43,7 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
 /// The same; any error among the diagnostics is an Error "rules.invalid" holding their text.
 Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options);
 
+/// What each rule's `numeric` clause allows, by name.
+std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library);
+
 } // namespace fuselage::app

@@ -97,6 +97,8 @@ std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* e
         kernel.rule = step.rule;
         kernel.node = plan.graph->node(step.node).name;
         kernel.sources = step.sources;
+        kernel.numeric = nameOf(step.numeric);
+        kernel.allowed = nameOf(step.allowed);
         kernel.traffic = step.traffic;
         kernel.flops = workOf(step.program).flops;
         kernel.predictedSeconds = step.predicted.seconds;

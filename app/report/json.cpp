@@ -116,6 +116,8 @@ json resultsJson(const Report& r) {
                            {"program", k.kind},
                            {"rule", k.rule},
                            {"nodes", k.sources},
+                           {"numeric", k.numeric},
+                           {"numeric_allowed", k.allowed},
                            {"traffic", trafficJson(k.traffic)},
                            {"flops", k.flops}});
     for (const SplitReport& split : r.splits)

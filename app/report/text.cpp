@@ -131,14 +131,14 @@ std::string kernelsText(const Report& r) {
     size_t shown = std::min(order.size(), kernelsShown);
     bool measured = shown > 0 && order[0]->measuredSeconds.has_value();
     TextTable table({Align::Right, Align::Right, Align::Left, Align::Left, Align::Right,
-                     Align::Left, Align::Left});
-    table.row({"share", "time", "rule", "kernel", "bytes", "tactic", "source nodes"});
+                     Align::Left, Align::Left, Align::Left});
+    table.row({"share", "time", "rule", "kernel", "bytes", "numeric", "tactic", "source nodes"});
     for (size_t i = 0; i < shown; ++i) {
         const KernelReport& k = *order[i];
         table.row({fmt::format("{:.1f} %", k.share * 100),
                    secondsText(k.measuredSeconds.value_or(k.predictedSeconds)),
-                   k.rule.empty() ? "-" : k.rule, k.kind, bytesText(k.traffic.logical()), k.tactic,
-                   sourcesText(k.sources)});
+                   k.rule.empty() ? "-" : k.rule, k.kind, bytesText(k.traffic.logical()), k.numeric,
+                   k.tactic, sourcesText(k.sources)});
     }
     return fmt::format("the {} kernels that cost most, {} ({} in all)\n", shown,
                        measured ? "measured" : "predicted", order.size()) +

@@ -309,7 +309,7 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         if (!m_pool)
             return Reason{"support", "oneDNN has no such pooling", {}, {}};
     }
-    if (narrow && !tryMatched(context))
+    if (narrow && (context.strict || !tryMatched(context))) // post-ops may add in another order
         useBare(context);
     if (!m_engine && m_winograd)
         return Reason{"support", "no minimal filtering for these layouts", {}, {}};
@@ -407,6 +407,8 @@ KernelResult prepareContraction(const Contraction& program, const PrepareContext
     Way banded{"bands", [&](const PrepareContext& c) { return prepareBanded(program, c); }};
     Way winograd{"minimal filtering",
                  [&](const PrepareContext& c) { return prepareWinograd(program, c); }};
+    if (context.strict) // each other way sums in another order
+        return whole.prepare(context);
     if (canBeBanded(program, context))
         return prepareFaster(bandedKey(program, context), whole, banded, context);
     if (canBeWinograd(program, context))

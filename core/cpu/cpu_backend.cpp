@@ -62,8 +62,8 @@ Result<void> CpuExecutable::prepare(Progress& progress) {
         if (progress.cancelled())
             return cancelledFailure("prepare");
         progress.report("prepare", m_kernels.size(), m_plan->steps.size());
-        PrepareContext context{{},           {},       vectorTable(), m_threads, m_options.strict,
-                               step.inPlace, &measured};
+        const bool strict = m_options.strict || step.strict;
+        PrepareContext context{{}, {}, vectorTable(), m_threads, strict, step.inPlace, &measured};
         bool host = false;
         for (uint32_t input : step.inputs) {
             context.inputs.push_back(layoutOf(m_plan->values[input]));
@@ -201,7 +201,11 @@ public:
         return unsupported(program);
     }
 
-    void chooseLayouts(Plan& plan) const override { cpu::chooseLayouts(plan); }
+    /// Strict plans keep one order of sums, whatever is fused: none depends on a chosen layout.
+    void chooseLayouts(Plan& plan) const override {
+        if (!m_options.strict && !plan.strict)
+            cpu::chooseLayouts(plan);
+    }
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                 Progress& progress) override {

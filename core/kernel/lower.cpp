@@ -139,6 +139,19 @@ LowerResult lower(const LowerRequest& request) {
     return result;
 }
 
+LowerResult lowerWithin(LowerRequest request, NumericClass allowed) {
+    request.strict = request.strict || allowed == NumericClass::Exact;
+    LowerResult out = lower(request);
+    const auto* program = std::get_if<KernelProgram>(&out);
+    if (!program || program->numeric <= allowed || request.body->nodes().size() == 1)
+        return out;
+    return Reason{"numeric-class",
+                  fmt::format("one program of class {}, allowed is {}", nameOf(program->numeric),
+                              nameOf(allowed)),
+                  fmt::format("`numeric {};` in the rule", nameOf(program->numeric)),
+                  {{"need", nameOf(program->numeric)}, {"allowed", nameOf(allowed)}}};
+}
+
 LowerRequest bodyOf(const Graph& graph, NodeId id) {
     const Node& node = graph.node(id);
     LowerRequest out;

@@ -17,12 +17,18 @@ struct LowerRequest {
     std::vector<TensorPtr> constants; ///< per body input; null when it varies
     std::vector<ValueId> operands;    ///< per body input: the value of the surrounding graph
     std::vector<ValueId> results;     ///< per body output: the value of the surrounding graph
+    /// Every inner edge is rounded to its type, so that nothing is wider than node by node.
+    bool strict = false;
 };
 
 using LowerResult = std::variant<KernelProgram, Reason>;
 
 /// Reason codes: kind, shape-mismatch, io-count, dynamic-dim, unsupported-op.
 LowerResult lower(const LowerRequest& request);
+
+/// lower() of what may differ from node by node by `allowed` at most: Exact asks for the strict
+/// form. A body of one node is what it is. Reason "numeric-class" with need and allowed.
+LowerResult lowerWithin(LowerRequest request, NumericClass allowed);
 
 /// The body of a node: its fused body, or a new graph of just that node (constants of the
 /// surrounding graph become inputs; LowerRequest::constants tells which). Omitted optional inputs

@@ -87,6 +87,7 @@ bool isReduction(Op op) {
 std::variant<LowerBody, Reason> LowerBody::make(const LowerRequest& request) {
     LowerBody out;
     out.m_source = request.body;
+    out.m_strict = request.strict;
     out.m_graph = *request.body;
     const std::vector<ValueId>& inputs = out.m_graph.inputs();
     const size_t operands = inputs.size() + out.m_graph.outputs().size();

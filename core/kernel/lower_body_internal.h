@@ -76,9 +76,13 @@ public:
     /// reader computes wider.
     bool hasNarrowInnerEdges() const;
 
+    /// Inner edges are rounded to their types.
+    bool strict() const { return m_strict; }
+
 private:
     Graph m_graph{"body"}; ///< a copy in which constant inputs hold their data
     std::shared_ptr<const Graph> m_source;
+    bool m_strict = false;
     std::vector<NodeId> m_order;
     std::vector<Extents> m_extents;
     std::unordered_map<ValueId, uint32_t> m_operands;

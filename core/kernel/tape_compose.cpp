@@ -119,6 +119,8 @@ Scalar Composer::value(ValueId id, const IndexMap& map) {
                      {{"steps", std::to_string(m_steps)}, {"limit", std::to_string(maxSteps)}}});
     noteVisited(id, map);
     Scalar made = widened(produced(id, map));
+    if (m_body.strict() && !failed() && !isView(id)) // a view hands on what was rounded before
+        made = rounded(id, made);
     if (m_tape.full())
         return fail({"io-count",
                      fmt::format("more than {} scalar instructions in one program",
@@ -127,6 +129,18 @@ Scalar Composer::value(ValueId id, const IndexMap& map) {
                      {{"limit", std::to_string(TapeBuilder::maxInstructions)}}});
     m_values.emplace(key, made);
     return made;
+}
+
+/// What a reader of the stored value would get.
+Scalar Composer::rounded(ValueId id, Scalar wide) {
+    const DType type = m_body.dtype(id);
+    const bool made = m_body.graph().producer(id).valid();
+    return made && isNarrowFloat(type) ? widened(cast(wide, type)) : wide;
+}
+
+bool Composer::isView(ValueId id) const {
+    const NodeId maker = m_body.graph().producer(id);
+    return maker.valid() && m_body.classOf(maker) == NodeClass::View;
 }
 
 Scalar Composer::stored(ValueId id, const IndexMap& map) {
@@ -181,8 +195,8 @@ Scalar Composer::elementwise(NodeId id, const IndexMap& map) {
         Scalar operand = inputMap ? value(input, *inputMap) : dummy();
         if (failed())
             return dummy();
-        if (rounds && isNarrowFloat(m_body.dtype(input)) && m_body.graph().producer(input).valid())
-            operand = widened(cast(operand, m_body.dtype(input)));
+        if (rounds && !m_body.strict())
+            operand = rounded(input, operand);
         inputs.push_back(operand);
         types.push_back(operand.type());
     }
@@ -312,7 +326,8 @@ ComposedResults composeResults(Composer& composer, const std::vector<uint32_t>& 
 NumericClass numericOf(const LowerBody& body, bool reassociated) {
     if (reassociated)
         return NumericClass::Reassociated;
-    return body.hasNarrowInnerEdges() ? NumericClass::Wider : NumericClass::Exact;
+    const bool wider = body.hasNarrowInnerEdges() && !body.strict();
+    return wider ? NumericClass::Wider : NumericClass::Exact;
 }
 
 } // namespace fuselage

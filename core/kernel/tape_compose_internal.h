@@ -83,6 +83,8 @@ public:
 
 private:
     Scalar produced(ValueId id, const IndexMap& map);
+    Scalar rounded(ValueId id, Scalar wide);
+    bool isView(ValueId id) const;
     Scalar elementwise(NodeId id, const IndexMap& map);
     Scalar batchNormalization(NodeId id, const IndexMap& map);
     Scalar constantScalar(const Tensor& tensor);

@@ -217,6 +217,24 @@ void aliasConcats(Plan& plan) {
     plan.steps = std::move(kept);
 }
 
+void classifySteps(Plan& plan, const PlanOptions& options) {
+    for (Step& step : plan.steps) {
+        const Node& node = plan.graph->node(step.node);
+        step.allowed = allowedClass(node, options);
+        // A node by itself is what it is compared with.
+        step.numeric = node.op == Op::Fused ? step.program.numeric : NumericClass::Exact;
+        step.strict = step.allowed == NumericClass::Exact;
+        const bool contracts = std::holds_alternative<Contraction>(step.program.code) ||
+                               std::holds_alternative<Attention>(step.program.code);
+        const bool ofFloat32 =
+            !step.program.inputs.empty() && step.program.inputs[0].dtype == DType::Float32;
+        step.tf32 = options.precision == Precision::Tf32 && contracts && ofFloat32 &&
+                    step.allowed >= NumericClass::Reassociated;
+        if (step.tf32)
+            step.allowed = step.numeric = NumericClass::Approximate;
+    }
+}
+
 void predictSteps(Plan& plan, const DeviceProfile& profile) {
     // Distance of a value = bytes that the steps between its producer and its reader move.
     std::vector<int64_t> producedAt(plan.values.size(), -1);
@@ -272,6 +290,8 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
                            "", "give its dimensions, e.g. --dim N=1");
 
     auto plan = std::make_shared<Plan>();
+    plan->precision = options.precision;
+    plan->strict = options.strict;
     auto planned = std::make_shared<Graph>(graph->clone());
     auto nodes = planner::lowerNodes(*planned, options, plan->splits, progress);
     if (!nodes)
@@ -288,6 +308,7 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     if (options.stridedViews)
         planner::aliasConcats(*plan);
     planner::placeBuffers(*plan, options.reuseMemory);
+    planner::classifySteps(*plan, options);
     planner::predictSteps(*plan, *options.profile);
     return std::shared_ptr<const Plan>(std::move(plan));
 }

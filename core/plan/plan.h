@@ -5,8 +5,10 @@
 
 #include "core/cost/cost.h"
 #include "core/kernel/program.h"
+#include "core/ops/precision.h"
 #include "core/support/progress.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +54,12 @@ struct Step {
     Traffic traffic;
     TimeEstimate predicted;
     bool inPlace = false; ///< output 0 reuses the memory of an input
+    /// The worst class against its nodes one by one that the rule and the options allow, and the
+    /// class it got: that of the program, approximate where contractions may round operands.
+    NumericClass allowed = NumericClass::Reassociated;
+    NumericClass numeric = NumericClass::Exact;
+    bool strict = false; ///< allowed is exact: backends keep the order of operations
+    bool tf32 = false;   ///< float32 operands of its contractions may be rounded to TF32
 };
 
 /// A fused node that no single program could compute, and what was done instead.
@@ -64,6 +72,8 @@ struct SplitRecord {
 
 struct Plan {
     std::shared_ptr<const Graph> graph;
+    Precision precision = Precision::Fp32; ///< as asked for; the graph is already converted
+    bool strict = false;                   ///< every step is exact; layouts follow the model
     std::vector<PlanValue> values;
     std::vector<Step> steps;
     std::vector<uint32_t> inputs;  ///< plan values, parallel to the graph's inputs
@@ -83,6 +93,13 @@ struct PlanOptions {
     bool reuseMemory = true;
     /// Transpose, Slice, Split and Concat as views; false: one kernel each.
     bool stridedViews = true;
+    /// Tf32 lets contractions round float32 operands, except where a rule asks for exact or wider.
+    /// 16-bit precisions are recorded; the graph must have been converted
+    /// (core/passes/precision.h).
+    Precision precision = Precision::Fp32;
+    bool strict = false; ///< every step is exact (N0)
+    /// Worst class of each rule by name; reassociated where absent.
+    std::map<std::string, NumericClass> allowed = {};
 };
 
 /// Orders, lowers, splits what does not lower, decides views, layouts and buffers. Every shape of

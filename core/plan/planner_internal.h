@@ -22,6 +22,9 @@ struct PlannedNode {
 Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& options,
                                             std::vector<SplitRecord>& splits, Progress& progress);
 
+/// The worst class that the rule of a node and the options allow.
+NumericClass allowedClass(const Node& node, const PlanOptions& options);
+
 /// A Library program of one operator, for nodes with data-dependent shapes.
 KernelProgram libraryProgram(const LowerRequest& request);
 
@@ -41,7 +44,10 @@ void aliasConcats(Plan& plan);
 /// Phase 5: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
 void placeBuffers(Plan& plan, bool reuseMemory);
 
-/// Phase 6: traffic and predicted time of every step.
+/// Phase 6: the class of every step.
+void classifySteps(Plan& plan, const PlanOptions& options);
+
+/// Phase 7: traffic and predicted time of every step.
 void predictSteps(Plan& plan, const DeviceProfile& profile);
 
 /// The plan value that owns the memory of a value: itself, or the end of its alias chain.

@@ -36,8 +36,8 @@ struct PartCost {
 
 class BodySplitter {
 public:
-    BodySplitter(const Graph& body, ViewKinds views)
-        : m_body(body), m_views(views), m_order(topologicalOrder(body)) {}
+    BodySplitter(const Graph& body, ViewKinds views, NumericClass allowed)
+        : m_body(body), m_views(views), m_allowed(allowed), m_order(topologicalOrder(body)) {}
 
     /// Ends of the parts, ascending; the last one is the number of nodes. Fewest launches, then
     /// fewest parts.
@@ -83,18 +83,21 @@ private:
         request.operands = cut.inputs;
         request.results = cut.outputs;
         request.body = std::make_shared<const Graph>(std::move(cut.body));
-        return {1, std::holds_alternative<KernelProgram>(lower(request))};
+        return {1,
+                std::holds_alternative<KernelProgram>(lowerWithin(std::move(request), m_allowed))};
     }
 
     const Graph& m_body;
     ViewKinds m_views;
+    NumericClass m_allowed;
     std::vector<NodeId> m_order;
 };
 
 /// Puts a fused node's nodes back into the graph and wraps each part of several nodes again.
-std::vector<NodeId> replaceByParts(Graph& graph, NodeId fused, ViewKinds views) {
+std::vector<NodeId> replaceByParts(Graph& graph, NodeId fused, ViewKinds views,
+                                   NumericClass allowed) {
     Node whole = graph.node(fused);
-    BodySplitter splitter(*whole.body, views);
+    BodySplitter splitter(*whole.body, views, allowed);
     std::vector<size_t> ends = splitter.partition();
 
     std::vector<ValueId> results = inlineBody(graph, *whole.body, whole.inputs);
@@ -143,6 +146,14 @@ KernelProgram libraryProgram(const LowerRequest& request) {
     return program;
 }
 
+NumericClass allowedClass(const Node& node, const PlanOptions& options) {
+    if (options.strict)
+        return NumericClass::Exact;
+    auto found = options.allowed.find(node.provenance.rule);
+    return node.op != Op::Fused || found == options.allowed.end() ? NumericClass::Reassociated
+                                                                  : found->second;
+}
+
 Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& options,
                                             std::vector<SplitRecord>& splits, Progress& progress) {
     ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
@@ -158,8 +169,7 @@ Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& opt
         if (!isStatic(graph, node)) {
             refusal = Reason{"dynamic-dim", "a shape depends on data", "", {}};
         } else {
-            LowerRequest request = bodyOf(graph, id);
-            LowerResult lowered = lower(request);
+            LowerResult lowered = lowerWithin(bodyOf(graph, id), allowedClass(node, options));
             if (auto* reason = std::get_if<Reason>(&lowered))
                 refusal = *reason;
             else if (options.backend)
@@ -168,7 +178,8 @@ Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& opt
         if (!refusal)
             continue;
         SplitRecord record{node.name, node.customOp, *refusal, 0};
-        record.parts = static_cast<uint32_t>(replaceByParts(graph, id, views).size());
+        const NumericClass allowed = allowedClass(node, options);
+        record.parts = static_cast<uint32_t>(replaceByParts(graph, id, views, allowed).size());
         splits.push_back(std::move(record));
     }
 
@@ -185,7 +196,7 @@ Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& opt
         if (fixed && node.op != Op::Fused && mayBeView(graph, node, views))
             continue;
         if (fixed) {
-            LowerResult lowered = lower(added.request);
+            LowerResult lowered = lowerWithin(added.request, allowedClass(node, options));
             if (auto* program = std::get_if<KernelProgram>(&lowered))
                 added.program = std::move(*program);
         }
