@@ -27,40 +27,70 @@ gpu::OperandLayout layoutOf(const Plan& plan, uint32_t number) {
     return {value.dtype, value.extents, value.strides, 16};
 }
 
+/// A picture that the plan made, with its channels innermost.
+void setChannelsLast(gpu::OperandLayout& layout) {
+    if (layout.extents.size() != 4)
+        return;
+    const Extents& e = layout.extents;
+    layout.strides = {e[1] * e[2] * e[3], 1, e[3] * e[1], e[1]};
+}
+
+ZooProgram programOf(const std::string& model, const std::shared_ptr<const Plan>& plan,
+                     const Step& step, bool fused, bool channelsLast) {
+    ZooProgram made{model, step.name, fused, channelsLast, plan, {}};
+    made.request.program = &step.program;
+    made.request.profile = &profile();
+    for (uint32_t input : step.inputs) {
+        const PlanValue& value = plan->values[input];
+        made.request.inputs.push_back(layoutOf(*plan, input));
+        made.request.contents.push_back(value.constant);
+        made.request.constants.push_back(value.constant != nullptr);
+        if (channelsLast && !value.constant)
+            setChannelsLast(made.request.inputs.back());
+    }
+    for (uint32_t output : step.outputs) {
+        made.request.outputs.push_back(layoutOf(*plan, output));
+        if (channelsLast)
+            setChannelsLast(made.request.outputs.back());
+    }
+    return made;
+}
+
 void append(std::vector<ZooProgram>& out, const std::string& model,
             const std::shared_ptr<const Plan>& plan, bool fused) {
+    bool pictures = false;
+    for (const Step& step : plan->steps)
+        if (const auto* code = std::get_if<Contraction>(&step.program.code))
+            pictures = pictures || code->kind == Contraction::Kind::Conv;
     for (const Step& step : plan->steps) {
-        ZooProgram made{model, step.name, fused, plan, {}};
-        made.request.program = &step.program;
-        made.request.profile = &profile();
-        for (uint32_t input : step.inputs) {
-            made.request.inputs.push_back(layoutOf(*plan, input));
-            made.request.contents.push_back(plan->values[input].constant);
-        }
+        out.push_back(programOf(model, plan, step, fused, false));
+        bool four = false;
         for (uint32_t output : step.outputs)
-            made.request.outputs.push_back(layoutOf(*plan, output));
-        out.push_back(std::move(made));
+            four = four || plan->values[output].extents.size() == 4;
+        if (pictures && four)
+            out.push_back(programOf(model, plan, step, fused, true));
     }
 }
 
 } // namespace
 
-std::vector<ZooProgram> programsOf(const std::string& model) {
+std::vector<ZooProgram> programsOf(const std::string& model, Precision precision) {
     std::vector<ZooProgram> out;
     app::LoadedModel loaded;
     auto graph = zoo::build(model);
-    if (!graph) {
-        std::fprintf(stderr, "%s\n", graph.error().text().c_str());
-        return out;
-    }
     Progress progress;
-    loaded.graph = std::move(*graph);
-    if (auto prepared = prepareGraph(loaded.graph, progress); !prepared) {
-        std::fprintf(stderr, "%s\n", prepared.error().text().c_str());
+    if (graph) {
+        loaded.graph = std::move(*graph);
+        if (auto prepared = prepareGraph(loaded.graph, progress); !prepared)
+            graph = failure(prepared.error());
+    }
+    if (!graph) {
+        std::fprintf(stderr, "%s: %s\n", model.c_str(), graph.error().text().c_str());
         return out;
     }
     app::AnalysisOptions options;
     options.profile = profile();
+    options.fuse.precision = precision;
     options.fuse.dims = {{"S", 7}, {"P", 5}};
     auto analysis = app::analyse(loaded, rules(), options, progress);
     if (!analysis) {
@@ -74,7 +104,8 @@ std::vector<ZooProgram> programsOf(const std::string& model) {
 
 std::string describe(const ZooProgram& program) {
     std::string out = program.model + (program.fused ? " fused " : " unfused ") + program.step +
-                      ": " + kindOf(*program.request.program);
+                      (program.channelsLast ? " (channels last)" : "") + ": " +
+                      kindOf(*program.request.program);
     for (const gpu::OperandLayout& input : program.request.inputs)
         out += " " + std::string(nameOf(input.dtype)) + text(input.extents);
     out += " ->";

@@ -3,6 +3,7 @@
 // layouts of the plan, constants that are known when it is made. Emits nothing itself.
 #pragma once
 
+#include "core/ops/precision.h"
 #include "core/plan/plan.h"
 #include "gpu/emit.h"
 
@@ -16,15 +17,17 @@ namespace fuselage::gpu_zoo {
 struct ZooProgram {
     std::string model, step;
     bool fused = false;
+    bool channelsLast = false; ///< operands of four dims lie so, whatever the plan says
     std::shared_ptr<const Plan> plan;
     gpu::EmitRequest request;
 };
 
-/// Programs of a zoo model with its symbols bound to `dims` (others to small numbers), planned for
-/// an H200. Prints a message and returns nothing when the model does not plan.
-std::vector<ZooProgram> programsOf(const std::string& model);
+/// Programs of a zoo model in a precision, its symbols bound to small numbers, planned for an H200;
+/// convolutions and what lies between them in both memory orders. Prints a message and returns
+/// nothing when the model does not plan.
+std::vector<ZooProgram> programsOf(const std::string& model, Precision precision);
 
-/// "2 of 3 x [64,3,224]": kind, operands and taps, for messages.
+/// "resnet50 fused Conv_3: Contraction float[1,64,56,56] ... -> [1,64,56,56]".
 std::string describe(const ZooProgram& program);
 
 } // namespace fuselage::gpu_zoo
