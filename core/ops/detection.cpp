@@ -49,6 +49,50 @@ bool overlapMoreThan(const Box& a, const Box& b, double threshold) {
     return common / (a.area() + b.area() - common) > threshold;
 }
 
+/// Boxes by the stretches of the vertical axis that they reach into: only boxes that share one can
+/// overlap, so each is compared with few of the others.
+class BoxIndex {
+public:
+    /// `heights` is the sum over all boxes that may come. A cell is as high as a box is on average,
+    /// so that all of them together lie in at most two cells each.
+    BoxIndex(double top, double bottom, double heights, size_t boxes) : m_top(top) {
+        const double range = bottom - top;
+        const double cells = std::min(range * static_cast<double>(boxes) / heights, mostCells);
+        if (!(cells > 1) || !std::isfinite(range)) // nothing to tell apart, or no end to it
+            return;
+        m_cells.resize(static_cast<size_t>(cells));
+        m_perUnit = static_cast<double>(m_cells.size()) / range;
+    }
+
+    void add(const Box& box) {
+        for (size_t cell = cellOf(box.top), last = cellOf(box.bottom); cell <= last; ++cell)
+            m_cells[cell].push_back(box);
+    }
+
+    /// Whether some box overlaps this one by more than the threshold.
+    bool covers(const Box& box, double threshold) const {
+        for (size_t cell = cellOf(box.top), last = cellOf(box.bottom); cell <= last; ++cell)
+            for (const Box& other : m_cells[cell])
+                if (overlapMoreThan(box, other, threshold))
+                    return true;
+        return false;
+    }
+
+private:
+    static constexpr double mostCells = 4096;
+
+    size_t cellOf(double at) const {
+        const double cell = (at - m_top) * m_perUnit;
+        if (!(cell > 0)) // NaN, too, and it overlaps nothing
+            return 0;
+        return cell < static_cast<double>(m_cells.size()) ? static_cast<size_t>(cell)
+                                                          : m_cells.size() - 1;
+    }
+
+    double m_top = 0, m_perUnit = 0;
+    std::vector<std::vector<Box>> m_cells{1};
+};
+
 void inferNonMaxSuppression(InferContext& context) {
     setTensor(context, 0, DType::Int64, Shape{Dim(), 3});
 }
@@ -84,16 +128,23 @@ Results runNonMaxSuppression(const Node& node, ReferenceInputs inputs, Reference
                 order.push_back(i);
         std::stable_sort(order.begin(), order.end(),
                          [&](int64_t a, int64_t b) { return score[a] > score[b]; });
-        std::vector<Box> kept;
+        double top = std::numeric_limits<double>::infinity(), bottom = -top;
+        double heights = 0;
         for (int64_t i : order) {
-            if (static_cast<double>(kept.size()) >= limit)
+            top = std::min(top, box(i).top);
+            bottom = std::max(bottom, box(i).bottom);
+            heights += box(i).bottom - box(i).top;
+        }
+        BoxIndex kept(top, bottom, heights, order.size());
+        double taken = 0;
+        for (int64_t i : order) {
+            if (taken >= limit)
                 break;
             const Box candidate = box(i);
-            if (std::any_of(kept.begin(), kept.end(), [&](const Box& other) {
-                    return overlapMoreThan(candidate, other, overlap);
-                }))
+            if (kept.covers(candidate, overlap))
                 continue;
-            kept.push_back(candidate);
+            kept.add(candidate);
+            ++taken;
             selected.insert(selected.end(), {batch, row % scores.extents[1], i});
         }
     }

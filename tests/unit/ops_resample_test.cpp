@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 using namespace fuselage;
 using namespace fuselage::testing;
 
@@ -99,6 +103,57 @@ TEST(NonMaxSuppression, WithoutALimitNothingIsSelected) {
         run(Op::NonMaxSuppression, {floats({1, 1, 4}, {0, 0, 1, 1}), floats({1, 1, 1}, {0.9})});
     ASSERT_TRUE(out) << out.error().text();
     EXPECT_EQ((*out)[0].extents, (Extents{0, 3}));
+}
+
+TEST(NonMaxSuppression, ManyBoxesSelectWhatComparingAllOfThemDoes) {
+    uint32_t seed = 1;
+    auto random = [&](double scale) {
+        seed = seed * 1664525U + 1013904223U;
+        return scale * (seed >> 8) / double{1U << 24};
+    };
+    constexpr int64_t count = 600;
+    std::vector<double> boxes, scores;
+    for (int64_t i = 0; i < count; ++i) { // clusters far apart, some tall boxes, any corner first
+        const double at = 100.0 * static_cast<double>(i % 7), y = at + random(8),
+                     x = at + random(8);
+        const double height = i % 50 == 0 ? random(400) : random(6);
+        const double bottom = y - (i % 3 == 0 ? height : -height);
+        boxes.insert(boxes.end(), {y, x, bottom, x + random(6)});
+        scores.push_back(std::floor(random(40))); // many are equal
+    }
+    auto out =
+        run(Op::NonMaxSuppression, {floats({1, count, 4}, boxes), floats({1, 1, count}, scores),
+                                    ints({1}, {1000}), floats({1}, {0.3})});
+    ASSERT_TRUE(out) << out.error().text();
+
+    std::vector<int64_t> order(count), kept;
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)];
+    });
+    auto edge = [&](int64_t box, size_t axis, bool high) {
+        const double a = boxes[static_cast<size_t>(box) * 4 + axis];
+        const double b = boxes[static_cast<size_t>(box) * 4 + axis + 2];
+        return high ? std::max(a, b) : std::min(a, b);
+    };
+    auto common = [&](int64_t a, int64_t b) {
+        double area = 1;
+        for (size_t axis : {0, 1})
+            area *= std::max(0.0, std::min(edge(a, axis, true), edge(b, axis, true)) -
+                                      std::max(edge(a, axis, false), edge(b, axis, false)));
+        return area;
+    };
+    for (int64_t i : order)
+        if (std::none_of(kept.begin(), kept.end(), [&](int64_t k) {
+                const double both = common(i, k);
+                return both > 0 && both / (common(i, i) + common(k, k) - both) > 0.3;
+            }))
+            kept.push_back(i);
+    ASSERT_EQ((*out)[0].extents, (Extents{static_cast<int64_t>(kept.size()), 3}));
+    EXPECT_GT(kept.size(), 50U);
+    EXPECT_LT(kept.size(), static_cast<size_t>(count));
+    for (size_t i = 0; i < kept.size(); ++i)
+        EXPECT_EQ((*out)[0].ints[i * 3 + 2], kept[i]);
 }
 
 TEST(NonMaxSuppression, BoxesAndScoresMustAgree) {
