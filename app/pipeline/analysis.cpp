@@ -74,8 +74,8 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.precision = summarisePrecision(*precision);
     report.before = summariseSide(*out.before);
     report.after = summariseSide(*out.after);
-    report.kernelsBefore = summariseKernels(*out.before, nullptr);
-    report.kernels = summariseKernels(*out.after, nullptr);
+    report.kernelsBefore = summariseKernels(*out.before);
+    report.kernels = summariseKernels(*out.after);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before, *out.after);
     report.splits = summariseSplits(*out.after);
     addMatches(rewritten->trace, report);

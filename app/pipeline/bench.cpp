@@ -192,12 +192,13 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         side->executable = std::move(*executable);
         report.stageSeconds[stage] += watch.lap();
     }
-    report.kernelsBefore = summariseKernels(*before.plan, before.executable.get());
-    report.kernels = summariseKernels(*after.plan, after.executable.get());
     Graph reference = model->graph.clone();
     bindAllDimensions(reference, options.fuse.dims);
     if (auto ran = runSides(options, reference, before, after, report, progress); !ran)
         return failure(ran.error());
+    // Only a run decides how steps with data-dependent shapes are computed.
+    addTactics(*before.executable, report.kernelsBefore);
+    addTactics(*after.executable, report.kernels);
     return out;
 }
 

@@ -86,7 +86,7 @@ SideReport summariseSide(const Plan& plan) {
     return out;
 }
 
-std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* executable) {
+std::vector<KernelReport> summariseKernels(const Plan& plan) {
     double total = plan.totalPredicted().seconds;
     std::vector<KernelReport> out;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -104,12 +104,15 @@ std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* e
         kernel.predictedSeconds = step.predicted.seconds;
         kernel.limiter = step.predicted.limiter;
         kernel.share = total > 0 ? step.predicted.seconds / total : 0;
-        if (executable != nullptr) {
-            kernel.tactic = executable->tactic(i);
-            kernel.fallbacks = executable->fallbacks(i);
-        }
     }
     return out;
+}
+
+void addTactics(const Executable& executable, std::vector<KernelReport>& kernels) {
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        kernels[i].tactic = executable.tactic(i);
+        kernels[i].fallbacks = executable.fallbacks(i);
+    }
 }
 
 std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& rewritten,

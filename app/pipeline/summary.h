@@ -20,8 +20,11 @@ PrecisionReport summarisePrecision(const PrecisionRecord& record);
 
 SideReport summariseSide(const Plan& plan);
 
-/// In plan order; `executable` (may be null) adds tactics and fallbacks.
-std::vector<KernelReport> summariseKernels(const Plan& plan, const Executable* executable);
+/// In plan order, without tactics.
+std::vector<KernelReport> summariseKernels(const Plan& plan);
+
+/// Tactics and fallbacks; steps whose shapes depend on data have theirs once they ran.
+void addTactics(const Executable& executable, std::vector<KernelReport>& kernels);
 
 /// Rules that fired, in rule order, with the launches and logical bytes they saved: those of the
 /// kernels their source nodes had before, minus those of the fused kernels.

@@ -67,8 +67,11 @@ std::optional<Result<std::vector<ReferenceValue>>>
 DynamicStep::run(const std::vector<ReferenceValue>& inputs, Threads& threads, bool strict) {
     std::vector<std::pair<DType, Extents>> shapes;
     for (const ReferenceValue& input : inputs) {
-        if (input.kind != TypeKind::Tensor || sizeOf(input.dtype) == 0)
+        if (input.kind != TypeKind::Tensor || sizeOf(input.dtype) == 0) {
+            m_shapes.clear();
+            m_kernel.reset(); // it does not compute this run
             return std::nullopt;
+        }
         shapes.emplace_back(input.dtype, input.extents);
     }
     if (shapes != m_shapes || m_shapes.empty()) {

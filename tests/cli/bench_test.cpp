@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `fuselage bench`, and work that is interrupted.
 #include "tests/cli/cli.h"
+#include "tests/unit/onnx_builder.h"
 
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,31 @@ TEST_F(CliBench, AReportThatIsWrittenIsTheOneThatIsPrinted) {
     EXPECT_EQ(files(), (std::set<std::string>{"f.onnx", "r.json", "r.txt", "unet.onnx"}));
     EXPECT_EQ(ran.output, readAll(folder.file("r.txt")));
     EXPECT_EQ(run({"inspect", "f.onnx"}).exitCode, ExitOk);
+}
+
+TEST_F(CliBench, TacticsOfDataDependentStepsAreThoseOfTheRun) {
+    fuselage::onnx_test::ModelBuilder model;
+    model.input("x", {300, 300}).output("y");
+    model.graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    model.initializer("w", {2, 64}).set_raw_data(std::string(2 * 64 * sizeof(float), '\0'));
+    model.node("NonZero", {"x"}, {"places"});
+    auto* to = model.node("Cast", {"places"}, {"numbers"}).add_attribute();
+    to->set_name("to");
+    to->set_type(::onnx::AttributeProto::INT);
+    to->set_i(1);
+    model.node("Transpose", {"numbers"}, {"rows"});
+    model.node("MatMul", {"rows", "w"}, {"y"});
+    folder.write("m.onnx", model.bytes());
+    ProcessResult ran = run({"bench", "m.onnx", "--no-verify", "--seconds", "0.01", "--backend",
+                             "cpu", "--report", "-.json"});
+    ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    json parsed = json::parse(ran.output, nullptr, false);
+    ASSERT_TRUE(parsed.contains("timings")) << ran.output;
+    int native = 0;
+    for (const json& kernel : parsed["timings"]["kernels"])
+        native += kernel["tactic"].get<std::string>().find("prepared for the last run's shapes") !=
+                  std::string::npos;
+    EXPECT_GE(native, 1) << parsed["timings"]["kernels"].dump(1);
 }
 
 TEST_F(CliBench, InterruptedWorkLeavesNothing) {
