@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuselage inspect MODEL: operators, inputs and outputs, parameters, what is unknown.
 #include "app/cli/command.h"
+#include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/model.h"
 #include "app/report/format.h"
 #include "core/graph/text.h"
+#include "core/passes/precision.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,6 +21,7 @@ namespace {
 struct Options {
     std::string model;
     std::vector<std::string> dims;
+    std::string precision = "fp32";
     bool showGraph = false;
 };
 
@@ -62,6 +65,17 @@ std::string factsText(const app::LoadedModel& model) {
                        app::countText(parameters), app::bytesText(bytes), unknown);
 }
 
+/// What the precision changed, with the reason of every node that stays in float32.
+std::string precisionText(const PrecisionRecord& record) {
+    if (record.precision == Precision::Fp32)
+        return {};
+    std::string out = fmt::format("precision {}: {} nodes on 16-bit values, {} Casts added\n",
+                                  nameOf(record.precision), record.narrowed, record.casts);
+    for (const KeptNode& kept : record.kept)
+        out += fmt::format("  {}: {}\n", kept.node, kept.reason.text());
+    return out;
+}
+
 int run(const Options& options) {
     auto dims = parseDims(options.dims);
     if (!dims)
@@ -70,7 +84,13 @@ int run(const Options& options) {
     auto model = app::loadModel(options.model, *dims, progress);
     if (!model)
         return reportError(model.error());
-    std::string out = options.model + "\n" + factsText(*model);
+    auto precision = parsePrecision(options.precision);
+    if (!precision)
+        return reportError(precision.error());
+    auto record = setPrecision(model->graph, *precision);
+    if (!record)
+        return reportError(record.error());
+    std::string out = options.model + "\n" + factsText(*model) + precisionText(*record);
     out += valuesText(model->graph, "inputs", model->graph.inputs());
     out += valuesText(model->graph, "outputs", model->graph.outputs());
     out += operatorsText(model->graph);
@@ -90,6 +110,7 @@ Action addInspect(CLI::App& app) {
     app.add_option("model", options->model, "ONNX file")->required();
     app.add_option("--dim", options->dims, "bind a symbolic dimension, e.g. N=4; repeatable")
         ->allow_extra_args(false);
+    addPrecisionOption(app, options->precision);
     app.add_flag("--graph", options->showGraph, "print the graph in ONNX's textual syntax");
     return [options] { return run(*options); };
 }

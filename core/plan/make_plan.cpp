@@ -231,7 +231,7 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
         step.tf32 = options.precision == Precision::Tf32 && contracts && ofFloat32 &&
                     step.allowed >= NumericClass::Reassociated;
         if (step.tf32)
-            step.allowed = step.numeric = NumericClass::Approximate;
+            step.numeric = NumericClass::Approximate; // opted in by the option, for this alone
     }
 }
 

@@ -55,7 +55,7 @@ struct Step {
     TimeEstimate predicted;
     bool inPlace = false; ///< output 0 reuses the memory of an input
     /// The worst class against its nodes one by one that the rule and the options allow, and the
-    /// class it got: that of the program, approximate where contractions may round operands.
+    /// class it got: that of the program. With tf32 it is approximate whatever is allowed.
     NumericClass allowed = NumericClass::Reassociated;
     NumericClass numeric = NumericClass::Exact;
     bool strict = false; ///< allowed is exact: backends keep the order of operations
