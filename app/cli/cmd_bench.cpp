@@ -38,6 +38,10 @@ int run(Options& options) {
                                    .error);
     options.bench.rules = options.rewrite.rules;
     options.bench.fuse = options.rewrite.fuse;
+    // The page shows what did not fuse; the others count what there is.
+    options.bench.fuse.explain =
+        std::any_of(options.reports.begin(), options.reports.end(),
+                    [](const std::string& path) { return path.ends_with(".html"); });
     ConsoleProgress progress(options.rewrite.quiet);
     auto result = app::bench(options.bench, progress);
     if (!result)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/render.h"
 
+#include "app/report/html.h"
 #include "app/report/json.h"
 #include "app/report/svg.h"
 #include "app/report/text.h"
@@ -10,6 +11,7 @@ namespace fuselage::app {
 namespace {
 
 constexpr ReportFormat formats[] = {
+    {".html", renderHtml},
     {".json", renderJson},
     {".svg", renderSvg},
     {".txt", renderText},

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace fuselage::app {
 
@@ -111,13 +113,13 @@ void SceneWriter::box(uint32_t index) {
     const Box& b = m_scene.boxes[index];
     double x = b.rect.x + 10;
     double y = scene::textTop(b) + 18;
-    std::string type = b.type.empty() ? "" : ": " + b.type;
     m_out +=
-        fmt::format("<g id=\"{}b{}\"><title>{}</title><path class=\"{}{}{}\" d=\"{}\"/>", m_prefix,
-                    index, escaped(b.name + type), classOf(b.token), b.fill == b.token ? "" : " m",
-                    b.kind == Box::Kind::Collapsed ? " k" : "", rectPath(b.rect));
-    m_out += fmt::format("<text class=\"t {}\" x=\"{}\" y=\"{}\">{}", classOf(b.token), number(x),
-                         number(y), escaped(b.title));
+        fmt::format("<path id=\"{}b{}\" class=\"{}{}{}\" d=\"{}\"><title>{}</title></path>",
+                    m_prefix, index, classOf(b.token), b.fill == b.token ? "" : " m",
+                    b.kind == Box::Kind::Collapsed ? " k" : "", rectPath(b.rect), escaped(b.name));
+    std::string color = b.token.rfind("rule-", 0) == 0 ? " " + classOf(b.token) : "";
+    m_out += fmt::format("<text class=\"t{}\" x=\"{}\" y=\"{}\">{}", color, number(x), number(y),
+                         escaped(b.title));
     for (const std::string& line : b.lines)
         m_out += fmt::format("<tspan class=\"s\" x=\"{}\" dy=\"14\">{}</tspan>", number(x),
                              escaped(line));
@@ -132,7 +134,7 @@ void SceneWriter::box(uint32_t index) {
             badge(each.text, each.token, bx, by);
         bx += width + 4;
     }
-    m_out += "</g>\n";
+    m_out += "\n";
 }
 
 void SceneWriter::stub(const scene::Stub& s) {
@@ -146,13 +148,14 @@ void SceneWriter::stub(const scene::Stub& s) {
                          number(r.y + 11), escaped(s.label));
 }
 
-/// Rules of one theme.
-std::string colorRules(const Theme& theme, const std::string& scope) {
+using ColorOf = std::function<std::string(const std::string&)>;
+
+/// Rules of one theme, or with variables: what `color` says for each token of `theme`.
+std::string colorRules(const Theme& theme, const std::string& scope, const ColorOf& color) {
     std::string out;
     auto rule = [&](const std::string& selector, const std::string& body) {
         out += scope + selector + "{" + body + "}\n";
     };
-    auto color = [&](const char* token) { return theme.color(token); };
     rule(".bg", "fill:" + color("background"));
     rule("text", "fill:" + color("text"));
     rule(".s", "fill:" + color("text.dim"));
@@ -160,15 +163,13 @@ std::string colorRules(const Theme& theme, const std::string& scope) {
     rule(".e", "stroke:" + color("edge"));
     rule(".u", "stroke:" + color("tunnel.line"));
     for (const auto& [token, fill] : theme.colors) {
-        auto line = theme.colors.find(token + ".line");
-        auto text = theme.colors.find(token + ".text");
-        if (token.find('.') != std::string::npos || line == theme.colors.end())
+        if (token.find('.') != std::string::npos || !theme.colors.contains(token + ".line"))
             continue;
         std::string name = classOf(token);
-        rule("path." + name, "fill:" + fill + ";stroke:" + line->second);
+        rule("path." + name, "fill:" + color(token) + ";stroke:" + color(token + ".line"));
         rule("path." + name + ".m", "fill:" + color("node"));
-        if (text != theme.colors.end() && token != "container")
-            rule("text." + name, "fill:" + text->second);
+        if (theme.colors.contains(token + ".text") && token != "container")
+            rule("text." + name, "fill:" + color(token + ".text"));
     }
     for (const char* token : {"gain", "loss", "accent", "axis", "grid", "text", "text.dim",
                               "series.before", "series.after", "series.roof"}) {
@@ -179,13 +180,12 @@ std::string colorRules(const Theme& theme, const std::string& scope) {
         rule(".p-" + name, "stroke:" + color(token));
     }
     for (size_t i = 0; i < 12; ++i)
-        rule(fmt::format(".f-rule-{}", i), "fill:" + theme.color(fmt::format("rule-{}.line", i)));
+        rule(fmt::format(".f-rule-{}", i), "fill:" + color(fmt::format("rule-{}.line", i)));
     return out;
 }
 
-} // namespace
-
-std::string svgStyle(const std::string& scope) {
+/// Rules that no theme changes.
+std::string formRules(const std::string& scope) {
     std::string out;
     auto rule = [&](const std::string& selector, const std::string& body) {
         out += scope + selector + "{" + body + "}\n";
@@ -201,8 +201,25 @@ std::string svgStyle(const std::string& scope) {
     rule(".g", "stroke-width:.7");
     for (int width = 1; width <= 5; ++width)
         rule(fmt::format(".w{}", width), fmt::format("stroke-width:{}", 0.6 + 0.7 * width));
-    return out + colorRules(lightTheme(), scope) + "@media (prefers-color-scheme:dark){\n" +
-           colorRules(darkTheme(), scope) + "}\n";
+    return out;
+}
+
+} // namespace
+
+std::string svgStyle(const std::string& scope) {
+    auto colors = [&](const Theme& theme) {
+        return colorRules(theme, scope, [&](const std::string& t) { return theme.color(t); });
+    };
+    return formRules(scope) + colors(lightTheme()) + "@media (prefers-color-scheme:dark){\n" +
+           colors(darkTheme()) + "}\n";
+}
+
+std::string svgPageStyle(const std::string& scope) {
+    auto variable = [](std::string token) {
+        std::replace(token.begin(), token.end(), '.', '-');
+        return "var(--" + token + ")";
+    };
+    return formRules(scope) + colorRules(lightTheme(), scope, variable);
 }
 
 std::string svgElements(const Scene& scene, scene::Side side, double x, double y,

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of the report page. Arrays instead of objects and one table of strings: a model of 5,000
+// nodes stays below three megabytes. resources/report/page.js reads the same order.
+#include "app/report/html_internal.h"
+#include "app/report/scene/scene.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace fuselage::app {
+
+namespace {
+
+using nlohmann::json;
+using scene::Scene;
+
+int64_t whole(double value) {
+    return std::llround(value);
+}
+
+json indexOrNone(uint32_t index) {
+    return index == scene::none ? json(-1) : json(index);
+}
+
+class PageData {
+public:
+    explicit PageData(const Report& report) : m_report(report) {}
+
+    json run(const Scene& collapsed, const Scene& open) {
+        json out;
+        out["scenes"] = {sceneJson(collapsed), sceneJson(open)};
+        addGroups(open, out);
+        double mostUs = 0, mostBytes = 0;
+        std::map<std::string, bool> dtypes;
+        for (const scene::Box& box : open.boxes) {
+            mostUs = std::max(mostUs, box.figures.seconds * 1e6);
+            mostBytes = std::max(mostBytes, box.figures.bytes);
+            if (!box.dtype.empty())
+                dtypes[box.dtype] = true;
+        }
+        out["mostUs"] = mostUs;
+        out["mostBytes"] = mostBytes;
+        out["dtypes"] = json::array();
+        for (const auto& [name, present] : dtypes)
+            out["dtypes"].push_back(name);
+        out["t"] = m_texts;
+        return out;
+    }
+
+private:
+    size_t text(const std::string& value) {
+        auto [entry, isNew] = m_known.try_emplace(value, m_texts.size());
+        if (isNew)
+            m_texts.push_back(value);
+        return entry->second;
+    }
+
+    json texts(const std::vector<std::string>& values) {
+        json out = json::array();
+        for (const std::string& value : values)
+            out.push_back(text(value));
+        return out;
+    }
+
+    json sceneJson(const Scene& scene);
+    json boxJson(const scene::Box& box);
+    void addGroups(const Scene& scene, json& out);
+    json matchJson(const MatchReport& match);
+
+    const Report& m_report;
+    json m_texts = json::array();
+    std::unordered_map<std::string, size_t> m_known;
+};
+
+json PageData::boxJson(const scene::Box& b) {
+    json badges = json::array();
+    for (const scene::Badge& badge : b.badges)
+        badges.push_back({text(badge.text), text(badge.token)});
+    double us = b.figures.seconds < 0 ? -1 : std::round(b.figures.seconds * 1e8) / 100;
+    return {whole(b.rect.x),
+            whole(b.rect.y),
+            whole(b.rect.w),
+            whole(b.rect.h),
+            whole(scene::textTop(b)),
+            static_cast<int>(b.kind),
+            b.sides,
+            indexOrNone(b.group),
+            indexOrNone(b.container),
+            text(b.title),
+            texts(b.lines),
+            std::move(badges),
+            text(b.token),
+            text(b.fill),
+            text(b.name),
+            text(b.op),
+            text(b.type),
+            text(b.dtype),
+            whole(b.figures.bytes),
+            us,
+            text(b.figures.kernel)};
+}
+
+json PageData::sceneJson(const Scene& scene) {
+    json containers = json::array(), boxes = json::array(), edges = json::array(),
+         stubs = json::array();
+    for (const scene::Container& c : scene.containers)
+        containers.push_back(
+            {whole(c.rect.x), whole(c.rect.y), whole(c.rect.w), whole(c.rect.h), text(c.label),
+             static_cast<int>(c.kind), c.sides, indexOrNone(c.group), indexOrNone(c.parent),
+             c.collapsed ? 1 : 0,
+             c.kind == scene::Container::Kind::Group ? json(-1) : json(text(c.id))});
+    for (const scene::Box& box : scene.boxes)
+        boxes.push_back(boxJson(box));
+    for (const scene::Edge& e : scene.edges) {
+        json points = json::array();
+        int64_t x = 0, y = 0;
+        for (const scene::Point& p : e.points) {
+            points.push_back(whole(p.x) - x);
+            points.push_back(whole(p.y) - y);
+            x = whole(p.x), y = whole(p.y);
+        }
+        edges.push_back({e.from, e.to, e.sides, e.width, e.tunnel ? 1 : 0, std::move(points)});
+    }
+    for (const scene::Stub& s : scene.stubs)
+        stubs.push_back({s.box, s.sides, s.outgoing ? 1 : 0, text(s.label), whole(s.rect.x),
+                         whole(s.rect.y), whole(s.rect.w), whole(s.rect.h), s.edges});
+    return {{"w", whole(scene.rect.w)},
+            {"h", whole(scene.rect.h)},
+            {"c", containers},
+            {"b", boxes},
+            {"e", edges},
+            {"s", stubs}};
+}
+
+json PageData::matchJson(const MatchReport& match) {
+    json bindings = json::array();
+    for (const BindingReport& binding : match.bindings)
+        bindings.push_back({text(binding.name), texts(binding.values)});
+    bool measured = match.measuredBefore && match.measuredAfter;
+    double before = measured ? *match.measuredBefore : match.secondsBefore;
+    double after = measured ? *match.measuredAfter : match.secondsAfter;
+    std::string kernels;
+    for (const KernelReport& kernel : m_report.kernels)
+        if (kernel.rule == match.rule && !kernel.sources.empty() && !match.nodes.empty() &&
+            kernel.sources.front() == match.nodes.front())
+            kernels += (kernels.empty() ? "" : ", ") + kernel.kind +
+                       (kernel.tactic.empty() ? "" : " (" + kernel.tactic + ")");
+    return {{"bind", bindings},
+            {"labels", texts(match.labels)},
+            {"bytes", {match.bytesBefore, match.bytesAfter}},
+            {"launches", {match.launchesBefore, match.launchesAfter}},
+            {"us", {before * 1e6, after * 1e6}},
+            {"measured", measured},
+            {"kernel", text(kernels)}};
+}
+
+/// Groups with the step that made them, and the steps.
+void PageData::addGroups(const Scene& scene, json& out) {
+    std::unordered_map<std::string, size_t> groupOf, stepOf;
+    for (size_t g = 0; g < scene.groups.size(); ++g)
+        for (const std::string& made : scene.groups[g].made)
+            groupOf[made] = g;
+    std::unordered_map<std::string, const MatchReport*> matchOf;
+    for (const MatchReport& match : m_report.matches)
+        matchOf[match.fusedNode] = &match;
+    json steps = json::array();
+    std::vector<size_t> stepOfGroup(scene.groups.size(), 0);
+    for (const StepReport& step : m_report.steps) {
+        bool fused = step.kind == StepReport::Kind::Fused;
+        if (!fused && step.kind != StepReport::Kind::Rewritten)
+            continue;
+        json group = -1;
+        for (const std::string& made : step.made)
+            if (auto found = groupOf.find(made); found != groupOf.end()) {
+                group = found->second;
+                stepOfGroup[found->second] = steps.size();
+            }
+        steps.push_back(
+            {text((fused ? "fused by " : "rewritten by ") + step.rule + ", phase " + step.phase),
+             group});
+    }
+    out["steps"] = steps;
+    out["groups"] = json::array();
+    for (size_t g = 0; g < scene.groups.size(); ++g) {
+        const scene::Group& group = scene.groups[g];
+        json entry{{"badge", group.badge},
+                   {"rule", group.rule.empty() ? json(-1) : json(text(group.rule))},
+                   {"file", group.file.empty() ? json(-1) : json(text(group.file))},
+                   {"line", group.line},
+                   {"hue", std::stoi(group.token.substr(5))},
+                   {"step", stepOfGroup[g]},
+                   {"members", texts(group.members)},
+                   {"made", texts(group.made)}};
+        for (const std::string& made : group.made)
+            if (auto match = matchOf.find(made); match != matchOf.end())
+                entry["match"] = matchJson(*match->second);
+        out["groups"].push_back(std::move(entry));
+    }
+}
+
+} // namespace
+
+std::string pageData(const Report& report, const Scene& collapsed, const Scene& open) {
+    return PageData(report)
+        .run(collapsed, open)
+        .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+} // namespace fuselage::app

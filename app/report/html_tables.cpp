@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of the report page. Every text goes through escaped(); cells hold their number for
+// sorting.
+#include "app/report/escape.h"
+#include "app/report/format.h"
+#include "app/report/html_internal.h"
+#include "app/report/trace_text.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr size_t rowsShown = 500;
+constexpr size_t sourcesShown = 8;
+
+std::string cell(const std::string& text) {
+    return "<td>" + escaped(text) + "</td>";
+}
+
+std::string number(double value, const std::string& text) {
+    return fmt::format("<td class=\"n\" data-v=\"{:.9g}\">{}</td>", value, escaped(text));
+}
+
+std::string count(int64_t value) {
+    return number(static_cast<double>(value), countText(value));
+}
+
+std::string bytes(int64_t value) {
+    return number(static_cast<double>(value), bytesText(value));
+}
+
+/// `heads`: "name" or "#name" for a column of numbers.
+std::string table(const char* id, const std::vector<std::string>& heads, const std::string& rows,
+                  size_t left) {
+    std::string out =
+        fmt::format("<div class=\"scroll\"><table class=\"sorts\" id=\"{}\"><thead><tr>", id);
+    for (const std::string& head : heads)
+        out += head[0] == '#' ? "<th scope=\"col\" class=\"n\">" + escaped(head.substr(1)) + "</th>"
+                              : "<th scope=\"col\">" + escaped(head) + "</th>";
+    out += "</tr></thead><tbody>\n" + rows + "</tbody></table></div>\n";
+    if (left > 0)
+        out += fmt::format("<p class=\"dim\">and {} more rows, which the JSON report holds</p>\n",
+                           left);
+    return out;
+}
+
+std::string chip(const std::string& text, const std::string& token) {
+    return fmt::format("<span class=\"chip\" style=\"background:var(--{0});border-color:"
+                       "var(--{0}-line)\">{1}</span>",
+                       token, escaped(text));
+}
+
+std::string sourcesText(const std::vector<std::string>& sources) {
+    std::string out;
+    for (size_t i = 0; i < sources.size() && i < sourcesShown; ++i)
+        out += (i ? ", " : "") + sources[i];
+    if (sources.size() > sourcesShown)
+        out += fmt::format(" and {} more", sources.size() - sourcesShown);
+    return out;
+}
+
+std::string measuredText(const std::optional<TimingSummary>& timing) {
+    return timing ? fmt::format("{} ({} .. {})", secondsText(timing->median),
+                                secondsText(timing->p10), secondsText(timing->p90))
+                  : "not measured";
+}
+
+} // namespace
+
+std::string rulesTable(const Report& report, const scene::Scene& scene) {
+    std::string rows;
+    for (const RuleReport& rule : report.rules) {
+        std::string badge;
+        for (const scene::LegendRow& row : scene.legend)
+            if (row.rule == rule.rule)
+                badge = chip(row.letter, row.token);
+        rows += "<tr><td>" + badge + "</td>" + cell(rule.rule) +
+                cell(fmt::format("{}:{}", rule.file, rule.line)) +
+                count(static_cast<int64_t>(rule.fused)) + count(rule.launchesSaved) +
+                bytes(rule.bytesSaved) + count(static_cast<int64_t>(rule.nearMisses)) + "</tr>\n";
+    }
+    return table(
+        "rules",
+        {"", "rule", "where", "#applied", "#launches saved", "#bytes saved", "#near misses"}, rows,
+        0);
+}
+
+std::string sidesTable(const Report& r) {
+    const SideReport &b = r.before, &a = r.after;
+    std::string rows;
+    auto row = [&](const std::string& name, double before, double after, const std::string& left,
+                   const std::string& right) {
+        std::string change = before > 0 ? percentText(after / before - 1) : "";
+        rows += "<tr><th scope=\"row\">" + escaped(name) + "</th>" + number(before, left) +
+                number(after, right) + number(before > 0 ? after / before - 1 : 0, change) +
+                "</tr>\n";
+    };
+    auto counts = [&](const std::string& name, auto before, auto after) {
+        row(name, static_cast<double>(before), static_cast<double>(after),
+            countText(static_cast<int64_t>(before)), countText(static_cast<int64_t>(after)));
+    };
+    auto sizes = [&](const std::string& name, int64_t before, int64_t after) {
+        row(name, static_cast<double>(before), static_cast<double>(after), bytesText(before),
+            bytesText(after));
+    };
+    counts("nodes", b.nodes, a.nodes);
+    counts("launches", b.launches, a.launches);
+    sizes("logical traffic", b.traffic.logical(), a.traffic.logical());
+    sizes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
+    sizes("DRAM traffic, predicted", b.traffic.dram, a.traffic.dram);
+    sizes("peak memory", b.peakBytes, a.peakBytes);
+    counts("intermediate buffers", b.intermediateBuffers, a.intermediateBuffers);
+    row("arithmetic intensity", b.intensity(), a.intensity(),
+        fmt::format("{:.1f} FLOP/B", b.intensity()), fmt::format("{:.1f} FLOP/B", a.intensity()));
+    row("time, predicted", b.predictedSeconds, a.predictedSeconds, secondsText(b.predictedSeconds),
+        secondsText(a.predictedSeconds));
+    row("time, measured (p10 .. p90)", b.measured ? b.measured->median : 0,
+        a.measured ? a.measured->median : 0, measuredText(b.measured), measuredText(a.measured));
+    std::string out =
+        "<table id=\"sides\"><thead><tr><th></th><th class=\"n\">before</th>"
+        "<th class=\"n\">after</th><th class=\"n\">change</th></tr></thead><tbody>\n" +
+        rows + "</tbody></table>\n";
+    std::string agreement;
+    for (const OutputAgreement& o : r.agreement)
+        agreement += "<tr>" + cell(o.side) + cell(o.output) +
+                     number(o.maxAbsolute, fmt::format("{:.2e}", o.maxAbsolute)) +
+                     number(o.maxRelative, fmt::format("{:.2e}", o.maxRelative)) +
+                     number(o.tolerance, fmt::format("{:.0e}", o.tolerance)) +
+                     fmt::format("<td class=\"{}\">{}</td></tr>\n", o.ok ? "good" : "bad",
+                                 o.ok ? "ok" : "FAILED");
+    out += "<h3>Numeric agreement with the double-precision reference</h3>\n";
+    return out + (agreement.empty()
+                      ? "<p class=\"dim\">not checked</p>\n"
+                      : table("agreement",
+                              {"side", "output", "#max absolute", "#relative", "#limit", "verdict"},
+                              agreement, 0));
+}
+
+std::string matchesTable(const Report& report, const scene::Scene& scene) {
+    std::unordered_map<std::string, size_t> groupOf;
+    for (size_t g = 0; g < scene.groups.size(); ++g)
+        for (const std::string& made : scene.groups[g].made)
+            groupOf[made] = g;
+    std::string rows;
+    size_t shown = 0;
+    for (const MatchReport& match : report.matches) {
+        if (++shown > rowsShown)
+            break;
+        auto group = groupOf.find(match.fusedNode);
+        bool known = group != groupOf.end();
+        rows += known ? fmt::format("<tr data-group=\"{}\"><td>", group->second) : "<tr><td>";
+        if (known)
+            rows += chip(scene.groups[group->second].badge, scene.groups[group->second].token);
+        double before = match.measuredBefore.value_or(match.secondsBefore);
+        double after = match.measuredAfter.value_or(match.secondsAfter);
+        rows += "</td>" + cell(match.rule) + cell(match.fusedNode) + bytes(match.bytesSaved()) +
+                count(match.launchesSaved()) + number(before, secondsText(before)) +
+                number(after, secondsText(after)) + cell(sourcesText(match.nodes)) + "</tr>\n";
+    }
+    return table("matches",
+                 {"", "rule", "fused node", "#bytes saved", "#launches saved", "#time before",
+                  "#time after", "nodes before"},
+                 rows, report.matches.size() - std::min(report.matches.size(), rowsShown));
+}
+
+std::string kernelsTable(const Report& report) {
+    std::string rows;
+    size_t shown = 0;
+    for (const KernelReport& k : report.kernels) {
+        if (++shown > rowsShown)
+            break;
+        double seconds = k.measuredSeconds.value_or(k.predictedSeconds);
+        rows += "<tr>" + cell(k.node) + cell(k.rule.empty() ? "-" : k.rule) + cell(k.kind) +
+                cell(k.tactic) + number(k.share, fmt::format("{:.1f} %", k.share * 100)) +
+                number(seconds, secondsText(seconds)) + bytes(k.traffic.logical()) +
+                bytes(k.traffic.dram) + number(static_cast<double>(k.flops), flopsText(k.flops)) +
+                cell(k.limiter) + "</tr>\n";
+    }
+    bool measured = !report.kernels.empty() && report.kernels[0].measuredSeconds.has_value();
+    return table("kernels",
+                 {"node", "rule", "program", "tactic", "#share",
+                  measured ? "#time, measured" : "#time, predicted", "#logical", "#DRAM, predicted",
+                  "#work", "limited by"},
+                 rows, report.kernels.size() - std::min(report.kernels.size(), rowsShown));
+}
+
+std::string missesTable(const Report& report) {
+    std::string rows;
+    size_t shown = 0, all = report.nearMisses.size();
+    auto add = [&](const std::string& kind, const std::string& rule, const std::string& node,
+                   double share, const std::string& matched, const Reason& reason) {
+        if (++shown > rowsShown)
+            return;
+        rows += "<tr>" + cell(kind) + cell(rule) + cell(node) + number(share, matched) +
+                cell(reason.text()) + cell(reason.flip) + "</tr>\n";
+    };
+    for (const StepReport& step : report.steps)
+        if (step.kind == StepReport::Kind::Refused || step.kind == StepReport::Kind::Stopped) {
+            ++all;
+            add(step.kind == StepReport::Kind::Refused ? "refused" : "stopped", step.rule,
+                sourcesText(step.nodes), 1, "complete", step.reason);
+        }
+    for (const NearMissReport& miss : report.nearMisses)
+        add("near miss", miss.rule, miss.node,
+            miss.steps ? static_cast<double>(miss.step) / miss.steps : 0,
+            fmt::format("{} of {}", miss.step, miss.steps), miss.reason);
+    if (rows.empty())
+        return "<p class=\"dim\">none</p>\n";
+    return table("misses", {"what", "rule", "at", "#matched", "reason", "what would change it"},
+                 rows, all - std::min(all, rowsShown));
+}
+
+std::string verdictLine(const Report& r) {
+    double before = static_cast<double>(r.before.traffic.logical());
+    std::string out = fmt::format("{} launches became {}", r.before.launches, r.after.launches);
+    if (before > 0)
+        out +=
+            fmt::format(", logical traffic {}",
+                        percentText(static_cast<double>(r.after.traffic.logical()) / before - 1));
+    if (r.ratio && r.verified())
+        out +=
+            fmt::format(", measured <b class=\"{}\">{:.2f}× as fast</b> (95 % interval {:.2f} .. "
+                        "{:.2f})",
+                        r.ratio->high < 1 ? "good" : "", 1 / r.ratio->ratio, 1 / r.ratio->high,
+                        1 / r.ratio->low);
+    else if (!r.ratio)
+        out += ", not measured";
+    if (r.agreement.empty())
+        return out + "; numeric agreement not checked";
+    return out + (r.verified()
+                      ? "; <span class=\"good\">results agree</span>"
+                      : "; <span class=\"bad\">RESULTS DIFFER: no speed-up is given</span>");
+}
+
+} // namespace fuselage::app
