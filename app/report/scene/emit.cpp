@@ -49,6 +49,7 @@ public:
             addEdges(e);
         spreadPorts();
         addStubs();
+        addHidden();
         return std::move(m_scene);
     }
 
@@ -62,6 +63,7 @@ private:
     void append(std::vector<Point>& points, const std::vector<uint32_t>& ports,
                 const std::vector<std::vector<Point>>& ways, uint32_t node) const;
     void spreadPorts();
+    void addHidden();
     void addStubs();
 
     const Model& m_model;
@@ -300,6 +302,19 @@ void Emitter::spreadPorts() {
     for (uint32_t b = 0; b < m_scene.boxes.size(); ++b) {
         spread(out[b], m_scene.boxes[b], false);
         spread(in[b], m_scene.boxes[b], true);
+    }
+}
+
+void Emitter::addHidden() {
+    for (uint32_t i = 0; i < m_model.items.size(); ++i) {
+        uint32_t drawn = m_model.drawn(i);
+        if (drawn == m_model.leafOf[i])
+            continue;
+        const Item& item = m_model.items[i];
+        for (int s : {0, 1})
+            if (uint8_t side = s == 0 ? Before : After;
+                (item.sides & side) && m_boxOf[s][drawn] != none)
+                m_scene.hidden.push_back({item.name, side, m_boxOf[s][drawn]});
     }
 }
 

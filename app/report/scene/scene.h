@@ -128,6 +128,13 @@ struct Group {
     std::string token;
 };
 
+/// A node inside of a shut container, and the box that stands for it.
+struct Hidden {
+    std::string name;
+    uint8_t sides = Both;
+    uint32_t box = none;
+};
+
 struct LegendRow {
     std::string letter, rule, token;
     uint32_t count = 0;
@@ -141,6 +148,7 @@ struct Scene {
     std::vector<Stub> stubs;
     std::vector<Group> groups;
     std::vector<LegendRow> legend;
+    std::vector<Hidden> hidden;
 };
 
 /// How much of a thing is drawn at a zoom: painters must agree.

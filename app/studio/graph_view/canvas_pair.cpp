@@ -1,8 +1,231 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/graph_view/canvas_pair.h"
 
+#include "app/report/report_scene.h"
+#include "app/studio/graph_view/overlay.h"
+
+#include <QVBoxLayout>
+
 namespace fuselage::studio {
 
-CanvasPair::CanvasPair(Workbench&, QWidget* parent) : QSplitter(Qt::Horizontal, parent) {}
+namespace {
+
+constexpr scene::Side sides[] = {scene::Before, scene::After};
+
+/// One line of coloured squares with what they stand for.
+QString keyText(const std::vector<OverlayKey>& keys) {
+    QString out;
+    for (const OverlayKey& key : keys)
+        out +=
+            QStringLiteral("<span style=\"background-color:%1\">&nbsp;&nbsp;&nbsp;</span>&nbsp;%2"
+                           " &nbsp; ")
+                .arg(key.colour.name(), key.text.toHtmlEscaped());
+    return out;
+}
+
+} // namespace
+
+CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
+    : QWidget(parent), m_workbench(workbench), m_splitter(new QSplitter(Qt::Horizontal, this)),
+      m_before(new Canvas(scene::Before, this)), m_after(new Canvas(scene::After, this)),
+      m_mapBefore(new Minimap(*m_before)), m_mapAfter(new Minimap(*m_after)),
+      m_titleBefore(new QLabel(this)), m_titleAfter(new QLabel(this)), m_key(new QLabel(this)) {
+    m_splitter->addWidget(makePane(m_before, m_titleBefore));
+    m_splitter->addWidget(makePane(m_after, m_titleAfter));
+    m_splitter->setChildrenCollapsible(false);
+    m_key->setAccessibleName(tr("key of the overlay's colours"));
+    m_key->setWordWrap(true);
+    m_key->setContentsMargins(6, 0, 6, 2);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(m_splitter, 1);
+    layout->addWidget(m_key);
+    m_key->hide();
+    for (scene::Side side : sides) {
+        Canvas& here = canvas(side);
+        Canvas& other = side == scene::Before ? *m_after : *m_before;
+        connect(&here, &Canvas::viewportChanged, &other, &Canvas::setViewport);
+        connect(&here, &Canvas::picked, this,
+                [this, side](const std::vector<uint32_t>& boxes) { pick(side, boxes); });
+        connect(&here, &Canvas::toggled, this, &CanvasPair::toggle);
+    }
+    connect(&workbench.session, &Session::snapshotChanged, this, &CanvasPair::redraw);
+    connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
+    connect(&workbench.selection, &SelectionHub::changed, this, &CanvasPair::showSelection);
+    addCommands();
+    showTitles();
+}
+
+QWidget* CanvasPair::makePane(Canvas* canvas, QLabel* title) {
+    auto* pane = new QWidget(this);
+    auto* layout = new QVBoxLayout(pane);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    title->setContentsMargins(6, 3, 6, 3);
+    layout->addWidget(title);
+    layout->addWidget(canvas, 1);
+    return pane;
+}
+
+void CanvasPair::addCommands() {
+    CommandTable& table = m_workbench.commands;
+    auto add = [&](const char* id, const QString& title, const char* keys, auto run) {
+        table.add({id, "View", title, QKeySequence::listFromString(keys), KeyScope::Canvas}, run);
+    };
+    add("view.fit", tr("Fit all"), "Space", [this] { active().fitAll(); });
+    add("view.fitSelection", tr("Fit selection"), "F", [this] { active().fitSelection(); });
+    add("view.zoomIn", tr("Zoom in"), "+; =", [this] { active().zoomBy(1.25); });
+    add("view.zoomOut", tr("Zoom out"), "-", [this] { active().zoomBy(0.8); });
+    add("view.tunnels", tr("Draw tunnels as curves"), "T", [this] {
+        m_allTunnels = !m_allTunnels;
+        showSelection();
+    });
+    for (const OverlayRow& row : overlays())
+        add(("view.overlay." + std::string(row.id)).c_str(), tr(row.title), row.key,
+            [this, id = QString(row.id)] { setOverlay(id); });
+    add("walk.maker", tr("Go to a producer"), "Up", [this] { walk(Canvas::Way::Maker); });
+    add("walk.reader", tr("Go to a consumer"), "Down", [this] { walk(Canvas::Way::Reader); });
+    add("walk.left", tr("Go left"), "Left", [this] { walk(Canvas::Way::Left); });
+    add("walk.right", tr("Go right"), "Right", [this] { walk(Canvas::Way::Right); });
+    add("walk.open", tr("Open or shut the block"), "Return; Enter; Backspace", [this] {
+        const DrawingPtr& drawing = active().drawing();
+        uint32_t box = active().current();
+        if (drawing && box != scene::none && drawing->scene().boxes[box].container != scene::none)
+            toggle(QString::fromStdString(
+                drawing->scene().containers[drawing->scene().boxes[box].container].id));
+    });
+}
+
+void CanvasPair::adoptCommands() {
+    for (const CommandTable::Entry& entry : m_workbench.commands.all())
+        if (entry.row.scope == KeyScope::Canvas)
+            for (scene::Side side : sides)
+                canvas(side).addAction(entry.action);
+}
+
+Canvas& CanvasPair::active() {
+    return m_after->hasFocus() ? *m_after : *m_before;
+}
+
+void CanvasPair::walk(Canvas::Way way) {
+    active().walk(way);
+}
+
+void CanvasPair::redraw() {
+    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+    if (!snapshot)
+        return;
+    if (m_model.lock() != snapshot->model) {
+        m_expanded.clear();
+        m_collapsed.clear();
+    }
+    scene::Options options;
+    options.expanded = m_expanded;
+    options.collapsed = m_collapsed;
+    m_lane.start([this, snapshot, options](Progress& progress) -> JobLane::Delivery {
+        const app::Report& report = snapshot->report();
+        scene::SideFigures figures = app::figuresOf(report);
+        auto scene =
+            scene::build({report.graphBefore, report.graphAfter, figures}, options, progress);
+        if (!scene) // cancelled: a newer drawing is on its way
+            return {};
+        auto drawing = std::make_shared<const Drawing>(std::move(*scene));
+        return [this, drawing, model = snapshot->model] {
+            bool otherModel = m_model.lock() != model;
+            m_model = model;
+            show(drawing);
+            if (otherModel)
+                m_before->showStart();
+        };
+    });
+}
+
+void CanvasPair::show(const DrawingPtr& drawing) {
+    for (scene::Side side : sides)
+        canvas(side).setDrawing(drawing);
+    showSelection();
+    showTitles();
+}
+
+void CanvasPair::setOverlay(const QString& id) {
+    m_overlay = id;
+    showSelection();
+}
+
+void CanvasPair::showSelection() {
+    const Selection& selection = m_workbench.selection.selection();
+    Colours colours(palette());
+    for (scene::Side side : sides) {
+        const DrawingPtr& drawing = canvas(side).drawing();
+        if (!drawing)
+            return;
+        size_t count = drawing->scene().boxes.size();
+        PaintStyle style;
+        style.allTunnels = m_allTunnels;
+        style.selected.assign(count, 0);
+        const QStringList& nodes = side == scene::Before ? selection.before : selection.after;
+        uint32_t first = scene::none;
+        for (const QString& node : nodes)
+            if (uint32_t box = drawing->boxOf(side, node); box != scene::none) {
+                style.selected[box] = 1;
+                first = std::min(first, box);
+            }
+        if (first != scene::none) {
+            style.faded.assign(count, 0);
+            for (size_t b = 0; b < count; ++b)
+                style.faded[b] = !style.selected[b];
+        }
+        for (const OverlayRow& row : overlays())
+            if (m_overlay == row.id) {
+                OverlayColours overlay = row.paint(*drawing, side, colours);
+                style.fill = std::move(overlay.fill);
+                if (side == scene::After) {
+                    m_key->setText(keyText(overlay.keys));
+                    m_key->setVisible(!overlay.keys.empty());
+                }
+            }
+        canvas(side).setStyle(std::move(style));
+        if (first != scene::none && !canvas(side).hasFocus())
+            canvas(side).setCurrent(first);
+    }
+    m_mapBefore->refresh();
+    m_mapAfter->refresh();
+}
+
+void CanvasPair::showTitles() {
+    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+    auto title = [&](const QString& side, const app::SideReport* report) {
+        QString text = QStringLiteral("<b>%1</b>").arg(side);
+        if (report)
+            text += tr(" &nbsp;%1 nodes, %2 launches").arg(report->nodes).arg(report->launches);
+        return m_workbench.session.stale() ? text + tr(" &nbsp;<i>stale</i>") : text;
+    };
+    m_titleBefore->setText(title(tr("before"), snapshot ? &snapshot->report().before : nullptr));
+    m_titleAfter->setText(title(tr("after"), snapshot ? &snapshot->report().after : nullptr));
+}
+
+void CanvasPair::pick(scene::Side side, const std::vector<uint32_t>& boxes) {
+    QStringList nodes;
+    for (uint32_t box : boxes)
+        nodes += canvas(side).drawing()->nodesOf(side, box);
+    if (nodes.isEmpty())
+        m_workbench.selection.clear();
+    else if (side == scene::Before)
+        m_workbench.selection.selectBefore(nodes);
+    else
+        m_workbench.selection.selectAfter(nodes);
+}
+
+void CanvasPair::toggle(const QString& container) {
+    std::string id = container.toStdString();
+    const DrawingPtr& drawing = m_before->drawing();
+    for (const scene::Container& each : drawing->scene().containers)
+        if (each.id == id) {
+            (each.collapsed ? m_collapsed : m_expanded).erase(id);
+            (each.collapsed ? m_expanded : m_collapsed).insert(id);
+        }
+    redraw();
+}
 
 } // namespace fuselage::studio

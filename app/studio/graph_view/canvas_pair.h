@@ -1,18 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middle of the window: the graph before and the graph after, side by side.
+// The middle of the window: the graph before and the graph after, side by side on the same places,
+// with selection, viewport and overlay in step. Builds the drawing in the background.
 #pragma once
 
+#include "app/studio/graph_view/canvas.h"
+#include "app/studio/graph_view/minimap.h"
 #include "app/studio/shell/workbench.h"
 
+#include <QLabel>
 #include <QSplitter>
+#include <set>
 
 namespace fuselage::studio {
 
-class CanvasPair : public QSplitter {
+class CanvasPair : public QWidget {
     Q_OBJECT
 
 public:
     CanvasPair(Workbench& workbench, QWidget* parent);
+
+    Canvas& canvas(scene::Side side) { return side == scene::Before ? *m_before : *m_after; }
+
+    bool drawing() const { return m_lane.busy(); }
+
+    const QString& overlay() const { return m_overlay; }
+
+    void setOverlay(const QString& id);
+
+    /// Single keys of all commands work on the canvases; call when all commands exist.
+    void adoptCommands();
+
+private:
+    QWidget* makePane(Canvas* canvas, QLabel* title);
+    void addCommands();
+    void redraw();
+    void show(const DrawingPtr& drawing);
+    void showSelection();
+    void showTitles();
+    void pick(scene::Side side, const std::vector<uint32_t>& boxes);
+    void toggle(const QString& container);
+    Canvas& active();
+    void walk(Canvas::Way way);
+
+    Workbench& m_workbench;
+    JobLane m_lane;
+    QSplitter* m_splitter;
+    Canvas *m_before, *m_after;
+    Minimap *m_mapBefore, *m_mapAfter;
+    QLabel *m_titleBefore, *m_titleAfter, *m_key;
+    QString m_overlay = QStringLiteral("none");
+    std::set<std::string> m_expanded, m_collapsed; ///< containers against the default
+    std::weak_ptr<const app::LoadedModel> m_model; ///< of the drawing
+    bool m_allTunnels = false;
 };
 
 } // namespace fuselage::studio

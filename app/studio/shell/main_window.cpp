@@ -28,9 +28,11 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     setObjectName("fuselage-studio");
     setAcceptDrops(true);
     resize(1500, 950);
-    setCentralWidget(new CanvasPair(m_workbench, this));
     addCommands();
+    auto* canvases = new CanvasPair(m_workbench, this);
+    setCentralWidget(canvases);
     addPanels();
+    canvases->adoptCommands();
     addMenus();
     addStatusLine();
     connect(&m_session, &Session::snapshotChanged, this,

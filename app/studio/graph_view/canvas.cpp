@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/graph_view/canvas.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::studio {
+
+using scene::Box;
+using scene::none;
+
+namespace {
+
+constexpr double leastZoom = 0.01, mostZoom = 4;
+constexpr double readableZoom = 0.62;
+constexpr double clickSlack = 4; ///< pixels that a click may move
+
+QRectF rectOf(const scene::Rect& r) {
+    return {r.x, r.y, r.w, r.h};
+}
+
+} // namespace
+
+Canvas::Canvas(scene::Side side, QWidget* parent) : QWidget(parent), m_side(side) {
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    setAccessibleName(side == scene::Before ? tr("graph before fusion") : tr("graph after fusion"));
+    setMinimumSize(160, 120);
+}
+
+void Canvas::setDrawing(DrawingPtr drawing) {
+    bool first = !m_drawing;
+    m_drawing = std::move(drawing);
+    m_style = {};
+    m_current = none;
+    if (first)
+        m_fitted = false;
+    update();
+}
+
+void Canvas::setStyle(PaintStyle style) {
+    m_style = std::move(style);
+    update();
+}
+
+void Canvas::setViewport(const Viewport& viewport) {
+    Viewport wanted = viewport;
+    wanted.zoom = std::clamp(wanted.zoom, leastZoom, mostZoom);
+    if (wanted == m_viewport)
+        return;
+    m_viewport = wanted;
+    m_fitted = true;
+    update();
+    Q_EMIT viewportChanged(m_viewport);
+}
+
+void Canvas::fit(const QRectF& area, double most) {
+    if (area.isEmpty() || width() < 2 || height() < 2)
+        return;
+    double zoom = std::min({width() / area.width(), height() / area.height(), most});
+    setViewport({area.center(), zoom});
+    m_fitted = true;
+}
+
+void Canvas::fitAll() {
+    if (m_drawing)
+        fit(rectOf(m_drawing->scene().rect).adjusted(-20, -20, 20, 20), 1);
+}
+
+void Canvas::showStart() {
+    fitAll();
+    if (!m_drawing || m_viewport.zoom >= readableZoom || width() < 2)
+        return;
+    const scene::Rect& all = m_drawing->scene().rect;
+    double zoom = std::clamp((width() - 20) / std::max(all.w, 1.0), readableZoom, 1.0);
+    setViewport({{all.x + all.w / 2, all.y - 20 + height() / zoom / 2}, zoom});
+}
+
+void Canvas::fitSelection() {
+    if (!m_drawing || m_style.selected.empty())
+        return;
+    QRectF area;
+    for (uint32_t b = 0; b < m_drawing->scene().boxes.size(); ++b)
+        if (m_style.selected[b])
+            area = area.united(rectOf(m_drawing->scene().boxes[b].rect));
+    fit(area.adjusted(-80, -60, 80, 60), 1.2);
+}
+
+void Canvas::zoomBy(double factor) {
+    zoomAround(QPointF(width() / 2.0, height() / 2.0), factor);
+}
+
+void Canvas::zoomAround(const QPointF& position, double factor) {
+    QPointF fixed = toScene(position);
+    double zoom = std::clamp(m_viewport.zoom * factor, leastZoom, mostZoom);
+    double moved = m_viewport.zoom / zoom;
+    setViewport({fixed + (m_viewport.centre - fixed) * moved, zoom});
+}
+
+QPointF Canvas::toScene(const QPointF& position) const {
+    return m_viewport.centre +
+           (position - QPointF(width() / 2.0, height() / 2.0)) / m_viewport.zoom;
+}
+
+QRectF Canvas::visibleArea() const {
+    return QRectF(toScene({0, 0}), toScene(QPointF(width(), height())));
+}
+
+void Canvas::setCurrent(uint32_t box) {
+    m_current = box;
+    if (box == none || !m_drawing)
+        return;
+    QRectF rect = rectOf(m_drawing->scene().boxes[box].rect);
+    if (!visibleArea().contains(rect))
+        setViewport({rect.center(), m_viewport.zoom});
+}
+
+void Canvas::walk(Way way) {
+    if (!m_drawing || m_drawing->scene().boxes.empty())
+        return;
+    const scene::Scene& scene = m_drawing->scene();
+    if (m_current == none) { // from nothing: the first box of this side
+        for (uint32_t b = 0; b < scene.boxes.size() && m_current == none; ++b)
+            if (scene.boxes[b].sides & m_side)
+                m_current = b;
+        if (m_current != none)
+            pick(m_current, false);
+        return;
+    }
+    uint32_t next = none;
+    if (way == Way::Maker || way == Way::Reader) {
+        auto boxes = m_drawing->neighbours(m_side, m_current, way == Way::Reader);
+        if (!boxes.empty())
+            next = boxes[boxes.size() / 2];
+    } else {
+        double here = rectOf(scene.boxes[m_current].rect).center().x(), best = 0;
+        QRectF row = rectOf(scene.boxes[m_current].rect).adjusted(-1e6, 0, 1e6, 0);
+        for (uint32_t b = 0; b < scene.boxes.size(); ++b) {
+            double x = rectOf(scene.boxes[b].rect).center().x() - here;
+            bool thatWay = way == Way::Right ? x > 1 : x < -1;
+            if (b != m_current && (scene.boxes[b].sides & m_side) && thatWay &&
+                row.intersects(rectOf(scene.boxes[b].rect)) &&
+                (next == none || std::abs(x) < best)) {
+                next = b;
+                best = std::abs(x);
+            }
+        }
+    }
+    if (next != none) {
+        setCurrent(next);
+        pick(next, false);
+    }
+}
+
+void Canvas::pick(uint32_t box, bool add) {
+    std::vector<uint32_t> boxes;
+    if (add && !m_style.selected.empty())
+        for (uint32_t b = 0; b < m_style.selected.size(); ++b)
+            if (m_style.selected[b])
+                boxes.push_back(b);
+    if (box != none) {
+        auto found = std::find(boxes.begin(), boxes.end(), box);
+        if (found == boxes.end())
+            boxes.push_back(box);
+        else
+            boxes.erase(found); // a second click with the key takes it out
+        m_current = box;
+    }
+    Q_EMIT picked(boxes);
+}
+
+void Canvas::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    Colours colours(palette());
+    painter.fillRect(rect(), colours["background"]);
+    if (!m_drawing)
+        return;
+    painter.translate(width() / 2.0, height() / 2.0);
+    painter.scale(m_viewport.zoom, m_viewport.zoom);
+    painter.translate(-m_viewport.centre);
+    paintScene(painter, *m_drawing, m_side, visibleArea(), m_viewport.zoom, colours, m_style);
+    if (m_rubber) {
+        painter.setPen(QPen(colours["selection"], 0, Qt::DashLine));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(*m_rubber);
+    }
+    if (hasFocus()) {
+        painter.resetTransform();
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(colours["accent"], 2));
+        painter.drawRect(rect().adjusted(1, 1, -1, -1));
+    }
+}
+
+void Canvas::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton)
+        return;
+    m_pressed = event->position();
+    m_centreAtPress = m_viewport.centre;
+    if (event->modifiers() & Qt::ShiftModifier)
+        m_dragFrom = toScene(event->position()); // a rubber band instead of panning
+}
+
+void Canvas::mouseMoveEvent(QMouseEvent* event) {
+    if (m_dragFrom) {
+        m_rubber = QRectF(*m_dragFrom, toScene(event->position())).normalized();
+        update();
+    } else if (m_pressed) {
+        setViewport({m_centreAtPress - (event->position() - *m_pressed) / m_viewport.zoom,
+                     m_viewport.zoom});
+    } else if (m_drawing) {
+        QPointF at = toScene(event->position());
+        uint32_t stub = m_drawing->hits(m_side).stubAt({at.x(), at.y()});
+        if (stub != m_style.stub) {
+            m_style.stub = stub;
+            update();
+        }
+    }
+}
+
+void Canvas::mouseReleaseEvent(QMouseEvent* event) {
+    if (m_rubber && m_drawing) {
+        QRectF area = *m_rubber;
+        std::vector<uint32_t> boxes;
+        for (uint32_t b :
+             m_drawing->hits(m_side).boxesIn({area.x(), area.y(), area.width(), area.height()}))
+            if (m_drawing->scene().boxes[b].sides & m_side)
+                boxes.push_back(b);
+        Q_EMIT picked(boxes);
+    } else if (m_pressed && m_drawing && event->button() == Qt::LeftButton &&
+               (event->position() - *m_pressed).manhattanLength() <= clickSlack) {
+        QPointF at = toScene(event->position());
+        pick(m_drawing->hits(m_side).boxAt({at.x(), at.y()}),
+             event->modifiers() & Qt::ControlModifier);
+    }
+    m_pressed.reset();
+    m_dragFrom.reset();
+    m_rubber.reset();
+    update();
+}
+
+void Canvas::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (!m_drawing)
+        return;
+    QPointF at = toScene(event->position());
+    const scene::HitIndex& hits = m_drawing->hits(m_side);
+    const scene::Scene& scene = m_drawing->scene();
+    uint32_t container = none;
+    if (uint32_t box = hits.boxAt({at.x(), at.y()}); box == none)
+        container = hits.containerAt({at.x(), at.y()});
+    else if (scene.boxes[box].kind == Box::Kind::Collapsed)
+        container = scene.boxes[box].container;
+    if (container != none)
+        Q_EMIT toggled(QString::fromStdString(scene.containers[container].id));
+}
+
+void Canvas::wheelEvent(QWheelEvent* event) {
+    if (event->modifiers() & Qt::ControlModifier) {
+        zoomAround(event->position(), std::pow(1.0015, event->angleDelta().y()));
+    } else {
+        QPointF delta = event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 2
+                                                     : QPointF(event->pixelDelta());
+        if (event->modifiers() & Qt::ShiftModifier)
+            delta = delta.transposed();
+        setViewport({m_viewport.centre - delta / m_viewport.zoom, m_viewport.zoom});
+    }
+    event->accept();
+}
+
+void Canvas::resizeEvent(QResizeEvent*) {
+    if (!m_fitted)
+        showStart();
+}
+
+QString Canvas::tip(const QPointF& position) const {
+    if (!m_drawing)
+        return {};
+    QPointF at = toScene(position);
+    uint32_t b = m_drawing->hits(m_side).boxAt({at.x(), at.y()});
+    if (b == none)
+        return {};
+    const Box& box = m_drawing->scene().boxes[b];
+    QStringList lines{QString::fromStdString(box.name.empty() ? box.title : box.name)};
+    for (const std::string* text : {&box.op, &box.type, &box.figures.kernel})
+        if (!text->empty())
+            lines << QString::fromStdString(*text);
+    return lines.join('\n').toHtmlEscaped().replace('\n', "<br>");
+}
+
+bool Canvas::event(QEvent* event) {
+    if (event->type() == QEvent::ToolTip) {
+        auto* help = static_cast<QHelpEvent*>(event);
+        QToolTip::showText(help->globalPos(), tip(help->pos()), this);
+        return true;
+    }
+    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FocusIn ||
+        event->type() == QEvent::FocusOut)
+        update();
+    return QWidget::event(event);
+}
+
+QImage Canvas::picture(double scale) const {
+    if (!m_drawing)
+        return {};
+    QRectF area = rectOf(m_drawing->scene().rect).adjusted(-20, -20, 20, 20);
+    // A picture of a huge graph is made smaller rather than refused.
+    double most = 16'000 / std::max(area.width(), area.height());
+    scale = std::min(scale, most);
+    QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
+    Colours colours(palette());
+    image.fill(colours["background"]);
+    QPainter painter(&image);
+    painter.scale(scale, scale);
+    painter.translate(-area.topLeft());
+    paintScene(painter, *m_drawing, m_side, area, std::max(scale, 0.6), colours, m_style);
+    return image;
+}
+
+} // namespace fuselage::studio

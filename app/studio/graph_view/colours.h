@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The theme's tokens as Qt colours, light or dark as the palette is.
+#pragma once
+
+#include "app/report/theme.h"
+
+#include <QColor>
+#include <QHash>
+#include <QPalette>
+
+namespace fuselage::studio {
+
+class Colours {
+public:
+    explicit Colours(const QPalette& palette);
+
+    /// Colour of a token; looked up once.
+    const QColor& operator[](const std::string& token) const;
+
+    bool dark() const { return m_theme->dark; }
+
+private:
+    const app::Theme* m_theme;
+    mutable QHash<QString, QColor> m_known;
+};
+
+/// Between two colours, 0 to 1.
+QColor mixed(const QColor& from, const QColor& to, double share);
+
+} // namespace fuselage::studio

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Scene ready to be painted and searched: immutable, shared by both canvases and the minimaps.
+#pragma once
+
+#include "app/report/scene/hit_test.h"
+#include "app/report/scene/scene.h"
+
+#include <QHash>
+#include <QStringList>
+#include <memory>
+#include <vector>
+
+namespace fuselage::studio {
+
+class Drawing {
+public:
+    explicit Drawing(scene::Scene scene);
+    Drawing(const Drawing&) = delete;
+    Drawing& operator=(const Drawing&) = delete;
+
+    const scene::Scene& scene() const { return m_scene; }
+
+    const scene::HitIndex& hits(scene::Side side) const {
+        return side == scene::Before ? m_before : m_after;
+    }
+
+    /// The box that shows the node on that side, itself or a shut container; `none` when absent.
+    uint32_t boxOf(scene::Side side, const QString& node) const;
+
+    /// The nodes that a box stands for on a side: itself, or what is inside of it.
+    QStringList nodesOf(scene::Side side, uint32_t box) const;
+
+    /// Neighbours along edges shown on the side; readers or makers.
+    std::vector<uint32_t> neighbours(scene::Side side, uint32_t box, bool readers) const;
+
+private:
+    static size_t index(scene::Side side) { return side == scene::Before ? 0 : 1; }
+
+    scene::Scene m_scene;
+    scene::HitIndex m_before, m_after;
+    QHash<QString, uint32_t> m_boxes[2];
+    QHash<uint32_t, QStringList> m_inside[2];
+    std::vector<std::vector<uint32_t>> m_edges; ///< of each box
+};
+
+using DrawingPtr = std::shared_ptr<const Drawing>;
+
+} // namespace fuselage::studio

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/graph_view/overlay.h"
+
+#include "app/report/format.h"
+
+#include <QObject>
+#include <algorithm>
+#include <map>
+
+namespace fuselage::studio {
+
+namespace {
+
+QColor heat(const Colours& colours, double share) {
+    return mixed(colours["node"], colours["loss"], 0.08 + 0.8 * share);
+}
+
+/// Boxes of a side by a figure from pale to strong; its square root, so that small ones show.
+OverlayColours byFigure(const Drawing& drawing, scene::Side side, const Colours& colours,
+                        double scene::Figures::*figure, std::string (*text)(double)) {
+    OverlayColours out;
+    const auto& boxes = drawing.scene().boxes;
+    out.fill.resize(boxes.size());
+    double most = 0;
+    for (const scene::Box& box : boxes) // one scale for both sides, so that they compare
+        most = std::max(most, box.figures.*figure);
+    for (size_t b = 0; b < boxes.size(); ++b)
+        if ((boxes[b].sides & side) && boxes[b].figures.*figure >= 0 && most > 0)
+            out.fill[b] = heat(colours, std::sqrt(boxes[b].figures.*figure / most));
+    for (double share : {0.0, 0.25, 1.0})
+        out.keys.push_back(
+            {QString::fromStdString(text(share * share * most)), heat(colours, share)});
+    return out;
+}
+
+OverlayColours plain(const Drawing&, scene::Side, const Colours&) {
+    return {};
+}
+
+OverlayColours byTime(const Drawing& drawing, scene::Side side, const Colours& colours) {
+    return byFigure(drawing, side, colours, &scene::Figures::seconds, app::secondsText);
+}
+
+OverlayColours byBytes(const Drawing& drawing, scene::Side side, const Colours& colours) {
+    return byFigure(drawing, side, colours, &scene::Figures::bytes,
+                    [](double bytes) { return app::bytesText(static_cast<int64_t>(bytes)); });
+}
+
+OverlayColours byPrecision(const Drawing& drawing, scene::Side side, const Colours& colours) {
+    OverlayColours out;
+    const auto& boxes = drawing.scene().boxes;
+    out.fill.resize(boxes.size());
+    std::map<std::string, QColor> known;
+    for (const scene::Box& box : boxes)
+        if (!box.dtype.empty())
+            known[box.dtype];
+    size_t number = 0;
+    for (auto& [dtype, colour] : known) {
+        colour = colours["rule-" + std::to_string(number++ % 8)];
+        out.keys.push_back({QString::fromStdString(dtype), colour});
+    }
+    for (size_t b = 0; b < boxes.size(); ++b)
+        if ((boxes[b].sides & side) && !boxes[b].dtype.empty())
+            out.fill[b] = known[boxes[b].dtype];
+    return out;
+}
+
+OverlayColours byRule(const Drawing& drawing, scene::Side side, const Colours& colours) {
+    OverlayColours out;
+    const scene::Scene& scene = drawing.scene();
+    out.fill.resize(scene.boxes.size());
+    for (size_t b = 0; b < scene.boxes.size(); ++b)
+        if ((scene.boxes[b].sides & side) && scene.boxes[b].group != scene::none)
+            out.fill[b] = colours[scene.groups[scene.boxes[b].group].token];
+    for (const scene::LegendRow& row : scene.legend)
+        out.keys.push_back(
+            {QStringLiteral("%1 %2 ×%3")
+                 .arg(QString::fromStdString(row.letter), QString::fromStdString(row.rule))
+                 .arg(row.count),
+             colours[row.token]});
+    return out;
+}
+
+const OverlayRow rows[] = {
+    {"none", "No overlay", "0", plain},
+    {"time", "Overlay: time", "1", byTime},
+    {"bytes", "Overlay: bytes", "2", byBytes},
+    {"precision", "Overlay: precision", "3", byPrecision},
+    {"rule", "Overlay: rule", "4", byRule},
+};
+
+} // namespace
+
+std::span<const OverlayRow> overlays() {
+    return rows;
+}
+
+} // namespace fuselage::studio

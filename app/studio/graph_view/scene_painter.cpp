@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/graph_view/scene_painter.h"
+
+#include "app/report/scene/text_size.h"
+
+#include <QFontDatabase>
+#include <QPainterPath>
+#include <map>
+
+namespace fuselage::studio {
+
+namespace {
+
+using scene::Box;
+using scene::Detail;
+using scene::Rect;
+
+QRectF rectOf(const Rect& r) {
+    return {r.x, r.y, r.w, r.h};
+}
+
+QPointF pointOf(const scene::Point& p) {
+    return {p.x, p.y};
+}
+
+QString words(const std::string& text) {
+    return QString::fromStdString(text);
+}
+
+QRectF boundsOf(const scene::Edge& edge) {
+    double left = edge.points[0].x, right = left, top = edge.points[0].y, bottom = top;
+    for (const scene::Point& p : edge.points) {
+        left = std::min(left, p.x);
+        right = std::max(right, p.x);
+        top = std::min(top, p.y);
+        bottom = std::max(bottom, p.y);
+    }
+    return {left - 3, top - 3, right - left + 6, bottom - top + 6};
+}
+
+/// Joined by cubics that start and end vertically.
+QPainterPath pathOf(const scene::Edge& edge) {
+    QPainterPath path(pointOf(edge.points[0]));
+    for (size_t i = 1; i < edge.points.size(); ++i) {
+        QPointF a = pointOf(edge.points[i - 1]), b = pointOf(edge.points[i]);
+        double middle = (a.y() + b.y()) / 2;
+        if (std::abs(a.x() - b.x()) < 0.5)
+            path.lineTo(b);
+        else
+            path.cubicTo({a.x(), middle}, {b.x(), middle}, b);
+    }
+    return path;
+}
+
+constexpr double edgeWidths[] = {1, 1, 1.5, 2.2, 3, 4};
+
+class ScenePainter {
+public:
+    ScenePainter(QPainter& painter, const Drawing& drawing, scene::Side side, const QRectF& area,
+                 double zoom, const Colours& colours, const PaintStyle& style)
+        : m_painter(painter), m_drawing(drawing), m_scene(drawing.scene()), m_side(side),
+          m_area(area), m_zoom(zoom), m_detail(scene::detailAt(zoom)), m_colours(colours),
+          m_style(style) {
+        m_titleFont = QFont("DejaVu Sans");
+        m_titleFont.setPixelSize(static_cast<int>(scene::titleSize));
+        m_lineFont = m_titleFont;
+        m_lineFont.setPixelSize(static_cast<int>(scene::lineSize));
+    }
+
+    void paint() {
+        m_painter.setRenderHint(QPainter::Antialiasing, m_detail >= Detail::Titles);
+        containers();
+        edges();
+        if (m_detail == Detail::Blocks) {
+            areas();
+            return;
+        }
+        for (uint32_t b : m_drawing.hits(m_side).boxesIn(
+                 {m_area.x(), m_area.y(), m_area.width(), m_area.height()}))
+            if (shows(b))
+                box(b);
+        if (!m_style.shown.empty()) // a step shows boxes of both sides
+            for (uint32_t b = 0; b < m_scene.boxes.size(); ++b)
+                if (m_style.shown[b] && !(m_scene.boxes[b].sides & m_side) &&
+                    m_area.intersects(rectOf(m_scene.boxes[b].rect)))
+                    box(b);
+        if (m_detail >= Detail::Titles)
+            stubs();
+    }
+
+private:
+    bool shows(uint32_t b) const {
+        return m_style.shown.empty() ? (m_scene.boxes[b].sides & m_side) != 0
+                                     : m_style.shown[b] != 0;
+    }
+
+    bool has(const std::vector<uint8_t>& flags, uint32_t b) const {
+        return !flags.empty() && flags[b];
+    }
+
+    QColor pale(const QColor& colour, uint32_t b) const {
+        return has(m_style.faded, b) ? mixed(m_colours["background"], colour, 0.22) : colour;
+    }
+
+    QColor fillOf(uint32_t b) const {
+        const Box& box = m_scene.boxes[b];
+        bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
+        return pale(overlay ? m_style.fill[b] : m_colours[box.fill.empty() ? box.token : box.fill],
+                    b);
+    }
+
+    void containers() {
+        for (const scene::Container& c : m_scene.containers) {
+            if (!(c.sides & m_side) || c.collapsed || !m_area.intersects(rectOf(c.rect)))
+                continue;
+            bool group = c.kind == scene::Container::Kind::Group;
+            if (!m_style.shown.empty() && group)
+                continue;
+            m_painter.setBrush(group ? QBrush(Qt::NoBrush) : QBrush(m_colours[c.token]));
+            QPen pen(m_colours[c.token + ".line"], m_detail == Detail::Blocks ? 0 : 1);
+            if (group)
+                pen.setStyle(Qt::DashLine);
+            m_painter.setPen(m_detail == Detail::Blocks && !group ? QPen(Qt::NoPen) : pen);
+            m_painter.drawRect(rectOf(c.rect));
+            if (m_detail >= Detail::Titles && group)
+                badge(c.label, c.token, {c.rect.x + 4, c.rect.y + 3}, 1);
+            else if (m_detail >= Detail::Titles)
+                text(c.label, "container.text", {c.rect.x + 8, c.rect.y + 15}, m_lineFont);
+        }
+    }
+
+    void edges() {
+        if (m_zoom < 0.05)
+            return;
+        QVector<QLineF> lines;
+        for (const scene::Edge& edge : m_scene.edges) {
+            if (edge.tunnel && !m_style.allTunnels)
+                continue;
+            if (m_style.shown.empty() ? !(edge.sides & m_side)
+                                      : !shows(edge.from) || !shows(edge.to))
+                continue;
+            if (!m_area.intersects(boundsOf(edge)))
+                continue;
+            if (m_detail <= Detail::Boxes)
+                for (size_t i = 1; i < edge.points.size(); ++i)
+                    lines.append({pointOf(edge.points[i - 1]), pointOf(edge.points[i])});
+            else
+                curve(edge, "edge");
+        }
+        m_painter.setPen(QPen(m_colours["edge"], 0));
+        m_painter.drawLines(lines);
+        if (m_style.stub != scene::none)
+            for (uint32_t e : m_scene.stubs[m_style.stub].edges)
+                curve(m_scene.edges[e], "edge.strong");
+    }
+
+    void curve(const scene::Edge& edge, const std::string& token) {
+        QColor colour = m_colours[token];
+        if (has(m_style.faded, edge.from) || has(m_style.faded, edge.to))
+            colour = mixed(m_colours["background"], colour, 0.25);
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.setPen(QPen(colour, edgeWidths[std::min<size_t>(edge.width, 5)]));
+        m_painter.drawPath(pathOf(edge));
+        if (m_detail == Detail::Full) { // arrow head
+            QPointF tip = pointOf(edge.points.back());
+            m_painter.setBrush(colour);
+            m_painter.setPen(Qt::NoPen);
+            m_painter.drawPolygon(
+                QPolygonF({tip, tip + QPointF(-3.5, -7), tip + QPointF(3.5, -7)}));
+        }
+    }
+
+    /// Everything in a few calls: one for each colour.
+    void areas() {
+        std::map<QRgb, QVector<QRectF>> byColour;
+        QVector<QRectF> selected;
+        for (uint32_t b = 0; b < m_scene.boxes.size(); ++b) {
+            if (!shows(b) || !m_area.intersects(rectOf(m_scene.boxes[b].rect)))
+                continue;
+            const Box& box = m_scene.boxes[b];
+            bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
+            // Far away a fill would vanish on the background: take the outline's colour.
+            QColor colour = overlay ? fillOf(b) : pale(m_colours[box.token + ".line"], b);
+            byColour[colour.rgb()].append(rectOf(box.rect));
+            if (has(m_style.selected, b))
+                selected.append(rectOf(box.rect));
+        }
+        m_painter.setPen(Qt::NoPen);
+        for (const auto& [colour, rects] : byColour) {
+            m_painter.setBrush(QColor(colour));
+            m_painter.drawRects(rects);
+        }
+        double line = 3 / m_zoom;
+        m_painter.setBrush(m_colours["selection"]);
+        for (QRectF& rect : selected)
+            rect.adjust(-line, -line, line, line);
+        m_painter.drawRects(selected);
+    }
+
+    void box(uint32_t b) {
+        const Box& it = m_scene.boxes[b];
+        bool selected = has(m_style.selected, b);
+        QPen pen(selected ? m_colours["selection"] : pale(m_colours[it.token + ".line"], b),
+                 selected ? 3 : 1);
+        if (it.kind == Box::Kind::Collapsed)
+            pen.setStyle(Qt::DashLine);
+        m_painter.setPen(pen);
+        m_painter.setBrush(fillOf(b));
+        m_painter.drawRect(rectOf(it.rect));
+        if (m_detail < Detail::Titles)
+            return;
+        double x = it.rect.x + 10, y = scene::textTop(it) + 18;
+        double strength = has(m_style.faded, b) ? 0.35 : 1;
+        text(it.title, titleToken(b), {x, y}, m_titleFont, strength);
+        if (m_detail < Detail::Full && !it.badges.empty() && scene::badgeBeside(it.badges))
+            badges(it, x, y, strength);
+        if (m_detail < Detail::Full)
+            return;
+        for (const std::string& line : it.lines)
+            text(line, "text.dim", {x, y += scene::lineHeight}, m_lineFont, strength);
+        badges(it, x, y, strength);
+    }
+
+    std::string titleToken(uint32_t b) const {
+        bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
+        const Box& it = m_scene.boxes[b];
+        bool own = it.fill == it.token && it.token.rfind("rule-", 0) == 0;
+        return own && !overlay ? it.token + ".text" : "text";
+    }
+
+    void badges(const Box& it, double x, double y, double strength) {
+        double at = x, below = y + 5;
+        for (const scene::Badge& each : it.badges) {
+            double width = scene::badgeWidth(each.text);
+            bool beside = scene::badgeBeside(it.badges);
+            badge(each.text, each.token,
+                  beside ? scene::Point{it.rect.right() - width - 5, it.rect.y + 5}
+                         : scene::Point{at, below},
+                  strength);
+            at += width + 4;
+        }
+    }
+
+    void badge(const std::string& label, const std::string& token, scene::Point place,
+               double strength) {
+        QRectF rect(place.x, place.y, scene::badgeWidth(label), scene::badgeHeight);
+        m_painter.setPen(
+            QPen(mixed(m_colours["background"], m_colours[token + ".line"], strength), 1));
+        m_painter.setBrush(mixed(m_colours["background"], m_colours[token], strength));
+        m_painter.drawRoundedRect(rect, 3, 3);
+        std::string ink = token.rfind("rule-", 0) == 0 ? token + ".text" : "text.dim";
+        text(label, ink, {place.x + 5, place.y + 11}, m_lineFont, strength);
+    }
+
+    void stubs() {
+        for (const scene::Stub& stub : m_scene.stubs) {
+            QRectF rect = rectOf(stub.rect);
+            if (!(stub.sides & m_side) || !shows(stub.box) || !m_area.intersects(rect))
+                continue;
+            m_painter.setPen(QPen(m_colours["tunnel.line"], 1));
+            m_painter.setBrush(m_colours["tunnel"]);
+            m_painter.drawRoundedRect(rect, 7, 7);
+            const Rect& box = m_scene.boxes[stub.box].rect;
+            double y = rect.center().y();
+            m_painter.drawLine(stub.outgoing ? QLineF(box.right(), y, rect.left(), y)
+                                             : QLineF(rect.right(), y, box.x, y));
+            if (m_detail == Detail::Full)
+                text(stub.label, "text.dim", {stub.rect.x + 6, stub.rect.y + 11}, m_lineFont);
+        }
+    }
+
+    void text(const std::string& label, const std::string& token, scene::Point place,
+              const QFont& font, double strength = 1) {
+        m_painter.setFont(font);
+        m_painter.setPen(mixed(m_colours["background"], m_colours[token], strength));
+        m_painter.drawText(pointOf(place), words(label));
+    }
+
+    QPainter& m_painter;
+    const Drawing& m_drawing;
+    const scene::Scene& m_scene;
+    scene::Side m_side;
+    QRectF m_area;
+    double m_zoom;
+    Detail m_detail;
+    const Colours& m_colours;
+    const PaintStyle& m_style;
+    QFont m_titleFont, m_lineFont;
+};
+
+} // namespace
+
+void paintScene(QPainter& painter, const Drawing& drawing, scene::Side side, const QRectF& area,
+                double zoom, const Colours& colours, const PaintStyle& style) {
+    ScenePainter(painter, drawing, side, area, zoom, colours, style).paint();
+}
+
+} // namespace fuselage::studio
