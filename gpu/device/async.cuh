@@ -41,6 +41,20 @@ __device__ __forceinline__ void storeShared16(void* to, const unsigned* words) {
 #endif
 }
 
+/// 4 floats from shared memory.
+__device__ __forceinline__ void loadShared16(const void* from, float* to) {
+#ifdef __CUDA_ARCH__
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(sharedAddress(from))
+                 : "memory");
+#else
+    hostVectorAccess(from, 16);
+    for (int i = 0; i < 4; ++i)
+        to[i] = static_cast<const float*>(from)[i];
+#endif
+}
+
 /// 16 bytes from global to shared memory, zeros when not `inside`; there after waitCopies. Below
 /// sm_80 it is there at once, by way of registers. In the shim it is there as late as is allowed.
 __device__ __forceinline__ void copyAsync16(void* to, const void* from, bool inside) {

@@ -23,6 +23,11 @@ EmitResult emitTensor64x64Split(const EmitRequest& request);
 EmitResult emitTensor32x64Split(const EmitRequest& request);
 EmitResult emitTensor16x64Split(const EmitRequest& request);
 
+/// The same tiles for float32 operands that may not be rounded, without matrix units.
+EmitResult emitFloat128x128(const EmitRequest& request);
+EmitResult emitFloat64x64(const EmitRequest& request);
+EmitResult emitFloat64x64Split(const EmitRequest& request);
+
 EmitResult emitContractPlain(const EmitRequest& request);
 
 } // namespace fuselage::gpu

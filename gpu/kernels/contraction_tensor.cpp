@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor-core variants: one row a tile, chosen for shapes and devices that it suits; whether it is
-// the fastest is measured, not decided here.
+// Variants in tiles, with matrix units or float32 arithmetic: one row a tile, chosen for shapes and
+// devices that it suits; whether it is the fastest is measured, not decided here.
 #include "core/graph/type.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/tensor_kernel.h"
@@ -14,10 +14,11 @@ namespace fuselage::gpu {
 namespace {
 
 constexpr TensorTile tiles[] = {
-    {"256x128", 256, 128, 64, 4, 2, 4, 1}, {"128x128", 128, 128, 64, 2, 4, 4, 2},
-    {"128x64", 128, 64, 64, 2, 2, 4, 3},   {"64x128", 64, 128, 64, 2, 2, 4, 3},
-    {"64x64", 64, 64, 128, 2, 2, 3, 3},    {"64x32", 64, 32, 128, 2, 2, 4, 3},
-    {"32x64", 32, 64, 128, 2, 2, 4, 4},    {"16x64", 16, 64, 128, 1, 4, 4, 4},
+    {"256x128", 256, 128, 64, 4, 2, 4, 1},        {"128x128", 128, 128, 64, 2, 4, 4, 2},
+    {"128x64", 128, 64, 64, 2, 2, 4, 3},          {"64x128", 64, 128, 64, 2, 2, 4, 3},
+    {"64x64", 64, 64, 128, 2, 2, 3, 3},           {"64x32", 64, 32, 128, 2, 2, 4, 3},
+    {"32x64", 32, 64, 128, 2, 2, 4, 4},           {"16x64", 16, 64, 128, 1, 4, 4, 4},
+    {"128x128", 128, 128, 64, 2, 4, 4, 2, false}, {"64x64", 64, 64, 64, 2, 2, 4, 3, false},
 };
 
 constexpr double assumedUnits = 132;
@@ -25,20 +26,24 @@ constexpr int64_t mostSplits = 16, reservedSharedBytes = 1024;
 constexpr double tf32Tolerance = 2e-3;
 
 /// What no tile computes.
-std::optional<Reason> refuseProgram(const EmitRequest& request, const Contraction& code) {
+std::optional<Reason> refuseProgram(const EmitRequest& request, const Contraction& code,
+                                    bool matrix) {
     if (auto reason = refuseTypes(request))
         return reason;
     const DType a = tensorElement(request, true);
     const DType b = tensorElement(request, false);
     if (code.accumulate != DType::Float32 || a != b)
-        return refusal("dtype", fmt::format("matrix units sum no products of {} and {} in {}",
-                                            nameOf(a), nameOf(b), nameOf(code.accumulate)));
-    if (a == DType::Float32 && !request.tf32)
+        return refusal("dtype", fmt::format("no tile sums products of {} and {} in {}", nameOf(a),
+                                            nameOf(b), nameOf(code.accumulate)));
+    if (!matrix && a != DType::Float32)
+        return refusal("dtype",
+                       fmt::format("products of {} belong to the matrix units", nameOf(a)));
+    if (matrix && a == DType::Float32 && !request.tf32)
         return refusal("numeric-class", "float32 operands would be rounded to TF32");
     if (a != DType::Float32 && a != DType::Float16 && a != DType::BFloat16)
         return refusal("dtype", fmt::format("no products of {}", nameOf(a)));
     const uint32_t needed = a == DType::Float16 ? 75 : 80;
-    if (request.capability != 0 && request.capability < needed)
+    if (matrix && request.capability != 0 && request.capability < needed)
         return refusal("support", fmt::format("products of {} need sm_{}, this is sm_{}", nameOf(a),
                                               needed, request.capability));
     if (request.strict)
@@ -60,7 +65,9 @@ std::optional<Reason> refuseShape(const TensorPlan& plan) {
         return refusal("support", "there is nothing to multiply");
     if (view.batchCount > 1 && view.nCount < 8 && !view.bounds.empty())
         return refusal("support", fmt::format("a group has {} results", view.nCount));
-    if ((tile.m > 32 && view.mCount <= tile.m / 2) || (tile.n > 64 && view.nCount <= tile.n / 2))
+    const int smallest = tile.matrix ? 32 : 64; // there is a tile for everything
+    if ((tile.m > smallest && view.mCount <= tile.m / 2) ||
+        (tile.n > 64 && view.nCount <= tile.n / 2))
         return refusal("occupancy", fmt::format("{} x {} results leave most of a tile of {} idle",
                                                 view.mCount, view.nCount, tile.name));
     const DeviceProfile* profile = plan.request.profile;
@@ -95,7 +102,7 @@ int splitsOf(const TensorPlan& plan) {
 EmitResult emitTile(const std::string& name, const EmitRequest& request, const TensorTile& tile,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
-    if (auto reason = refuseProgram(request, code))
+    if (auto reason = refuseProgram(request, code, tile.matrix))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
     TensorPlan plan{request, view, tile};
@@ -114,7 +121,7 @@ EmitResult emitTile(const std::string& name, const EmitRequest& request, const T
         packB(request, view);
     const EpilogueText epilogue(request, view, widestResults(view));
     EmitRequest own = request;
-    const bool tf32 = tensorElement(request, true) == DType::Float32;
+    const bool tf32 = tile.matrix && tensorElement(request, true) == DType::Float32;
     std::vector<KernelPart> parts = {tensorPart(plan, epilogue)};
     SetNeeds needs;
     if (view.packed)
@@ -134,8 +141,9 @@ EmitResult emitTile(const std::string& name, const EmitRequest& request, const T
 }
 
 template <size_t tile, bool split> EmitResult emitRow(const EmitRequest& request) {
-    return emitTile(fmt::format("tensor_{}{}", tiles[tile].name, split ? "_split" : ""), request,
-                    tiles[tile], split);
+    return emitTile(fmt::format("{}_{}{}", tiles[tile].matrix ? "tensor" : "float",
+                                tiles[tile].name, split ? "_split" : ""),
+                    request, tiles[tile], split);
 }
 
 } // namespace
@@ -186,6 +194,18 @@ EmitResult emitTensor32x64Split(const EmitRequest& request) {
 
 EmitResult emitTensor16x64Split(const EmitRequest& request) {
     return emitRow<7, true>(request);
+}
+
+EmitResult emitFloat128x128(const EmitRequest& request) {
+    return emitRow<8, false>(request);
+}
+
+EmitResult emitFloat64x64(const EmitRequest& request) {
+    return emitRow<9, false>(request);
+}
+
+EmitResult emitFloat64x64Split(const EmitRequest& request) {
+    return emitRow<9, true>(request);
 }
 
 } // namespace fuselage::gpu

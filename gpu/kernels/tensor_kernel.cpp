@@ -29,7 +29,13 @@ private:
         return m_a.element() == DType::Float32 ? "Tf32" : storageType(m_a.element());
     }
 
+    /// Extents of a lane's sums: blocks of 16 x 8 of the warp's results, or single ones.
+    int sumRows() const { return m_tile.warpM() / (m_tile.matrix ? 16 : 8); }
+
+    int sumColumns() const { return m_tile.warpN() / (m_tile.matrix ? 8 : 4); }
+
     std::string place() const;
+    std::string intoSlab() const;
     std::string moveTile(const std::string& indent) const;
     std::string pipeline() const;
     std::string products() const;
@@ -83,7 +89,17 @@ std::string TensorEmitter::moveTile(const std::string& indent) const {
 }
 
 std::string TensorEmitter::products() const {
-    const int rows = m_tile.warpM() / 16, columns = m_tile.warpN() / 8;
+    const int rows = sumRows(), columns = sumColumns();
+    if (!m_tile.matrix)
+        return fmt::format("#pragma unroll\n    for (int step = 0; step < {}; ++step) {{\n"
+                           "        float a[{}][4], b[{}][4];\n",
+                           m_tile.kBytes / 16, rows, columns) +
+               m_a.fragments() + m_b.fragments() +
+               fmt::format("#pragma unroll\n        for (int e = 0; e < 4; ++e)\n"
+                           "#pragma unroll\n            for (int i = 0; i < {}; ++i)\n"
+                           "#pragma unroll\n                for (int j = 0; j < {}; ++j)\n"
+                           "                    sums[i][j] += a[i][e] * b[j][e];\n    }}\n",
+                           rows, columns);
     return fmt::format("#pragma unroll\n    for (int step = 0; step < {}; ++step) {{\n"
                        "        unsigned a[{}][4], b[{}][2];\n",
                        m_tile.kBytes / 32, rows, columns) +
@@ -98,12 +114,12 @@ std::string TensorEmitter::products() const {
 std::string TensorEmitter::pipeline() const {
     const int ahead = m_tile.stages - 1;
     std::string out =
-        fmt::format("    float sums[{0}][{1}][4];\n#pragma unroll\n"
+        fmt::format("    float sums[{0}][{1}]{2};\n#pragma unroll\n"
                     "    for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
-                    "        for (int j = 0; j < {1}; ++j)\n"
-                    "            sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3] = "
-                    "0.0f;\n",
-                    m_tile.warpM() / 16, m_tile.warpN() / 8);
+                    "        for (int j = 0; j < {1}; ++j)\n            {3} = 0.0f;\n",
+                    sumRows(), sumColumns(), m_tile.matrix ? "[4]" : "",
+                    m_tile.matrix ? "sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3]"
+                                  : "sums[i][j]");
     out +=
         fmt::format("#pragma unroll 1\n    for (int next = 0; next < {}; ++next) {{\n"
                     "        if (next < tiles) {{\n{}        }}\n        commitCopies();\n    }}\n",
@@ -130,6 +146,25 @@ std::string TensorEmitter::partialStore() const {
                                   : fmt::format("store({}, x[0])", at);
 }
 
+/// The sums of the i-th 16 rows of the warp to its slab.
+std::string TensorEmitter::intoSlab() const {
+    const int stride = m_tile.slabStride();
+    if (!m_tile.matrix)
+        return fmt::format(
+            "#pragma unroll\n        for (int j = 0; j < {0}; ++j) {{\n"
+            "            float* const at = slab + lane / 4 * {1} + lane % 4 + j * 4;\n"
+            "            at[0] = sums[2 * i][j];\n"
+            "            at[{2}] = sums[2 * i + 1][j];\n        }}\n",
+            sumColumns(), stride, 8 * stride);
+    return fmt::format(
+        "#pragma unroll\n        for (int j = 0; j < {0}; ++j) {{\n"
+        "            float* const at = slab + lane / 4 * {1} + j * 8 + lane % 4 * 2;\n"
+        "            at[0] = sums[i][j][0];\n            at[1] = sums[i][j][1];\n"
+        "            at[{2}] = sums[i][j][2];\n            at[{3}] = sums[i][j][3];\n"
+        "        }}\n",
+        sumColumns(), stride, 8 * stride, 8 * stride + 1);
+}
+
 /// Sums of 16 rows of a warp at a time, through its slab.
 std::string TensorEmitter::results() const {
     ResultLanes lanes = m_epilogue.lanes();
@@ -137,15 +172,11 @@ std::string TensorEmitter::results() const {
         lanes = {m_view.nCount % 4 == 0 ? 4 : 1, false};
     const int columns = m_tile.warpN(), stride = m_tile.slabStride(), width = lanes.width;
     const int perLine = (lanes.alongM ? 16 : columns) / width;
-    std::string out = fmt::format(
-        "    float* const slab = reinterpret_cast<float*>(sharedMemory) + warp * {};\n"
-        "#pragma unroll\n    for (int i = 0; i < {}; ++i) {{\n        __syncwarp();\n"
-        "#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n"
-        "            float* const at = slab + lane / 4 * {} + j * 8 + lane % 4 * 2;\n"
-        "            at[0] = sums[i][j][0];\n            at[1] = sums[i][j][1];\n"
-        "            at[{}] = sums[i][j][2];\n            at[{}] = sums[i][j][3];\n        }}\n"
-        "        __syncwarp();\n",
-        16 * stride, m_tile.warpM() / 16, columns / 8, stride, 8 * stride, 8 * stride + 1);
+    std::string out =
+        fmt::format("    float* const slab = reinterpret_cast<float*>(sharedMemory) + warp * {};\n"
+                    "#pragma unroll\n    for (int i = 0; i < {}; ++i) {{\n        __syncwarp();\n",
+                    16 * stride, m_tile.warpM() / 16) +
+        intoSlab() + "        __syncwarp();\n";
     out +=
         fmt::format("#pragma unroll 1\n        for (int part = lane; part < {}; part += 32) {{\n",
                     16 * columns / width);
@@ -184,7 +215,9 @@ std::string TensorEmitter::comment() const {
 KernelPart TensorEmitter::emit() {
     KernelPart part;
     part.comment = {comment()};
-    part.helpers = {"vectors", "async", "mma"};
+    part.helpers = {"vectors", "async"};
+    if (m_tile.matrix)
+        part.helpers.push_back("mma");
     part.functions = m_a.functions() + m_b.functions();
     if (m_plan.splits == 1)
         part.functions += m_epilogue.text();

@@ -85,7 +85,7 @@ void TensorOperand::chooseLoad() {
         return;
     if (chunksAligned(m_k))
         m_load = TileLoad::AlongK;
-    else if (m_bounds.empty() && size() == 2 && chunksAligned(m_rows) &&
+    else if (m_bounds.empty() && m_tile.matrix && size() == 2 && chunksAligned(m_rows) &&
              tileRows() * m_tile.kBytes / 16 >= m_tile.threads())
         m_load = TileLoad::AlongRows;
 }
@@ -244,6 +244,10 @@ std::string TensorOperand::move() const {
 }
 
 std::string TensorOperand::fragmentSetup() const {
+    if (!m_tile.matrix) // the lane's first row, and what its chunks are swizzled with
+        return fmt::format("    const int {0} = {1} * {2} + {3}, {4} = swizzleOf<{5}>({0});\n",
+                           v("First"), m_isA ? "warpM" : "warpN", warpRows(),
+                           m_isA ? "lane / 4" : "lane % 4", v("Swizzle"), chunks());
     const bool along = m_load == TileLoad::AlongRows;
     const int steps = m_tile.kBytes / 32, pairs = warpRows() / 16;
     const std::string first = fmt::format("{} * {}", m_isA ? "warpM" : "warpN", warpRows());
@@ -263,6 +267,16 @@ std::string TensorOperand::fragmentSetup() const {
 }
 
 std::string TensorOperand::fragments() const {
+    if (!m_tile.matrix) {
+        const int every = m_isA ? 8 : 4;
+        return fmt::format("#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
+                           "            loadShared16(stage{} + ((({} + i * {}) * {}) + (step ^ "
+                           "{})) * 16, {}[i]);\n",
+                           warpRows() / every, m_isA ? "A" : "B", v("First"), every, chunks(),
+                           m_isA ? "aSwizzle"
+                                 : fmt::format("swizzleOf<{}>(bFirst + i * 4)", chunks()),
+                           m_isA ? "a" : "b");
+    }
     const bool along = m_load == TileLoad::AlongRows;
     const int block = 16 * chunks() * 16; // bytes of 16 rows of the tile
     const std::string at = along ? fmt::format("{}[i] + step * {}", v("At"), block)

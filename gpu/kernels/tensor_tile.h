@@ -14,6 +14,8 @@ struct TensorTile {
     int warpsM, warpsN; ///< warps of a block
     int stages;         ///< copies in flight, plus the tile that is used
     uint32_t residentBlocks;
+    bool matrix =
+        true; ///< matrix units; else float32 arithmetic, 8 x 4 lanes over a warp's results
 
     int threads() const { return 32 * warpsM * warpsN; }
     int warpM() const { return m / warpsM; } ///< multiple of 16

@@ -50,6 +50,13 @@ void addTiles(Family& out) {
             "(float16[133,72] x, float16[72,72] w, float16[72] b, float16[133,72] r) => "
             "(float16[133,72] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
             all);
+    out.add("float_tiles",
+            "(float[70,36] x, float[36,66] w, float[66] b) => (float[70,66] y) "
+            "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
+            "float_128x128 float_64x64");
+    out.add("float_split",
+            "(float[5,200] x, float[200,24] w) => (float[5,24] y) { y = MatMul(x, w) }",
+            "float_64x64_split");
     out.add("half_split",
             "(float16[9,520] x, float16[520,40] w, float16[40] b) => (float16[9,40] y) "
             "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
@@ -120,6 +127,10 @@ void addConvolutions(Family& out) {
         made.constants = "in1";
         return made;
     };
+    last(out.add("conv_float_channels_last",
+                 "(float[1,8,7,6] x, float[12,8,3,3] w) => (float[1,12,7,6] y) { c = "
+                 "Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) y = Relu(c) }",
+                 "float_64x64"));
     last(out.add("conv_half_3x3",
                  "(float16[2,16,7,6] x, float16[24,16,3,3] w, float16[2,24,7,6] r) => "
                  "(float16[2,24,7,6] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "

@@ -108,8 +108,10 @@ Prepared prepare(const Case& source) {
     out.request.tf32 = source.tf32;
     std::istringstream constants(source.constants);
     for (std::string name; constants >> name;) {
-        out.request.constants.resize(out.program->inputs.size());
-        out.request.constants[static_cast<size_t>(std::stoi(name.substr(2)))] = true;
+        const auto number = static_cast<size_t>(std::stoi(name.substr(2)));
+        const OperandType& type = out.program->inputs[number];
+        out.request.contents.resize(out.program->inputs.size());
+        out.request.contents[number] = std::make_shared<Tensor>(type.dtype, type.extents);
     }
     return out;
 }
