@@ -91,15 +91,16 @@ std::string TensorEmitter::moveTile(const std::string& indent) const {
 std::string TensorEmitter::products() const {
     const int rows = sumRows(), columns = sumColumns();
     if (!m_tile.matrix)
-        return fmt::format("#pragma unroll\n    for (int step = 0; step < {}; ++step) {{\n"
-                           "        float a[{}][4], b[{}][4];\n",
-                           m_tile.kBytes / 16, rows, columns) +
-               m_a.fragments() + m_b.fragments() +
-               fmt::format("#pragma unroll\n        for (int e = 0; e < 4; ++e)\n"
-                           "#pragma unroll\n            for (int i = 0; i < {}; ++i)\n"
-                           "#pragma unroll\n                for (int j = 0; j < {}; ++j)\n"
-                           "                    sums[i][j] += a[i][e] * b[j][e];\n    }}\n",
-                           rows, columns);
+        return fmt::format("#pragma unroll 1\n    for (int step = 0; step < {}; ++step) {{\n"
+                           "        float a[{}][4];\n{}"
+                           "#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n"
+                           "            float b[4];\n{}"
+                           "#pragma unroll\n            for (int e = 0; e < 4; ++e)\n"
+                           "#pragma unroll\n                for (int i = 0; i < {}; ++i)\n"
+                           "                    sums[i][j] += a[i][e] * b[e];\n"
+                           "        }}\n    }}\n",
+                           m_tile.kBytes / 16, rows, m_a.fragments(), columns, m_b.fragments(),
+                           rows);
     return fmt::format("#pragma unroll\n    for (int step = 0; step < {}; ++step) {{\n"
                        "        unsigned a[{}][4], b[{}][2];\n",
                        m_tile.kBytes / 32, rows, columns) +

@@ -244,10 +244,12 @@ std::string TensorOperand::move() const {
 }
 
 std::string TensorOperand::fragmentSetup() const {
-    if (!m_tile.matrix) // the lane's first row, and what its chunks are swizzled with
-        return fmt::format("    const int {0} = {1} * {2} + {3}, {4} = swizzleOf<{5}>({0});\n",
-                           v("First"), m_isA ? "warpM" : "warpN", warpRows(),
-                           m_isA ? "lane / 4" : "lane % 4", v("Swizzle"), chunks());
+    if (!m_tile.matrix && !m_isA) // the lane's first row
+        return fmt::format("    const int bFirst = warpN * {} + lane % 4;\n", warpRows());
+    if (!m_tile.matrix) // and what the chunks of all its rows are swizzled with
+        return fmt::format("    const int aFirst = warpM * {} + lane / 4;\n"
+                           "    const int aSwizzle = swizzleOf<{}>(aFirst);\n",
+                           warpRows(), chunks());
     const bool along = m_load == TileLoad::AlongRows;
     const int steps = m_tile.kBytes / 32, pairs = warpRows() / 16;
     const std::string first = fmt::format("{} * {}", m_isA ? "warpM" : "warpN", warpRows());
@@ -267,16 +269,15 @@ std::string TensorOperand::fragmentSetup() const {
 }
 
 std::string TensorOperand::fragments() const {
-    if (!m_tile.matrix) {
-        const int every = m_isA ? 8 : 4;
-        return fmt::format("#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
-                           "            loadShared16(stage{} + ((({} + i * {}) * {}) + (step ^ "
-                           "{})) * 16, {}[i]);\n",
-                           warpRows() / every, m_isA ? "A" : "B", v("First"), every, chunks(),
-                           m_isA ? "aSwizzle"
-                                 : fmt::format("swizzleOf<{}>(bFirst + i * 4)", chunks()),
-                           m_isA ? "a" : "b");
-    }
+    if (!m_tile.matrix && !m_isA) // one row at a time
+        return fmt::format("            loadShared16(stageB + ((bFirst + j * 4) * {0} + (step ^ "
+                           "swizzleOf<{0}>(bFirst + j * 4))) * 16, b);\n",
+                           chunks());
+    if (!m_tile.matrix)
+        return fmt::format("#pragma unroll\n        for (int i = 0; i < {0}; ++i)\n"
+                           "            loadShared16(stageA + ((aFirst + i * 8) * {1} + (step ^ "
+                           "aSwizzle)) * 16, a[i]);\n",
+                           warpRows() / 8, chunks());
     const bool along = m_load == TileLoad::AlongRows;
     const int block = 16 * chunks() * 16; // bytes of 16 rows of the tile
     const std::string at = along ? fmt::format("{}[i] + step * {}", v("At"), block)

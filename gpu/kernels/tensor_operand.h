@@ -38,7 +38,7 @@ public:
     /// Statements before the pipeline: where the warp's fragments lie in a stage.
     std::string fragmentSetup() const;
     /// Statements that read k step `step` from `stageA` or `stageB`: fragments a[i][4], b[j][2], or
-    /// without matrix units 4 elements along k of each of the lane's rows, a[i][4], b[j][4].
+    /// without matrix units 4 elements along k of the lane's rows, a[i][4] and, for row `j`, b[4].
     std::string fragments() const;
 
 private:
