@@ -24,14 +24,15 @@ struct OperandLayout {
 struct EmitRequest {
     const KernelProgram* program = nullptr;
     std::vector<OperandLayout> inputs, outputs;
-    /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read
-    /// only for what decides a kernel's shape, the sizes of a Resize: weights stay arguments, but
-    /// what is known may be asked for in another order (KernelSet::packed).
+    /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read only
+    /// for what decides a kernel's shape, the sizes of a Resize: weights stay arguments.
     std::vector<TensorPtr> contents;
     const DeviceProfile* profile = nullptr; ///< multiprocessors, shared memory: grid and tile sizes
     NumericClass allowed = NumericClass::Reassociated;
-    bool tf32 = false;       ///< float32 contractions may round their operands to TF32
-    bool strict = false;     ///< round to the edge's dtype at every inner edge, no contraction (N0)
+    bool tf32 = false;   ///< float32 contractions may round their operands to TF32
+    bool strict = false; ///< round to the edge's dtype at every inner edge, no contraction (N0)
+    /// Parallel to inputs (empty: none): the operand is a constant, so it may be packed.
+    std::vector<bool> constants;
     uint32_t capability = 0; ///< 75, 80, 90 ...; 0: only text that compiles for all of them
 };
 

@@ -69,6 +69,8 @@ std::span<const VariantRow> kernelVariants() {
         {"float_64x64", "Contraction", emitFloat64x64, "float32 products, 4 x 8 results a thread"},
         {"float_64x64_split", "Contraction", emitFloat64x64Split,
          "the same with k in parts, added by a second kernel"},
+        {"gemv_split", "Contraction", emitGemvSplit,
+         "up to 8 rows against a streamed weight, threads share k"},
         {"contract_plain", "Contraction", emitContractPlain,
          "one result a thread: any type, stride, convolution and pool"},
         {"gather", "Library", emitGather, "elements that an index chooses, 16 bytes a thread"},

@@ -28,6 +28,9 @@ EmitResult emitFloat128x128(const EmitRequest& request);
 EmitResult emitFloat64x64(const EmitRequest& request);
 EmitResult emitFloat64x64Split(const EmitRequest& request);
 
+/// Up to 8 rows: the weight is streamed once, threads share k.
+EmitResult emitGemvSplit(const EmitRequest& request);
+
 EmitResult emitContractPlain(const EmitRequest& request);
 
 } // namespace fuselage::gpu

@@ -238,7 +238,7 @@ bool packB(const EmitRequest& request, ContractionView& view) {
     const auto& code = std::get<Contraction>(request.program->code);
     const auto roles = rolesOfB(code);
     const bool constant =
-        code.b.operand < request.contents.size() && request.contents[code.b.operand];
+        code.b.operand < request.constants.size() && request.constants[code.b.operand];
     if (!roles || !constant || code.prologueB)
         return false;
     PackedOperand packed;

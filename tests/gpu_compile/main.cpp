@@ -33,6 +33,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"float_64x64", 128},
         {"float_64x64_split", 128},
         {"gather", 32},
+        {"gemv_split", 128},
         {"group", 40},
         {"pointwise_plain", 40},
         {"pointwise_vector", 48},

@@ -54,6 +54,17 @@ void addTiles(Family& out) {
             "(float[70,36] x, float[36,66] w, float[66] b) => (float[70,66] y) "
             "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
             "float_128x128 float_64x64");
+    out.add("few_rows",
+            "(float16[3,136] x, float16[136,72] w, float16[72] b) => (float16[3,72] y) "
+            "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
+            "gemv_split");
+    out.add("few_rows_along_k",
+            "(float16[2,264] x, float16[45,264] w, float16[45] c) => (float16[2,45] y) "
+            "{ y = Gemm<transB=1>(x, w, c) }",
+            "gemv_split");
+    out.add("one_row_float_batched",
+            "(float[3,1,40] x, float[3,40,12] w) => (float[3,1,12] y) { y = MatMul(x, w) }",
+            "gemv_split");
     out.add("float_split",
             "(float[5,200] x, float[200,24] w) => (float[5,24] y) { y = MatMul(x, w) }",
             "float_64x64_split");

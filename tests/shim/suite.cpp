@@ -109,9 +109,8 @@ Prepared prepare(const Case& source) {
     std::istringstream constants(source.constants);
     for (std::string name; constants >> name;) {
         const auto number = static_cast<size_t>(std::stoi(name.substr(2)));
-        const OperandType& type = out.program->inputs[number];
-        out.request.contents.resize(out.program->inputs.size());
-        out.request.contents[number] = std::make_shared<Tensor>(type.dtype, type.extents);
+        out.request.constants.resize(out.program->inputs.size());
+        out.request.constants[number] = true;
     }
     return out;
 }
