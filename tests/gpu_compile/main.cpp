@@ -53,7 +53,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"tensor_32x64", 128},
         {"tensor_32x64_split", 128},
         {"tensor_64x128", 168},
-        {"tensor_64x32", 128},
+        {"tensor_64x32", 168},
         {"tensor_64x64", 168},
         {"tensor_64x64_split", 168},
         {"window_plain", 32},
