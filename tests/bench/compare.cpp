@@ -145,12 +145,22 @@ std::string today() {
     return text;
 }
 
+/// What a person wrote under "## Notes" in the published file, heading included; "" without.
+std::string notesIn(const std::string& path) {
+    std::ifstream in(path);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    size_t at = text.find("\n## Notes\n");
+    return at == std::string::npos ? "" : text.substr(at);
+}
+
 bool publish(const Options& options, const std::string& results) {
+    const std::string notes = notesIn(options.publish);
     std::ofstream out(options.publish);
     out << "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
         << "# The last published figures\n\nWritten by `" << options.command << "` on " << today()
-        << " (UTC). Do not edit: run it again.\n\n```\n"
-        << results << "```\n";
+        << " (UTC). Do not edit above the notes: run it again.\n\n```\n"
+        << results << "```\n"
+        << notes;
     out.flush();
     return out.good();
 }
