@@ -29,7 +29,7 @@
   const steps = data.steps;
   const KINDS = ["node", "fused node", "block", "input", "output"];
   const state = { level: 0, zoom: 1, x: 0, y: 0, hover: -1, hoverGroup: -1, group: -1, box: -1,
-    step: steps.length, hits: null, hit: -1, overlay: "rule" };
+    step: steps.length, hits: null, hitGroups: new Set(), hit: -1, overlay: "rule" };
   const scene = () => scenes[state.level];
 
   // --- colours -----------------------------------------------------------------------------
@@ -74,7 +74,7 @@
     return color("heat-" + Math.min(4, Math.floor(5 * Math.sqrt(value / (most || 1)))));
   };
   const lit = (box, index) => {
-    if (state.hits) return state.hits.has(index);
+    if (state.hits) return state.hits.has(index) || (box.kind === 1 && state.hitGroups.has(box.group));
     return state.group < 0 || box.group === state.group || (state.hoverGroup >= 0 && box.group === state.hoverGroup);
   };
   const curve = (g, p) => {
@@ -236,20 +236,14 @@
     state.y = Math.min(Math.max(-20, s.h + 20 - h), Math.max(-20, state.y));
   };
   const moved = () => { clamp(); draw(); };
-  const fitWidth = () => {
+  const fit = (height) => {
     const c = panes[0][0];
-    state.zoom = Math.min(1, (c.clientWidth - 12) / scene().w);
+    state.zoom = Math.min(1, (c.clientWidth - 12) / scene().w, height ? (c.clientHeight - 12) / scene().h : 1);
     state.x = scene().w / 2;
-    state.y = -30 / state.zoom;
+    state.y = height ? 0 : -30 / state.zoom;
     moved();
   };
-  const fitAll = () => {
-    const c = panes[0][0];
-    state.zoom = Math.min(1, (c.clientWidth - 12) / scene().w, (c.clientHeight - 12) / scene().h);
-    state.x = scene().w / 2;
-    state.y = 0;
-    moved();
-  };
+  const fitWidth = () => fit(false), fitAll = () => fit(true);
   const centre = (r) => {
     state.hover = state.hoverGroup = -1;
     $("tip").style.display = "none";
@@ -374,7 +368,7 @@
       const id = s.containers[b.container].id;
       setLevel(1);
       const open = scene().containers.find((c) => c.id === id);
-      if (open) { state.zoom = Math.min(1, (panes[0][0].clientWidth - 40) / open.w); state.x = open.x + open.w / 2; state.y = open.y - 40 / state.zoom; }
+      if (open) { centre(open); state.y = open.y - 40 / state.zoom; }
       return moved();
     }
     select(b.group, box);
@@ -448,6 +442,8 @@
       if (state.level === 0 && scenes.length > 1) { state.hits = null; setLevel(1); fitWidth(); }
       state.hits = new Set();
       scene().boxes.forEach((b, i) => { if (b.kind !== 2 && words.every((w) => holdsWord(b, w, ruleOf(b)) !== w.not)) state.hits.add(i); });
+      // What replaced a hit is lit beside it.
+      state.hitGroups = new Set([...state.hits].map((i) => scene().boxes[i].group).filter((g) => g >= 0));
     }
     $("found").textContent = state.hits ? state.hits.size + " found" : "";
     draw();
@@ -488,12 +484,10 @@
   $("step").addEventListener("input", (e) => setStep(Number(e.target.value)));
   $("blocks").addEventListener("click", () => { setLevel(0); fitWidth(); });
   $("all").addEventListener("click", () => { setLevel(scenes.length - 1); fitWidth(); });
-  $("fit").addEventListener("click", fitWidth);
-  $("fitAll").addEventListener("click", fitAll);
+  $("fit").addEventListener("click", fitWidth), $("fitAll").addEventListener("click", fitAll);
   addEventListener("resize", moved);
   $("step").max = steps.length;
-  setStep(steps.length);
-  select(-1, -1);
+  setStep(steps.length), select(-1, -1);
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (e) => setTheme(e.matches ? "dark" : "light"));
   fitWidth();

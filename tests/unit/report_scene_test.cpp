@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -219,20 +219,22 @@ TEST(Scene, LongLevelsAreCutIntoSlices) {
 TEST(Scene, FiftyThousandNodesTakeLittleTime) {
     Pair pair = residualNetwork(7150);
     ASSERT_GE(pair.before.nodes.size(), 50'000U);
-    auto start = std::chrono::steady_clock::now();
+    // Processor time: other programs do not count.
+    auto since = [](std::clock_t start) {
+        return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    };
+    std::clock_t start = std::clock();
     scene::Scene shut = built(pair.before, pair.after);
-    double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    RecordProperty("seconds_collapsed", std::to_string(seconds));
+    double seconds = since(start);
     printf("50,050 nodes, collapsed: %.3f s, %zu boxes\n", seconds, shut.boxes.size());
     scene::Options options;
     options.collapse = scene::Options::Collapse::Nothing;
-    start = std::chrono::steady_clock::now();
+    start = std::clock();
     scene::Scene open = built(pair.before, pair.after, options);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds = since(start);
     printf("50,050 nodes, all shown: %.3f s, %zu boxes\n", seconds, open.boxes.size());
     EXPECT_GE(open.boxes.size(), 50'000U);
-    EXPECT_LT(seconds, 10); // the claim is 1 s; machines that run tests are busy
+    EXPECT_LT(seconds, 3); // the claim is 1 s of an optimised build
 }
 
 } // namespace

@@ -90,7 +90,7 @@ void findBlocks(Model& model) {
     for (size_t i = 1; i < firstLink.size(); ++i)
         firstLink[i] += firstLink[i - 1];
     // A hash finds candidates, the whole signature decides.
-    std::unordered_map<uint64_t, std::vector<std::pair<uint32_t, uint32_t>>> known;
+    std::unordered_map<uint64_t, std::vector<std::pair<uint32_t, std::vector<uint64_t>>>> known;
     for (uint32_t id = 1; id < model.tree.size(); ++id) {
         TreeNode& node = model.tree[id];
         if (!node.isContainer() || node.nodes[0] < smallestBlock)
@@ -99,12 +99,12 @@ void findBlocks(Model& model) {
         uint64_t hash =
             Hasher().bytes(signature.data(), signature.size() * sizeof(uint64_t)).value();
         for (auto& [block, first] : known[hash])
-            if (signature == signatureOf(model, first, leafNumber, firstLink))
+            if (signature == first)
                 node.block = block;
         if (node.block == none) {
             node.block = static_cast<uint32_t>(model.blockSize.size());
             model.blockSize.push_back(0);
-            known[hash].emplace_back(node.block, id);
+            known[hash].emplace_back(node.block, std::move(signature));
         }
         node.instance = model.blockSize[node.block]++;
     }

@@ -37,6 +37,8 @@ public:
         m_scene.groups = m_model.groups;
         m_scene.legend = m_model.legend;
         m_scene.rect = m_placement.before[0];
+        m_scene.boxes.reserve(m_model.items.size());
+        m_scene.edges.reserve(m_projection.edges.size());
         for (uint32_t id = 1; id < m_model.tree.size(); ++id) {
             if (!m_model.tree[id].shown)
                 continue;
@@ -173,13 +175,16 @@ void Emitter::addBoxes(uint32_t id) {
     for (uint8_t side : {Before, After}) {
         if (!(sides & side) || (side == After && sides == Both && !apart))
             continue;
-        box.sides = apart ? side : sides;
+        box.sides = apart ? static_cast<uint8_t>(side) : sides;
         box.rect = side == Before ? before : after;
         auto index = static_cast<uint32_t>(m_scene.boxes.size());
         for (uint8_t bit : {Before, After})
             if (box.sides & bit)
                 m_boxOf[bit == After][id] = index;
-        m_scene.boxes.push_back(box);
+        if (apart && side == Before)
+            m_scene.boxes.push_back(box);
+        else
+            m_scene.boxes.push_back(std::move(box));
     }
 }
 
@@ -228,7 +233,7 @@ std::vector<Point> Emitter::route(const DrawnEdge& edge, const Box& from, const 
 
 void Emitter::addEdges(uint32_t e) {
     const DrawnEdge& drawn = m_projection.edges[e];
-    m_edgesOf.resize(e + 1);
+    m_edgesOf.resize(m_projection.edges.size());
     uint8_t sides[2] = {0, 0};
     double bytes[2] = {-1, -1};
     uint32_t values[2] = {0, 0};

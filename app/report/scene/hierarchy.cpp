@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <unordered_map>
 
 namespace fuselage::scene {
@@ -14,7 +15,7 @@ namespace {
 constexpr size_t maxDepth = 12;
 constexpr uint32_t smallestScope = 3; ///< nodes; smaller scopes are not worth a frame
 
-using Path = std::vector<std::string>;
+using Path = std::vector<std::string_view>; ///< into the names of items
 
 /// "/layer1/0/conv/Conv" -> layer1, 0, conv; "encoder.layer.0.Add" -> encoder, layer, 0. A name
 /// without separators has no scope.
@@ -25,11 +26,24 @@ Path scopeOf(const std::string& name) {
     for (size_t at = name.find(separator); at != std::string::npos;
          at = name.find(separator, begin)) {
         if (at > begin && path.size() < maxDepth)
-            path.push_back(name.substr(begin, at - begin));
+            path.push_back(std::string_view(name).substr(begin, at - begin));
         begin = at + 1;
     }
     return path;
 }
+
+struct ScopeKey {
+    uint32_t parent;
+    std::string_view label;
+
+    friend bool operator==(const ScopeKey&, const ScopeKey&) = default;
+};
+
+struct ScopeHash {
+    size_t operator()(const ScopeKey& key) const {
+        return std::hash<std::string_view>()(key.label) * 31 + key.parent;
+    }
+};
 
 void keepCommon(Path& path, const Path& other) {
     size_t n = 0;
@@ -43,6 +57,7 @@ public:
     explicit TreeBuilder(Model& model) : m_model(model), m_tree(model.tree) {}
 
     void run() {
+        m_tree.reserve(m_model.items.size() * 2);
         m_tree.emplace_back().kind = TreeNode::Kind::Scope;
         m_model.leafOf.assign(m_model.items.size(), none);
         std::vector<Path> paths = groupPaths();
@@ -67,7 +82,7 @@ private:
 
     Model& m_model;
     std::vector<TreeNode>& m_tree;
-    std::unordered_map<std::string, uint32_t> m_scopes; ///< parent and label
+    std::unordered_map<ScopeKey, uint32_t, ScopeHash> m_scopes;
     std::unordered_map<uint32_t, uint32_t> m_groups;
 };
 
@@ -99,10 +114,10 @@ uint32_t TreeBuilder::child(uint32_t parent, TreeNode::Kind kind, std::string la
 
 uint32_t TreeBuilder::scope(const Path& path) {
     uint32_t at = 0;
-    for (const std::string& label : path) {
-        auto [entry, isNew] = m_scopes.try_emplace(std::to_string(at) + "/" + label, 0);
+    for (std::string_view label : path) {
+        auto [entry, isNew] = m_scopes.try_emplace({at, label}, 0);
         if (isNew)
-            entry->second = child(at, TreeNode::Kind::Scope, label);
+            entry->second = child(at, TreeNode::Kind::Scope, std::string(label));
         at = entry->second;
     }
     return at;
@@ -223,6 +238,7 @@ void TreeBuilder::slice(uint32_t node, const std::vector<std::pair<uint32_t, uin
 /// Drops tree nodes that simplify() opened.
 void TreeBuilder::compact() {
     std::vector<TreeNode> kept;
+    kept.reserve(m_tree.size());
     std::vector<std::pair<uint32_t, uint32_t>> work{{0, none}}; // old node, new parent
     while (!work.empty()) {
         auto [old, parent] = work.back();

@@ -188,16 +188,22 @@ void Labels::addStubs() {
         auto& outgoing = m_out[edge.from].stubs;
         if (outgoing.empty() || !outgoing.front().outgoing)
             outgoing.insert(outgoing.begin(),
-                            {"→ " + elided(nameOf(edge.to), longestStub), true, {}, 0});
-        else
-            outgoing.front().label =
-                "→ " + std::to_string(outgoing.front().edges.size() + 1) + " readers";
-        outgoing.front().edges.push_back(e);
+                            {"→ " + elided(nameOf(edge.to), longestStub), true, {}, {}, 0});
+        StubText& readers = outgoing.front();
+        readers.edges.push_back(e);
+        uint8_t sides = 0;
+        for (uint32_t link : edge.links)
+            sides |= m_model.links[link].sides;
+        readers.count[0] += sides & Before ? 1 : 0;
+        readers.count[1] += sides & After ? 1 : 0;
+        // What reads before and what replaced it after are one reader.
+        if (size_t count = std::max(readers.count[0], readers.count[1]); count > 1)
+            readers.label = "→ " + std::to_string(count) + " readers";
         auto& incoming = m_out[edge.to].stubs;
         auto count = static_cast<size_t>(std::count_if(
             incoming.begin(), incoming.end(), [](const StubText& stub) { return !stub.outgoing; }));
         if (count < incomingShown) {
-            incoming.push_back({"← " + elided(nameOf(edge.from), longestStub), false, {e}, 0});
+            incoming.push_back({"← " + elided(nameOf(edge.from), longestStub), false, {e}, {}, 0});
             continue;
         }
         incoming.back().edges.push_back(e);

@@ -107,6 +107,7 @@ struct StubText {
     std::string label;
     bool outgoing = false;
     std::vector<uint32_t> edges; ///< of the Projection
+    size_t count[2] = {0, 0};    ///< of them before and after
     double width = 0;
 };
 

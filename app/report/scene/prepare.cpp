@@ -137,7 +137,7 @@ private:
     std::vector<uint32_t> m_beforeOrder, m_afterOrder;
     std::vector<uint32_t> m_itemOfBefore, m_itemOfAfter; ///< of nodes
     std::unordered_map<std::string, uint32_t> m_inputItem, m_outputItem;
-    std::unordered_map<std::string, uint32_t> m_byName; ///< items of nodes before
+    std::unordered_map<std::string_view, uint32_t> m_byName; ///< items of nodes before
     std::vector<Key> m_keys;
     std::vector<uint32_t> m_parent; ///< union-find: one group
 };
@@ -166,6 +166,8 @@ void Preparation::addEnds(const std::vector<uint32_t>& before, const std::vector
 }
 
 void Preparation::addBefore() {
+    m_byName.reserve(m_before.nodes.size());
+    m_model.items.reserve(m_before.nodes.size() + m_after.nodes.size());
     for (uint32_t n = 0; n < m_before.nodes.size(); ++n) {
         Item item;
         item.name = m_before.nodes[n].name;
@@ -326,6 +328,7 @@ void Preparation::collect(const GraphReport& graph, uint8_t side,
 
 void Preparation::makeLinks() {
     std::vector<RawLink> raw;
+    raw.reserve(2 * (m_before.nodes.size() + m_after.nodes.size()));
     collect(m_before, Before, m_itemOfBefore, raw);
     collect(m_after, After, m_itemOfAfter, raw);
     std::sort(raw.begin(), raw.end(), [](const RawLink& a, const RawLink& b) {

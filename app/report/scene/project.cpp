@@ -50,14 +50,15 @@ private:
 };
 
 void Projector::joinLinks() {
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+    std::unordered_map<uint64_t, uint32_t> known;
+    known.reserve(m_model.links.size());
     for (uint32_t l = 0; l < m_model.links.size(); ++l) {
         uint32_t from = m_model.drawn(m_model.links[l].from);
         uint32_t to = m_model.drawn(m_model.links[l].to);
         if (from == to)
             continue;
-        auto [entry, isNew] =
-            known.try_emplace({from, to}, static_cast<uint32_t>(m_out.edges.size()));
+        auto [entry, isNew] = known.try_emplace((static_cast<uint64_t>(from) << 32U) | to,
+                                                static_cast<uint32_t>(m_out.edges.size()));
         if (isNew)
             m_out.edges.push_back({from, to, 0, 0, {}, false});
         m_out.edges[entry->second].links.push_back(l);
