@@ -9,6 +9,18 @@
 
 namespace fuselage::app {
 
+namespace {
+
+/// Rules that keep the bits: fuse rules, which plans hold to their class, and exact rewrites.
+RuleSet exactRules(RuleSet rules) {
+    std::erase_if(rules.rules, [](const Rule& rule) {
+        return rule.isRewrite && rule.numeric != NumericClass::Exact;
+    });
+    return rules;
+}
+
+} // namespace
+
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
     const RuleSet& rules = library.loaded.rules;
@@ -29,6 +41,8 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
     Graph converted = graph.clone();
     if (auto done = setPrecision(converted, options.precision); !done)
         return failure(done.error());
+    if (options.strict)
+        return rewrite(std::move(converted), exactRules(rules), *pipeline, engine, progress);
     return rewrite(std::move(converted), rules, *pipeline, engine, progress);
 }
 

@@ -19,7 +19,7 @@ struct FuseOptions {
     std::map<std::string, int64_t> dims;
     bool explain = false;                  ///< keep near misses
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
-    bool strict = false; ///< plans are exact: rounded at every inner edge, sums in one order
+    bool strict = false; ///< plans are exact; of the rewrite rules only those that are exact run
 };
 
 /// Errors: "usage.pipeline", "usage.decide", unknown profile, "precision.types", "cancelled".

@@ -143,6 +143,25 @@ TEST(Numeric, TheClauseOfARuleBoundsItsFusedNodes) {
     EXPECT_TRUE(plan->steps[0].strict);
 }
 
+TEST(Numeric, StrictFusionLeavesOutRewritesThatAreNotExact) {
+    Graph graph = graphOf("(float[4] x) => (float[4] y) { a = Add(x, x) y = Neg(a) }");
+    const std::string rule = "rule Swap { match { n = Add(a, b); y = Neg(n); } "
+                             "rewrite { y = Sub(Neg(a), b); }";
+    for (auto [clause, kept] : {std::pair(" }", false), {" numeric exact; }", true}}) {
+        app::RuleOptions rules;
+        rules.builtin = false;
+        rules.texts = {{"test.fuse", "fuse 1; " + rule + clause}};
+        auto library = app::requireRuleLibrary(rules);
+        ASSERT_TRUE(library) << library.error().text();
+        app::FuseOptions options;
+        options.strict = true;
+        Progress progress;
+        auto fused = app::fuseGraph(graph, *library, options, progress);
+        ASSERT_TRUE(fused) << fused.error().text();
+        EXPECT_EQ(fused->trace.applied("Swap") == 1, kept);
+    }
+}
+
 TEST(Numeric, Tf32MakesContractionsApproximateUnlessTheirRuleForbids) {
     Graph graph = graphOf("(float[4,8] x, float[8,4] w) => (float[4,4] y) "
                           "{ m = MatMul(x, w) r = Relu(m) y = Exp(x2) x2 = Add(r, r) }");
