@@ -62,6 +62,54 @@ TEST(Simt, ballotsCountVotes) {
         EXPECT_EQ(value, 1);
 }
 
+/// The word that a thread sees after it asked for a copy, and after it waited for it.
+void copyBeforeAndAfter(void* const* a) {
+    auto* shared = reinterpret_cast<uint32_t*>(sharedMemory);
+    auto* seen = static_cast<uint32_t*>(a[1]);
+    hostCopyLater(shared, a[0], 16, true);
+    hostCommitCopies();
+    hostCopyLater(shared + 4, a[0], 16, true);
+    hostCommitCopies();
+    seen[0] = shared[0];
+    hostWaitCopies(1);
+    seen[1] = shared[0];
+    seen[2] = shared[4];
+    hostWaitCopies(0);
+    seen[3] = shared[4];
+}
+
+std::array<uint32_t, 4> seenWords(bool earlyCopies) {
+    alignas(16) uint32_t from[4] = {7, 7, 7, 7};
+    std::array<uint32_t, 4> seen{};
+    void* const arguments[] = {from, seen.data()};
+    simt::run({"copies", copyBeforeAndAfter, arguments, {1, 1, 1}, {1, 1, 1}, 256, earlyCopies});
+    return seen;
+}
+
+TEST(Simt, copiesAreThereAfterTheirWaitAndNotBefore) {
+    constexpr uint32_t poison = 0xffffffffU;
+    EXPECT_EQ(seenWords(false), (std::array<uint32_t, 4>{poison, 7, poison, 7}));
+}
+
+TEST(Simt, copiesMayBeThereAtOnce) {
+    EXPECT_EQ(seenWords(true), (std::array<uint32_t, 4>{7, 7, 7, 7}));
+}
+
+TEST(Simt, lanesSeeTheWordsOfAllLanes) {
+    std::vector<unsigned> out(128);
+    void* const arguments[] = {out.data()};
+    run(
+        [](void* const* a) {
+            const unsigned mine[2] = {threadIdx.x, 100 + threadIdx.x};
+            const unsigned(*all)[2] = hostGatherWarp(mine);
+            static_cast<unsigned*>(a[0])[blockIdx.x * blockDim.x + threadIdx.x] =
+                all[31][0] + all[0][1];
+        },
+        arguments);
+    EXPECT_EQ(out[3], 31U + 100U);
+    EXPECT_EQ(out[40], 63U + 132U);
+}
+
 TEST(SimtDeath, stopsAtADivergentBarrier) {
     EXPECT_DEATH(run(
                      [](void* const*) {
