@@ -63,7 +63,8 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
         report.graphBefore = summariseGraph(*out.before->graph);
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
-    planning.stridedViews = true;
+    // A strict plan copies: a strided operand may be summed in another order.
+    planning.stridedViews = !options.fuse.strict;
     auto after = planSide(rewritten->graph, planning, out.dims, report.graphAfter, progress);
     if (!after)
         return failure(after.error());

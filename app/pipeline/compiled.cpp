@@ -39,7 +39,7 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     planning.allowed = options.allowed;
     planning.profile = &*profile;
     planning.backend = out.m_backend.get();
-    planning.stridedViews = !options.oneKernelPerNode;
+    planning.stridedViews = !options.oneKernelPerNode && !options.strict;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
     if (!plan)
         return failure(plan.error());
