@@ -6,6 +6,9 @@ include(CMakePackageConfigHelpers)
 
 set(FUSELAGE_ROOMS fuselage_core fuselage_dsl fuselage_patterns fuselage_tune
                    fuselage_pipeline fuselage_report fuselage_zoo)
+if(TARGET fuselage_gpu)
+  list(APPEND FUSELAGE_ROOMS fuselage_gpu)
+endif()
 add_library(fuselage_library SHARED)
 add_library(Fuselage::fuselage ALIAS fuselage_library)
 # Every object, not what a first reader happens to need; the archives bring the libraries behind.

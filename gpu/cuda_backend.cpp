@@ -2,6 +2,7 @@
 #include "gpu/cuda_backend.h"
 
 #include "core/plan/channels_last.h"
+#include "gpu/libs/library_sources.h"
 #include "gpu/runtime/cuda_executable.h"
 #include "gpu/runtime/generated_tactic.h"
 #include "gpu/runtime/host_tactic.h"
@@ -33,7 +34,8 @@ public:
             if (source->name() != std::string_view("host"))
                 out += fmt::format(", {} {}", source->name(), source->version());
         for (const Reason& reason : m_missing)
-            out += "; " + reason.message;
+            for (const ReasonFact& fact : reason.facts)
+                out += "; without " + fact.value;
         return out;
     }
 
@@ -84,8 +86,13 @@ void CudaBackend::openSources() {
         m_missing.push_back({"library-missing",
                              "no generated kernels: " + nvrtc.error().message,
                              nvrtc.error().fix,
-                             {{"tactic", "nvrtc"}}});
+                             {{"library", "libnvrtc"}}});
     }
+    LibrarySources libraries = librarySources(*m_device);
+    for (auto& source : libraries.sources)
+        m_sources.push_back(std::move(source));
+    for (Reason& reason : libraries.missing)
+        m_missing.push_back(std::move(reason));
     m_sources.push_back(makeHostSource(m_threads));
 }
 

@@ -14,8 +14,6 @@ namespace fuselage::gpu {
 struct CudaOptions {
     int device = 0;
     int threads = 0;     ///< that build tactics and run the host's functions; 0: all of the machine
-    bool strict = false; ///< round to the edge's dtype at every inner edge (N0)
-    bool tf32 = false;   ///< float32 contractions may round their operands to TF32
     bool measure = true; ///< false: tactics are chosen by prediction
     /// Folder of machine code; empty: defaultCacheFolder(); "none": not kept.
     std::string cache;

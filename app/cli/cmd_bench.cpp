@@ -5,6 +5,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/bench.h"
+#include "app/pipeline/compiled.h"
 #include "app/report/render.h"
 #include "app/report/text.h"
 #include "core/onnx/model_file.h"
@@ -57,6 +58,8 @@ int run(Options& options) {
                                 [](const std::string& path) { return path.rfind("-.", 0) == 0; });
     if (!onOutput)
         printOut(app::renderText(result->report));
+    if (result->unusable)
+        return reportError(*result->unusable);
     bool failed = options.bench.verify && !result->report.verified();
     return failed ? ExitVerification : ExitOk;
 }
@@ -68,7 +71,7 @@ Action addBench(CLI::App& app) {
     app::BenchOptions& bench = options->bench;
     app.add_option("model", bench.model, "ONNX file")->required();
     addRewriteOptions(app, options->rewrite);
-    app.add_option("--backend", bench.backend, "auto, cpu or reference")->capture_default_str();
+    app.add_option("--backend", bench.backend, backendNames())->capture_default_str();
     app.add_option("--device", bench.device, "predict for this device profile (see devices)");
     app.add_option("--threads", bench.threads, "0: all of this machine")->capture_default_str();
     app.add_option("--seed", bench.seed, "of generated inputs")->capture_default_str();
@@ -84,6 +87,7 @@ Action addBench(CLI::App& app) {
         ->allow_extra_args(false);
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     addTuneOptions(app, bench.tune);
+    addCacheOption(app, bench.cache);
     return [options, &app] {
         auto fits = checkTuneOptions(app, options->bench.backend);
         return fits ? run(*options) : reportError(fits.error());

@@ -3,8 +3,8 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/machine.h"
-#include "core/plan/backend.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -16,15 +16,26 @@ namespace {
 int run() {
     app::MachineInfo machine = app::inspectMachine();
     std::string out = fmt::format("processor   {}\ncores       {}\n", text(machine), machine.cores);
-    out += machine.cudaDriver.empty()
-               ? "CUDA        libcuda.so.1 not found: no CUDA device can be used\n"
-               : fmt::format("CUDA        driver {}; this build has no CUDA backend\n",
-                             machine.cudaDriver);
-    for (auto make : {+[] { return makeCpuBackend({}); }, +[] { return makeReferenceBackend(); }}) {
-        auto backend = make();
-        out += fmt::format("backend     {}: {}\n", backend->name(), backend->description());
+    for (const app::FoundLibrary& library : app::inspectCudaLibraries())
+        out += fmt::format(
+            "{:<11} {}\n", library.name,
+            library.path.empty()
+                ? library.missing
+                : fmt::format("{} ({})",
+                              library.version.empty() ? "unknown version" : library.version,
+                              library.path));
+    std::string used = "cpu";
+    for (const char* name : {"cuda", "cpu", "reference"}) {
+        CompileOptions options;
+        options.backend = name;
+        auto backend = makeBackend(options);
+        out += fmt::format("backend     {}: {}\n", name,
+                           backend ? (*backend)->description()
+                                   : "not usable: " + backend.error().text());
+        if (backend && name == std::string_view("cuda"))
+            used = name;
     }
-    out += "used        cpu\n";
+    out += fmt::format("used        {}\n", used);
     printOut(out);
     return ExitOk;
 }

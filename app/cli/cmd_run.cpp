@@ -27,6 +27,7 @@ struct Options {
     uint64_t seed = 1;
     RewriteOptions rewrite;
     gpu::TuneOptions tune;
+    std::string cache;
 };
 
 /// The graph to run; `compile` learns what rules allow.
@@ -75,6 +76,7 @@ int run(Options& options) {
     compile.backend = options.backend;
     compile.threads = options.threads;
     compile.tune = options.tune;
+    compile.cache = options.cache;
     compile.oneKernelPerNode = !options.fuse;
     compile.precision = options.rewrite.fuse.precision;
     compile.strict = options.rewrite.fuse.strict;
@@ -111,12 +113,13 @@ Action addRun(CLI::App& app) {
     app.add_option("model", options->model, "ONNX file")->required();
     addRewriteOptions(app, options->rewrite);
     app.add_flag("--fuse", options->fuse, "run the fused model");
-    app.add_option("--backend", options->backend, "auto, cpu or reference")->capture_default_str();
+    app.add_option("--backend", options->backend, backendNames())->capture_default_str();
     app.add_option("--threads", options->threads, "0: all of this machine")->capture_default_str();
     app.add_option("--seed", options->seed, "of generated inputs")->capture_default_str();
     app.add_option("--inputs", options->inputs, "folder of input_N.pb instead of generated ones");
     app.add_option("-o,--save-outputs", options->output, "folder for output_N.pb");
     addTuneOptions(app, options->tune);
+    addCacheOption(app, options->cache);
     return [options, &app] {
         auto fits = checkTuneOptions(app, options->backend);
         return fits ? run(*options) : reportError(fits.error());

@@ -59,6 +59,12 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
         "cuda: a step that only a last resort computes is an error");
 }
 
+void addCacheOption(CLI::App& app, std::string& folder) {
+    app.add_option("--cache", folder,
+                   "cuda: folder of compiled kernels; none: keep nothing (default: the person's "
+                   "cache folder)");
+}
+
 Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
     if (backend != "cpu" && backend != "reference")
         return {};

@@ -37,6 +37,9 @@ Result<void> finish(RewriteOptions& options);
 /// --timing-cache, --frozen, --workspace, --no-fallback
 void addTuneOptions(CLI::App& app, gpu::TuneOptions& options);
 
+/// Folder of compiled kernels.
+void addCacheOption(CLI::App& app, std::string& folder);
+
 /// Error "usage.tune" when one of them was given for a backend that has no tactics to choose.
 Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend);
 

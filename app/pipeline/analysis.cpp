@@ -35,7 +35,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
         return failure(precision.error());
     report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
-    fusing.profile = options.profile.name;
+    fusing.device = options.profile;
     fusing.precision = Precision::Fp32; // done, for both sides
     auto rewritten = fuseGraph(original, library, fusing, progress);
     if (!rewritten)

@@ -135,34 +135,67 @@ Result<void> runSides(const BenchOptions& options, const Graph& reference, Side&
     return {};
 }
 
-MachineReport machineReport(const Backend& backend, const DeviceProfile& profile, int threads) {
+/// What runs the plans, and for which device they are predicted.
+struct Target {
+    std::unique_ptr<Backend> backend; ///< null: cannot be used here
+    DeviceProfile profile;
+    std::optional<Error> unusable;
+};
+
+/// A backend that needs a device and has none still predicts, for a device of its kind.
+Result<Target> openTarget(const BenchOptions& options) {
+    CompileOptions compile;
+    compile.backend = options.backend;
+    compile.threads = options.threads;
+    compile.tune = options.tune;
+    compile.cache = options.cache;
+    compile.measureTactics = options.measure;
+    Target out;
+    auto backend = makeBackend(compile);
+    if (backend)
+        out.backend = std::move(*backend);
+    else if (backend.error().code.starts_with("device."))
+        out.unusable = backend.error();
+    else
+        return failure(backend.error());
+    const std::string fallback = out.backend ? options.fuse.profile : "h200";
+    std::optional<DeviceProfile> queried = out.backend ? out.backend->profile() : std::nullopt;
+    auto profile = !options.device.empty() ? deviceProfile(options.device)
+                   : queried               ? Result<DeviceProfile>(*queried)
+                                           : deviceProfile(fallback);
+    if (!profile)
+        return failure(profile.error());
+    out.profile = std::move(*profile);
+    return out;
+}
+
+MachineReport machineReport(const Target& target, const BenchOptions& options) {
     MachineInfo machine = inspectMachine();
     MachineReport out;
     out.cpu = text(machine);
     out.cores = machine.cores;
-    out.threadsUsed = threads > 0 ? threads : machine.cores;
-    out.backend = backend.name();
-    out.backendText = backend.description();
-    out.profile = profile.name;
-    out.profileTitle = profile.title;
-    out.dramBandwidth = profile.dramBandwidth;
-    out.l2Bandwidth = profile.l2Bandwidth;
-    out.peakFlops = profile.fp32Flops;
-    out.notes.push_back(machine.cudaDriver.empty()
-                            ? "no CUDA device: libcuda.so.1 not found"
-                            : "a CUDA driver is here, but this build has no CUDA backend");
+    out.threadsUsed = options.threads > 0 ? options.threads : machine.cores;
+    out.backend = target.backend ? target.backend->name() : options.backend;
+    out.backendText =
+        target.backend ? target.backend->description() : "not usable: " + target.unusable->text();
+    out.profile = target.profile.name;
+    out.profileTitle = target.profile.title;
+    out.dramBandwidth = target.profile.dramBandwidth;
+    out.l2Bandwidth = target.profile.l2Bandwidth;
+    out.peakFlops = target.profile.fp32Flops;
+    if (!target.backend)
+        out.notes.push_back("nothing was run: all times are predictions");
+    else if (machine.cudaDriver.empty())
+        out.notes.push_back("no CUDA device: libcuda.so.1 not found");
     return out;
 }
 
 } // namespace
 
 Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
-    auto backend = makeBackend(options.backend, options.threads);
-    if (!backend)
-        return failure(backend.error());
-    auto profile = deviceProfile(options.device.empty() ? options.fuse.profile : options.device);
-    if (!profile)
-        return failure(profile.error());
+    auto target = openTarget(options);
+    if (!target)
+        return failure(target.error());
     Stopwatch watch;
     auto library = requireRuleLibrary(options.rules);
     if (!library)
@@ -173,20 +206,21 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         return failure(model.error());
     if (auto all = requireOperators(model->graph); !all)
         return failure(all.error());
-    auto analysis = analyse(*model, *library, {options.fuse, *profile, backend->get()}, progress);
+    auto analysis =
+        analyse(*model, *library, {options.fuse, target->profile, target->backend.get()}, progress);
     if (!analysis)
         return failure(analysis.error());
-    BenchResult out{std::move(analysis->report), std::move(analysis->fused)};
+    BenchResult out{std::move(analysis->report), std::move(analysis->fused), target->unusable};
     Report& report = out.report;
     report.stageSeconds["rules"] = rules;
-    report.machine = machineReport(**backend, *profile, options.threads);
-    if (!options.measure && !options.verify)
+    report.machine = machineReport(*target, options);
+    if (!target->backend || (!options.measure && !options.verify))
         return out;
 
     Side before{analysis->before, {}}, after{analysis->after, {}};
     for (auto [side, stage] : {std::pair(&before, "plan_unfused"), {&after, "plan_fused"}}) {
         watch.lap();
-        auto executable = (*backend)->prepare(side->plan, progress);
+        auto executable = target->backend->prepare(side->plan, progress);
         if (!executable)
             return failure(executable.error());
         side->executable = std::move(*executable);

@@ -25,11 +25,14 @@ struct BenchOptions {
     bool verify = true;
     MeasureOptions timing;
     gpu::TuneOptions tune; ///< for the cuda backend
+    std::string cache;     ///< cuda: folder of machine code; empty: the person's cache
 };
 
 struct BenchResult {
     Report report;
     Graph fused; ///< with the file's symbolic dimensions, ready to be saved
+    /// The named backend cannot be used here ("device.*"): the report only predicts.
+    std::optional<Error> unusable = {};
 };
 
 Result<BenchResult> bench(const BenchOptions& options, Progress& progress);

@@ -4,28 +4,60 @@
 #include "core/graph/subgraph.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
+#if FUSELAGE_HAS_CUDA
+#include "gpu/cuda_backend.h"
+#endif
 
 #include <algorithm>
 #include <chrono>
 
 namespace fuselage {
 
-Result<std::unique_ptr<Backend>> makeBackend(const std::string& name, int threads) {
-    if (name == "cpu" || name == "auto")
-        return makeCpuBackend({threads, false});
-    if (name == "reference")
-        return makeReferenceBackend(threads);
-    return failure("usage.backend", "no backend `" + name + "`", "",
-                   "one of: auto, cpu, reference");
+namespace {
+
+Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
+#if FUSELAGE_HAS_CUDA
+    gpu::CudaOptions cuda;
+    cuda.threads = options.threads;
+    cuda.measure = options.measureTactics;
+    cuda.cache = options.cache;
+    cuda.tune = options.tune;
+    return gpu::makeCudaBackend(cuda);
+#else
+    (void)options;
+    return failure("device.build", "this program was built without the cuda backend", "",
+                   "build it with FUSELAGE_GPU=ON, or run with --backend cpu");
+#endif
+}
+
+} // namespace
+
+std::string backendNames() {
+    return "auto, cpu, cuda, reference";
+}
+
+Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options) {
+    if (options.backend == "cuda")
+        return cudaBackend(options);
+    if (options.backend == "auto")
+        if (auto cuda = cudaBackend(options))
+            return cuda;
+    if (options.backend == "cpu" || options.backend == "auto")
+        return makeCpuBackend({options.threads, false});
+    if (options.backend == "reference")
+        return makeReferenceBackend(options.threads);
+    return failure("usage.backend", "no backend `" + options.backend + "`", "",
+                   "one of: " + backendNames());
 }
 
 Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options) {
     CompiledGraph out;
-    auto backend = makeBackend(options.backend, options.threads);
+    auto backend = makeBackend(options);
     if (!backend)
         return failure(backend.error());
     out.m_backend = std::move(*backend);
-    auto profile = deviceProfile(options.profile);
+    std::optional<DeviceProfile> queried = out.m_backend->profile();
+    auto profile = queried ? Result<DeviceProfile>(*queried) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
     Progress progress;

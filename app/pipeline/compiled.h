@@ -22,8 +22,8 @@ namespace fuselage {
 
 struct CompileOptions {
     int threads = 0;               ///< 0: all of the machine
-    std::string backend = "cpu";   ///< "cpu" or "reference"
-    std::string profile = "cpu";   ///< device profile for predictions
+    std::string backend = "cpu";   ///< one of backendNames()
+    std::string profile = "cpu";   ///< device profile for predictions, where no device is asked
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
     gpu::TuneOptions tune;         ///< for the cuda backend
     /// Fused nodes stay in float32: convert a graph before fusing it (core/passes/precision.h).
@@ -31,6 +31,8 @@ struct CompileOptions {
     bool strict = false; ///< exact: rounded at every inner edge, sums in one order
     /// Worst class of each rule by name; reassociated where absent.
     std::map<std::string, NumericClass> allowed = {};
+    bool measureTactics = true;    ///< cuda: false chooses kernels by prediction
+    std::string cache;             ///< cuda: folder of machine code; empty: the person's cache
 };
 
 class CompiledGraph {
@@ -68,7 +70,11 @@ struct MemoryOperations {
 
 MemoryOperations memoryOperations(const Plan& plan);
 
-/// The backend of that name; error "usage.backend" lists the names.
-Result<std::unique_ptr<Backend>> makeBackend(const std::string& name, int threads);
+/// "auto, cpu, cuda, reference", for messages.
+std::string backendNames();
+
+/// The backend that the options name; "auto" is cuda where a device can be used, else cpu. Errors:
+/// "usage.backend" lists the names, "device.*" says what the cuda backend misses.
+Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options);
 
 } // namespace fuselage

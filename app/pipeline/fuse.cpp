@@ -31,7 +31,8 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
     if (options.decide != "rules" && options.decide != "cost")
         return failure("usage.decide", "no way to decide `" + options.decide + "`", "",
                        "one of: rules, cost");
-    auto profile = deviceProfile(options.profile);
+    auto profile =
+        options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
     EngineOptions engine;

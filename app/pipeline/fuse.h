@@ -8,6 +8,7 @@
 #include "core/rewrite/engine.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace fuselage::app {
@@ -16,6 +17,7 @@ struct FuseOptions {
     std::string pipeline = "default";
     std::string decide = "rules"; ///< "rules" takes every legal match, "cost" asks the gates
     std::string profile = "cpu";  ///< for gains
+    std::optional<DeviceProfile> device = {}; ///< in place of the named profile
     std::map<std::string, int64_t> dims;
     bool explain = false;                  ///< keep near misses
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it

@@ -3,6 +3,9 @@
 
 #include "core/support/parallel.h"
 #include "core/support/processor.h"
+#if FUSELAGE_HAS_CUDA
+#include "gpu/libraries.h"
+#endif
 
 #include <array>
 #include <dlfcn.h>
@@ -41,6 +44,16 @@ MachineInfo inspectMachine() {
                 out.instructionSets.push_back(flag);
     out.cores = machineThreads();
     out.cudaDriver = cudaDriverPath();
+    return out;
+}
+
+std::vector<FoundLibrary> inspectCudaLibraries() {
+    std::vector<FoundLibrary> out;
+#if FUSELAGE_HAS_CUDA
+    for (const gpu::LibraryFacts& facts : gpu::inspectLibraries())
+        out.push_back(
+            {facts.name, facts.path, facts.version, facts.missing ? facts.missing->message : ""});
+#endif
     return out;
 }
 

@@ -16,6 +16,17 @@ struct MachineInfo {
 
 MachineInfo inspectMachine();
 
+/// One of NVIDIA's libraries.
+struct FoundLibrary {
+    std::string name;    ///< "libcudnn"
+    std::string path;    ///< empty: missing
+    std::string version; ///< empty: unknown
+    std::string missing; ///< what was tried
+};
+
+/// Driver, NVRTC, cuBLASLt, cuDNN, CUPTI, NVML; empty when the program was built without cuda.
+std::vector<FoundLibrary> inspectCudaLibraries();
+
 /// "AMD EPYC ..., avx2 avx512f avx512_bf16"
 std::string text(const MachineInfo& machine);
 

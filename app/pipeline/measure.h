@@ -5,6 +5,8 @@
 #include "core/plan/backend.h"
 #include "core/plan/statistics.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace fuselage::app {
@@ -18,6 +20,9 @@ struct MeasureOptions {
 struct MeasuredSide {
     std::vector<double> totals;                   ///< seconds of each round
     std::vector<std::vector<double>> stepSeconds; ///< per step, one per round
+    std::string stepNote;                         ///< how steps were timed; may be empty
+    /// Per step, empty where the backend does not time single steps.
+    std::vector<std::optional<IsolatedTimes>> isolated;
 };
 
 struct Measured {
@@ -25,7 +30,8 @@ struct Measured {
 };
 
 /// One warm-up of each, then rounds before, after, before, after ... until the budget is spent.
-/// Totals are timed without the per-step clock; a few more rounds collect step times.
+/// Totals are timed without the per-step clock, by the device's own clock where there is one; a few
+/// more rounds collect step times.
 Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          const MeasureOptions& options, Progress& progress);
 

@@ -5,6 +5,7 @@
 
 #include "app/pipeline/graph_report.h"
 #include "core/cost/cost.h"
+#include "core/plan/kernel_facts.h"
 #include "core/plan/statistics.h"
 #include "core/support/reason.h"
 
@@ -23,6 +24,7 @@ struct MachineReport {
     std::string backend;            ///< "cpu"
     std::string backendText;        ///< one line of the backend about itself
     std::vector<std::string> notes; ///< "no CUDA device: libcuda.so.1 not found"
+    std::string stepTiming;         ///< how single kernels were timed; empty: by the host's clock
     std::string profile;            ///< device profile used for predictions
     std::string profileTitle;
     double dramBandwidth = 0, l2Bandwidth = 0; ///< of the profile, bytes a second
@@ -105,7 +107,11 @@ struct KernelReport {
     double predictedSeconds = 0;
     std::string limiter;
     std::optional<double> measuredSeconds; ///< median
-    double share = 0;                      ///< of the measured (else predicted) total
+    double rooflineSeconds = 0; ///< least time for its DRAM traffic and matrix work, predicted
+    /// Only of kernels on a device.
+    std::optional<KernelFacts> facts;
+    std::optional<TimingSummary> inSitu, cold, warm;
+    double share = 0; ///< of the measured (else predicted) total
     std::vector<Reason> fallbacks;
 };
 

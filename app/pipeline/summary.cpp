@@ -37,6 +37,11 @@ void addStepTimes(const MeasuredSide& side, std::vector<KernelReport>& kernels) 
         double seconds = medianOf(side.stepSeconds[i]);
         kernels[i].measuredSeconds = seconds;
         kernels[i].share = total > 0 ? seconds / total : 0;
+        kernels[i].inSitu = summarise(side.stepSeconds[i]);
+        if (i < side.isolated.size() && side.isolated[i]) {
+            kernels[i].cold = summarise(side.isolated[i]->cold);
+            kernels[i].warm = summarise(side.isolated[i]->warm);
+        }
     }
 }
 
@@ -104,6 +109,7 @@ std::vector<KernelReport> summariseKernels(const Plan& plan) {
         kernel.predictedSeconds = step.predicted.seconds;
         kernel.limiter = step.predicted.limiter;
         kernel.share = total > 0 ? step.predicted.seconds / total : 0;
+        kernel.rooflineSeconds = std::max(step.predicted.dram, step.predicted.matrix);
     }
     return out;
 }
@@ -112,6 +118,7 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
     for (size_t i = 0; i < kernels.size(); ++i) {
         kernels[i].tactic = executable.tactic(i);
         kernels[i].fallbacks = executable.fallbacks(i);
+        kernels[i].facts = executable.kernelFacts(i);
     }
 }
 
@@ -164,6 +171,7 @@ std::vector<SplitReport> summariseSplits(const Plan& plan) {
 void addMeasurements(const Measured& measured, Report& report) {
     report.before.measured = summarise(measured.before.totals);
     report.after.measured = summarise(measured.after.totals);
+    report.machine.stepTiming = measured.after.stepNote;
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
     addStepTimes(measured.before, report.kernelsBefore);
     addStepTimes(measured.after, report.kernels);

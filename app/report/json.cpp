@@ -146,6 +146,21 @@ json resultsJson(const Report& r) {
             {"splits", splits}};
 }
 
+json deviceJson(const KernelReport& k) {
+    json out{{"registers", k.facts->registers},
+             {"shared_bytes", k.facts->sharedBytes},
+             {"spilled_bytes", k.facts->spilledBytes},
+             {"launches", k.facts->launches},
+             {"workspace_bytes", k.facts->workspaceBytes},
+             {"choice", k.facts->choice},
+             {"roofline_us", k.rooflineSeconds * 1e6}};
+    for (const auto& [name, timing] :
+         {std::pair("in_situ", &k.inSitu), {"cold", &k.cold}, {"warm", &k.warm}})
+        if (*timing)
+            out[name] = timingJson(**timing);
+    return out;
+}
+
 /// What depends on the machine and the moment. Predicted times are here, since the profile of this
 /// machine holds a measured bandwidth.
 json timingsJson(const Report& r) {
@@ -154,7 +169,8 @@ json timingsJson(const Report& r) {
                {"cores", r.machine.cores},
                {"threads", r.machine.threadsUsed},
                {"backend", r.machine.backendText},
-               {"notes", r.machine.notes}}},
+               {"notes", r.machine.notes},
+               {"step_timing", r.machine.stepTiming}}},
              {"stages_s", r.stageSeconds},
              {"predicted",
               {{"before_us", r.before.predictedSeconds * 1e6},
@@ -184,6 +200,8 @@ json timingsJson(const Report& r) {
                  {"limiter", k.limiter}};
         if (k.measuredSeconds)
             row["median_us"] = *k.measuredSeconds * 1e6;
+        if (k.facts)
+            row["device"] = deviceJson(k);
         kernels.push_back(std::move(row));
     }
     json refusals = json::array();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/text.h"
 
+#include "app/report/device_text.h"
 #include "app/report/format.h"
 
 #include <fmt/format.h>
@@ -142,7 +143,9 @@ std::string kernelsText(const Report& r) {
     }
     return fmt::format("the {} kernels that cost most, {} ({} in all)\n", shown,
                        measured ? "measured" : "predicted", order.size()) +
-           table.text();
+           table.text() +
+           renderDeviceKernels({order.begin(), order.begin() + static_cast<ptrdiff_t>(shown)},
+                               r.machine.stepTiming);
 }
 
 std::string splitsText(const Report& r) {

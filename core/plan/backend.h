@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/ops/op_table.h"
+#include "core/plan/kernel_facts.h"
 #include "core/plan/plan.h"
 #include "core/support/progress.h"
 
@@ -24,22 +25,6 @@ struct RunOptions {
     double* deviceSeconds = nullptr;
     /// When set together with stepSeconds: how steps were timed, where that needs a word.
     std::string* stepTimingNote = nullptr;
-};
-
-/// What a backend knows of the kernels behind a step.
-struct KernelFacts {
-    uint32_t registers = 0; ///< a thread's; 0: not known
-    uint32_t sharedBytes = 0;
-    uint32_t spilledBytes = 0; ///< a thread's
-    uint32_t launches = 1;
-    int64_t workspaceBytes = 0;
-    std::string choice; ///< "measured", "cached", "predicted"
-};
-
-/// Seconds of one step by itself, again and again.
-struct IsolatedTimes {
-    std::vector<double> cold; ///< the cache was overwritten before each
-    std::vector<double> warm; ///< right after a run of the same step
 };
 
 /// A prepared Plan: weights packed, kernels chosen, arena allocated. Not thread-safe.

@@ -29,9 +29,9 @@ TacticRequest requestOf(const Plan& plan, const Step& step, const StepContext& c
     for (uint32_t output : step.outputs)
         out.emit.outputs.push_back(layoutOf(plan, output));
     out.emit.profile = &context.profile;
-    out.emit.strict = context.options.strict || step.strict;
-    out.emit.tf32 = out.tf32 = context.options.tf32 || step.tf32;
-    out.emit.allowed = out.emit.strict ? NumericClass::Exact : step.allowed;
+    out.emit.strict = step.strict;
+    out.emit.tf32 = out.tf32 = step.tf32;
+    out.emit.allowed = step.allowed;
     out.arch = context.device.facts().arch;
     out.emit.capability = capabilityOf(out.arch);
     out.workspaceLimit = context.options.tune.workspaceLimit;

@@ -56,7 +56,7 @@ TEST_F(CliUsage, WrongValuesOfOptionsNameTheChoices) {
                   {"`fastest`", "default", "usage.pipeline"});
     expectRefused({"fuse", "lstm.onnx", "--decide", "luck"}, ExitUsage, {"`luck`", "rules, cost"});
     expectRefused({"bench", "lstm.onnx", "--backend", "tpu"}, ExitUsage,
-                  {"`tpu`", "cpu, reference"});
+                  {"`tpu`", "cuda, reference"});
     expectRefused({"bench", "lstm.onnx", "--device", "h9000"}, ExitUsage, {"h9000", "h200"});
     expectRefused({"bench", "lstm.onnx", "--report", "r.pdf"}, ExitUsage, {"`r.pdf`", ".json"});
     expectRefused({"explain", "lstm.onnx", "--rule", "NoRule"}, ExitUsage, {"`NoRule`"});

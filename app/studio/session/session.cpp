@@ -114,7 +114,7 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
         out.problems.append(problemOf(profile.error(), {}));
         return out;
     }
-    auto backend = makeBackend("cpu", 0);
+    auto backend = makeBackend(CompileOptions{});
     app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr, {}};
     analysing.fuse.explain = true;
     if (sameBefore(previous, model, options))

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/device_text.h"
+
+#include "app/report/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+using Align = TextTable::Align;
+
+std::string medianText(const std::optional<TimingSummary>& timing) {
+    return timing && timing->samples > 0 ? secondsText(timing->median) : "-";
+}
+
+std::string intervalText(const std::optional<TimingSummary>& timing) {
+    return timing && timing->samples > 0
+               ? fmt::format("{} .. {}", secondsText(timing->low), secondsText(timing->high))
+               : "not measured";
+}
+
+std::string shareText(const KernelReport& kernel) {
+    const double seconds = kernel.measuredSeconds.value_or(0);
+    return seconds > 0 ? fmt::format("{:.0f} %", kernel.rooflineSeconds / seconds * 100) : "-";
+}
+
+} // namespace
+
+std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
+                                const std::string& timing) {
+    const bool any = std::any_of(kernels.begin(), kernels.end(), [](const KernelReport* kernel) {
+        return kernel->facts.has_value();
+    });
+    if (!any)
+        return {};
+    TextTable table({Align::Right, Align::Left, Align::Right, Align::Right, Align::Right,
+                     Align::Right, Align::Right, Align::Left, Align::Left});
+    table.row({"in situ", "95 % interval", "cold", "warm", "roofline", "registers", "spilled",
+               "chosen", "tactic"});
+    for (const KernelReport* kernel : kernels) {
+        if (!kernel->facts)
+            continue;
+        const KernelFacts& facts = *kernel->facts;
+        table.row({medianText(kernel->inSitu), intervalText(kernel->inSitu),
+                   medianText(kernel->cold), medianText(kernel->warm), shareText(*kernel),
+                   facts.registers > 0 ? std::to_string(facts.registers) : "-",
+                   bytesText(facts.spilledBytes), facts.choice, kernel->tactic});
+    }
+    const std::string how = timing.empty() ? "" : "  " + timing + "\n";
+    return "the same kernels on the device\n" + how + table.text();
+}
+
+} // namespace fuselage::app
