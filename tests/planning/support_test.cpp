@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cuDNN plans for each architecture, without a GPU: support, workspace and notes, never engine
+// numbers or counts, which differ between a described device and a real one. Skipped where cuDNN is
+// not installed. The libcuda is a stand-in that only loads code.
+#include "gpu/libs/library_support.h"
+#include "tests/unit/gpu_libs_support.h"
+
+#include <dlfcn.h>
+
+using namespace fuselage;
+using namespace fuselage::testing_gpu;
+
+namespace {
+
+/// A device of the architecture; what is not a built-in profile is one with its figures changed.
+DeviceProfile profileOf(const std::string& arch) {
+    const std::map<std::string, std::string> names = {{"sm_75", "t4"},
+                                                      {"sm_80", "a100"},
+                                                      {"sm_86", "rtx4090"},
+                                                      {"sm_89", "rtx4090"},
+                                                      {"sm_90", "h200"}};
+    auto profile = deviceProfile(names.at(arch));
+    EXPECT_TRUE(profile);
+    profile->arch = arch;
+    if (arch == "sm_86")
+        profile->units = 84;
+    return *profile;
+}
+
+LibraryPlanner* planner(const std::string& arch) {
+    static void* driver = dlopen(PLANNING_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(driver, nullptr);
+    static std::map<std::string, std::unique_ptr<LibraryPlanner>> made;
+    auto found = made.find(arch);
+    if (found == made.end()) {
+        auto fresh = LibraryPlanner::make(profileOf(arch));
+        found = made.emplace(arch, fresh ? std::move(*fresh) : nullptr).first;
+    }
+    return found->second.get();
+}
+
+struct Wanted {
+    const char* arch;
+    const char* type;
+    bool supported;
+    int64_t most;           ///< bytes of workspace
+    const char* notes = ""; ///< all of these words occur, comma-separated is one
+};
+
+std::string typed(std::string body, const std::string& type) {
+    for (size_t at = 0; (at = body.find("half[", at)) != std::string::npos;)
+        body.replace(at, 4, type);
+    return body;
+}
+
+DType dtypeOf(const std::string& type) {
+    return *dtypeFromName(type);
+}
+
+constexpr int64_t workspaceLimit = int64_t(64) << 20;
+
+class Support : public testing::Test {
+protected:
+    void expect(const std::string& body, const std::map<std::string, Extents>& weights,
+                bool channelsLast, const std::vector<Wanted>& table) {
+        for (const Wanted& row : table) {
+            SCOPED_TRACE(std::string(row.arch) + " " + row.type);
+            LibraryPlanner* with = planner(row.arch);
+            if (with == nullptr)
+                GTEST_SKIP() << "no cuDNN that plans without a device is installed";
+            if (!with->asksCompilingEngines())
+                GTEST_SKIP() << "no stand-in for libcuda";
+            std::map<std::string, Tensor> constants;
+            for (const auto& [name, extents] : weights)
+                constants.emplace(name, weightsOf(extents, dtypeOf(row.type)));
+            LibraryCase made(typed(body, row.type), constants, channelsLast);
+            made.request.workspaceLimit = workspaceLimit;
+            made.request.tf32 = true;
+            made.request.emit.allowed = std::string(row.type) == "float"
+                                            ? NumericClass::Approximate
+                                            : NumericClass::Reassociated;
+            const LibrarySupport got = with->support(made.request, false).at(0);
+            EXPECT_EQ(got.supported(), row.supported) << text(got);
+            if (!row.supported || !got.supported())
+                continue;
+            EXPECT_GT(got.configurations, 0U);
+            EXPECT_LE(got.workspaceBytes, row.most) << text(got);
+            EXPECT_NE(got.notes.find(row.notes), std::string::npos) << text(got);
+        }
+    }
+};
+
+const char* conv3 = "(half[32,64,56,56] x, half[64,64,3,3] w, half[64] b) => (half[32,64,56,56] y) "
+                    "{ c = Conv<kernel_shape=[3,3],pads=[1,1,1,1]>(x, w, b) ";
+const char* conv1 = "(half[32,64,56,56] x, half[256,64,1,1] w, half[256] b, "
+                    "half[32,256,56,56] r) => (half[32,256,56,56] y) "
+                    "{ c = Conv<kernel_shape=[1,1]>(x, w, b) d = Add(c, r) y = Relu(d) }";
+const char* linear = "(half[6304,768] x, half[768,3072] w, half[3072] b) => (half[6304,3072] y) "
+                     "{ t = MatMul(x, w) u = Add(t, b) ";
+
+const std::map<std::string, Extents> weights3 = {{"w", {64, 64, 3, 3}}, {"b", {64}}};
+const std::map<std::string, Extents> weights1 = {{"w", {256, 64, 1, 1}}, {"b", {256}}};
+const std::map<std::string, Extents> weightsLinear = {{"w", {768, 3072}}, {"b", {3072}}};
+
+} // namespace
+
+TEST_F(Support, ConvolutionWithBiasAndRelu) {
+    expect(std::string(conv3) + "y = Relu(c) }", weights3, true,
+           {{"sm_90", "float16", true, 131},
+            {"sm_90", "bfloat16", true, 131},
+            {"sm_90", "float", true, 131},
+            {"sm_89", "float16", true, 0},
+            {"sm_86", "float16", true, 0},
+            {"sm_80", "float16", true, 0},
+            {"sm_80", "bfloat16", true, 0},
+            {"sm_75", "float16", true, 0},
+            {"sm_75", "bfloat16", false, 0}});
+}
+
+TEST_F(Support, ResidualConvolutionIsCompiledAndWantsChannelsLast) {
+    const std::string compiled = "compiled at run time";
+    expect(conv1, weights1, true,
+           {{"sm_90", "float16", true, 0, compiled.c_str()},
+            {"sm_90", "bfloat16", true, 0, compiled.c_str()},
+            {"sm_89", "float16", true, 0, compiled.c_str()},
+            {"sm_80", "float16", true, 0, compiled.c_str()},
+            {"sm_75", "float16", true, 0, compiled.c_str()},
+            {"sm_75", "bfloat16", false, 0}});
+    expect(conv1, weights1, false,
+           {{"sm_90", "float16", false, 0}, {"sm_80", "float16", false, 0}});
+}
+
+TEST_F(Support, LinearLayerWithAnyOfTheActivations) {
+    for (const char* activation : {"y = Gelu(u) }", "y = Gelu<approximate=\"tanh\">(u) }",
+                                   "s = Sigmoid(u) y = Mul(u, s) }", "y = Elu(u) }"}) {
+        SCOPED_TRACE(activation);
+        expect(
+            std::string(linear) + activation, weightsLinear, false,
+            {{"sm_90", "float16", true, 0, "compiled"}, {"sm_80", "float16", true, 0, "compiled"}});
+    }
+    expect(std::string(linear) + "y = Relu(u) }", weightsLinear, false,
+           {{"sm_90", "bfloat16", true, 0}, {"sm_75", "float16", true, 0}});
+}
+
+TEST_F(Support, LayerScaleWithResidual) {
+    expect("(half[6304,768] x, half[768,768] w, half[768] b, half[768] g, half[6304,768] r) => "
+           "(half[6304,768] y) { t = MatMul(x, w) u = Add(t, b) s = Mul(u, g) y = Add(s, r) }",
+           {{"w", {768, 768}}, {"b", {768}}, {"g", {768}}}, false,
+           {{"sm_90", "float16", true, 0},
+            {"sm_89", "float16", true, 0},
+            {"sm_75", "float16", true, 0}});
+}
+
+TEST_F(Support, AttentionNeedsSm80) {
+    expect("(half[32,197,12,64] q, half[32,197,12,64] k, half[32,197,12,64] v) => "
+           "(half[32,197,12,64] y) { qt = Transpose<perm=[0,2,1,3]>(q) "
+           "kt = Transpose<perm=[0,2,3,1]>(k) vt = Transpose<perm=[0,2,1,3]>(v) s = MatMul(qt, kt) "
+           "p = Softmax<axis=-1>(s) o = MatMul(p, vt) y = Transpose<perm=[0,2,1,3]>(o) }",
+           {}, false,
+           {{"sm_90", "float16", true, 256},
+            {"sm_80", "bfloat16", true, 0},
+            {"sm_89", "float16", true, 0},
+            {"sm_75", "float16", false, 0}});
+}
+
+TEST_F(Support, APlanIsFinishedWithoutADevice) {
+    LibraryPlanner* with = planner("sm_90");
+    if (with == nullptr || !with->asksCompilingEngines())
+        GTEST_SKIP() << "no cuDNN that plans without a device is installed";
+    std::map<std::string, Tensor> constants;
+    for (const auto& [name, extents] : weights1)
+        constants.emplace(name, weightsOf(extents, DType::Float16));
+    LibraryCase made(typed(conv1, "float16"), constants, true);
+    made.request.workspaceLimit = workspaceLimit;
+    const LibrarySupport got = with->support(made.request, true).at(0);
+    EXPECT_TRUE(got.supported()) << text(got);
+    EXPECT_EQ(got.workspaceBytes, 0);
+}
+
+TEST_F(Support, WorkspaceOverTheLimitIsDroppedByName) {
+    LibraryPlanner* with = planner("sm_90");
+    if (with == nullptr || !with->asksCompilingEngines())
+        GTEST_SKIP() << "no cuDNN that plans without a device is installed";
+    std::map<std::string, Tensor> constants;
+    for (const auto& [name, extents] : weights3)
+        constants.emplace(name, weightsOf(extents, DType::Float16));
+    // Row-major operands are transposed in the workspace.
+    LibraryCase made(typed(std::string(conv3) + "y = Relu(c) }", "float16"), constants, false);
+    made.request.workspaceLimit = 1024;
+    const LibrarySupport got = with->support(made.request, false).at(0);
+    ASSERT_FALSE(got.dropped.empty()) << text(got);
+    EXPECT_EQ(got.dropped[0].code, "workspace");
+    EXPECT_EQ(got.dropped[0].facts.at(0).name, "tactic");
+    EXPECT_EQ(got.dropped[0].facts.at(1).name, "need");
+}
