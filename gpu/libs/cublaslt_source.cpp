@@ -65,6 +65,15 @@ public:
 
     Result<void> load(Device& device) override { return m_shared->constants.load(device); }
 
+    bool reads(size_t operand) const override {
+        const LtCall& call = m_shared->call;
+        auto from = [&](const LtMatrix& matrix) {
+            return matrix.memory.kind == TensorMemory::Kind::Input &&
+                   matrix.memory.index == operand;
+        };
+        return from(call.a) || from(call.b) || (call.c && from(*call.c));
+    }
+
     Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) override {
         const LtCall& call = m_shared->call;
         const auto alpha = static_cast<float>(call.alpha);

@@ -7,6 +7,8 @@
 #include "gpu/libs/cudnn_plan.h"
 #include "gpu/libs/library_sources.h"
 
+#include <algorithm>
+
 namespace fuselage::gpu {
 
 namespace {
@@ -138,6 +140,14 @@ public:
     }
 
     Result<void> load(Device& device) override { return m_graph->constants.load(device); }
+
+    bool reads(size_t operand) const override {
+        const auto& tensors = m_graph->description.tensors;
+        return std::any_of(tensors.begin(), tensors.end(), [&](const GraphTensor& tensor) {
+            return tensor.memory.kind == TensorMemory::Kind::Input &&
+                   tensor.memory.index == operand;
+        });
+    }
 
     Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) override {
         Borrowed handle(*m_handles);

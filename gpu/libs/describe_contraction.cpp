@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and matrix products as cuDNN graphs. Weights that never change are packed: filters
-// with channels innermost, matrices with the reduced dimension innermost, scaled where the epilogue
-// starts with a scale.
+// in the order of their image, matrices with the reduced dimension innermost, scaled where the
+// epilogue starts with a scale.
 #include "gpu/libs/describe_internal.h"
 #include "gpu/libs/graph_builder.h"
 #include "gpu/libs/matrix_product.h"
@@ -43,11 +43,16 @@ StridedAccess planar(StridedAccess access) {
     return access;
 }
 
-/// Batch outermost, channels innermost.
-std::vector<size_t> channelsLastOrder(size_t dims) {
-    std::vector<size_t> out = {1};
-    for (size_t d = dims; d-- > 2;)
+bool isChannelsLast(const GraphTensor& tensor) {
+    return tensor.strides[1] == 1 || tensor.dims[1] == 1;
+}
+
+/// Dimensions innermost first: as the image lies, channels innermost or row-major.
+std::vector<size_t> orderOf(const GraphTensor& image) {
+    std::vector<size_t> out;
+    for (size_t d = image.dims.size(); d-- > 2;)
         out.push_back(d);
+    out.insert(isChannelsLast(image) ? out.begin() : out.end(), 1);
     out.push_back(0);
     return out;
 }
@@ -73,7 +78,7 @@ size_t addFilter(GraphBuilder& builder, const TacticRequest& request,
     PackedConstant packed;
     packed.dtype = layout.dtype;
     packed.extents = extents;
-    packed.strides = denseStrides(extents, channelsLastOrder(extents.size()));
+    packed.strides = denseStrides(extents, builder.frame().order);
     packed.input = program.b.operand;
     packed.sourceStrides = rowMajorStrides(extents);
     if (folded) {
@@ -87,10 +92,6 @@ size_t addFilter(GraphBuilder& builder, const TacticRequest& request,
         {layout.dtype, extents, packed.strides, {TensorMemory::Kind::Packed, index, 0, 0}, 16});
 }
 
-bool isChannelsLast(const GraphTensor& tensor) {
-    return tensor.strides[1] == 1 || tensor.dims[1] == 1;
-}
-
 DescribeResult describeConvolution(const TacticRequest& request, const MatchedContraction& matched,
                                    bool tanhGelu) {
     const Contraction& program = *matched.program;
@@ -102,7 +103,8 @@ DescribeResult describeConvolution(const TacticRequest& request, const MatchedCo
     if (auto reason = geometryReason(program, x.extents))
         return std::move(*reason);
     const Extents dims = planar(program.space, 1);
-    GraphBuilder builder(request, {dims, channelsLastOrder(dims.size())});
+    const GraphTensor image{x.dtype, planar(x.extents, 1), planar(x.strides, 0), {}, 16};
+    GraphBuilder builder(request, {dims, orderOf(image)});
     const bool folded = foldsScale(request, matched);
     ConvolutionNode node;
     const size_t spatial = rank - 2;

@@ -2,6 +2,7 @@
 #include "gpu/libs/graph_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace fuselage::gpu {
@@ -68,15 +69,19 @@ size_t GraphBuilder::addScalar(double value) {
     return add({DType::Float32, ones, ones, {TensorMemory::Kind::Scalar, 0, 0, value}, 16});
 }
 
-size_t GraphBuilder::addChannels(const std::vector<double>& values, const Extents& strides) {
+size_t GraphBuilder::addChannels(const std::vector<double>& values, const Extents& strides,
+                                 DType type) {
     if (values.size() == 1)
         return addScalar(values[0]);
+    if (std::any_of(values.begin(), values.end(),
+                    [&](double x) { return std::isfinite(x) && !std::isfinite(roundTo(type, x)); }))
+        type = DType::Float32;
     PackedConstant packed;
+    packed.dtype = type;
     packed.values = values;
     graph.packed.push_back(std::move(packed));
     const auto index = static_cast<uint32_t>(graph.packed.size() - 1);
-    return add(
-        moved(m_frame.dims, strides, DType::Float32, {TensorMemory::Kind::Packed, index, 0, 0}));
+    return add(moved(m_frame.dims, strides, type, {TensorMemory::Kind::Packed, index, 0, 0}));
 }
 
 void GraphBuilder::bindOutput(size_t tensor, uint32_t output, const Extents& strides,
@@ -196,9 +201,10 @@ std::optional<Reason> addEpilogue(GraphBuilder& builder, size_t accumulator,
     if (!epilogue.scale.empty() && !scaleFolded)
         x = builder.pointwise(PointwiseMode::Multiply, x,
                               builder.addChannels(epilogue.scale, frame.channel));
+    // In the operands' type: cuDNN's compiled kernels know a bias of that type only.
     if (!epilogue.shift.empty())
         x = builder.pointwise(PointwiseMode::Add, x,
-                              builder.addChannels(epilogue.shift, frame.channel));
+                              builder.addChannels(epilogue.shift, frame.channel, matched.dtype));
     std::vector<std::pair<size_t, uint32_t>> results; // tensor, epilogue output
     auto tap = [&](size_t done) {
         for (const EpilogueTap& at : epilogue.taps)

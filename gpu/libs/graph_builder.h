@@ -36,8 +36,10 @@ public:
     bool repeats(size_t tensor, const Extents& extents, size_t first) const;
     size_t addVirtual(); ///< of the frame's extents, float32
     size_t addScalar(double value);
-    /// A vector of float32 along the dimensions that `strides` moves in; one value is a scalar.
-    size_t addChannels(const std::vector<double>& values, const Extents& strides);
+    /// A vector along the dimensions that `strides` moves in; one value is a scalar. Float32 where
+    /// the values do not fit in the type.
+    size_t addChannels(const std::vector<double>& values, const Extents& strides,
+                       DType type = DType::Float32);
     /// Makes a virtual tensor a result of the program.
     void bindOutput(size_t tensor, uint32_t output, const Extents& strides, int64_t offset);
 
