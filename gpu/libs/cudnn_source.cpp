@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's engine configurations as tactics. All candidates of a request share one operation graph
-// and one copy of the packed constants; each finishes its own plan, in parallel where the tuner
-// builds in parallel.
+// cuDNN's engine configurations as tactics. Equal graphs share their plans, all candidates of a
+// request one copy of the packed constants; plans are finished in parallel where the tuner builds
+// in parallel.
 #include "core/support/text.h"
 #include "gpu/libs/constant_memory.h"
 #include "gpu/libs/cudnn_plan.h"
@@ -84,15 +84,33 @@ private:
     Result<Handle> m_handle;
 };
 
-/// What the candidates of one description share.
+/// A configuration with its plan, finished by the first tactic that is built.
+struct PlannedConfiguration {
+    Configuration configuration;
+    std::mutex mutex;
+    std::optional<std::variant<Plan, Reason>> plan;
+
+    explicit PlannedConfiguration(Configuration of) : configuration(std::move(of)) {}
+};
+
+/// What equal graphs share, whatever their constants: layers of one shape are planned once.
 struct PlannedGraph {
-    GraphDescription description;
     OperationGraph graph;
+    std::vector<std::shared_ptr<PlannedConfiguration>> configurations;
+    std::optional<Reason> refused;
+};
+
+/// What the candidates of one request share.
+struct BoundGraph {
+    GraphDescription description;
+    std::shared_ptr<PlannedGraph> planned; ///< the configurations refer to its graph
     ConstantMemory constants;
     std::vector<float> scalars; ///< parallel to the tensors
 
-    PlannedGraph(GraphDescription from, const std::vector<TensorPtr>& tensors)
-        : description(std::move(from)), constants(description.packed, tensors) {
+    BoundGraph(GraphDescription from, std::shared_ptr<PlannedGraph> plan,
+               const std::vector<TensorPtr>& tensors)
+        : description(std::move(from)), planned(std::move(plan)),
+          constants(description.packed, tensors) {
         for (const GraphTensor& tensor : description.tensors)
             scalars.push_back(static_cast<float>(tensor.memory.value));
     }
@@ -100,31 +118,33 @@ struct PlannedGraph {
 
 class CudnnTactic final : public Tactic {
 public:
-    CudnnTactic(std::shared_ptr<Handles> handles, std::shared_ptr<PlannedGraph> graph,
-                Configuration configuration, int64_t workspaceLimit)
-        : m_handles(std::move(handles)), m_graph(std::move(graph)),
-          m_configuration(std::move(configuration)), m_workspaceLimit(workspaceLimit) {}
+    CudnnTactic(std::shared_ptr<Handles> handles, std::shared_ptr<BoundGraph> graph,
+                std::shared_ptr<PlannedConfiguration> planned, int64_t workspaceLimit)
+        : m_handles(std::move(handles)), m_graph(std::move(graph)), m_planned(std::move(planned)),
+          m_workspaceLimit(workspaceLimit) {}
 
     std::string name() const override {
         const std::string& form = m_graph->description.form;
-        return "cudnn " + (form.empty() ? "" : form + " ") + m_configuration.name();
+        return "cudnn " + (form.empty() ? "" : form + " ") + m_planned->configuration.name();
     }
 
     Result<void> build(Progress& progress) override {
         if (progress.cancelled())
             return cancelledFailure("planning " + name());
-        Borrowed handle(*m_handles);
-        if (!handle.handle())
-            return failure(handle.handle().error());
-        Target target;
-        target.library = m_handles->library();
-        target.handle = *handle.handle();
-        auto plan = finishPlan(target, m_configuration);
-        if (auto* reason = std::get_if<Reason>(&plan))
+        const std::lock_guard lock(m_planned->mutex);
+        if (!m_planned->plan) {
+            Borrowed handle(*m_handles);
+            if (!handle.handle())
+                return failure(handle.handle().error());
+            Target target;
+            target.library = m_handles->library();
+            target.handle = *handle.handle();
+            m_planned->plan = finishPlan(target, m_planned->configuration);
+        }
+        if (auto* reason = std::get_if<Reason>(&*m_planned->plan))
             return failure(reason->code, reason->message, name());
-        m_plan = std::move(std::get<Plan>(plan));
-        if (m_plan.workspaceBytes > m_workspaceLimit) {
-            const Reason reason = workspaceReason(m_plan.workspaceBytes, m_workspaceLimit);
+        if (workspaceBytes() > m_workspaceLimit) {
+            const Reason reason = workspaceReason(workspaceBytes(), m_workspaceLimit);
             return failure(reason.code, reason.message, name(), reason.flip);
         }
         return {};
@@ -132,10 +152,10 @@ public:
 
     TacticFacts facts() const override {
         TacticFacts out;
-        out.numeric = std::max(m_graph->description.numeric, m_configuration.numeric);
-        out.workspaceBytes = m_plan.workspaceBytes;
-        out.deterministic = m_configuration.deterministic;
-        out.notes = joined(m_configuration.notes);
+        out.numeric = std::max(m_graph->description.numeric, m_planned->configuration.numeric);
+        out.workspaceBytes = workspaceBytes();
+        out.deterministic = m_planned->configuration.deterministic;
+        out.notes = joined(m_planned->configuration.notes);
         return out;
     }
 
@@ -164,10 +184,15 @@ public:
         Descriptor pack = variantPack(arguments);
         if (auto reason = pack.finish("the operands"))
             return failure(reason->code, reason->message, name());
-        return check(library.call().execute(*handle.handle(), m_plan.descriptor.raw(), pack.raw()));
+        return check(library.call().execute(*handle.handle(), plan().descriptor.raw(), pack.raw()));
     }
 
 private:
+    /// After a build() that succeeded.
+    const Plan& plan() const { return std::get<Plan>(*m_planned->plan); }
+
+    int64_t workspaceBytes() const { return plan().workspaceBytes; }
+
     void* addressOf(size_t index, const LaunchArguments& arguments) const {
         const GraphTensor& tensor = m_graph->description.tensors[index];
         const TensorMemory& memory = tensor.memory;
@@ -207,10 +232,9 @@ private:
     }
 
     std::shared_ptr<Handles> m_handles;
-    std::shared_ptr<PlannedGraph> m_graph;
-    Configuration m_configuration;
+    std::shared_ptr<BoundGraph> m_graph;
+    std::shared_ptr<PlannedConfiguration> m_planned;
     int64_t m_workspaceLimit;
-    Plan m_plan;
 };
 
 Reason named(Reason reason, const std::string& tactic) {
@@ -242,32 +266,60 @@ public:
 private:
     std::optional<Reason> addForm(const TacticRequest& request, GraphDescription description,
                                   TacticList& out) {
-        Borrowed handle(*m_handles);
-        if (!handle.handle())
-            return Reason{"library-missing", handle.handle().error().message, {}, {}};
-        Target target;
-        target.library = m_handles->library();
-        target.handle = *handle.handle();
-        auto shared = std::make_shared<PlannedGraph>(std::move(description), request.constants);
-        auto graph = operationGraph(target.library, shared->description, target.handle);
-        if (auto* reason = std::get_if<Reason>(&graph))
-            return std::move(*reason);
-        shared->graph = std::move(std::get<OperationGraph>(graph));
-        auto found = configurations(target, shared->graph, mostConfigurations);
-        if (auto* reason = std::get_if<Reason>(&found))
-            return withLayout(std::move(*reason), shared->description);
-        for (Configuration& configuration : std::get<std::vector<Configuration>>(found)) {
-            const std::string tactic = "cudnn " + configuration.name();
-            if (auto reason = configurationReason(configuration, request, shared->description))
-                out.refused.push_back(named(std::move(*reason), tactic));
+        auto planned = plannedGraph(description);
+        if (planned->refused)
+            return planned->refused;
+        auto bound =
+            std::make_shared<BoundGraph>(std::move(description), planned, request.constants);
+        for (const auto& candidate : planned->configurations) {
+            const Configuration& configuration = candidate->configuration;
+            if (auto reason = configurationReason(configuration, request, bound->description))
+                out.refused.push_back(named(std::move(*reason), "cudnn " + configuration.name()));
             else
-                out.candidates.push_back(std::make_unique<CudnnTactic>(
-                    m_handles, shared, std::move(configuration), request.workspaceLimit));
+                out.candidates.push_back(std::make_unique<CudnnTactic>(m_handles, bound, candidate,
+                                                                       request.workspaceLimit));
         }
         return std::nullopt;
     }
 
+    std::shared_ptr<PlannedGraph> plannedGraph(const GraphDescription& description) {
+        const std::lock_guard lock(m_mutex);
+        auto& known = m_graphs[planKey(description)];
+        if (!known)
+            known = plan(description);
+        return known;
+    }
+
+    std::shared_ptr<PlannedGraph> plan(const GraphDescription& description) const {
+        auto out = std::make_shared<PlannedGraph>();
+        Borrowed handle(*m_handles);
+        if (!handle.handle()) {
+            out->refused = Reason{"library-missing", handle.handle().error().message, {}, {}};
+            return out;
+        }
+        Target target;
+        target.library = m_handles->library();
+        target.handle = *handle.handle();
+        auto graph = operationGraph(target.library, description, target.handle);
+        if (auto* reason = std::get_if<Reason>(&graph)) {
+            out->refused = std::move(*reason);
+            return out;
+        }
+        out->graph = std::move(std::get<OperationGraph>(graph));
+        auto found = configurations(target, out->graph, mostConfigurations);
+        if (auto* reason = std::get_if<Reason>(&found)) {
+            out->refused = withLayout(std::move(*reason), description);
+            return out;
+        }
+        for (Configuration& configuration : std::get<std::vector<Configuration>>(found))
+            out->configurations.push_back(
+                std::make_shared<PlannedConfiguration>(std::move(configuration)));
+        return out;
+    }
+
     std::shared_ptr<Handles> m_handles;
+    std::mutex m_mutex;
+    std::map<std::string, std::shared_ptr<PlannedGraph>> m_graphs;
 };
 
 } // namespace

@@ -98,6 +98,9 @@ const char* nameOf(PointwiseMode mode);
 /// "conv(in0, packed0) -> t3; relu(t3) -> out0", tensors with dims and strides; for tests.
 std::string text(const GraphDescription& graph);
 
+/// Equal for graphs that one plan computes, whatever their constants are.
+std::string planKey(const GraphDescription& graph);
+
 /// Contractions (Conv, MatMul) and Attention; a program may have a second form where the request
 /// allows approximations. A Reason when it is not such a program or uses what cuDNN graphs lack.
 std::variant<std::vector<GraphDescription>, Reason> describe(const TacticRequest& request);

@@ -95,4 +95,15 @@ std::string text(const GraphDescription& graph) {
     return out;
 }
 
+std::string planKey(const GraphDescription& graph) {
+    std::string out = text(graph);
+    for (const GraphTensor& tensor : graph.tensors)
+        out += fmt::format("{} {} ", nameOf(tensor.dtype), tensor.alignment);
+    for (const GraphNode& node : graph.nodes)
+        if (const auto* x = std::get_if<PointwiseNode>(&node))
+            out += fmt::format("{:a} {:a} {:a} {:a} {} ", x->lowerClip, x->upperClip, x->slope,
+                               x->alpha, x->hasUpperClip);
+    return out;
+}
+
 } // namespace fuselage::gpu

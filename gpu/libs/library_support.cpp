@@ -59,7 +59,7 @@ private:
         }
         const GraphDescription& graph = std::get<std::vector<GraphDescription>>(described)[0];
         const std::string key =
-            fmt::format("{}{} {} {} {}", text(graph), request.workspaceLimit, request.tf32,
+            fmt::format("{}{} {} {} {}", planKey(graph), request.workspaceLimit, request.tf32,
                         static_cast<int>(request.emit.allowed), finish);
         auto known = m_known.find(key);
         if (known == m_known.end())
