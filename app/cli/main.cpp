@@ -67,6 +67,10 @@ constexpr Row rows[] = {
      "  fuselage cache merge a.cache b.cache -o timing.cache\n"
      "  fuselage cache diff old.cache new.cache      exit code 1 when a plan would differ\n"
      "  fuselage cache prune timing.cache"},
+    {"tactics", "which steps cuDNN and cuBLASLt can compute on a device; no GPU needed", addTactics,
+     "  fuselage tactics model.onnx --device h200 --precision fp16\n"
+     "  fuselage tactics model.onnx --device t4 --summary\n"
+     "  fuselage tactics model.onnx --finish      also finishes one plan a step"},
     {"doctor", "what was found on this machine and what is used", addDoctor, "  fuselage doctor"},
 };
 

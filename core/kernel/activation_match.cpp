@@ -119,7 +119,7 @@ double apply(const MatchedActivation& f, double x) {
 }
 
 bool agrees(const MatchedActivation& f, const std::vector<double>& points,
-            const std::vector<double>& values) {
+            const std::vector<double>& values, double tolerance) {
     for (size_t i = 0; i < points.size(); ++i) {
         double expected = apply(f, points[i]);
         if (std::isnan(expected) || std::isnan(values[i])) {
@@ -129,7 +129,7 @@ bool agrees(const MatchedActivation& f, const std::vector<double>& points,
         }
         if (expected == values[i])
             continue;
-        if (!(std::abs(expected - values[i]) <= 1e-6 + 2e-6 * std::abs(expected)))
+        if (!(std::abs(expected - values[i]) <= 1e-6 + tolerance * std::abs(expected)))
             return false;
     }
     return true;
@@ -167,17 +167,24 @@ std::vector<MatchedActivation> candidates(const std::function<double(double)>& f
 } // namespace
 
 std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argument,
-                                                 uint16_t result) {
+                                                 uint16_t result, double tolerance) {
     std::optional<Tape> function = functionBetween(tape, argument, result);
     if (!function || !wellTyped(*function))
         return std::nullopt;
     std::vector<double> points = probePoints(*function);
     std::vector<double> values = evaluateAt(*function, points);
     auto at = [&](double x) { return evaluateAt(*function, {x})[0]; };
-    for (const MatchedActivation& f : candidates(at)) {
+    auto fits = [&](const MatchedActivation& f, double within) {
         if (f.kind == Activation::Clip && !(f.alpha <= f.beta))
-            continue;
-        if (!std::isnan(f.alpha) && !std::isnan(f.beta) && agrees(f, points, values)) {
+            return false;
+        return !std::isnan(f.alpha) && !std::isnan(f.beta) && agrees(f, points, values, within);
+    };
+    // The exact ones first: a wide tolerance must not take a neighbour of what fits.
+    const std::vector<MatchedActivation> known = candidates(at);
+    for (double within : {std::min(tolerance, exactActivation), tolerance})
+        for (const MatchedActivation& f : known) {
+            if (!fits(f, within))
+                continue;
             // ReLU6 and friends: libraries want finite bounds, and float's are wide enough.
             constexpr double widest = 3.4028234e38;
             MatchedActivation out = f;
@@ -185,7 +192,6 @@ std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argu
             out.beta = std::clamp(out.beta, -widest, widest);
             return out;
         }
-    }
     return std::nullopt;
 }
 

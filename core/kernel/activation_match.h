@@ -37,8 +37,11 @@ struct MatchedActivation {
 /// The activation that register `result` of the tape is as a function of register `argument`
 /// alone; nothing when it is none, or depends on more. Exporters write one function in many forms,
 /// so the function is compared, not the form: the part of the tape between the two registers is
-/// run at points that include both sides of every constant in it.
+/// run at points that include both sides of every constant in it. `tolerance` is relative: where
+/// the result is stored in 16 bits, the constants of the form were rounded to 16 bits too.
+constexpr double exactActivation = 2e-6;
 std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argument,
-                                                 uint16_t result);
+                                                 uint16_t result,
+                                                 double tolerance = exactActivation);
 
 } // namespace fuselage

@@ -165,7 +165,7 @@ private:
         for (size_t i = next.size(); i-- > 0;) {
             if (isAffineRun(next, i) || skipsResult(next[i]))
                 continue; // scales and shifts fold into the weights instead
-            if (auto f = matchActivation(m_tape, m_head, next[i])) {
+            if (auto f = matchActivation(m_tape, m_head, next[i], m_abilities.tolerance)) {
                 finishAffine();
                 m_out.postOps.push_back({PostOp::Kind::Activate, *f, {}, 0});
                 m_head = next[i];

@@ -61,7 +61,8 @@ struct MatchedEpilogue {
 /// What the library can do beyond one result and one addend.
 struct EpilogueAbilities {
     bool severalResults = false;
-    bool anyOperands = false; ///< any number of Sum and Multiply
+    bool anyOperands = false;           ///< any number of Sum and Multiply
+    double tolerance = exactActivation; ///< of functions, see matchActivation
 };
 
 /// `inputs` is parallel to the tape's inputs; the accumulator is input 0.

@@ -69,20 +69,33 @@ std::optional<Reason> formReason(const TacticRequest& request, const Contraction
     return std::nullopt;
 }
 
+/// One unit in the last place of the widest result: a model in 16 bits holds the constants of its
+/// functions (the square root of two in GELU) in 16 bits.
+double toleranceOf(const EmitRequest& request) {
+    double out = 0x1p-7;
+    for (const OperandLayout& output : request.outputs)
+        out = std::min(out, output.dtype == DType::BFloat16  ? 0x1p-7
+                            : output.dtype == DType::Float16 ? 0x1p-10
+                                                             : exactActivation);
+    return out;
+}
+
 } // namespace
 
 std::variant<MatchedContraction, Reason> matchContraction(const TacticRequest& request,
-                                                          const EpilogueAbilities& abilities) {
+                                                          EpilogueAbilities abilities) {
     const auto* program = std::get_if<Contraction>(&request.emit.program->code);
     if (program == nullptr)
         return Reason{"kind",
-                      std::string("a ") + kindOf(*request.emit.program) + " is no contraction",
+                      std::string("this ") + kindOf(*request.emit.program) +
+                          " program is no contraction",
                       {},
                       {}};
     if (auto reason = formReason(request, *program))
         return std::move(*reason);
     if (auto reason = typeReason(request, *program))
         return std::move(*reason);
+    abilities.tolerance = toleranceOf(request.emit);
     auto operandAt = [&](uint32_t operand) {
         const OperandLayout& layout = request.emit.inputs[operand];
         const Tensor* constant =

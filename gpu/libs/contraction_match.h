@@ -16,9 +16,10 @@ struct MatchedContraction {
     DType dtype = DType::Float32; ///< of both operands
 };
 
-/// Reasons "kind", "dtype", "numeric", "prologue", "epilogue", "io-count".
+/// `abilities` of the library; its tolerance is set by the results' types. Reasons "kind", "dtype",
+/// "numeric", "prologue", "epilogue", "io-count".
 std::variant<MatchedContraction, Reason> matchContraction(const TacticRequest& request,
-                                                          const EpilogueAbilities& abilities);
+                                                          EpilogueAbilities abilities);
 
 /// Whether weights times the scale can be stored in the weights' type: a scale that leaves the
 /// range of float16 stays an operation of its own.

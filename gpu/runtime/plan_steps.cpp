@@ -18,16 +18,7 @@ uint32_t capabilityOf(const std::string& arch) {
 }
 
 TacticRequest requestOf(const Plan& plan, const Step& step, const StepContext& context) {
-    TacticRequest out;
-    out.emit.program = &step.program;
-    for (uint32_t input : step.inputs) {
-        out.emit.inputs.push_back(layoutOf(plan, input));
-        out.constants.push_back(plan.values[input].constant);
-        out.emit.constants.push_back(plan.values[input].constant != nullptr);
-        out.emit.contents.push_back(plan.values[input].constant);
-    }
-    for (uint32_t output : step.outputs)
-        out.emit.outputs.push_back(layoutOf(plan, output));
+    TacticRequest out = stepRequest(plan, step);
     out.emit.profile = &context.profile;
     out.emit.strict = step.strict;
     out.emit.tf32 = out.tf32 = step.tf32;
@@ -84,6 +75,20 @@ const char* nameOf(ChoiceBasis basis) {
 }
 
 } // namespace
+
+TacticRequest stepRequest(const Plan& plan, const Step& step) {
+    TacticRequest out;
+    out.emit.program = &step.program;
+    for (uint32_t input : step.inputs) {
+        out.emit.inputs.push_back(layoutOf(plan, input));
+        out.constants.push_back(plan.values[input].constant);
+        out.emit.constants.push_back(plan.values[input].constant != nullptr);
+        out.emit.contents.push_back(plan.values[input].constant);
+    }
+    for (uint32_t output : step.outputs)
+        out.emit.outputs.push_back(layoutOf(plan, output));
+    return out;
+}
 
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TimingCache& timings, Progress& progress) {

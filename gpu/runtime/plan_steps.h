@@ -30,6 +30,9 @@ struct StepContext {
     const std::vector<Reason>& missing; ///< sources that could not be opened
 };
 
+/// The part of a request that the plan decides: program, layouts, constants. The step outlives it.
+TacticRequest stepRequest(const Plan& plan, const Step& step);
+
 /// Parallel to the plan's steps. Errors of tuneSteps.
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TimingCache& timings, Progress& progress);

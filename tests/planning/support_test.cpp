@@ -117,6 +117,20 @@ TEST_F(Support, ConvolutionWithBiasAndRelu) {
             {"sm_75", "bfloat16", false, 0}});
 }
 
+TEST_F(Support, ConvolutionWithBiasAndReluHasKernelsThatComeCompiled) {
+    LibraryPlanner* with = planner("sm_90");
+    if (with == nullptr)
+        GTEST_SKIP() << "no cuDNN that plans without a device is installed";
+    std::map<std::string, Tensor> constants;
+    for (const auto& [name, extents] : weights3)
+        constants.emplace(name, weightsOf(extents, DType::Float16));
+    LibraryCase made(typed(std::string(conv3) + "y = Relu(c) }", "float16"), constants, true);
+    made.request.workspaceLimit = workspaceLimit;
+    const LibrarySupport got = with->support(made.request, false).at(0);
+    EXPECT_TRUE(got.supported()) << text(got);
+    EXPECT_EQ(got.notes.find("compiled at run time"), std::string::npos) << text(got);
+}
+
 TEST_F(Support, ResidualConvolutionIsCompiledAndWantsChannelsLast) {
     const std::string compiled = "compiled at run time";
     expect(conv1, weights1, true,

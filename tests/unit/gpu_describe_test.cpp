@@ -155,6 +155,30 @@ TEST(Describe, GeluLayerScaleAndResidualOfLinearLayers) {
     EXPECT_EQ(pointwiseNodes(scaled), 2U);
 }
 
+TEST(Describe, GeluWithConstantsInSixteenBitsIsGelu) {
+    const std::string nodes = "t = MatMul(x, w) d = Div(t, r) e = Erf(d) p = Add(e, o) "
+                              "q = Mul(t, p) y = Mul(q, h) }";
+    auto constants = [](DType type) {
+        std::map<std::string, Tensor> out = {{"w", weightsOf({8, 6}, type)}};
+        for (auto [name, value] : {std::pair{"r", 1.41421356}, {"o", 1.0}, {"h", 0.5}}) {
+            Tensor one(type, {1});
+            one.set(0, value);
+            out.emplace(name, one);
+        }
+        return out;
+    };
+    for (auto [type, name] :
+         {std::pair{DType::Float16, "float16"}, {DType::BFloat16, "bfloat16"}}) {
+        const std::string t = name;
+        const GraphDescription graph = expectDescribed(
+            LibraryCase("(" + t + "[4,8] x, " + t + "[8,6] w, " + t + "[1] r, " + t + "[1] o, " +
+                            t + "[1] h) => (" + t + "[4,6] y) { " + nodes,
+                        constants(type)),
+            type == DType::Float16 ? 2e-3 : 2e-2);
+        EXPECT_NE(text(graph).find("gelu_erf("), std::string::npos) << text(graph);
+    }
+}
+
 TEST(Describe, TanhGeluIsASecondFormWhereApproximationsAreAllowed) {
     LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) "
                      "{ t = MatMul(x, w) y = Gelu(t) }",

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/planning_backend.h"
+
+#include "core/plan/channels_last.h"
+
+namespace fuselage::gpu {
+
+namespace {
+
+class PlanningBackend final : public Backend {
+public:
+    explicit PlanningBackend(const DeviceProfile& profile) : m_profile(profile) {}
+
+    std::string name() const override { return "cuda"; }
+
+    std::string description() const override { return "plans for " + m_profile.title; }
+
+    std::optional<Reason> supports(const KernelProgram& program) const override {
+        (void)program;
+        return std::nullopt;
+    }
+
+    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan); }
+
+    std::optional<DeviceProfile> profile() const override { return m_profile; }
+
+    Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
+                                                Progress& progress) override {
+        (void)plan, (void)progress;
+        return failure("device.absent", "this backend only plans for " + m_profile.title);
+    }
+
+private:
+    DeviceProfile m_profile;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> makePlanningBackend(const DeviceProfile& profile) {
+    return std::make_unique<PlanningBackend>(profile);
+}
+
+} // namespace fuselage::gpu
