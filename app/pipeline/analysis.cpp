@@ -65,6 +65,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.stageSeconds["plan_unfused"] = watch.lap();
     // A strict plan copies: a strided operand may be summed in another order.
     planning.stridedViews = !options.fuse.strict;
+    planning.groupSmall = true;
     auto after = planSide(rewritten->graph, planning, out.dims, report.graphAfter, progress);
     if (!after)
         return failure(after.error());
@@ -79,6 +80,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.kernels = summariseKernels(*out.after);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before, *out.after);
     report.splits = summariseSplits(*out.after);
+    report.groups = summariseGroups(*out.after);
     addMatches(rewritten->trace, report);
     out.fused = std::move(rewritten->graph);
     out.trace = std::move(rewritten->trace);

@@ -115,6 +115,13 @@ struct KernelReport {
     std::vector<Reason> fallbacks;
 };
 
+/// Small independent kernels that were offered one launch together.
+struct GroupReport {
+    std::vector<std::string> members;
+    Reason reason;
+    bool taken = false;
+};
+
 /// A fused node that no single kernel computes.
 struct SplitReport {
     std::string node, rule;
@@ -181,6 +188,7 @@ struct Report {
     std::vector<StepReport> steps;
     std::vector<NearMissReport> nearMisses; ///< only when explaining
     std::vector<SplitReport> splits;
+    std::vector<GroupReport> groups;
     /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
     /// and first_result: from the file to the end of that run, without the unfused side.
     std::map<std::string, double> stageSeconds;

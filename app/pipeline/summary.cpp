@@ -168,6 +168,13 @@ std::vector<SplitReport> summariseSplits(const Plan& plan) {
     return out;
 }
 
+std::vector<GroupReport> summariseGroups(const Plan& plan) {
+    std::vector<GroupReport> out;
+    for (const GroupRecord& group : plan.groups)
+        out.push_back({group.members, group.reason, group.taken});
+    return out;
+}
+
 void addMeasurements(const Measured& measured, Report& report) {
     report.before.measured = summarise(measured.before.totals);
     report.after.measured = summarise(measured.after.totals);

@@ -102,7 +102,8 @@ template <typename Rows, typename Function> json listJson(const Rows& rows, Func
 
 /// What the model, the rules and the profile determine: equal in every run, fit for comparing.
 json resultsJson(const Report& r) {
-    json rules = json::array(), kernels = json::array(), splits = json::array();
+    json rules = json::array(), kernels = json::array(), splits = json::array(),
+         groups = json::array();
     for (const RuleReport& rule : r.rules)
         rules.push_back({{"rule", rule.rule},
                          {"file", rule.file},
@@ -125,6 +126,10 @@ json resultsJson(const Report& r) {
                           {"rule", split.rule},
                           {"parts", split.parts},
                           {"reason", reasonJson(split.reason)}});
+    for (const GroupReport& group : r.groups)
+        groups.push_back({{"members", group.members},
+                          {"taken", group.taken},
+                          {"reason", reasonJson(group.reason)}});
     return {{"model",
              {{"name", r.model.name},
               {"nodes", r.model.nodes},
@@ -143,7 +148,8 @@ json resultsJson(const Report& r) {
             {"matches", listJson(r.matches, matchJson)},
             {"steps", listJson(r.steps, stepJson)},
             {"near_misses", listJson(r.nearMisses, nearMissJson)},
-            {"splits", splits}};
+            {"splits", splits},
+            {"groups", groups}};
 }
 
 json deviceJson(const KernelReport& k) {

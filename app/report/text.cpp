@@ -158,6 +158,16 @@ std::string splitsText(const Report& r) {
     return out;
 }
 
+std::string groupsText(const Report& r) {
+    if (r.groups.empty())
+        return {};
+    std::string out = "small kernels and whether they share a launch\n";
+    for (const GroupReport& group : r.groups)
+        out += fmt::format("  {}: {}; {}\n", group.taken ? "shared" : "apart",
+                           sourcesText(group.members), group.reason.text());
+    return out;
+}
+
 } // namespace
 
 std::string renderCounts(const Report& r) {
@@ -177,8 +187,9 @@ std::string renderText(const Report& r) {
     std::string out =
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
-    std::string splits = splitsText(r);
-    return splits.empty() ? out : out + "\n" + splits;
+    for (const std::string& part : {splitsText(r), groupsText(r)})
+        out += part.empty() ? "" : "\n" + part;
+    return out;
 }
 
 } // namespace fuselage::app

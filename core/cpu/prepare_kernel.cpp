@@ -3,6 +3,7 @@
 
 #include "core/cpu/attention.h"
 #include "core/cpu/contraction.h"
+#include "core/cpu/group.h"
 #include "core/cpu/library.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_copy.h"
@@ -13,10 +14,6 @@
 namespace fuselage::cpu {
 
 namespace {
-
-Reason noKernel(const char* kind) {
-    return {"support", std::string("the cpu backend has no kernel for ") + kind, {}, {}};
-}
 
 struct UnsupportedVisitor {
     const KernelProgram& program;
@@ -43,7 +40,7 @@ struct UnsupportedVisitor {
 
     std::optional<Reason> operator()(const Copy&) const { return std::nullopt; }
 
-    std::optional<Reason> operator()(const Group&) const { return noKernel("Group"); }
+    std::optional<Reason> operator()(const Group& p) const { return unsupportedGroup(p); }
 
     std::optional<Reason> operator()(const Library& p) const {
         return unsupportedLibrary(p, program);
@@ -68,9 +65,7 @@ struct PrepareVisitor {
 
     KernelResult operator()(const Copy& p) const { return prepareCopy(p, context); }
 
-    template <typename Other> KernelResult operator()(const Other&) const {
-        return failure("cpu.support", "no kernel");
-    }
+    KernelResult operator()(const Group& p) const { return prepareGroup(p, context); }
 };
 
 } // namespace

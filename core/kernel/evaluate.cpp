@@ -153,7 +153,7 @@ public:
     void operator()(const Window& code);
     void operator()(const Copy& code);
 
-    void operator()(const Group&) { m_supported = false; }
+    void operator()(const Group& code);
 
     void operator()(const Library&) { m_supported = false; }
 
@@ -393,6 +393,23 @@ void Evaluator::operator()(const Copy& code) {
                 element = load(*piece.read, index);
             store({piece.write}, index, {element});
         });
+}
+
+/// Members number their operands on their own: a group lists them one after the other.
+void Evaluator::operator()(const Group& code) {
+    size_t input = 0, output = 0;
+    for (const KernelProgram& member : code.members) {
+        std::vector<ReferenceValue> inputs;
+        for (size_t i = 0; i < member.inputs.size(); ++i)
+            inputs.push_back(m_inputs[input + i].value);
+        Evaluator inner(member, inputs);
+        std::visit(inner, member.code);
+        m_supported = m_supported && inner.m_supported;
+        for (size_t i = 0; i < member.inputs.size(); ++i)
+            m_inputs[input++].touched = std::move(inner.m_inputs[i].touched);
+        for (Operand& made : inner.m_outputs)
+            m_outputs[output++] = std::move(made);
+    }
 }
 
 } // namespace

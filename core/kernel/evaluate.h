@@ -18,7 +18,7 @@ struct Evaluation {
     int64_t bytesWritten = 0; ///< distinct elements written, once an operand
 };
 
-/// Inputs are parallel to program.inputs. Error "evaluate.kind" for Library and Group programs,
+/// Inputs are parallel to program.inputs. Error "evaluate.kind" for Library programs,
 /// "evaluate.inputs" when operands do not have the program's types.
 Result<Evaluation> evaluate(const KernelProgram& program,
                             const std::vector<ReferenceValue>& inputs);

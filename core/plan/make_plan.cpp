@@ -307,8 +307,10 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
         return failure(resolved.error());
     if (options.stridedViews)
         planner::aliasConcats(*plan);
-    planner::placeBuffers(*plan, options.reuseMemory);
     planner::classifySteps(*plan, options);
+    if (options.groupSmall)
+        planner::groupSteps(*plan, options);
+    planner::placeBuffers(*plan, options.reuseMemory);
     planner::predictSteps(*plan, *options.profile);
     return std::shared_ptr<const Plan>(std::move(plan));
 }

@@ -70,6 +70,14 @@ struct SplitRecord {
     uint32_t parts = 0;
 };
 
+/// Small independent steps that were offered one launch together.
+struct GroupRecord {
+    std::string name; ///< of the step that they became, or would have become
+    std::vector<std::string> members;
+    Reason reason; ///< what decided
+    bool taken = false;
+};
+
 struct Plan {
     std::shared_ptr<const Graph> graph;
     Precision precision = Precision::Fp32; ///< as asked for; the graph is already converted
@@ -79,6 +87,7 @@ struct Plan {
     std::vector<uint32_t> inputs;  ///< plan values, parallel to the graph's inputs
     std::vector<uint32_t> outputs; ///< plan values, parallel to the graph's outputs
     std::vector<SplitRecord> splits;
+    std::vector<GroupRecord> groups;
     int64_t arenaBytes = 0; ///< size of the arena after placement
     int64_t peakBytes = 0;  ///< exact: largest sum of live arena and output bytes at any step
     int64_t constantBytes = 0;
@@ -93,6 +102,9 @@ struct PlanOptions {
     bool reuseMemory = true;
     /// Transpose, Slice, Split and Concat as views; false: one kernel each.
     bool stridedViews = true;
+    /// Small independent steps share a launch where the profile is a GPU's and the cost model says
+    /// that it pays.
+    bool groupSmall = false;
     /// Tf32 lets contractions round float32 operands, except where a rule asks for exact or wider.
     /// 16-bit precisions are recorded; the graph must have been converted
     /// (core/passes/precision.h).

@@ -41,13 +41,16 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
 /// Phase 4: operands of a Concat are written straight into their part of its result.
 void aliasConcats(Plan& plan);
 
-/// Phase 5: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
-void placeBuffers(Plan& plan, bool reuseMemory);
-
-/// Phase 6: the class of every step.
+/// Phase 5: the class of every step.
 void classifySteps(Plan& plan, const PlanOptions& options);
 
-/// Phase 7: traffic and predicted time of every step.
+/// Phase 6, which predicts: small independent steps become Group programs (group_steps.cpp).
+void groupSteps(Plan& plan, const PlanOptions& options);
+
+/// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
+void placeBuffers(Plan& plan, bool reuseMemory);
+
+/// Phase 8: traffic and predicted time of every step.
 void predictSteps(Plan& plan, const DeviceProfile& profile);
 
 /// The plan value that owns the memory of a value: itself, or the end of its alias chain.
