@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables without a display: Qt's own model tester over each, and what exports write.
 #include "app/studio/item_models/kernel_table.h"
+#include "app/studio/item_models/match_table.h"
+#include "app/studio/item_models/near_miss_table.h"
+#include "app/studio/item_models/node_table.h"
+#include "app/studio/item_models/problem_table.h"
+#include "app/studio/item_models/step_table.h"
 #include "app/studio/item_models/table_export.h"
 
 #include <QAbstractItemModelTester>
@@ -37,6 +42,44 @@ private Q_SLOTS:
         QCOMPARE(table->rowCount(), 2);
         table->setRows({});
         QCOMPARE(table->rowCount(), 0);
+    }
+
+    void everyTableObeysQtsContract() {
+        using Mode = QAbstractItemModelTester::FailureReportingMode;
+        auto* matches = makeMatchTable(this);
+        auto* misses = makeNearMissTable(this);
+        auto* steps = makeStepTable(this);
+        auto* problems = makeProblemTable(this);
+        auto* nodes = makeNodeTable(this);
+        for (RowTableBase* table :
+             std::initializer_list<RowTableBase*>{matches, misses, steps, problems, nodes})
+            new QAbstractItemModelTester(table, Mode::QtTest, table);
+        matches->setRows({{}, {}});
+        misses->setRows({{}});
+        steps->setRows({{}});
+        problems->setRows({{}});
+        nodes->setRows({{}});
+        QCOMPARE(matches->rowCount(), 2);
+        QCOMPARE(nodes->nodesBefore(0), QStringList{QString()});
+    }
+
+    void nodesSayWhatTheyBecame() {
+        app::Report report;
+        report.graphBefore.values.resize(1);
+        report.graphBefore.values[0].type = "float[2]";
+        report.graphBefore.nodes.resize(2);
+        report.graphBefore.nodes[0].name = "a";
+        report.graphBefore.nodes[0].outputs = {0};
+        report.graphBefore.nodes[1].name = "b";
+        app::MatchReport match;
+        match.rule = "R";
+        match.fusedNode = "R1";
+        match.nodes = {"b"};
+        report.matches = {match};
+        auto rows = nodeRows(report);
+        QCOMPARE(rows[0].type, QString("float[2]"));
+        QVERIFY(rows[0].rule.isEmpty());
+        QCOMPARE(rows[1].fusedNode, QString("R1"));
     }
 
     void timesSortAsNumbersAndSayWhetherTheyWereMeasured() {

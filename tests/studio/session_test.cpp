@@ -58,9 +58,8 @@ private Q_SLOTS:
     }
 
     void brokenRulesKeepTheLastResultAndSayItIsStale() {
-        QString rules =
-            writeText(m_folder, "broken.fuse",
-                      "fuse 1;\nrule R { match { y = BatchNormalization -> Relu; } }");
+        QString rules = writeText(m_folder, "broken.fuse",
+                                  "fuse 1;\nrule R { match { y = BatchNormalization -> Relu; } }");
         Session session;
         session.setOptions(onlyRules(rules));
         session.open(m_model);

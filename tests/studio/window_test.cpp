@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window as a person meets it: opens files, shows the numbers, remembers, and every control has
 // a name for screen readers.
+#include "app/studio/graph_view/canvas_pair.h"
+#include "app/studio/panels/inspector/inspector_text.h"
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/shell/main_window.h"
 #include "app/studio/shell/panel_table.h"
@@ -9,6 +11,7 @@
 #include <QAccessible>
 #include <QDockWidget>
 
+namespace app = fuselage::app;
 using namespace fuselage::studio;
 using namespace fuselage::studio::testing;
 
@@ -54,6 +57,45 @@ private Q_SLOTS:
         window.selection().selectBefore({third.first()});
         QCOMPARE(panel->table().selectionModel()->selectedRows().size(), 1);
         QCOMPARE(panel->table().selectionModel()->selectedRows().first().row(), 3);
+    }
+
+    void theInspectorShowsMatchAndHostileNamesAsText() {
+        app::Report report;
+        app::MatchReport match;
+        match.rule = "R";
+        match.fusedNode = "<img src=x>";
+        match.nodes = {"n"};
+        report.matches = {match};
+        QString html = inspectorHtml(report, {{"n"}, {}, {}});
+        QVERIFY2(html.contains("&lt;img"), qPrintable(html));
+        QVERIFY(!html.contains("<img"));
+        QVERIFY(html.contains("rule:R"));
+    }
+
+    void bothCanvasesShowTheSameViewportAndSelection() {
+        QSettings settings(m_folder.filePath("e.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        auto* canvases = qobject_cast<CanvasPair*>(window.centralWidget());
+        window.resize(1400, 900);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        QVERIFY(QTest::qWaitFor([&] { return !canvases->drawing(); }));
+        Canvas& before = canvases->canvas(fuselage::scene::Before);
+        Canvas& after = canvases->canvas(fuselage::scene::After);
+        before.zoomBy(0.7);
+        QCOMPARE(after.viewport(), before.viewport());
+        window.selection().selectRule("ConvBNAddReLU");
+        auto count = [](const Canvas& canvas) {
+            const auto& selected = canvas.style().selected;
+            return std::count(selected.begin(), selected.end(), 1);
+        };
+        QCOMPARE(count(after), 8);
+        QVERIFY(count(before) > 8);
+        after.setFocus();
+        window.selection().clear();
+        QTest::keyClick(&after, Qt::Key_Down);
+        QVERIFY(after.current() != fuselage::scene::none);
     }
 
     void theDockLayoutIsRemembered() {

@@ -2,6 +2,7 @@
 #include "app/studio/graph_view/scene_painter.h"
 
 #include "app/report/scene/text_size.h"
+#include "app/studio/item_models/words.h"
 
 #include <QFontDatabase>
 #include <QPainterPath>
@@ -21,10 +22,6 @@ QRectF rectOf(const Rect& r) {
 
 QPointF pointOf(const scene::Point& p) {
     return {p.x, p.y};
-}
-
-QString words(const std::string& text) {
-    return QString::fromStdString(text);
 }
 
 QRectF boundsOf(const scene::Edge& edge) {
@@ -117,7 +114,10 @@ private:
             if (!m_style.shown.empty() && group)
                 continue;
             m_painter.setBrush(group ? QBrush(Qt::NoBrush) : QBrush(m_colours[c.token]));
-            QPen pen(m_colours[c.token + ".line"], m_detail == Detail::Blocks ? 0 : 1);
+            QColor line = m_colours[c.token + ".line"];
+            if (!m_style.faded.empty() && group) // frames step back with their members
+                line = mixed(m_colours["background"], line, 0.4);
+            QPen pen(line, m_detail == Detail::Blocks ? 0 : 1);
             if (group)
                 pen.setStyle(Qt::DashLine);
             m_painter.setPen(m_detail == Detail::Blocks && !group ? QPen(Qt::NoPen) : pen);

@@ -2,6 +2,7 @@
 #include "app/studio/item_models/kernel_table.h"
 
 #include "app/report/format.h"
+#include "app/studio/item_models/words.h"
 
 namespace fuselage::studio {
 
@@ -9,15 +10,8 @@ namespace {
 
 using app::KernelReport;
 
-QString words(const std::string& text) {
-    return QString::fromStdString(text);
-}
-
 QStringList sourcesOf(const KernelReport& kernel) {
-    QStringList out;
-    for (const std::string& source : kernel.sources)
-        out.append(words(source));
-    return out;
+    return wordList(kernel.sources);
 }
 
 double secondsOf(const KernelReport& kernel) {

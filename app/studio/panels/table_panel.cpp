@@ -43,6 +43,9 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     connect(m_table->selectionModel(), &QItemSelectionModel::selectionChanged, this,
             &TablePanel::selectNodes);
     connect(&m_selection, &SelectionHub::changed, this, &TablePanel::follow);
+    connect(m_table, &QTableView::activated, this, [this](const QModelIndex& index) {
+        Q_EMIT activated(m_proxy->mapToSource(index).row());
+    });
     auto* copying = new QShortcut(QKeySequence::Copy, m_table);
     copying->setContext(Qt::WidgetShortcut);
     connect(copying, &QShortcut::activated, this, &TablePanel::copy);
@@ -51,6 +54,15 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addWidget(m_filter);
     layout->addWidget(m_table);
+}
+
+void TablePanel::showReport(Session& session, std::function<void(const app::Report&)> fill) {
+    auto show = [&session, fill = std::move(fill)] {
+        if (const app::Report* report = session.report())
+            fill(*report);
+    };
+    connect(&session, &Session::reportChanged, this, show);
+    show();
 }
 
 void TablePanel::selectNodes() {

@@ -10,6 +10,7 @@
 #include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QWidget>
+#include <functional>
 
 namespace fuselage::studio {
 
@@ -20,12 +21,18 @@ public:
     /// Takes the model. `name` is what a screen reader says of the table.
     TablePanel(RowTableBase* model, const QString& name, Workbench& workbench, QWidget* parent);
 
+    /// Calls `fill` with every report of the session, and at once with the present one.
+    void showReport(Session& session, std::function<void(const app::Report&)> fill);
+
     QTableView& table() { return *m_table; }
 
     QLineEdit& filter() { return *m_filter; }
 
     /// Rows as a person sees them: sorted and filtered.
     const QAbstractItemModel& visibleRows() const { return *m_proxy; }
+
+Q_SIGNALS:
+    void activated(int row); ///< of the model: double-click or Enter
 
 private:
     void selectNodes();

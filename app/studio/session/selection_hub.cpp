@@ -30,6 +30,11 @@ void SelectionHub::selectAfter(const QStringList& nodes) {
     select({m_snapshot ? m_snapshot->provenance.before(nodes) : QStringList(), nodes, {}});
 }
 
+void SelectionHub::selectAny(const QStringList& nodes) {
+    QStringList before = m_snapshot ? existing(nodes, m_snapshot->before()) : nodes;
+    before.isEmpty() ? selectAfter(nodes) : selectBefore(before);
+}
+
 void SelectionHub::selectRule(const QString& rule) {
     Selection out;
     out.rule = rule;

@@ -30,6 +30,8 @@ public:
 
     void selectBefore(const QStringList& nodes);
     void selectAfter(const QStringList& nodes);
+    /// Nodes of either graph: those before where they exist there.
+    void selectAny(const QStringList& nodes);
     /// All nodes that the rule made.
     void selectRule(const QString& rule);
     void clear();

@@ -146,6 +146,7 @@ void Session::take(Outcome outcome) {
     setStale(false);
     bool sameModel = previous && previous->model == m_snapshot->model;
     Q_EMIT snapshotChanged(m_snapshot, sameModel ? previous : nullptr);
+    Q_EMIT reportChanged();
 }
 
 void Session::setStale(bool stale) {

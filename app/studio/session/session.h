@@ -59,6 +59,9 @@ public:
     /// The last analysis that succeeded; null before the first.
     const SnapshotPtr& snapshot() const { return m_snapshot; }
 
+    /// What tables and charts show; null before the first analysis.
+    const app::Report* report() const { return m_snapshot ? &m_snapshot->report() : nullptr; }
+
     /// The snapshot does not show the present options or texts.
     bool stale() const { return m_stale; }
 
@@ -68,7 +71,11 @@ Q_SIGNALS:
     void modelOpened(const QString& path); ///< loaded; the analysis follows
     /// `previous` is of the same model, or null.
     void snapshotChanged(const SnapshotPtr& now, const SnapshotPtr& previous);
+    /// report() is another one, or holds other figures.
+    void reportChanged();
     void staleChanged(bool stale);
+    /// A view asks that an editor shows this line of a rule file.
+    void placeWanted(const QString& file, int line);
     void problemsChanged(const QList<Problem>& problems);
     void progressed(const QString& stage, qulonglong done, qulonglong total);
     void busyChanged(bool busy);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int layoutVersion = 1; ///< of saved dock layouts
 constexpr int recentCount = 9;
+constexpr int sideWidth = 320; ///< of the panels left and right at first
 
 } // namespace
 
@@ -69,7 +70,7 @@ void MainWindow::addCommands() {
 
 void MainWindow::addPanels() {
     setDockNestingEnabled(true);
-    QHash<int, QDockWidget*> last;
+    QHash<int, QDockWidget*> first, last;
     for (const PanelRow& row : panelTable()) {
         auto* dock = new QDockWidget(tr(row.title), this);
         dock->setObjectName(row.id);
@@ -79,6 +80,8 @@ void MainWindow::addPanels() {
         if (QDockWidget* before = last.value(row.area))
             tabifyDockWidget(before, dock);
         last[row.area] = dock;
+        if (!first.contains(row.area))
+            first[row.area] = dock;
         auto id = QStringLiteral("panel.%1").arg(row.id);
         m_commands.add({id, "View", tr("Show %1").arg(tr(row.title)), {}}, [dock] {
             dock->show();
@@ -86,6 +89,9 @@ void MainWindow::addPanels() {
             dock->widget()->setFocus();
         });
     }
+    for (QDockWidget* dock : first)
+        dock->raise();
+    resizeDocks(first.values(), QList<int>(first.size(), sideWidth), Qt::Horizontal);
 }
 
 void MainWindow::addMenus() {

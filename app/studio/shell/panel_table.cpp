@@ -1,15 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/shell/panel_table.h"
 
+#include "app/studio/panels/inspector/inspector_panel.h"
 #include "app/studio/panels/kernels/kernels_panel.h"
+#include "app/studio/panels/matches/matches_panel.h"
+#include "app/studio/panels/near_misses/near_misses_panel.h"
+#include "app/studio/panels/outline/outline_panel.h"
+#include "app/studio/panels/problems/problems_panel.h"
+#include "app/studio/panels/roofline/roofline_panel.h"
+#include "app/studio/panels/steps/steps_panel.h"
+#include "app/studio/panels/timeline/timeline_panel.h"
+#include "app/studio/panels/traffic/traffic_panel.h"
 
 namespace fuselage::studio {
 
 namespace {
 
+constexpr Qt::DockWidgetArea left = Qt::LeftDockWidgetArea;
+constexpr Qt::DockWidgetArea right = Qt::RightDockWidgetArea;
+constexpr Qt::DockWidgetArea bottom = Qt::BottomDockWidgetArea;
+
 const PanelRow rows[] = {
-    {"kernels", "Kernels", Qt::BottomDockWidgetArea, makeKernelsPanel,
+    {"outline", "Outline", left, makeOutlinePanel,
+     "the nodes of the model as a list, with what they became"},
+    {"inspector", "Inspector", right, makeInspectorPanel,
+     "everything about the selected node: match, kernel, why not"},
+    {"matches", "Matches", bottom, makeMatchesPanel, "every fused node with what it saved"},
+    {"kernels", "Kernels", bottom, makeKernelsPanel,
      "every kernel of the fused plan: time, bytes, tactic, source nodes"},
+    {"why_not", "Why not", bottom, makeNearMissesPanel,
+     "matches that failed at one step, nearest first"},
+    {"traffic", "Traffic", bottom, makeTrafficPanel,
+     "bytes saved by rule; before and after: logical, L2, DRAM"},
+    {"timeline", "Timeline", bottom, makeTimelinePanel, "kernels one after the other, to scale"},
+    {"roofline", "Roofline", bottom, makeRooflinePanel,
+     "from the nodes that were fused to the fused node"},
+    {"steps", "Steps", bottom, makeStepsPanel, "what the rewriter did and refused, in order"},
+    {"problems", "Problems", bottom, makeProblemsPanel,
+     "mistakes in rules and models, each with a fix"},
 };
 
 } // namespace

@@ -10,11 +10,8 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
     KernelTable* table = makeKernelTable(nullptr);
     auto* panel =
         new TablePanel(table, QObject::tr("kernels of the fused plan"), workbench, parent);
-    auto show = [table](const SnapshotPtr& snapshot) {
-        table->setRows(snapshot ? snapshot->report().kernels : std::vector<app::KernelReport>());
-    };
-    QObject::connect(&workbench.session, &Session::snapshotChanged, panel, show);
-    show(workbench.session.snapshot());
+    panel->showReport(workbench.session,
+                      [table](const app::Report& report) { table->setRows(report.kernels); });
     return panel;
 }
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of the graph before as a list: the drawing's equivalent for keyboards and screen
+// readers.
+#pragma once
+
+#include "app/pipeline/report.h"
+#include "app/studio/item_models/row_table.h"
+
+namespace fuselage::studio {
+
+struct NodeRow {
+    QString name, op, type;  ///< type of its first output
+    QString rule, fusedNode; ///< empty: not fused
+};
+
+using NodeTable = RowTable<NodeRow>;
+
+NodeTable* makeNodeTable(QObject* parent);
+
+std::vector<NodeRow> nodeRows(const app::Report& report);
+
+} // namespace fuselage::studio

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/panels/chart_view.h"
+
+#include "app/studio/graph_view/colours.h"
+#include "app/studio/item_models/words.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QScrollArea>
+#include <QToolTip>
+#include <QVBoxLayout>
+
+namespace fuselage::studio {
+
+namespace {
+
+using chart::Primitive;
+
+constexpr double mostScale = 1.6;
+
+QPainterPath pathOf(const Primitive& primitive) {
+    QPainterPath path;
+    for (const auto& [x, y] : primitive.points)
+        path.isEmpty() ? path.moveTo(x, y) : path.lineTo(x, y);
+    if (primitive.closed)
+        path.closeSubpath();
+    return path;
+}
+
+void arrowHead(QPainter& painter, const Primitive& primitive) {
+    QLineF line(primitive.x, primitive.y, primitive.x + primitive.w, primitive.y + primitive.h);
+    if (primitive.points.size() > 1) {
+        const auto& a = primitive.points[primitive.points.size() - 2];
+        const auto& b = primitive.points.back();
+        line = QLineF(a.first, a.second, b.first, b.second);
+    }
+    QTransform turn;
+    turn.translate(line.x2(), line.y2());
+    turn.rotate(-line.angle());
+    painter.drawPolygon(turn.map(QPolygonF({{0, 0}, {-7, -3.5}, {-7, 3.5}})));
+}
+
+void paintText(QPainter& painter, const Primitive& primitive) {
+    QFont font("DejaVu Sans");
+    font.setPixelSize(static_cast<int>(primitive.size));
+    font.setBold(primitive.bold);
+    painter.setFont(font);
+    QString text = words(primitive.text);
+    double width = QFontMetricsF(font).horizontalAdvance(text);
+    double left = primitive.anchor == Primitive::Anchor::End      ? width
+                  : primitive.anchor == Primitive::Anchor::Middle ? width / 2
+                                                                  : 0;
+    painter.drawText(QPointF(primitive.x - left, primitive.y), text);
+}
+
+void paint(QPainter& painter, const Primitive& primitive, const Colours& colours) {
+    QColor colour = colours[primitive.token];
+    QPen pen(colour, 1.2);
+    if (primitive.dashed)
+        pen.setStyle(Qt::DashLine);
+    painter.setPen(pen);
+    painter.setBrush(Qt::NoBrush);
+    switch (primitive.kind) {
+    case Primitive::Kind::Rect:
+        painter.fillRect(QRectF(primitive.x, primitive.y, primitive.w, primitive.h), colour);
+        break;
+    case Primitive::Kind::Line:
+        painter.drawLine(
+            QLineF(primitive.x, primitive.y, primitive.x + primitive.w, primitive.y + primitive.h));
+        break;
+    case Primitive::Kind::Path:
+        if (primitive.closed)
+            painter.setBrush(colour);
+        painter.drawPath(pathOf(primitive));
+        break;
+    case Primitive::Kind::Text:
+        paintText(painter, primitive);
+        break;
+    }
+    if (primitive.arrow) {
+        painter.setBrush(colour);
+        arrowHead(painter, primitive);
+    }
+}
+
+bool hit(const Primitive& primitive, const QPointF& at) {
+    switch (primitive.kind) {
+    case Primitive::Kind::Rect:
+        return QRectF(primitive.x, primitive.y, primitive.w, primitive.h)
+            .adjusted(-2, -2, 2, 2)
+            .contains(at);
+    case Primitive::Kind::Path:
+        return pathOf(primitive).boundingRect().adjusted(-3, -3, 3, 3).contains(at);
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+ChartView::ChartView(SelectionHub& selection, QWidget* parent)
+    : QWidget(parent), m_selection(selection) {
+    QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    policy.setHeightForWidth(true);
+    setSizePolicy(policy);
+}
+
+void ChartView::setChart(chart::Chart chart) {
+    m_chart = std::move(chart);
+    setAccessibleName(words(m_chart.title));
+    setAccessibleDescription(words(m_chart.description));
+    setMinimumHeight(heightForWidth(width()));
+    updateGeometry();
+    update();
+}
+
+double ChartView::scale() const {
+    return m_chart.width > 0 ? std::min(width() / m_chart.width, mostScale) : 1;
+}
+
+int ChartView::heightForWidth(int width) const {
+    double scale = m_chart.width > 0 ? std::min(width / m_chart.width, mostScale) : 1;
+    return static_cast<int>(m_chart.height * scale);
+}
+
+QSize ChartView::sizeHint() const {
+    return {static_cast<int>(m_chart.width), static_cast<int>(m_chart.height)};
+}
+
+void ChartView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    Colours colours(palette());
+    painter.fillRect(rect(), colours["background"]);
+    painter.scale(scale(), scale());
+    for (const Primitive& primitive : m_chart.primitives)
+        paint(painter, primitive, colours);
+}
+
+const Primitive* ChartView::at(const QPointF& position) const {
+    QPointF point = position / scale();
+    const Primitive* found = nullptr;
+    for (const Primitive& primitive : m_chart.primitives)
+        if ((!primitive.id.empty() || !primitive.title.empty()) && hit(primitive, point))
+            found = &primitive; // the last one is on top
+    return found;
+}
+
+void ChartView::mousePressEvent(QMouseEvent* event) {
+    const Primitive* primitive = at(event->position());
+    if (!primitive)
+        return;
+    QString id = words(primitive->id);
+    if (id.startsWith("rule:"))
+        m_selection.selectRule(id.mid(5));
+    else if (id.startsWith("n:"))
+        m_selection.selectAny({id.mid(2)});
+}
+
+bool ChartView::event(QEvent* event) {
+    if (event->type() != QEvent::ToolTip)
+        return QWidget::event(event);
+    auto* help = static_cast<QHelpEvent*>(event);
+    const Primitive* primitive = at(help->pos());
+    QToolTip::showText(help->globalPos(),
+                       primitive ? words(primitive->title).toHtmlEscaped() : QString(), this);
+    return true;
+}
+
+QWidget* makeChartPanel(Workbench& workbench, QWidget* parent,
+                        std::vector<chart::Chart (*)(const app::Report&)> charts) {
+    auto* area = new QScrollArea(parent);
+    area->setWidgetResizable(true);
+    area->setFrameShape(QFrame::NoFrame);
+    auto* inside = new QWidget(area);
+    inside->setBackgroundRole(QPalette::Base);
+    inside->setAutoFillBackground(true);
+    auto* layout = new QVBoxLayout(inside);
+    std::vector<ChartView*> views;
+    for (size_t i = 0; i < charts.size(); ++i) {
+        views.push_back(new ChartView(workbench.selection, inside));
+        layout->addWidget(views.back());
+    }
+    layout->addStretch(1);
+    area->setWidget(inside);
+    auto show = [views, charts, &workbench] {
+        if (const app::Report* report = workbench.session.report())
+            for (size_t i = 0; i < charts.size(); ++i)
+                views[i]->setChart(charts[i](*report));
+    };
+    QObject::connect(&workbench.session, &Session::reportChanged, area, show);
+    show();
+    return area;
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paints a chart of app/report/chart and selects what its parts stand for. Scales to the width.
+#pragma once
+
+#include "app/report/chart/chart.h"
+#include "app/studio/shell/workbench.h"
+
+#include <QWidget>
+
+namespace fuselage::studio {
+
+class ChartView : public QWidget {
+    Q_OBJECT
+
+public:
+    ChartView(SelectionHub& selection, QWidget* parent);
+
+    void setChart(chart::Chart chart);
+
+    int heightForWidth(int width) const override;
+    bool hasHeightForWidth() const override { return true; }
+    QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    double scale() const;
+    const chart::Primitive* at(const QPointF& position) const;
+
+    SelectionHub& m_selection;
+    chart::Chart m_chart;
+};
+
+/// A scroll area with charts below each other that follow the session's report.
+QWidget* makeChartPanel(Workbench& workbench, QWidget* parent,
+                        std::vector<chart::Chart (*)(const app::Report&)> charts);
+
+} // namespace fuselage::studio

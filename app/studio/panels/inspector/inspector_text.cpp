@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/panels/inspector/inspector_text.h"
+
+#include "app/report/format.h"
+#include "app/studio/item_models/near_miss_table.h"
+#include "app/studio/item_models/words.h"
+
+#include <algorithm>
+
+namespace fuselage::studio {
+
+namespace {
+
+using app::GraphNodeReport;
+using app::GraphReport;
+using app::KernelReport;
+using app::MatchReport;
+
+constexpr int manyNodes = 12; ///< named one by one up to here
+constexpr int manyMisses = 5;
+
+QString escaped(const std::string& text) {
+    return words(text).toHtmlEscaped();
+}
+
+QString link(const QString& target, const QString& text) {
+    return QStringLiteral("<a href=\"%1\">%2</a>").arg(target.toHtmlEscaped(), text);
+}
+
+QString nodeLink(const std::string& name) {
+    return link("node:" + words(name), escaped(name));
+}
+
+/// Rows of names and values.
+class Table {
+public:
+    void row(const QString& name, const QString& value) {
+        if (!value.isEmpty())
+            m_rows += QStringLiteral("<tr><td><i>%1</i>&nbsp;&nbsp;</td><td>%2</td></tr>")
+                          .arg(name, value);
+    }
+
+    QString html() const {
+        return m_rows.isEmpty() ? QString()
+                                : QStringLiteral("<table cellpadding=\"1\">%1</table>").arg(m_rows);
+    }
+
+private:
+    QString m_rows;
+};
+
+QString heading(const QString& text) {
+    return QStringLiteral("<h4>%1</h4>").arg(text);
+}
+
+const GraphNodeReport* nodeNamed(const GraphReport& graph, const QString& name) {
+    std::string wanted = name.toStdString();
+    for (const GraphNodeReport& node : graph.nodes)
+        if (node.name == wanted)
+            return &node;
+    return nullptr;
+}
+
+QString valuesHtml(const GraphReport& graph, const std::vector<uint32_t>& values) {
+    QStringList out;
+    for (uint32_t value : values)
+        if (value == GraphNodeReport::omitted) {
+            out << QObject::tr("<i>omitted</i>");
+        } else {
+            const app::GraphValueReport& it = graph.values[value];
+            QString type = escaped(it.type);
+            if (it.constant)
+                type += QObject::tr(" constant %1").arg(escaped(it.literal));
+            out << QStringLiteral("%1: %2").arg(escaped(it.name), type);
+        }
+    return out.join("<br>");
+}
+
+QString nodeHtml(const GraphReport& graph, const GraphNodeReport& node) {
+    Table table;
+    table.row(QObject::tr("operator"), escaped(node.op));
+    QStringList attributes;
+    for (const auto& [name, value] : node.attributes)
+        attributes << QStringLiteral("%1 = %2").arg(escaped(name), escaped(value));
+    table.row(QObject::tr("attributes"), attributes.join("<br>"));
+    table.row(QObject::tr("inputs"), valuesHtml(graph, node.inputs));
+    table.row(QObject::tr("outputs"), valuesHtml(graph, node.outputs));
+    return QStringLiteral("<h3>%1</h3>").arg(escaped(node.name)) + table.html();
+}
+
+QString change(const QString& before, const QString& after) {
+    return QStringLiteral("%1 → %2").arg(before, after);
+}
+
+QString ruleLink(const MatchReport& match) {
+    QString place = QStringLiteral("place:%1:%2").arg(words(match.file)).arg(match.line);
+    return link("rule:" + words(match.rule), escaped(match.rule)) + " &nbsp;" +
+           link(place, QStringLiteral("%1:%2").arg(escaped(match.file)).arg(match.line));
+}
+
+QString matchHtml(const MatchReport& match) {
+    Table table;
+    table.row(QObject::tr("rule"), ruleLink(match));
+    table.row(QObject::tr("fused node"), escaped(match.fusedNode));
+    QStringList nodes;
+    for (const std::string& node : match.nodes)
+        nodes << nodeLink(node);
+    table.row(QObject::tr("nodes"), nodes.join("<br>"));
+    table.row(QObject::tr("alternatives"), wordList(match.labels).join(", ").toHtmlEscaped());
+    QStringList bindings;
+    for (const app::BindingReport& binding : match.bindings)
+        bindings << QStringLiteral("%1 = %2").arg(
+            escaped(binding.name), wordList(binding.values).join(", ").toHtmlEscaped());
+    table.row(QObject::tr("bindings"), bindings.join("<br>"));
+    table.row(QObject::tr("launches"),
+              change(QString::number(match.launchesBefore), QString::number(match.launchesAfter)));
+    table.row(QObject::tr("logical traffic"), change(words(app::bytesText(match.bytesBefore)),
+                                                     words(app::bytesText(match.bytesAfter))));
+    table.row(QObject::tr("time, predicted"), change(words(app::secondsText(match.secondsBefore)),
+                                                     words(app::secondsText(match.secondsAfter))));
+    if (match.measuredBefore && match.measuredAfter)
+        table.row(QObject::tr("time, measured"),
+                  change(words(app::secondsText(*match.measuredBefore)),
+                         words(app::secondsText(*match.measuredAfter))));
+    return heading(QObject::tr("Match")) + table.html();
+}
+
+QString kernelHtml(const KernelReport& kernel) {
+    Table table;
+    table.row(QObject::tr("program"), escaped(kernel.kind));
+    table.row(QObject::tr("tactic"), escaped(kernel.tactic));
+    table.row(QObject::tr("traffic"), QObject::tr("%1 logical, %2 L2, %3 DRAM")
+                                          .arg(words(app::bytesText(kernel.traffic.logical())),
+                                               words(app::bytesText(kernel.traffic.l2)),
+                                               words(app::bytesText(kernel.traffic.dram))));
+    table.row(QObject::tr("work"), words(app::flopsText(kernel.flops)));
+    table.row(QObject::tr("time, predicted"),
+              QObject::tr("%1, limited by %2")
+                  .arg(words(app::secondsText(kernel.predictedSeconds)), escaped(kernel.limiter)));
+    if (kernel.measuredSeconds)
+        table.row(QObject::tr("time, measured"), words(app::secondsText(*kernel.measuredSeconds)));
+    table.row(QObject::tr("numerics"), escaped(kernel.numeric));
+    for (const Reason& reason : kernel.fallbacks)
+        table.row(QObject::tr("why no better tactic"), escaped(reason.text()));
+    return heading(QObject::tr("Kernel %1").arg(escaped(kernel.name))) + table.html();
+}
+
+QString missHtml(const app::NearMissReport& miss) {
+    QString out =
+        QObject::tr("<p>%1: %2 of %3 nodes match, then at %4:<br>%5 %6")
+            .arg(link("rule:" + words(miss.rule), escaped(miss.rule)))
+            .arg(miss.step)
+            .arg(miss.steps)
+            .arg(nodeLink(miss.node), escaped(miss.reason.code), escaped(miss.reason.message));
+    if (!miss.reason.flip.empty())
+        out += QObject::tr("<br>it would match: %1").arg(escaped(miss.reason.flip));
+    return out + "</p>";
+}
+
+/// Near misses that began or ended at one of the nodes, nearest first.
+QString missesHtml(const app::Report& report, const QStringList& nodes) {
+    std::vector<const app::NearMissReport*> found;
+    for (const app::NearMissReport& miss : report.nearMisses)
+        if (nodes.contains(words(miss.anchor)) || nodes.contains(words(miss.node)))
+            found.push_back(&miss);
+    std::stable_sort(found.begin(), found.end(),
+                     [](auto* a, auto* b) { return nearness(*a) > nearness(*b); });
+    if (found.empty())
+        return {};
+    QString out = heading(QObject::tr("Why not another rule"));
+    for (size_t i = 0; i < found.size() && i < manyMisses; ++i)
+        out += missHtml(*found[i]);
+    if (found.size() > manyMisses)
+        out += QObject::tr("<p>%1 more in the Why not panel</p>").arg(found.size() - manyMisses);
+    return out;
+}
+
+QString matchesAndKernelsHtml(const app::Report& report, const QStringList& nodes) {
+    QString out;
+    auto concerns = [&](const std::vector<std::string>& sources) {
+        return std::any_of(sources.begin(), sources.end(),
+                           [&](const std::string& name) { return nodes.contains(words(name)); });
+    };
+    int shown = 0;
+    for (const MatchReport& match : report.matches)
+        if (concerns(match.nodes) && ++shown <= 3)
+            out += matchHtml(match);
+    shown = 0;
+    for (const KernelReport& kernel : report.kernels)
+        if (concerns(kernel.sources) && ++shown <= 3)
+            out += kernelHtml(kernel);
+    return out;
+}
+
+QString ruleHtml(const app::Report& report, const QString& rule) {
+    QString out = QStringLiteral("<h3>%1</h3>").arg(rule.toHtmlEscaped());
+    Table table;
+    for (const app::RuleReport& each : report.rules)
+        if (words(each.rule) == rule) {
+            table.row(QObject::tr("place"),
+                      link(QStringLiteral("place:%1:%2").arg(words(each.file)).arg(each.line),
+                           QStringLiteral("%1:%2").arg(escaped(each.file)).arg(each.line)));
+            table.row(QObject::tr("fused nodes"), QString::number(each.fused));
+            table.row(QObject::tr("launches saved"), QString::number(each.launchesSaved));
+            table.row(QObject::tr("bytes saved"), words(app::bytesText(each.bytesSaved)));
+            table.row(QObject::tr("near misses"), QString::number(each.nearMisses));
+        }
+    return out + table.html();
+}
+
+QString modelHtml(const app::Report& report) {
+    Table table;
+    table.row(QObject::tr("model"), escaped(report.model.path));
+    table.row(QObject::tr("inputs"), wordList(report.model.inputs).join('\n').toHtmlEscaped());
+    table.row(QObject::tr("outputs"), wordList(report.model.outputs).join('\n').toHtmlEscaped());
+    table.row(QObject::tr("nodes"),
+              change(QString::number(report.before.nodes), QString::number(report.after.nodes)));
+    table.row(QObject::tr("launches"), change(QString::number(report.before.launches),
+                                              QString::number(report.after.launches)));
+    table.row(QObject::tr("logical traffic"),
+              change(words(app::bytesText(report.before.traffic.logical())),
+                     words(app::bytesText(report.after.traffic.logical()))));
+    table.row(QObject::tr("peak memory"), change(words(app::bytesText(report.before.peakBytes)),
+                                                 words(app::bytesText(report.after.peakBytes))));
+    return heading(QObject::tr("Nothing selected")) + table.html();
+}
+
+} // namespace
+
+QString inspectorHtml(const app::Report& report, const Selection& selection) {
+    if (selection.empty())
+        return modelHtml(report);
+    QString out;
+    if (!selection.rule.isEmpty())
+        out += ruleHtml(report, selection.rule);
+    if (selection.before.size() == 1) {
+        if (auto* node = nodeNamed(report.graphBefore, selection.before.first()))
+            out += nodeHtml(report.graphBefore, *node);
+    } else if (!selection.before.isEmpty()) {
+        out += heading(QObject::tr("%1 nodes").arg(selection.before.size()));
+        QStringList names;
+        for (const QString& name : selection.before.mid(0, manyNodes))
+            names << nodeLink(name.toStdString());
+        if (selection.before.size() > manyNodes)
+            names << "...";
+        out += names.join("<br>");
+    }
+    if (selection.rule.isEmpty())
+        out += matchesAndKernelsHtml(report, selection.before);
+    if (selection.before.size() <= manyNodes)
+        out += missesHtml(report, selection.before);
+    return out;
+}
+
+} // namespace fuselage::studio

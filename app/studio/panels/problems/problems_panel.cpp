@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/panels/problems/problems_panel.h"
+
+#include "app/studio/item_models/problem_table.h"
+#include "app/studio/panels/table_panel.h"
+
+namespace fuselage::studio {
+
+QWidget* makeProblemsPanel(Workbench& workbench, QWidget* parent) {
+    ProblemTable* table = makeProblemTable(nullptr);
+    auto* panel = new TablePanel(table, QObject::tr("problems"), workbench, parent);
+    auto show = [table](const QList<Problem>& problems) {
+        table->setRows({problems.begin(), problems.end()});
+    };
+    QObject::connect(&workbench.session, &Session::problemsChanged, panel, show);
+    QObject::connect(panel, &TablePanel::activated, panel, [table, &workbench](int row) {
+        const Problem& problem = table->row(row);
+        if (problem.line)
+            Q_EMIT workbench.session.placeWanted(problem.file, problem.line);
+    });
+    show(workbench.session.problems());
+    return panel;
+}
+
+} // namespace fuselage::studio
