@@ -44,6 +44,8 @@ Result<std::vector<OutputAgreement>> compareForms(const Graph& before, const Gra
         CompileOptions compile;
         compile.backend = backend;
         compile.threads = options.threads;
+        compile.measureTactics = options.measureTactics;
+        compile.tune.fallback = options.fallback;
         if (backend != "reference") {
             compile.oneKernelPerNode = true;
             if (auto ran = compareRun("unfused", before, compile); !ran)

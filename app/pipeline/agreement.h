@@ -19,6 +19,8 @@ struct AgreementOptions {
     std::map<std::string, int64_t> dims; ///< symbols not named here become 1
     uint64_t seed = 1;
     int threads = 0;
+    bool measureTactics = true; ///< cuda: false chooses kernels by prediction
+    bool fallback = true;       ///< cuda: false makes a step that only the host computes an error
 };
 
 /// Compares each output of `after` on each backend, and of `before` on the backends other than the

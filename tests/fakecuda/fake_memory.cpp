@@ -155,10 +155,13 @@ int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) 
     FAKE_CALL("cuMemcpyDtoHAsync_v2", Context);
     if (!onDevice(from, bytes))
         return InvalidValue;
-    return enqueue(stream, NodeKind::Copy, "copy out", [to, from, bytes] {
+    const int code = enqueue(stream, NodeKind::Copy, "copy out", [to, from, bytes] {
         std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
         return Success;
     });
+    // Into pageable memory the driver copies before it returns.
+    const bool pinned = find(reinterpret_cast<uint64_t>(to), bytes) != nullptr;
+    return code != Success || pinned || stream->capture ? code : drain(stream, stream->queued);
 }
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {

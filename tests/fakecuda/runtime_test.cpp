@@ -83,11 +83,14 @@ TEST_F(Runtime, runsNothingBeforeSomeoneWaits) {
     const LoadedKernel add = kernel("add_one", addOne);
     const DeviceMemory in = upload({1}), out = upload({7});
     ASSERT_TRUE(launch(add, {in.address(), out.address()}, 1));
-    float seen = 0;
-    ASSERT_TRUE(m_stream.copyOut(&seen, out.address(), 4));
-    EXPECT_EQ(seen, 0);
+    auto pinned = m_device->allocatePinned(4);
+    ASSERT_TRUE(pinned);
+    auto* seen = reinterpret_cast<float*>(pinned->data());
+    *seen = 0;
+    ASSERT_TRUE(m_stream.copyOut(seen, out.address(), 4));
+    EXPECT_EQ(*seen, 0);
     ASSERT_TRUE(m_stream.synchronize());
-    EXPECT_EQ(seen, 2);
+    EXPECT_EQ(*seen, 2);
 }
 
 TEST_F(Runtime, replaysACapturedGraphWithNewData) {
@@ -144,6 +147,7 @@ TEST_F(Runtime, anAccessOutsideOfMemoryIsReported) {
     ASSERT_TRUE(launch(wild, {in.address(), out.address()}, 1));
     auto ended = m_stream.synchronize();
     ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, "device.lost");
     EXPECT_NE(ended.error().message.find("illegal memory access"), std::string::npos);
     EXPECT_FALSE(m_stream.synchronize()) << "the context is lost";
     fake().reset();
