@@ -58,6 +58,8 @@ int run(Options& options) {
                                 [](const std::string& path) { return path.rfind("-.", 0) == 0; });
     if (!onOutput)
         printOut(app::renderText(result->report));
+    if (!result->dumped.empty() && !onOutput)
+        printOut(result->dumped + "\n");
     if (result->unusable)
         return reportError(*result->unusable);
     bool failed = options.bench.verify && !result->report.verified();
@@ -88,6 +90,8 @@ Action addBench(CLI::App& app) {
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     addTuneOptions(app, bench.tune);
     addCacheOption(app, bench.cache);
+    app.add_option("--dump-kernels", bench.dumpKernels,
+                   "folder for every generated kernel of the fused plan as CUDA text with a repro");
     return [options, &app] {
         auto fits = checkTuneOptions(app, options->bench.backend);
         return fits ? run(*options) : reportError(fits.error());

@@ -140,6 +140,9 @@ struct Target {
     std::unique_ptr<Backend> backend; ///< null: cannot be used here
     DeviceProfile profile;
     std::optional<Error> unusable;
+    std::unique_ptr<Backend> planning; ///< in its place: chooses layouts, runs nothing
+
+    const Backend* planner() const { return backend ? backend.get() : planning.get(); }
 };
 
 /// A backend that needs a device and has none still predicts, for a device of its kind.
@@ -166,6 +169,8 @@ Result<Target> openTarget(const BenchOptions& options) {
     if (!profile)
         return failure(profile.error());
     out.profile = std::move(*profile);
+    if (out.unusable)
+        out.planning = makePlanningBackend(options.backend, out.profile);
     return out;
 }
 
@@ -207,13 +212,20 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
     if (auto all = requireOperators(model->graph); !all)
         return failure(all.error());
     auto analysis =
-        analyse(*model, *library, {options.fuse, target->profile, target->backend.get()}, progress);
+        analyse(*model, *library, {options.fuse, target->profile, target->planner()}, progress);
     if (!analysis)
         return failure(analysis.error());
     BenchResult out{std::move(analysis->report), std::move(analysis->fused), target->unusable};
     Report& report = out.report;
     report.stageSeconds["rules"] = rules;
     report.machine = machineReport(*target, options);
+    if (!options.dumpKernels.empty()) {
+        auto dumped =
+            writeKernels(*analysis->after, target->profile, options.dumpKernels, progress);
+        if (!dumped)
+            return failure(dumped.error());
+        out.dumped = *dumped;
+    }
     if (!target->backend || (!options.measure && !options.verify))
         return out;
 

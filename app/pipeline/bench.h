@@ -24,8 +24,9 @@ struct BenchOptions {
     bool measure = true;
     bool verify = true;
     MeasureOptions timing;
-    gpu::TuneOptions tune; ///< for the cuda backend
-    std::string cache;     ///< cuda: folder of machine code; empty: the person's cache
+    gpu::TuneOptions tune;   ///< for the cuda backend
+    std::string dumpKernels; ///< folder for the generated kernels of the fused plan; empty: none
+    std::string cache;       ///< cuda: folder of machine code; empty: the person's cache
 };
 
 struct BenchResult {
@@ -33,6 +34,7 @@ struct BenchResult {
     Graph fused; ///< with the file's symbolic dimensions, ready to be saved
     /// The named backend cannot be used here ("device.*"): the report only predicts.
     std::optional<Error> unusable = {};
+    std::string dumped = {}; ///< one line about the kernels that were written
 };
 
 Result<BenchResult> bench(const BenchOptions& options, Progress& progress);

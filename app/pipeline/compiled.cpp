@@ -6,6 +6,8 @@
 #include "core/passes/precision.h"
 #if FUSELAGE_HAS_CUDA
 #include "gpu/cuda_backend.h"
+#include "gpu/dump_kernels.h"
+#include "gpu/planning_backend.h"
 #endif
 
 #include <algorithm>
@@ -31,6 +33,37 @@ Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
 }
 
 } // namespace
+
+std::unique_ptr<Backend> makePlanningBackend(const std::string& name,
+                                             const DeviceProfile& profile) {
+#if FUSELAGE_HAS_CUDA
+    if (name == "cuda")
+        return gpu::makePlanningBackend(profile);
+#endif
+    (void)name, (void)profile;
+    return nullptr;
+}
+
+Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
+                                 const std::string& folder, Progress& progress) {
+#if FUSELAGE_HAS_CUDA
+    if (profile.kind != "gpu")
+        return failure("usage.dump",
+                       "kernels are generated for a GPU, not for `" + profile.name + "`",
+                       "--dump-kernels", "add --backend cuda, or --device h200");
+    auto counts = gpu::dumpKernels(plan, profile, folder, progress);
+    if (!counts)
+        return failure(counts.error());
+    std::string out = std::to_string(counts->kernels) + " kernels written to " + folder + ", " +
+                      std::to_string(counts->checked) + " with expected results";
+    if (counts->withoutOne > 0)
+        out += "; " + std::to_string(counts->withoutOne) + " steps have no generated kernel";
+    return out;
+#else
+    (void)plan, (void)profile, (void)progress;
+    return failure("device.build", "this program was built without the cuda backend", folder);
+#endif
+}
 
 std::string backendNames() {
     return "auto, cpu, cuda, reference";

@@ -31,8 +31,8 @@ struct CompileOptions {
     bool strict = false; ///< exact: rounded at every inner edge, sums in one order
     /// Worst class of each rule by name; reassociated where absent.
     std::map<std::string, NumericClass> allowed = {};
-    bool measureTactics = true;    ///< cuda: false chooses kernels by prediction
-    std::string cache;             ///< cuda: folder of machine code; empty: the person's cache
+    bool measureTactics = true; ///< cuda: false chooses kernels by prediction
+    std::string cache;          ///< cuda: folder of machine code; empty: the person's cache
 };
 
 class CompiledGraph {
@@ -72,6 +72,14 @@ MemoryOperations memoryOperations(const Plan& plan);
 
 /// "auto, cpu, cuda, reference", for messages.
 std::string backendNames();
+
+/// Plans as the named backend would on a device that is not here; null for other backends.
+std::unique_ptr<Backend> makePlanningBackend(const std::string& name, const DeviceProfile& profile);
+
+/// Every generated kernel of the plan as a CUDA file with a repro (gpu/dump_kernels.h); says in one
+/// line what was written. Errors "save.write", "device.build".
+Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
+                                 const std::string& folder, Progress& progress);
 
 /// The backend that the options name; "auto" is cuda where a device can be used, else cpu. Errors:
 /// "usage.backend" lists the names, "device.*" says what the cuda backend misses.

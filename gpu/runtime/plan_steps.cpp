@@ -17,18 +17,6 @@ uint32_t capabilityOf(const std::string& arch) {
     return out;
 }
 
-TacticRequest requestOf(const Plan& plan, const Step& step, const StepContext& context) {
-    TacticRequest out = stepRequest(plan, step);
-    out.emit.profile = &context.profile;
-    out.emit.strict = step.strict;
-    out.emit.tf32 = out.tf32 = step.tf32;
-    out.emit.allowed = step.allowed;
-    out.arch = context.device.facts().arch;
-    out.emit.capability = capabilityOf(out.arch);
-    out.workspaceLimit = context.options.tune.workspaceLimit;
-    return out;
-}
-
 TacticList candidatesOf(const TacticRequest& request, const StepContext& context) {
     TacticList out;
     for (const auto& source : context.sources) {
@@ -52,14 +40,6 @@ TuneEnvironment environmentOf(const StepContext& context) {
         out.versions[source->name()] = source->version();
     out.emitter = emitterVersion();
     return out;
-}
-
-bool onHost(const Plan& plan, const Step& step) {
-    for (const auto* operands : {&step.inputs, &step.outputs})
-        for (uint32_t operand : *operands)
-            if (plan.values[operand].residence == Residence::Host)
-                return true;
-    return false;
 }
 
 const char* nameOf(ChoiceBasis basis) {
@@ -90,19 +70,41 @@ TacticRequest stepRequest(const Plan& plan, const Step& step) {
     return out;
 }
 
+TacticRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target) {
+    TacticRequest out = stepRequest(plan, step);
+    out.emit.profile = &target.profile;
+    out.emit.strict = step.strict;
+    out.emit.tf32 = out.tf32 = step.tf32;
+    out.emit.allowed = step.allowed;
+    out.arch = target.arch;
+    out.emit.capability = capabilityOf(out.arch);
+    out.workspaceLimit = target.workspaceLimit;
+    return out;
+}
+
+bool onHost(const Plan& plan, const Step& step) {
+    for (const auto* operands : {&step.inputs, &step.outputs})
+        for (uint32_t operand : *operands)
+            if (plan.values[operand].residence == Residence::Host)
+                return true;
+    return false;
+}
+
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TimingCache& timings, Progress& progress) {
     std::vector<PreparedStep> out(plan.steps.size());
     std::vector<TuneTask> tasks;
     std::vector<size_t> places;
     const TuneEnvironment environment = environmentOf(context);
+    const RequestTarget target{context.profile, context.device.facts().arch,
+                               context.options.tune.workspaceLimit};
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         const Step& step = plan.steps[i];
         if (onHost(plan, step)) {
             out[i].reasons.push_back({"dynamic-dim", "shapes depend on data", {}, {}});
             continue;
         }
-        const TacticRequest request = requestOf(plan, step, context);
+        const TacticRequest request = requestOf(plan, step, target);
         tasks.push_back({step.name, tacticKey(request, environment), request.emit.allowed,
                          step.predicted, candidatesOf(request, context)});
         places.push_back(i);

@@ -33,6 +33,19 @@ struct StepContext {
 /// The part of a request that the plan decides: program, layouts, constants. The step outlives it.
 TacticRequest stepRequest(const Plan& plan, const Step& step);
 
+/// What a request says of the device, also where there is none.
+struct RequestTarget {
+    const DeviceProfile& profile;
+    std::string arch;
+    int64_t workspaceLimit = 0;
+};
+
+/// The step as sources meet it; the step and the profile outlive it.
+TacticRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target);
+
+/// An operand has no fixed size, so its value lives on the host.
+bool onHost(const Plan& plan, const Step& step);
+
 /// Parallel to the plan's steps. Errors of tuneSteps.
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TimingCache& timings, Progress& progress);
