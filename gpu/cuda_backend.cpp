@@ -86,7 +86,7 @@ void CudaBackend::openSources() {
         m_missing.push_back({"library-missing",
                              "no generated kernels: " + nvrtc.error().message,
                              nvrtc.error().fix,
-                             {{"library", "libnvrtc"}}});
+                             {{"library", "nvrtc"}}});
     }
     LibrarySources libraries = librarySources(*m_device);
     for (auto& source : libraries.sources)

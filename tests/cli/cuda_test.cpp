@@ -61,7 +61,7 @@ TEST_F(CliCuda, DoctorNamesVersionsAndWhatIsMissing) {
     useStandIns();
     ProcessResult with = run({"doctor"});
     EXPECT_TRUE(has(with, "driver 13.0")) << with.output;
-    EXPECT_TRUE(has(with, "without libcudnn")) << with.output;
+    EXPECT_TRUE(has(with, "without cudnn")) << with.output;
     EXPECT_TRUE(has(with, "used        cuda")) << with.output;
 }
 
