@@ -39,6 +39,7 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
     engine.decide = options.decide == "cost" ? Decide::Cost : Decide::Rules;
     engine.gain = makeGain(*profile, options.dims);
     engine.matcher.explain = options.explain;
+    engine.disabled = options.disabled;
     Graph converted = graph.clone();
     if (auto done = setPrecision(converted, options.precision); !done)
         return failure(done.error());

@@ -21,6 +21,7 @@ struct FuseOptions {
     std::map<std::string, int64_t> dims;
     bool explain = false;                  ///< keep near misses
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
+    std::vector<MatchKey> disabled = {};   ///< single matches that a person switched off
     bool strict = false; ///< plans are exact; of the rewrite rules only those that are exact run
 };
 

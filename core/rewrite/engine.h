@@ -20,6 +20,14 @@ enum class Decide : uint8_t {
 /// Before minus after of applying the match to the graph.
 using GainFunction = std::function<Gain(const Graph&, const Match&)>;
 
+/// One match by what a person sees of it; stays the same while other rules change.
+struct MatchKey {
+    std::string rule;
+    std::vector<std::string> nodes; ///< the model's nodes that it covers, sorted
+
+    friend auto operator<=>(const MatchKey&, const MatchKey&) = default;
+};
+
 struct EngineOptions {
     MatcherOptions matcher;
     Decide decide = Decide::Rules;
@@ -29,6 +37,7 @@ struct EngineOptions {
     std::optional<PhaseStep::Selection> selection; ///< instead of what the pipeline says
     uint64_t selectionSteps = 200'000;             ///< bound of the exact selection
     uint32_t maxIterations = 100;                  ///< of one phase
+    std::vector<MatchKey> disabled;                ///< refused wherever they are found
 };
 
 struct Rewritten {

@@ -106,11 +106,27 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
             for (NearMiss& nearMiss : found.nearMisses)
                 m_trace.nearMisses.push_back(std::move(nearMiss));
         }
-        for (Match& match : found.matches)
+        for (Match& match : found.matches) {
+            if (isDisabled(match))
+                continue;
             if (std::optional<double> gain = admit(match))
                 candidates.push_back({std::move(match), *gain, rule->position});
+        }
     }
     return candidates;
+}
+
+/// Whether a person switched the match off; the Trace says so.
+bool Phase::isDisabled(const Match& match) {
+    if (m_options.disabled.empty())
+        return false;
+    MatchKey key{match.rule->name, sourcesOf(m_graph, match.nodes)};
+    std::sort(key.nodes.begin(), key.nodes.end());
+    const auto& keys = m_options.disabled;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+        return false;
+    refuse(match, {code::disabled, "this match is switched off", "switch it on again", {}}, 0);
+    return true;
 }
 
 /// The gain by which the match competes; none when its gate refuses.

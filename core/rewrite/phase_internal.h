@@ -56,6 +56,7 @@ private:
     Result<bool> runLevel(const Rules& rules);
     void refreshFacts();
     Result<std::vector<Candidate>> findAll(const Rules& rules);
+    bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
     bool holdsGate(const Match& match, const Gain& gain);
     bool applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen);

@@ -36,6 +36,7 @@ inline constexpr const char* ruleCycle = "M0510";   ///< rules of a phase undo e
 inline constexpr const char* rewriteType = "M0600"; ///< the rewrite would change a type
 inline constexpr const char* shadowed = "shadowed-by";
 inline constexpr const char* notSelected = "not-selected";
+inline constexpr const char* disabled = "disabled"; ///< a person switched this match off
 } // namespace code
 
 /// How far the best attempt at one anchor came.

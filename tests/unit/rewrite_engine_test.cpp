@@ -63,6 +63,24 @@ TEST(Engine, OutputNameStaysWhenItsNodeGoes) {
     EXPECT_EQ(out.graph.node(out.graph.nodes()[0]).op, Op::Exp);
 }
 
+TEST(Engine, ADisabledMatchIsRefusedAndTheOthersStay) {
+    Graph graph = graphOf("g (float[4] x) => (float[4] y) { a = Relu(x) b = Exp(a) y = Relu(b) }");
+    std::string last = graph.node(graph.producer(graph.findValue("y"))).name;
+    EngineOptions options;
+    options.disabled = {{"Swap", {last}}};
+    Rewritten out =
+        run(graph.clone(), {replaceOp("Swap", Op::Relu, Op::Abs)}, {{"convert", true}}, options);
+    auto counts = opCounts(out.graph);
+    EXPECT_EQ(counts["Abs"], 1);
+    EXPECT_EQ(counts["Relu"], 1);
+    EXPECT_EQ(out.graph.node(out.graph.producer(out.graph.findValue("y"))).op, Op::Relu);
+    auto refused = std::count_if(
+        out.trace.events.begin(), out.trace.events.end(), [](const TraceEvent& event) {
+            return event.kind == TraceEvent::Kind::Refused && event.reason.code == code::disabled;
+        });
+    EXPECT_EQ(refused, 1) << "once, although every round finds it";
+}
+
 TEST(Engine, RewriteThatChangesATypeIsRolledBack) {
     RuleBuilder b("Wrong");
     b.rule.phase = "convert";

@@ -3,6 +3,8 @@
 
 #include "app/report/report_scene.h"
 #include "app/studio/graph_view/overlay.h"
+#include "app/studio/graph_view/pair_style.h"
+#include "app/studio/shell/undo.h"
 
 #include <QVBoxLayout>
 
@@ -53,6 +55,8 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     connect(&workbench.session, &Session::snapshotChanged, this, &CanvasPair::redraw);
     connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
     connect(&workbench.selection, &SelectionHub::changed, this, &CanvasPair::showSelection);
+    connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showSelection);
+    connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showTitles);
     addCommands();
     showTitles();
 }
@@ -149,8 +153,15 @@ void CanvasPair::show(const DrawingPtr& drawing) {
 }
 
 void CanvasPair::setOverlay(const QString& id) {
-    m_overlay = id;
-    showSelection();
+    if (id == m_overlay)
+        return;
+    auto show = [this](const QString& overlay) {
+        m_overlay = overlay;
+        showSelection();
+    };
+    m_workbench.undo.push(new UndoStep(
+        tr("overlay: %1").arg(id), [show, id] { show(id); },
+        [show, earlier = m_overlay] { show(earlier); }));
 }
 
 void CanvasPair::showSelection() {
@@ -185,6 +196,10 @@ void CanvasPair::showSelection() {
                     m_key->setVisible(!overlay.keys.empty());
                 }
             }
+        style.marks = marksOn(*drawing, side, m_workbench.marks.all());
+        const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+        if (side == scene::After && m_workbench.marks.step() && snapshot)
+            showStep(*drawing, snapshot->report(), *m_workbench.marks.step(), style);
         canvas(side).setStyle(std::move(style));
         if (first != scene::none && !canvas(side).hasFocus())
             canvas(side).setCurrent(first);
@@ -199,6 +214,10 @@ void CanvasPair::showTitles() {
         QString text = QStringLiteral("<b>%1</b>").arg(side);
         if (report)
             text += tr(" &nbsp;%1 nodes, %2 launches").arg(report->nodes).arg(report->launches);
+        if (auto step = m_workbench.marks.step();
+            step && snapshot && report == &snapshot->report().after)
+            text =
+                tr("<b>after %1 of %2 steps</b>").arg(*step).arg(snapshot->report().steps.size());
         return m_workbench.session.stale() ? text + tr(" &nbsp;<i>stale</i>") : text;
     };
     m_titleBefore->setText(title(tr("before"), snapshot ? &snapshot->report().before : nullptr));
@@ -220,11 +239,22 @@ void CanvasPair::pick(scene::Side side, const std::vector<uint32_t>& boxes) {
 void CanvasPair::toggle(const QString& container) {
     std::string id = container.toStdString();
     const DrawingPtr& drawing = m_before->drawing();
+    std::set<std::string> expanded = m_expanded, collapsed = m_collapsed;
     for (const scene::Container& each : drawing->scene().containers)
         if (each.id == id) {
-            (each.collapsed ? m_collapsed : m_expanded).erase(id);
-            (each.collapsed ? m_expanded : m_collapsed).insert(id);
+            (each.collapsed ? collapsed : expanded).erase(id);
+            (each.collapsed ? expanded : collapsed).insert(id);
         }
+    m_workbench.undo.push(new UndoStep(
+        tr("open or shut %1").arg(container.mid(2)),
+        [this, expanded, collapsed] { setOpen(expanded, collapsed); },
+        [this, expanded = m_expanded, collapsed = m_collapsed] { setOpen(expanded, collapsed); }));
+}
+
+void CanvasPair::setOpen(const std::set<std::string>& expanded,
+                         const std::set<std::string>& collapsed) {
+    m_expanded = expanded;
+    m_collapsed = collapsed;
     redraw();
 }
 

@@ -25,7 +25,7 @@ public:
 
     const QString& overlay() const { return m_overlay; }
 
-    void setOverlay(const QString& id);
+    void setOverlay(const QString& id); ///< undoable
 
     /// Single keys of all commands work on the canvases; call when all commands exist.
     void adoptCommands();
@@ -39,6 +39,7 @@ private:
     void showTitles();
     void pick(scene::Side side, const std::vector<uint32_t>& boxes);
     void toggle(const QString& container);
+    void setOpen(const std::set<std::string>& expanded, const std::set<std::string>& collapsed);
     Canvas& active();
     void walk(Canvas::Way way);
 

@@ -70,6 +70,7 @@ public:
         edges();
         if (m_detail == Detail::Blocks) {
             areas();
+            marks();
             return;
         }
         for (uint32_t b : m_drawing.hits(m_side).boxesIn(
@@ -83,6 +84,7 @@ public:
                     box(b);
         if (m_detail >= Detail::Titles)
             stubs();
+        marks();
     }
 
 private:
@@ -136,8 +138,11 @@ private:
         for (const scene::Edge& edge : m_scene.edges) {
             if (edge.tunnel && !m_style.allTunnels)
                 continue;
-            if (m_style.shown.empty() ? !(edge.sides & m_side)
-                                      : !shows(edge.from) || !shows(edge.to))
+            if (!m_style.shown.empty()) {
+                stepEdge(edge);
+                continue;
+            }
+            if (!(edge.sides & m_side))
                 continue;
             if (!m_area.intersects(boundsOf(edge)))
                 continue;
@@ -168,6 +173,70 @@ private:
             m_painter.drawPolygon(
                 QPolygonF({tip, tip + QPointF(-3.5, -7), tip + QPointF(3.5, -7)}));
         }
+    }
+
+    /// An edge before fusion between what stands for its ends at this step.
+    void stepEdge(const scene::Edge& edge) {
+        uint32_t from = m_style.standIn[edge.from], to = m_style.standIn[edge.to];
+        if (!(edge.sides & scene::Before) || from == scene::none || to == scene::none || from == to)
+            return;
+        scene::Edge drawn = edge;
+        drawn.from = from;
+        drawn.to = to;
+        const Rect &top = m_scene.boxes[from].rect, &bottom = m_scene.boxes[to].rect;
+        if (from != edge.from)
+            drawn.points.front() = {top.x + top.w / 2, top.bottom()};
+        if (to != edge.to)
+            drawn.points.back() = {bottom.x + bottom.w / 2, bottom.y};
+        if (from != edge.from || to != edge.to)
+            drawn.points = {drawn.points.front(), drawn.points.back()};
+        if (m_area.intersects(boundsOf(drawn)))
+            curve(drawn, "edge");
+    }
+
+    /// Outlines with letters, above everything; the same size on the screen at every zoom.
+    void marks() {
+        double unit = std::max(1.0, 0.6 / m_zoom);
+        QFont font = m_titleFont;
+        font.setPixelSize(std::max(1, static_cast<int>(scene::titleSize * unit)));
+        font.setBold(true);
+        for (const BoxMark& mark : m_style.marks) {
+            QRectF rect = rectOf(m_scene.boxes[mark.box].rect).adjusted(-3, -3, 3, 3);
+            if (!m_area.intersects(rect))
+                continue;
+            const QColor& colour = m_colours[mark.token];
+            m_painter.setBrush(Qt::NoBrush);
+            m_painter.setPen(QPen(colour, 3 * unit));
+            m_painter.drawRect(rect);
+            QRectF letter(rect.left() - 9 * unit, rect.top() - 9 * unit, 18 * unit, 18 * unit);
+            m_painter.setPen(Qt::NoPen);
+            m_painter.setBrush(colour);
+            m_painter.drawEllipse(letter);
+            m_painter.setFont(font);
+            m_painter.setPen(m_colours["background"]);
+            m_painter.drawText(letter, Qt::AlignCenter, mark.letter);
+        }
+        for (const BoxMark& mark : m_style.marks)
+            if (!mark.callout.isEmpty())
+                callout(mark, unit);
+    }
+
+    void callout(const BoxMark& mark, double unit) {
+        QFont font = m_titleFont;
+        font.setPixelSize(std::max(1, static_cast<int>(scene::titleSize * unit)));
+        QRectF box = rectOf(m_scene.boxes[mark.box].rect);
+        QRectF limits(0, 0, 260 * unit, 1000 * unit);
+        QRectF text = QFontMetricsF(font).boundingRect(limits, Qt::TextWordWrap, mark.callout);
+        text.moveTopLeft({box.right() + 18 * unit, box.top()});
+        QRectF frame = text.adjusted(-7 * unit, -5 * unit, 7 * unit, 5 * unit);
+        m_painter.setPen(QPen(m_colours[mark.token], 1.5 * unit));
+        m_painter.setBrush(m_colours["surface"]);
+        m_painter.drawLine(QPointF(box.right() + 3, box.center().y()),
+                           QPointF(frame.left(), box.center().y()));
+        m_painter.drawRect(frame);
+        m_painter.setFont(font);
+        m_painter.setPen(m_colours["text"]);
+        m_painter.drawText(text, Qt::TextWordWrap, mark.callout);
     }
 
     /// Everything in a few calls: one for each colour.

@@ -2,6 +2,7 @@
 #include "app/studio/shell/main_window.h"
 
 #include "app/studio/graph_view/canvas_pair.h"
+#include "app/studio/shell/match_commands.h"
 #include "app/studio/shell/panel_table.h"
 #include "app/studio/shell/status_text.h"
 
@@ -25,7 +26,8 @@ constexpr int sideWidth = 320; ///< of the panels left and right at first
 } // namespace
 
 MainWindow::MainWindow(QSettings& settings, QWidget* parent)
-    : QMainWindow(parent), m_settings(settings), m_workbench{m_session, m_selection, m_commands} {
+    : QMainWindow(parent),
+      m_settings(settings), m_workbench{m_session, m_selection, m_commands, m_marks, m_undo} {
     setObjectName("fuselage-studio");
     setAcceptDrops(true);
     resize(1500, 950);
@@ -39,6 +41,10 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     connect(&m_session, &Session::snapshotChanged, this,
             [this](const SnapshotPtr& now) { m_selection.setSnapshot(now); });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::remember);
+    connect(&m_session, &Session::modelOpened, this, [this] {
+        m_undo.clear(); // steps of another model mean nothing in this one
+        m_marks.setStep(std::nullopt);
+    });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::showTitle);
     connect(&m_session, &Session::staleChanged, this, &MainWindow::showNumbers);
     connect(&m_session, &Session::snapshotChanged, this, &MainWindow::showNumbers);
@@ -56,6 +62,21 @@ void MainWindow::addCommands() {
     m_commands.add({"file.reload", "File", tr("Reload model"), {QKeySequence("Ctrl+R")}},
                    [this] { m_session.reload(); });
     m_commands.add({"file.quit", "File", tr("Quit"), {QKeySequence::Quit}}, [this] { close(); });
+    QAction* undo = m_commands.add({"edit.undo", "Edit", tr("Undo"), {QKeySequence("Ctrl+Z")}},
+                                   [this] { m_undo.undo(); });
+    QAction* redo =
+        m_commands.add({"edit.redo", "Edit", tr("Redo"), {QKeySequence("Ctrl+Shift+Z")}},
+                       [this] { m_undo.redo(); });
+    auto name = [](QAction* action, const QString& verb, const QString& step, bool possible) {
+        action->setEnabled(possible);
+        action->setText(step.isEmpty() ? verb : verb + QStringLiteral(": ") + step);
+    };
+    auto update = [=, this] {
+        name(undo, tr("Undo"), m_undo.undoText(), m_undo.canUndo());
+        name(redo, tr("Redo"), m_undo.redoText(), m_undo.canRedo());
+    };
+    connect(&m_undo, &QUndoStack::indexChanged, this, update);
+    update();
     m_commands.add({"select.back", "Select", tr("Previous selection"), {QKeySequence("Alt+Left")}},
                    [this] { m_selection.goBack(); });
     m_commands.add({"select.forward", "Select", tr("Next selection"), {QKeySequence("Alt+Right")}},
@@ -64,6 +85,7 @@ void MainWindow::addCommands() {
                    [this] { m_selection.clear(); });
     m_commands.add({"view.layout", "View", tr("Reset panel layout"), {}},
                    [this] { resetLayout(); });
+    addMatchCommands(m_workbench);
     m_commands.add({"work.cancel", "Run", tr("Cancel"), {QKeySequence("Shift+F5")}},
                    [this] { m_session.cancel(); });
 }

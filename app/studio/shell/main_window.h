@@ -27,6 +27,10 @@ public:
 
     CommandTable& commands() { return m_commands; }
 
+    MarkBoard& marks() { return m_marks; }
+
+    QUndoStack& undo() { return m_undo; }
+
     /// Models and .fuse files in any mix, as from the command line or a drop.
     void openFiles(const QStringList& paths);
 
@@ -53,6 +57,8 @@ private:
     Session m_session;
     SelectionHub m_selection;
     CommandTable m_commands;
+    MarkBoard m_marks;
+    QUndoStack m_undo;
     Workbench m_workbench;
     QMenu* m_recent = nullptr;
     QLabel* m_numbers = nullptr;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/graph_view/pair_style.h"
+
+#include <unordered_map>
+
+namespace fuselage::studio {
+
+using scene::none;
+
+namespace {
+
+struct MarkLook {
+    const char* letter;
+    const char* token;
+};
+
+MarkLook lookOf(NodeMark::Kind kind) {
+    switch (kind) {
+    case NodeMark::Kind::Gained:
+        return {"+", "gain"};
+    case NodeMark::Kind::Lost:
+        return {"\u2212", "loss"};
+    case NodeMark::Kind::Bound:
+        return {"\u2713", "gain"};
+    case NodeMark::Kind::Failed:
+        return {"!", "tunnel.line"};
+    }
+    return {"?", "text"};
+}
+
+/// The number of steps after which each group stands as it ends; 0: it was never a step.
+std::vector<int> stepsOfGroups(const scene::Scene& scene, const app::Report& report) {
+    std::unordered_map<std::string, int> madeAt;
+    for (size_t i = 0; i < report.steps.size(); ++i)
+        for (const std::string& made : report.steps[i].made)
+            madeAt[made] = static_cast<int>(i) + 1;
+    std::vector<int> out;
+    for (const scene::Group& group : scene.groups) {
+        int last = 0;
+        for (const std::string& made : group.made)
+            if (auto found = madeAt.find(made); found != madeAt.end())
+                last = std::max(last, found->second);
+        out.push_back(last);
+    }
+    return out;
+}
+
+} // namespace
+
+std::vector<BoxMark> marksOn(const Drawing& drawing, scene::Side side,
+                             const QList<NodeMark>& marks) {
+    std::vector<BoxMark> out;
+    for (const NodeMark& mark : marks) {
+        if (mark.after != (side == scene::After))
+            continue;
+        uint32_t box = drawing.boxOf(side, mark.node);
+        if (box == none)
+            continue;
+        MarkLook look = lookOf(mark.kind);
+        out.push_back({box, QString::fromUtf8(look.letter), look.token, mark.callout});
+    }
+    return out;
+}
+
+void showStep(const Drawing& drawing, const app::Report& report, int done, PaintStyle& style) {
+    const scene::Scene& scene = drawing.scene();
+    std::vector<int> steps = stepsOfGroups(scene, report);
+    bool finished = done >= static_cast<int>(report.steps.size());
+    std::vector<uint32_t> made(scene.groups.size(), none); ///< the box that a group becomes
+    for (uint32_t b = 0; b < scene.boxes.size(); ++b) {
+        const scene::Box& box = scene.boxes[b];
+        if (box.group != none && (box.sides & scene::After) && made[box.group] == none)
+            made[box.group] = b;
+    }
+    style.shown.assign(scene.boxes.size(), 0);
+    style.standIn.assign(scene.boxes.size(), none);
+    for (uint32_t b = 0; b < scene.boxes.size(); ++b) {
+        const scene::Box& box = scene.boxes[b];
+        bool isDone = box.group == none ? finished : steps[box.group] <= done;
+        style.shown[b] = (box.sides & (isDone ? scene::After : scene::Before)) != 0;
+        if (style.shown[b])
+            style.standIn[b] = b;
+        else if (box.group != none && isDone)
+            style.standIn[b] = made[box.group];
+    }
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What panels draw onto the graph: signs on nodes (gained and lost matches, a near miss) and the
+// step of the rewriting that is shown. Panels write, the canvases read; no widgets.
+#pragma once
+
+#include <QList>
+#include <QMap>
+#include <QObject>
+#include <QString>
+#include <optional>
+
+namespace fuselage::studio {
+
+/// A sign on a node; it has a letter and words, so that colour is never the only sign.
+struct NodeMark {
+    enum class Kind { Gained, Lost, Bound, Failed };
+
+    Kind kind = Kind::Gained;
+    bool after = false; ///< a node of the graph after fusion
+    QString node;
+    QString callout = {}; ///< words beside the node, may be empty
+
+    friend bool operator==(const NodeMark&, const NodeMark&) = default;
+};
+
+class MarkBoard : public QObject {
+    Q_OBJECT
+
+public:
+    using QObject::QObject;
+
+    /// Replaces what this owner ("near miss") has marked.
+    void set(const QString& owner, const QList<NodeMark>& marks);
+
+    /// Of all owners, by name of the owner.
+    QList<NodeMark> all() const;
+
+    /// Steps of the report that are done where the graph after fusion is shown; none: all.
+    void setStep(std::optional<int> step);
+
+    const std::optional<int>& step() const { return m_step; }
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    QMap<QString, QList<NodeMark>> m_marks;
+    std::optional<int> m_step;
+};
+
+} // namespace fuselage::studio

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/shell/match_commands.h"
+
+#include "app/studio/session/match_keys.h"
+#include "app/studio/shell/undo.h"
+
+#include <algorithm>
+
+namespace fuselage::studio {
+
+namespace {
+
+void disableSelected(Workbench& workbench) {
+    const SnapshotPtr& snapshot = workbench.session.snapshot();
+    if (!snapshot)
+        return;
+    auto keys = workbench.session.options().fuse.disabled;
+    auto selected = keysOf(*snapshot, workbench.selection.selection().after);
+    for (const MatchKey& key : selected)
+        if (std::find(keys.begin(), keys.end(), key) == keys.end())
+            keys.push_back(key);
+    changeDisabled(workbench,
+                   selected.size() == 1 ? QObject::tr("disable %1").arg(textOf(selected[0]))
+                                        : QObject::tr("disable %1 matches").arg(selected.size()),
+                   keys);
+}
+
+} // namespace
+
+void changeDisabled(Workbench& workbench, const QString& text, std::vector<MatchKey> keys) {
+    auto earlier = workbench.session.options().fuse.disabled;
+    if (keys == earlier)
+        return;
+    Session* session = &workbench.session;
+    workbench.undo.push(new UndoStep(
+        text, [session, keys] { setDisabled(*session, keys); },
+        [session, earlier] { setDisabled(*session, earlier); }));
+}
+
+void addMatchCommands(Workbench& workbench) {
+    CommandTable& table = workbench.commands;
+    QAction* disable = table.add({"match.disable",
+                                  "Rules",
+                                  QObject::tr("Disable this match"),
+                                  {QKeySequence("Ctrl+Shift+D")}},
+                                 [&workbench] { disableSelected(workbench); });
+    QAction* enable = table.add(
+        {"match.enableAll", "Rules", QObject::tr("Enable all disabled matches"), {}},
+        [&workbench] { changeDisabled(workbench, QObject::tr("enable all matches"), {}); });
+    auto update = [&workbench, disable, enable] {
+        const SnapshotPtr& snapshot = workbench.session.snapshot();
+        const QStringList& after = workbench.selection.selection().after;
+        disable->setEnabled(snapshot && !keysOf(*snapshot, after).empty());
+        enable->setEnabled(!workbench.session.options().fuse.disabled.empty());
+    };
+    QObject::connect(&workbench.selection, &SelectionHub::changed, disable, update);
+    QObject::connect(&workbench.session, &Session::snapshotChanged, disable, update);
+    update();
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single matches switched off in the window, and taking changes back.
+#include "app/studio/graph_view/canvas_pair.h"
+#include "app/studio/shell/main_window.h"
+#include "tests/studio/sample.h"
+
+using namespace fuselage;
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+class MatchToggleTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() { m_model = writeZooModel(m_folder, "resnet18"); }
+
+    void disablingAMatchMovesTheTotalsAndUndoBringsThemBack() {
+        QSettings settings(m_folder.filePath("a.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        auto launches = [&] { return window.session().snapshot()->report().after.launches; };
+        size_t fused = launches();
+        QAction* disable = window.commands().find("match.disable");
+        QVERIFY(!disable->isEnabled());
+
+        const auto& matches = window.session().snapshot()->report().matches;
+        window.selection().selectAfter({QString::fromStdString(matches.front().fusedNode)});
+        QVERIFY(disable->isEnabled());
+        disable->trigger();
+        QVERIFY(window.session().stale());
+        QVERIFY(settled(window.session()));
+        size_t without = launches();
+        QVERIFY2(without > fused, qPrintable(QString::number(without)));
+
+        window.commands().find("edit.undo")->trigger();
+        QVERIFY(settled(window.session()));
+        QCOMPARE(launches(), fused);
+        window.commands().find("edit.redo")->trigger();
+        QVERIFY(settled(window.session()));
+        QCOMPARE(launches(), without);
+        window.commands().find("match.enableAll")->trigger();
+        QVERIFY(settled(window.session()));
+        QCOMPARE(launches(), fused);
+    }
+
+    void anOverlayCanBeTakenBack() {
+        QSettings settings(m_folder.filePath("b.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        auto* canvases = window.findChild<CanvasPair*>();
+        window.commands().find("view.overlay.bytes")->trigger();
+        QCOMPARE(canvases->overlay(), "bytes");
+        window.commands().find("edit.undo")->trigger();
+        QCOMPARE(canvases->overlay(), "none");
+    }
+
+private:
+    QTemporaryDir m_folder;
+    QString m_model;
+};
+
+QTEST_MAIN(MatchToggleTest)
+#include "match_toggle_test.moc"
