@@ -5,6 +5,7 @@
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
+#include "gpu/kernels/few_channels.h"
 #include "gpu/kernels/group.h"
 #include "gpu/kernels/library_view.h"
 #include "gpu/kernels/pointwise.h"
@@ -29,6 +30,10 @@ std::span<const VariantRow> kernelVariants() {
         {"row_plain", "Row", emitRowPlain, "a thread a row: any type, stride and size"},
         {"depthwise_tiled", "Contraction", emitDepthwiseTiled,
          "a patch of results of some channels a thread, rows loaded ahead"},
+        {"stem_pool", "Contraction", emitStemPool,
+         "pictures of few channels with the pool: sums stay in shared memory"},
+        {"conv_direct", "Contraction", emitConvDirect,
+         "pictures of few channels: picture and weights in shared memory"},
         {"attention_tiled", "Attention", emitAttentionTiled,
          "tiles of queries and keys with a running maximum and sum"},
         {"attention_plain", "Attention", emitAttentionPlain,

@@ -167,4 +167,27 @@ template <int n, typename T> __device__ __forceinline__ void loadShared(const T*
         to[i] = lanes.lane[i];
 }
 
+/// The larger of each of two elements in one word; NaN wins.
+__device__ __forceinline__ unsigned maximumPair(unsigned a, unsigned b, const Half* type) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    unsigned out;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(b));
+    return out;
+#else
+    return packPair(maximum(lane(&a, 0, type), lane(&b, 0, type)),
+                    maximum(lane(&a, 1, type), lane(&b, 1, type)), type);
+#endif
+}
+
+__device__ __forceinline__ unsigned maximumPair(unsigned a, unsigned b, const BFloat16* type) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    unsigned out;
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(b));
+    return out;
+#else
+    return packPair(maximum(lane(&a, 0, type), lane(&b, 0, type)),
+                    maximum(lane(&a, 1, type), lane(&b, 1, type)), type);
+#endif
+}
+
 #endif

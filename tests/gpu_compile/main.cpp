@@ -25,6 +25,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"attention_plain", 48},
         {"attention_tiled", 128},
         {"contract_plain", 128},
+        {"conv_direct", 128},
         {"copy_plain", 24},
         {"copy_transpose", 32},
         {"copy_vector", 40},
@@ -56,6 +57,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"tensor_64x32", 168},
         {"tensor_64x64", 168},
         {"tensor_64x64_split", 168},
+        {"stem_pool", 168},
         {"window_plain", 32},
         {"window_row", 56},
     };

@@ -75,7 +75,7 @@ std::vector<Case> cases() {
     std::vector<Case> out;
     for (const auto& family :
          {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases(),
-          contractionCases(), attentionCases(), libraryCases()})
+          fewChannelsCases(), contractionCases(), attentionCases(), libraryCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

@@ -29,6 +29,7 @@ struct Case {
     std::map<std::string, Placement> placements; ///< by "in0", "out1"
     bool strict = false;
     bool special = false;     ///< data with NaN and infinities
+    bool finiteRest = false;  ///< in input 0 only
     bool compileOnly = false; ///< too large to run as host code
     bool tf32 = false;
     std::string constants; ///< inputs that may be packed, blank-separated: "in1"

@@ -12,6 +12,7 @@ std::vector<Case> copyCases();
 std::vector<Case> windowCases();
 std::vector<Case> groupCases();
 std::vector<Case> depthwiseCases();
+std::vector<Case> fewChannelsCases();
 std::vector<Case> contractionCases();
 std::vector<Case> attentionCases();
 std::vector<Case> libraryCases();

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of pictures with few channels, with and without the pool after them, on matrix units
+// and without: borders, odd sizes, several tiles a picture, results that are no whole block.
+#include "tests/shim/suite_cases.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu_suite {
+
+namespace {
+
+struct StemText {
+    std::string type, x, w, results, y, conv, pool;
+};
+
+/// Convolution, scale and shift a channel, Relu, and a pool where one is given.
+std::string stem(const StemText& text) {
+    return fmt::format("({0}[{1}] x, {0}[{2}] w, {0}[{3},1,1] s, {0}[{3},1,1] b) => ({0}[{4}] y) "
+                       "{{ c = Conv<{5}>(x, w) m = Mul(c, s) a = Add(m, b) {6} }}",
+                       text.type, text.x, text.w, text.results, text.y, text.conv,
+                       text.pool.empty() ? "y = Relu(a)" : "r = Relu(a) y = " + text.pool + "(r)");
+}
+
+const char* const seven = "kernel_shape=[7,7], strides=[2,2], pads=[3,3,3,3]";
+const char* const three = "kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]";
+const char* const maxPool = "MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>";
+
+} // namespace
+
+std::vector<Case> fewChannelsCases() {
+    std::vector<Case> out;
+    auto add = [&](const std::string& name, const std::string& body,
+                   const std::string& variant) -> Case& {
+        Case made;
+        made.name = "stem_" + name;
+        made.bodies = {body};
+        made.variants = variant;
+        out.push_back(std::move(made));
+        return out.back();
+    };
+    const std::map<std::string, Placement> lastOut = {{"out0", {{0, 2, 3, 1}}}};
+    Case& packed =
+        add("pool_half_last",
+            stem({"float16", "2,3,37,43", "16,3,7,7", "16", "2,16,10,11", seven, maxPool}),
+            "stem_pool");
+    packed.placements = lastOut;
+    packed.constants = "in1";
+    add("pool_half_first",
+        stem({"float16", "1,3,21,25", "24,3,7,7", "24", "1,24,6,7", seven, maxPool}), "stem_pool");
+    add("pool_float_last",
+        stem({"float", "1,3,37,41", "16,3,7,7", "16", "1,16,10,11", seven, maxPool}), "stem_pool")
+        .placements = lastOut;
+    add("pool_average_bfloat",
+        stem({"bfloat16", "1,4,13,15", "8,4,3,3", "8", "1,8,7,8", three,
+              "AveragePool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>"}),
+        "stem_pool");
+    add("direct_half_one_channel",
+        stem({"float16", "2,1,11,23", "32,1,3,3", "32", "2,32,11,23", three, ""}), "conv_direct")
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    add("direct_float_first",
+        stem({"float", "1,3,19,18", "12,3,3,3", "12", "1,12,19,18", three, ""}), "conv_direct");
+    add("direct_half_dilated_rows",
+        stem({"float16", "1,2,17,13", "16,2,3,3", "16", "1,16,15,11",
+              "kernel_shape=[3,3], dilations=[2,1], pads=[1,0,1,0]", ""}),
+        "conv_direct");
+    Case& special = add(
+        "pool_special",
+        stem({"float16", "1,3,18,18", "16,3,3,3", "16", "1,16,9,9", three, maxPool}), "stem_pool");
+    special.special = true; // a weight times the zeros around the picture is no zero when infinite
+    special.finiteRest = true;
+    Case& large =
+        add("resnet",
+            stem({"float16", "32,3,224,224", "64,3,7,7", "64", "32,64,56,56", seven, maxPool}),
+            "stem_pool");
+    large.placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    large.constants = "in1";
+    large.compileOnly = true;
+    return out;
+}
+
+} // namespace fuselage::gpu_suite
