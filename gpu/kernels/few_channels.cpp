@@ -292,7 +292,8 @@ KernelPart FewChannelsEmitter::emit() {
     part.threads = static_cast<uint32_t>(m_threads);
     part.blocks = m_spec.images * tileRows() * tileColumns() * chunks();
     part.sharedBytes = static_cast<uint32_t>(m_shape.sharedBytes());
-    part.residentBlocks = m_shape.matrix ? 2 : 0;
+    if (m_shape.matrix) // older units would spill for a third block, and have no memory for it
+        part.residentBlocks = m_spec.request->capability >= 80 ? 3 : 2;
     part.comment = {fmt::format(
         "{} by {} taps over {} channels: a block makes {} by {} results{} of "
         "{} channels from {} by {} sums, by {}",
