@@ -44,7 +44,7 @@ install(FILES dsl/ast.h dsl/load.h dsl/parse.h dsl/resolve.h dsl/tokens.h
         DESTINATION ${headers}/dsl)
 install(DIRECTORY app/pipeline DESTINATION ${headers}/app
         FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
-install(FILES app/report/format.h app/report/json.h app/report/render.h app/report/text.h
+install(FILES app/report/format.h app/report/json.h app/report/json_read.h app/report/render.h app/report/text.h
         DESTINATION ${headers}/app/report)
 install(FILES app/zoo/zoo.h DESTINATION ${headers}/app/zoo)
 install(FILES gpu/tune/tune_options.h DESTINATION ${headers}/gpu/tune)
@@ -58,3 +58,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/FuselageConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/FuselageConfig.cmake
               ${PROJECT_BINARY_DIR}/FuselageConfigVersion.cmake
         DESTINATION ${package})
+
+install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/fuselage)

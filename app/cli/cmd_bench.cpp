@@ -39,10 +39,11 @@ int run(Options& options) {
                                    .error);
     options.bench.rules = options.rewrite.rules;
     options.bench.fuse = options.rewrite.fuse;
-    // The page shows what did not fuse; the others count what there is.
-    options.bench.fuse.explain =
-        std::any_of(options.reports.begin(), options.reports.end(),
-                    [](const std::string& path) { return path.ends_with(".html"); });
+    // These formats show what did not fuse; the others count what there is.
+    options.bench.fuse.explain |=
+        std::any_of(options.reports.begin(), options.reports.end(), [](const std::string& path) {
+            return path.ends_with(".html") || path.ends_with(".sarif");
+        });
     ConsoleProgress progress(options.rewrite.quiet);
     auto result = app::bench(options.bench, progress);
     if (!result)
@@ -87,6 +88,7 @@ Action addBench(CLI::App& app) {
                    "write the report; format by ending: " + endings() +
                        "; -.json is standard output")
         ->allow_extra_args(false);
+    app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     addTuneOptions(app, bench.tune);
     addCacheOption(app, bench.cache);

@@ -82,6 +82,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.splits = summariseSplits(*out.after);
     report.groups = summariseGroups(*out.after);
     addMatches(rewritten->trace, report);
+    locateNearMisses(library.loaded.rules, report);
     out.fused = std::move(rewritten->graph);
     out.trace = std::move(rewritten->trace);
     return out;

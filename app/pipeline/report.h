@@ -171,6 +171,8 @@ struct NearMissReport {
     std::string rule, anchor, node;
     uint32_t step = 0, steps = 0;
     Reason reason;
+    std::string file = {}; ///< of the rule
+    uint32_t line = 0;
 };
 
 struct Report {

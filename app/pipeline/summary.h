@@ -38,6 +38,9 @@ GraphReport summariseGraph(const Graph& graph);
 /// and kernels that are in the report.
 void addMatches(const Trace& trace, Report& report);
 
+/// Files and lines of the rules that came near.
+void locateNearMisses(const RuleSet& rules, Report& report);
+
 /// Sets bytes, launches and times of the matches from the kernels of the report.
 void costMatches(Report& report);
 

@@ -106,7 +106,7 @@ void addMatches(const Trace& trace, Report& report) {
     }
     for (const NearMiss& miss : trace.nearMisses)
         report.nearMisses.push_back(
-            {miss.rule, miss.anchor, miss.node, miss.step, miss.steps, miss.reason});
+            {miss.rule, miss.anchor, miss.node, miss.step, miss.steps, miss.reason, {}, 0});
     for (const GraphNodeReport& node : report.graphAfter.nodes) {
         if (!node.fused)
             continue;
@@ -124,6 +124,17 @@ void addMatches(const Trace& trace, Report& report) {
         report.matches.push_back(std::move(match));
     }
     costMatches(report);
+}
+
+void locateNearMisses(const RuleSet& rules, Report& report) {
+    std::unordered_map<std::string, const Rule*> byName;
+    for (const Rule& rule : rules.rules)
+        byName.emplace(rule.name, &rule);
+    for (NearMissReport& miss : report.nearMisses)
+        if (auto rule = byName.find(miss.rule); rule != byName.end()) {
+            miss.file = rule->second->file;
+            miss.line = rule->second->line;
+        }
 }
 
 } // namespace fuselage::app

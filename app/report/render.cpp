@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/render.h"
 
+#include "app/report/chrome_trace.h"
+#include "app/report/csv.h"
 #include "app/report/html.h"
 #include "app/report/json.h"
+#include "app/report/junit.h"
+#include "app/report/markdown.h"
+#include "app/report/sarif.h"
 #include "app/report/svg.h"
 #include "app/report/text.h"
 
@@ -10,7 +15,26 @@ namespace fuselage::app {
 
 namespace {
 
+template <std::string (*render)(const RunReport&)> std::string ofOne(const Report& report) {
+    return render(runOf(report));
+}
+
+std::string markdown(const RunReport& run) {
+    return renderMarkdown(run);
+}
+
+std::string sarif(const RunReport& run) {
+    return renderSarif(run);
+}
+
+// Of two endings that fit the first row wins: the longer ones come before.
 constexpr ReportFormat formats[] = {
+    {".trace.json", ofOne<renderChromeTrace>},
+    {".junit.xml", ofOne<renderJUnit>},
+    {".matches.csv", ofOne<renderMatchesCsv>},
+    {".csv", ofOne<renderKernelsCsv>},
+    {".md", ofOne<markdown>},
+    {".sarif", ofOne<sarif>},
     {".html", renderHtml},
     {".json", renderJson},
     {".svg", renderSvg},

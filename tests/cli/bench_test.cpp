@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `fuselage bench`, and work that is interrupted.
 #include "tests/cli/cli.h"
+#include "tests/support/json_schema.h"
 #include "tests/unit/onnx_builder.h"
 
 #include <nlohmann/json.hpp>
@@ -54,6 +55,28 @@ TEST_F(CliBench, AReportThatIsWrittenIsTheOneThatIsPrinted) {
     EXPECT_EQ(files(), (std::set<std::string>{"f.onnx", "r.json", "r.txt", "unet.onnx"}));
     EXPECT_EQ(ran.output, readAll(folder.file("r.txt")));
     EXPECT_EQ(run({"inspect", "f.onnx"}).exitCode, ExitOk);
+}
+
+TEST_F(CliBench, EveryFormatIsWrittenAndTheReportFitsItsSchema) {
+    zoo("unet");
+    std::vector<std::string> arguments{"bench", "unet.onnx", "--no-measure", "--device", "t4"};
+    const std::set<std::string> reports{"r.json", "r.trace.json", "r.junit.xml",
+                                        "r.md",   "r.sarif",      "r.csv",
+                                        "r.html", "r.svg",        "r.matches.csv"};
+    for (const std::string& report : reports)
+        arguments.insert(arguments.end(), {"--report", report});
+    ProcessResult ran = run(arguments);
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    std::set<std::string> expected = reports;
+    expected.insert("unet.onnx");
+    EXPECT_EQ(files(), expected);
+    json report = json::parse(readAll(folder.file("r.json")));
+    EXPECT_FALSE(report["results"]["near_misses"].empty());
+    EXPECT_NE(report["results"]["near_misses"][0]["file"], "");
+    for (const std::string& error :
+         fuselage::testing_support::schemaErrors(report, FUSELAGE_SCHEMAS, "report.schema.json"))
+        ADD_FAILURE() << error;
+    EXPECT_EQ(readAll(folder.file("r.md")).rfind("**PASSED: 1 of 1 model ran**", 0), 0U);
 }
 
 TEST_F(CliBench, TacticsOfDataDependentStepsAreThoseOfTheRun) {

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of a Report in JSON, each named once for writing and reading. `results...` are
+// equal in every run with the same profile; `timings...` depend on the machine and the moment.
+#pragma once
+
+#include "app/pipeline/report.h"
+#include "app/report/json_archive_internal.h"
+
+namespace fuselage::app {
+
+constexpr std::pair<StepReport::Kind, const char*> stepKinds[] = {
+    {StepReport::Kind::Fused, "fused"},
+    {StepReport::Kind::Rewritten, "rewritten"},
+    {StepReport::Kind::Refused, "refused"},
+    {StepReport::Kind::Stopped, "stopped"}};
+
+inline const char* nameOf(StepReport::Kind kind) {
+    return stepKinds[static_cast<size_t>(kind)].second;
+}
+
+inline bool fromName(const std::string& name, StepReport::Kind& kind) {
+    for (const auto& [known, text] : stepKinds)
+        if (name == text) {
+            kind = known;
+            return true;
+        }
+    return false;
+}
+
+/// Facts of a reason and bindings of a match: lists of pairs that are objects in the file.
+template <typename A, typename Pair, typename Value>
+void pairs(A& a, const char* key, std::vector<Pair>& items, std::string Pair::*name,
+           Value Pair::*value) {
+    std::map<std::string, Value> map;
+    for (const Pair& item : items)
+        map[item.*name] = item.*value;
+    a(key, map);
+    if constexpr (!A::writes) {
+        items.clear();
+        for (auto& [key, item] : map) {
+            Pair& made = items.emplace_back();
+            made.*name = key;
+            made.*value = std::move(item);
+        }
+    }
+}
+
+template <typename A> void fields(A& a, Reason& r) {
+    a("code", r.code);
+    a("message", r.message);
+    a("flip", r.flip);
+    pairs(a, "facts", r.facts, &ReasonFact::name, &ReasonFact::value);
+}
+
+template <typename A> void fields(A& a, Traffic& t) {
+    a("logical_read", t.logicalRead);
+    a("logical_written", t.logicalWritten);
+    a("l2_predicted", t.l2);
+    a("dram_predicted", t.dram);
+}
+
+template <typename A> void fields(A& a, SideReport& s) {
+    a("nodes", s.nodes);
+    a("launches", s.launches);
+    a.derived("logical_bytes", s.traffic.logical());
+    a("traffic", s.traffic);
+    a("peak_bytes", s.peakBytes);
+    a("constant_bytes", s.constantBytes);
+    a("intermediate_buffers", s.intermediateBuffers);
+    a("flops", s.flops);
+    a.derived("intensity", s.intensity());
+}
+
+template <typename A> void fields(A& a, PrecisionReport::Kept& kept) {
+    a("node", kept.node);
+    a("reason", kept.reason);
+}
+
+template <typename A> void fields(A& a, PrecisionReport& p) {
+    a("name", p.name);
+    a("narrowed", p.narrowed);
+    a("casts", p.casts);
+    a("weight_bytes_before", p.weightBytesBefore);
+    a("weight_bytes_after", p.weightBytesAfter);
+    a("kept", p.kept);
+}
+
+template <typename A> void fields(A& a, RuleReport& r) {
+    a("rule", r.rule);
+    a("file", r.file);
+    a("line", r.line);
+    a("fused", r.fused);
+    a("near_misses", r.nearMisses);
+    a("launches_saved", r.launchesSaved);
+    a("bytes_saved", r.bytesSaved);
+}
+
+template <typename A> void resultFields(A& a, KernelReport& k) {
+    a("name", k.name);
+    a("program", k.kind);
+    a("rule", k.rule);
+    a("node", k.node);
+    a("nodes", k.sources);
+    a("numeric", k.numeric);
+    a("numeric_allowed", k.allowed);
+    a("traffic", k.traffic);
+    a("flops", k.flops);
+}
+
+template <typename A> void resultFields(A& a, MatchReport& m) {
+    a("fused_node", m.fusedNode);
+    a("rule", m.rule);
+    a("file", m.file);
+    a("line", m.line);
+    a("nodes", m.nodes);
+    a("alternatives", m.labels);
+    pairs(a, "bindings", m.bindings, &BindingReport::name, &BindingReport::values);
+    a("bytes_before", m.bytesBefore);
+    a("bytes_after", m.bytesAfter);
+    a.derived("bytes_saved", m.bytesSaved());
+    a("launches_before", m.launchesBefore);
+    a("launches_after", m.launchesAfter);
+    a.derived("launches_saved", m.launchesSaved());
+    a("flops", m.flops);
+}
+
+/// A reason's sentence may hold predicted times: it stands with the timings.
+template <typename A> void resultFields(A& a, StepReport& s) {
+    a("kind", s.kind);
+    a("phase", s.phase);
+    a("iteration", s.iteration);
+    a("rule", s.rule);
+    a("file", s.file);
+    a("line", s.line);
+    a("nodes", s.nodes);
+    a("made", s.made);
+    if (!A::writes || !s.reason.code.empty())
+        a("code", s.reason.code);
+}
+
+template <typename A> void fields(A& a, NearMissReport& miss) {
+    a("rule", miss.rule);
+    a("file", miss.file);
+    a("line", miss.line);
+    a("anchor", miss.anchor);
+    a("node", miss.node);
+    a("step", miss.step);
+    a("steps", miss.steps);
+    a("reason", miss.reason);
+}
+
+template <typename A> void fields(A& a, SplitReport& split) {
+    a("node", split.node);
+    a("rule", split.rule);
+    a("parts", split.parts);
+    a("reason", split.reason);
+}
+
+template <typename A> void fields(A& a, GroupReport& group) {
+    a("members", group.members);
+    a("taken", group.taken);
+    a("reason", group.reason);
+}
+
+template <typename A> void resultFields(A& a, Report& r) {
+    const auto each = [](A& inner, auto& item) { resultFields(inner, item); };
+    a.group("model", [&](A& m) {
+        m("name", r.model.name);
+        m("nodes", r.model.nodes);
+        m("inputs", r.model.inputs);
+        m("outputs", r.model.outputs);
+        m("dims", r.model.dims);
+    });
+    a.group("target", [&](A& t) {
+        t("profile", r.machine.profile);
+        t("backend", r.machine.backend);
+        t("precision", r.precision.name);
+    });
+    a("precision", r.precision);
+    a("rules", r.rules);
+    a("before", r.before);
+    a("after", r.after);
+    a.list("kernels", r.kernels, each);
+    a.list("kernels_before", r.kernelsBefore, each);
+    a.list("matches", r.matches, each);
+    a.list("steps", r.steps, each);
+    a("near_misses", r.nearMisses);
+    a("splits", r.splits);
+    a("groups", r.groups);
+}
+
+template <typename A> void fields(A& a, TimingSummary& t) {
+    a.micros("median_us", t.median);
+    a.micros("p10_us", t.p10);
+    a.micros("p90_us", t.p90);
+    a.micros("low_us", t.low);
+    a.micros("high_us", t.high);
+    a("samples", t.samples);
+}
+
+template <typename A> void fields(A& a, RatioSummary& r) {
+    a("median", r.ratio);
+    a("low", r.low);
+    a("high", r.high);
+}
+
+template <typename A> void fields(A& a, OutputAgreement& o) {
+    a("side", o.side);
+    a("output", o.output);
+    a("max_abs", o.maxAbsolute);
+    a("max_rel", o.maxRelative);
+    a("tolerance", o.tolerance);
+    a("ok", o.ok);
+}
+
+template <typename A> void fields(A& a, KernelFacts& f) {
+    a("registers", f.registers);
+    a("shared_bytes", f.sharedBytes);
+    a("spilled_bytes", f.spilledBytes);
+    a("launches", f.launches);
+    a("workspace_bytes", f.workspaceBytes);
+    a("choice", f.choice);
+}
+
+template <typename A> void timingFields(A& a, KernelReport& k) {
+    if constexpr (A::writes)
+        a("name", k.name);
+    a("tactic", k.tactic);
+    a("fallbacks", k.fallbacks);
+    a.micros("predicted_us", k.predictedSeconds);
+    a("limiter", k.limiter);
+    a.micros("median_us", k.measuredSeconds);
+    a("share", k.share);
+    a.micros("roofline_us", k.rooflineSeconds);
+    a("device", k.facts);
+    a("in_situ", k.inSitu);
+    a("cold", k.cold);
+    a("warm", k.warm);
+}
+
+template <typename A> void timingFields(A& a, MatchReport& m) {
+    if constexpr (A::writes)
+        a("fused_node", m.fusedNode);
+    a.micros("predicted_before_us", m.secondsBefore);
+    a.micros("predicted_after_us", m.secondsAfter);
+    a.micros("before_us", m.measuredBefore);
+    a.micros("after_us", m.measuredAfter);
+}
+
+template <typename A> void timingFields(A& a, StepReport& s) {
+    if constexpr (A::writes) {
+        a("rule", s.rule);
+        a("nodes", s.nodes);
+    }
+    a("reason", s.reason);
+}
+
+template <typename A> void machineFields(A& a, MachineReport& m) {
+    a("cpu", m.cpu);
+    a("cores", m.cores);
+    a("threads", m.threadsUsed);
+    a("backend", m.backendText);
+    a("notes", m.notes);
+    a("step_timing", m.stepTiming);
+    a("profile_title", m.profileTitle);
+    a("dram_bytes_per_second", m.dramBandwidth);
+    a("l2_bytes_per_second", m.l2Bandwidth);
+    a("peak_flops_per_second", m.peakFlops);
+}
+
+/// Predicted times are here, since the profile of this machine holds a measured bandwidth.
+template <typename A> void timingFields(A& a, Report& r) {
+    const auto each = [](A& inner, auto& item) { timingFields(inner, item); };
+    a.group("machine", [&](A& m) { machineFields(m, r.machine); });
+    a("path", r.model.path);
+    a("stages_s", r.stageSeconds);
+    a.group("predicted", [&](A& p) {
+        p.micros("before_us", r.before.predictedSeconds);
+        p.micros("after_us", r.after.predictedSeconds);
+    });
+    a("before", r.before.measured);
+    a("after", r.after.measured);
+    a("ratio", r.ratio);
+    a("agreement", r.agreement);
+    a.list("kernels", r.kernels, each);
+    a.list("kernels_before", r.kernelsBefore, each);
+    a.list("matches", r.matches, each);
+    // Reasons belong to the steps that have a code, in order.
+    std::vector<StepReport> refused;
+    for (const StepReport& step : r.steps)
+        if (!step.reason.code.empty())
+            refused.push_back(step);
+    a.list("refusals", refused, each);
+    if constexpr (!A::writes) {
+        size_t next = 0;
+        for (StepReport& step : r.steps)
+            if (!step.reason.code.empty() && next < refused.size())
+                step.reason = refused[next++].reason;
+    }
+}
+
+template <typename A> void fields(A& a, GraphValueReport& v) {
+    a("name", v.name);
+    a("type", v.type);
+    a("dtype", v.dtype);
+    a("literal", v.literal);
+    a("bytes", v.bytes);
+    a("constant", v.constant);
+}
+
+template <typename A> void fields(A& a, GraphNodeReport& n) {
+    a("name", n.name);
+    a("op", n.op);
+    a("fused", n.fused);
+    a("rule", n.rule);
+    a("file", n.file);
+    a("line", n.line);
+    a("sources", n.sources);
+    a("inputs", n.inputs);
+    a("outputs", n.outputs);
+    std::vector<std::vector<std::string>> attributes;
+    for (const auto& [name, value] : n.attributes)
+        attributes.push_back({name, value});
+    a("attributes", attributes);
+    if constexpr (!A::writes) {
+        n.attributes.clear();
+        for (const auto& pair : attributes)
+            if (pair.size() == 2)
+                n.attributes.emplace_back(pair[0], pair[1]);
+    }
+}
+
+template <typename A> void fields(A& a, GraphReport& g) {
+    a("name", g.name);
+    a("nodes", g.nodes);
+    a("values", g.values);
+    a("inputs", g.inputs);
+    a("outputs", g.outputs);
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as JUnit XML: a suite a model; cases for running it, each output's agreement, each gate.
+#pragma once
+
+#include "app/report/run_report.h"
+
+#include <string>
+
+namespace fuselage::app {
+
+std::string renderJUnit(const RunReport& run);
+
+} // namespace fuselage::app

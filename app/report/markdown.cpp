@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/markdown.h"
+
+#include "app/report/escape.h"
+#include "app/report/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+/// Names are hostile: nothing of Markdown, HTML, mentions or links is left in them.
+std::string cell(std::string_view text) {
+    constexpr std::string_view special = "\\`*_{}[]()#+!|~@$:\r\n";
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find_first_of(special, at), text.size());
+        out += escaped(text.substr(at, end - at));
+        if (end < text.size())
+            out += text[end] < ' ' ? std::string(" ") : fmt::format("&#{};", int{text[end]});
+        at = end + 1;
+    }
+    return out;
+}
+
+std::string row(const std::vector<std::string>& cells) {
+    std::string out = "|";
+    for (const std::string& text : cells)
+        out += " " + text + " |";
+    return out + "\n";
+}
+
+std::string change(int64_t before, int64_t after) {
+    return before > 0 ? percentText(static_cast<double>(after) / static_cast<double>(before) - 1)
+                      : "";
+}
+
+std::string speedUp(const Report& report) {
+    if (!report.ratio || report.ratio->ratio <= 0)
+        return "not measured";
+    if (!report.verified() && !report.agreement.empty())
+        return "not given";
+    return fmt::format("{:.2f}x", 1 / report.ratio->ratio);
+}
+
+std::string gateRows(const RunReport& run) {
+    std::string rows;
+    for (const GateRow& gate : run.gates)
+        if (gate.verdict != GateRow::Verdict::Pass)
+            rows += row({cell(gate.model), cell(gate.id), cell(gate.base), cell(gate.now),
+                         cell(gate.limit), nameOf(gate.verdict), cell(gate.note)});
+    if (rows.empty())
+        return {};
+    return "### Gates\n\n| model | gate | baseline | now | limit | verdict | why |\n"
+           "|---|---|--:|--:|--:|---|---|\n" +
+           rows + "\n";
+}
+
+std::string brokenRows(const RunReport& run) {
+    std::string rows;
+    for (const ModelRun& model : run.models)
+        if (model.state != ModelRun::State::Done)
+            rows +=
+                row({cell(model.id), nameOf(model.state), cell(model.code), cell(model.message)});
+    if (rows.empty())
+        return {};
+    return "### Models that did not run\n\n| model | state | code | message "
+           "|\n|---|---|---|---|\n" +
+           rows + "\n";
+}
+
+std::string modelRow(const ModelRun& model) {
+    const SideReport &b = model.report->before, &a = model.report->after;
+    return row(
+        {cell(model.id),
+         fmt::format("{} → {}", countText(static_cast<int64_t>(b.launches)),
+                     countText(static_cast<int64_t>(a.launches))),
+         fmt::format("{} → {} ({})", bytesText(b.traffic.logical()), bytesText(a.traffic.logical()),
+                     change(b.traffic.logical(), a.traffic.logical())),
+         fmt::format("{} → {}", bytesText(b.peakBytes), bytesText(a.peakBytes)),
+         verificationText(*model.report), speedUp(*model.report)});
+}
+
+std::string ruleDetails(const ModelRun& model) {
+    std::string out =
+        fmt::format("<details><summary>{}: rules</summary>\n\n"
+                    "| rule | fused nodes | launches saved | bytes saved | near misses |\n"
+                    "|---|--:|--:|--:|--:|\n",
+                    cell(model.id));
+    for (const RuleReport& rule : model.report->rules)
+        out += row({cell(rule.rule), std::to_string(rule.fused), std::to_string(rule.launchesSaved),
+                    bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
+    return out + "\n</details>\n\n";
+}
+
+/// Whole blocks up to the limit.
+class Page {
+public:
+    explicit Page(size_t limit) : m_limit(limit > reserve ? limit - reserve : 0) {}
+
+    bool add(const std::string& block) {
+        m_full = m_full || m_text.size() + block.size() > m_limit;
+        if (m_full)
+            ++m_leftOut;
+        else
+            m_text += block;
+        return !m_full;
+    }
+
+    std::string text() const {
+        return m_leftOut == 0
+                   ? m_text
+                   : m_text + fmt::format("\n_{} more entries are in results.json_\n", m_leftOut);
+    }
+
+private:
+    static constexpr size_t reserve = 64; // for the last line
+    size_t m_limit, m_leftOut = 0;
+    bool m_full = false;
+    std::string m_text;
+};
+
+/// A table goes in line by line, so that a long one fills the page.
+void addLines(Page& page, const std::string& block) {
+    for (size_t at = 0; at < block.size();) {
+        size_t end = block.find('\n', at);
+        end = end == std::string::npos ? block.size() : end + 1;
+        page.add(block.substr(at, end - at));
+        at = end;
+    }
+}
+
+} // namespace
+
+std::string renderMarkdown(const RunReport& run, size_t limit) {
+    Page page(limit);
+    page.add("**" + verdictLine(run) + "**\n\n");
+    addLines(page, brokenRows(run));
+    addLines(page, gateRows(run));
+    std::string models;
+    for (const ModelRun& model : run.models)
+        if (model.report)
+            models += modelRow(model);
+    if (!models.empty())
+        addLines(page, "### Before → after\n\n"
+                       "| model | launches | logical traffic | peak memory | numeric check | "
+                       "speed-up |\n|---|--:|--:|--:|---|--:|\n" +
+                           models + "\n");
+    for (const ModelRun& model : run.models)
+        if (model.report && !model.report->rules.empty())
+            page.add(ruleDetails(model));
+    return page.text();
+}
+
+} // namespace fuselage::app
