@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage test FILES.fuse: runs the tests inside of rule files.
+// fuselage test FILES.fuse: runs the tests inside of rule files and the numeric proof of each rule.
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/pipeline/prove/proof.h"
 #include "app/pipeline/rule_tests.h"
 #include "app/report/trace_text.h"
 #include "app/zoo/zoo.h"
@@ -19,7 +20,9 @@ namespace {
 struct Options {
     std::vector<std::string> paths;
     std::string rule;
-    bool verbose = false, quiet = false;
+    uint64_t seed = 1;
+    uint32_t samples = 0;
+    bool verbose = false, quiet = false, noProof = false, onlyProof = false;
 };
 
 std::string failureText(const app::RuleTestResult& result) {
@@ -52,6 +55,34 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, bool verbos
     return failed;
 }
 
+/// Prints the proofs that failed and returns how many.
+size_t printProofs(const std::vector<app::RuleProof>& proofs, bool verbose) {
+    size_t failed = 0, unproven = 0;
+    for (const app::RuleProof& proof : proofs) {
+        failed += proof.failing > 0 ? 1 : 0;
+        unproven += proof.samples == 0 ? 1 : 0;
+        printOut(app::proofText(proof));
+        if (verbose && proof.passed())
+            printOut(fmt::format("{}: {} proven by {} samples of {} graphs\n", proof.where,
+                                 proof.rule, proof.samples, proof.attempts));
+    }
+    printOut(fmt::format("{} rules proven by samples, {} unsound, {} not proven\n",
+                         proofs.size() - failed - unproven, failed, unproven));
+    return failed;
+}
+
+Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Progress& progress) {
+    app::ProofOptions proving;
+    proving.rule = options.rule;
+    proving.files = library.files;
+    proving.seed = options.seed;
+    proving.samples = options.samples;
+    auto proofs = app::proveRules(library, proving, progress);
+    if (!proofs)
+        return failure(proofs.error());
+    return printProofs(*proofs, options.verbose);
+}
+
 int run(const Options& options) {
     ConsoleProgress progress(options.quiet);
     auto library = app::requireRuleLibrary({options.paths, options.paths.empty()});
@@ -66,12 +97,22 @@ int run(const Options& options) {
     testing.rule = options.rule;
     testing.files = library->files;
     testing.zoo = [](const std::string& name) { return zoo::build(name); };
-    auto results = app::runRuleTests(*library, testing, progress);
-    if (!results)
-        return reportError(results.error());
-    for (const std::string& rule : app::rulesWithoutTests(*library, testing))
-        printOut(fmt::format("warning: {} has no test\n", rule));
-    return printResults(*results, options.verbose) > 0 ? ExitGate : ExitOk;
+    size_t failed = 0;
+    if (!options.onlyProof) {
+        auto results = app::runRuleTests(*library, testing, progress);
+        if (!results)
+            return reportError(results.error());
+        for (const std::string& rule : app::rulesWithoutTests(*library, testing))
+            printOut(fmt::format("warning: {} has no test\n", rule));
+        failed += printResults(*results, options.verbose);
+    }
+    if (!options.noProof) {
+        auto unsound = prove(*library, options, progress);
+        if (!unsound)
+            return reportError(unsound.error());
+        failed += *unsound;
+    }
+    return failed > 0 ? ExitGate : ExitOk;
 }
 
 } // namespace
@@ -80,6 +121,12 @@ Action addTest(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("files", options->paths, ".fuse files or folders; none: the built-in library");
     app.add_option("--rule", options->rule, "only the tests of this rule");
+    app.add_flag("--no-proof", options->noProof, "only the tests, no numeric proof of the rules");
+    app.add_flag("--only-proof", options->onlyProof, "only the numeric proof of the rules");
+    app.add_option("--seed", options->seed, "of the proof's graphs and inputs")
+        ->capture_default_str();
+    app.add_option("--samples", options->samples, "of the proof, for each rule")
+        ->check(CLI::Range(1, 100000));
     app.add_flag("-v,--verbose", options->verbose, "name the tests that passed too");
     app.add_flag("-q,--quiet", options->quiet, "no progress bar");
     return [options] { return run(*options); };

@@ -15,7 +15,7 @@ const std::map<std::string, Command>& commands() {
     static const std::map<std::string, Command> table = {
         {"diagnose", runDiagnose}, {"fold", runFold},         {"infer", runInfer},
         {"lower", runLower},       {"numerics", runNumerics}, {"parse", runParse},
-        {"rewrite", runRewrite},   {"same", runSame},
+        {"prove", runProve},       {"rewrite", runRewrite},   {"same", runSame},
     };
     return table;
 }

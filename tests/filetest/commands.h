@@ -49,6 +49,7 @@ Outcome runLower(const CaseFile& file);
 Outcome runRewrite(const CaseFile& file);
 Outcome runDiagnose(const CaseFile& file);
 Outcome runParse(const CaseFile& file);
+Outcome runProve(const CaseFile& file);
 Outcome runNumerics(const CaseFile& file);
 Outcome runSame(const CaseFile& file);
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/prove/attribute_samples.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuselage::app {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr uint32_t percentVaried = 35;
+
+template <typename T> T oneOf(Choices& choices, const std::vector<T>& values) {
+    return values[choices.pick(static_cast<uint32_t>(values.size()))];
+}
+
+bool isWindow(Op op) {
+    return op == Op::Conv || op == Op::ConvTranspose || hasTrait(op, Pooling);
+}
+
+size_t spatial(const AttributeContext& context) {
+    return context.rank > 2 ? context.rank - 2 : 2;
+}
+
+std::vector<std::string> textsOf(Op op, const std::string& name) {
+    if (name == "auto_pad")
+        return {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
+    if (name == "approximate")
+        return {"none", "tanh"};
+    if (name == "mode" && op == Op::Pad)
+        return {"constant", "edge", "reflect"};
+    return {};
+}
+
+Ints permutation(const AttributeContext& context) {
+    Ints perm(context.rank);
+    std::iota(perm.begin(), perm.end(), 0);
+    // 0 everywhere keeps the order.
+    for (size_t i = 0; i + 1 < perm.size(); ++i)
+        std::swap(perm[i], perm[i + context.choices.pick(static_cast<uint32_t>(perm.size() - i))]);
+    return perm;
+}
+
+Ints someAxes(const AttributeContext& context) {
+    auto rank = static_cast<int64_t>(context.rank);
+    Ints axes;
+    for (int64_t axis = rank - 1; axis >= 0; --axis)
+        if (axis == rank - 1 || context.choices.rarely(30))
+            axes.push_back(context.choices.rarely(50) ? axis : axis - rank);
+    if (axes.size() > 1 && context.choices.rarely(30))
+        axes.erase(axes.begin());
+    std::reverse(axes.begin(), axes.end());
+    return axes;
+}
+
+Ints listOf(const AttributeContext& context, const std::string& name) {
+    size_t count = spatial(context) * (name == "pads" ? 2 : 1);
+    Ints out(count, name == "pads" ? 0 : 1);
+    for (int64_t& item : out) {
+        if (name == "pads")
+            item = oneOf<int64_t>(context.choices, {0, 1, 2, -1});
+        else
+            item = oneOf<int64_t>(context.choices, {1, 2, 3});
+    }
+    return out;
+}
+
+AttributeValue axisValue(const AttributeContext& context, int64_t fallback) {
+    auto rank = static_cast<uint32_t>(std::max<size_t>(context.rank, 1));
+    int64_t axis = static_cast<int64_t>(context.choices.pick(2 * rank)) - int64_t{rank};
+    return context.choices.rarely(60) ? axis : fallback;
+}
+
+std::optional<AttributeValue> integerOf(const AttributeContext& context,
+                                        const AttributeSchema& schema) {
+    const std::string& name = schema.name;
+    auto flag = [&] { return AttributeValue(int64_t{context.choices.pick(2)}); };
+    if (name == "axis")
+        return axisValue(context, schema.fallback ? std::get<int64_t>(*schema.fallback) : 0);
+    if (name == "keepdims" || name == "ceil_mode" || name == "count_include_pad" ||
+        name == "transA" || name == "transB" || name == "exclusive" || name == "reverse")
+        return flag();
+    if (name == "group" || name == "num_groups")
+        return int64_t{1 + context.choices.pick(3)};
+    if (name == "to")
+        return onnxNumber(context.wanted.value_or(DType::Float32));
+    return std::nullopt; // training modes, seeds and the like stay as they are
+}
+
+std::optional<AttributeValue> varied(const AttributeContext& context,
+                                     const AttributeSchema& schema) {
+    const std::string& name = schema.name;
+    if (schema.type == "int")
+        return integerOf(context, schema);
+    if (schema.type == "float" && name == "epsilon")
+        return oneOf<double>(context.choices, {1e-5, 1e-3, 0.5});
+    if (schema.type == "float" && name != "momentum" && name != "seed")
+        return oneOf<double>(context.choices, {1, 0.5, 2, 0, -1, 0.25});
+    if (schema.type == "string") {
+        std::vector<std::string> texts = textsOf(context.op, name);
+        return texts.empty() ? std::nullopt : std::optional(oneOf(context.choices, texts));
+    }
+    if (schema.type != "ints")
+        return std::nullopt;
+    if (name == "perm")
+        return permutation(context);
+    if (name == "axes")
+        return someAxes(context);
+    bool kernelOfWeight = name == "kernel_shape" && !schema.required;
+    if (isWindow(context.op) && !kernelOfWeight &&
+        (name == "pads" || name == "strides" || name == "dilations" || name == "kernel_shape"))
+        return listOf(context, name);
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<AttributeValue> freeAttribute(const AttributeContext& context,
+                                            const AttributeSchema& schema) {
+    bool always = schema.required || schema.name == "perm" ||
+                  (schema.name == "axes" && hasTrait(context.op, Reduction));
+    if (!always && !context.choices.rarely(percentVaried))
+        return schema.fallback;
+    std::optional<AttributeValue> value = varied(context, schema);
+    return value ? value : schema.fallback;
+}
+
+} // namespace fuselage::app

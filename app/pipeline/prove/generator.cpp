@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/prove/generator_internal.h"
+#include "core/graph/text.h"
+#include "core/onnx/model_file.h"
+#include "core/ops/op_table.h"
+#include "core/passes/passes.h"
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr int maxDepth = 200;
+
+/// The largest window that the pattern itself fixes, summed over its nodes.
+int64_t spatialDemand(const Rule& rule) {
+    int64_t demand = 0;
+    for (const Term& term : rule.terms) {
+        if (term.type && term.type->isConst && term.type->dims && term.type->dims->size() >= 4) {
+            const DimPattern& last = term.type->dims->back();
+            if (last.kind == DimPattern::Kind::Value && last.value.kind == Expression::Kind::Number)
+                demand += static_cast<int64_t>(last.value.number);
+        }
+        for (const AttributeTest& test : term.tests)
+            if (test.name == "kernel_shape" && !test.value.args.empty() &&
+                test.value.args[0].kind == Expression::Kind::Number)
+                demand += static_cast<int64_t>(test.value.args[0].number);
+    }
+    return demand;
+}
+
+} // namespace
+
+Generator::Generator(const PreparedRule& prepared, Choices& choices)
+    : m_prepared(prepared), m_rule(prepared.rule), m_choices(choices), m_slots(m_rule.slots.size()),
+      m_dims(m_rule.dims.size()), m_leastSpatial(spatialDemand(prepared.rule)) {
+    static const std::vector<int64_t> sizes[] = {
+        {1, 2, 3, 4, 5}, {2, 2, 3}, {1, 3}, {2, 3, 4, 6, 8}, {1, 3, 8, 12}};
+    m_sizes = sizes[m_choices.pick(5)];
+}
+
+ValueId Generator::fail() {
+    m_failed = true;
+    return {};
+}
+
+bool Generator::build() {
+    buildBlock(m_prepared.plan);
+    if (m_failed)
+        return false;
+    addOutputs();
+    noteFacts();
+    return !m_failed && !m_graph.outputs().empty();
+}
+
+void Generator::bind(SlotIndex slot, ValueId value) {
+    if (!m_slots[slot].bound())
+        m_slots[slot] = value.valid() ? Binding::of(value) : Binding::none();
+}
+
+void Generator::buildBlock(const BlockPlan& plan) {
+    // In the order of the text: a bare "x: [..., K];" comes before what reads it.
+    std::vector<uint32_t> roots = plan.roots;
+    std::sort(roots.begin(), roots.end());
+    for (uint32_t root : roots) {
+        const Definition& definition = plan.block->definitions[root];
+        if (m_failed)
+            return;
+        if (definition.slots.empty())
+            buildTerm(definition.term, {}, nullptr);
+        else if (!m_slots[definition.slots[0]].bound())
+            buildDefinition(definition, 0, {});
+    }
+    for (size_t i = 0; i < plan.manys.size() && !m_failed; ++i)
+        buildMany(plan.manys[i], plan.block->manys[i]);
+}
+
+void Generator::buildMany(const BlockPlan& plan, const Many& many) {
+    uint32_t count = many.least + m_choices.pick(std::min<uint32_t>(many.most - many.least, 1) + 1);
+    std::vector<Binding> lists(m_slots.size());
+    std::vector<DimBinding> dims(m_dims.size());
+    for (uint32_t i = 0; i < count && !m_failed; ++i) {
+        for (SlotIndex slot : plan.inside)
+            m_slots[slot] = {};
+        for (uint32_t dim : many.dims)
+            m_dims[dim] = {};
+        buildBlock(plan);
+        for (SlotIndex slot : plan.inside)
+            lists[slot].items.push_back(m_slots[slot]);
+        for (uint32_t dim : many.dims)
+            dims[dim].items.push_back(m_dims[dim]);
+    }
+    for (SlotIndex slot : plan.inside)
+        m_slots[slot] = {Binding::Kind::List, {}, std::move(lists[slot].items)};
+    for (uint32_t dim : many.dims)
+        m_dims[dim] = {true, true, {}, std::move(dims[dim].items)};
+}
+
+ValueId Generator::buildDefinition(const Definition& definition, uint32_t position,
+                                   const Wish& wish) {
+    ValueId first = buildTerm(definition.term, wish, nullptr, definition.slots.size());
+    if (m_failed || !first.valid())
+        return fail();
+    NodeId maker = m_graph.producer(first);
+    for (uint32_t i = 0; i < definition.slots.size(); ++i) {
+        ValueId output = first;
+        if (definition.slots.size() > 1)
+            output = maker.valid() && i < m_graph.node(maker).outputs.size()
+                         ? m_graph.node(maker).outputs[i]
+                         : ValueId();
+        bind(definition.slots[i], output);
+    }
+    return m_slots[definition.slots[position]].value;
+}
+
+ValueId Generator::buildTerm(TermId id, const Wish& wish, const SourceFrame* hole, size_t outputs) {
+    if (m_failed || ++m_depth > maxDepth)
+        return fail();
+    const Term& term = m_rule.term(id);
+    ValueId made;
+    switch (term.kind) {
+    case Term::Kind::Any:
+        made = leaf(nullptr, {}, wish);
+        break;
+    case Term::Kind::Hole:
+        made = buildHole(wish, hole);
+        break;
+    case Term::Kind::Value:
+        made = buildValue(term, id, wish, hole);
+        break;
+    case Term::Kind::Number:
+        made = buildNumber(term, wish);
+        break;
+    case Term::Kind::Node:
+        made = buildNode(term, id, wish, hole, outputs);
+        break;
+    case Term::Kind::Region:
+        made = buildRegion(term, wish, hole);
+        break;
+    default:
+        made = buildStep(term, id, wish, hole, outputs);
+        break;
+    }
+    --m_depth;
+    if (m_failed || term.kind == Term::Kind::Value)
+        return made;
+    if (term.slot)
+        bind(*term.slot, made);
+    if (term.type && made.valid())
+        bindType(*term.type, made);
+    return made;
+}
+
+ValueId Generator::buildStep(const Term& term, TermId id, const Wish& wish, const SourceFrame* hole,
+                             size_t outputs) {
+    switch (term.kind) {
+    case Term::Kind::Choice: {
+        auto count = static_cast<uint32_t>(term.alternatives.size());
+        uint32_t taken = m_choices.structural(id.index(), count);
+        return buildTerm(term.alternatives[taken].term, wish, hole, outputs);
+    }
+    case Term::Kind::Optional:
+        if (m_choices.structural(id.index(), 2) == 0)
+            return buildTerm(term.source, wish, hole);
+        [[fallthrough]];
+    case Term::Kind::Pipe: {
+        SourceFrame frame{term.source, hole, {}, 0, false, {}};
+        return buildTerm(term.step, wish, &frame, outputs);
+    }
+    default: { // Repeat
+        uint32_t range = std::min<uint32_t>(term.most - term.least, 2) + 1;
+        uint32_t rounds = term.least + m_choices.structural(id.index(), range);
+        if (rounds == 0)
+            return buildTerm(term.source, wish, hole);
+        SourceFrame frame{term.source, hole, id, rounds - 1, false, {}};
+        return buildTerm(term.step, wish, &frame, outputs);
+    }
+    }
+}
+
+ValueId Generator::buildHole(const Wish& wish, const SourceFrame* hole) {
+    if (!hole)
+        return leaf(nullptr, {}, wish);
+    if (hole->isBuilt)
+        return hole->built;
+    if (hole->repeat.valid() && hole->rounds > 0) {
+        // Each round of a repetition has names of its own.
+        for (SlotIndex slot : m_prepared.captures[hole->repeat.index()])
+            m_slots[slot] = {};
+        SourceFrame inner{hole->source, hole->around, hole->repeat, hole->rounds - 1, false, {}};
+        hole->built = buildTerm(m_rule.term(hole->repeat).step, wish, &inner);
+        for (SlotIndex slot : m_prepared.captures[hole->repeat.index()])
+            m_slots[slot] = {};
+    } else {
+        hole->built = buildTerm(hole->source, wish, hole->around);
+    }
+    hole->isBuilt = true;
+    return hole->built;
+}
+
+ValueId Generator::buildValue(const Term& term, TermId id, const Wish& wish,
+                              const SourceFrame* hole) {
+    if (term.slot && m_slots[*term.slot].bound()) {
+        ValueId value = m_slots[*term.slot].value;
+        if (term.type && value.valid())
+            bindType(*term.type, value);
+        return value;
+    }
+    const Definition* definition =
+        term.slot ? m_prepared.definitions[*term.slot].definition : nullptr;
+    ValueId made;
+    if (definition)
+        made = buildDefinition(*definition, m_prepared.definitions[*term.slot].position, wish);
+    else if (term.step.valid())
+        made = buildTerm(term.step, wish, hole);
+    else if (term.mayBeAbsent && m_choices.structural(id.index(), 2) == 0)
+        made = {};
+    else
+        made = leaf(term.type ? &*term.type : nullptr, term.slot, wish);
+    if (m_failed)
+        return {};
+    if (term.slot)
+        bind(*term.slot, made);
+    if (term.type && made.valid())
+        bindType(*term.type, made);
+    return made;
+}
+
+void Generator::bindType(const TypePattern& type, ValueId value) {
+    std::optional<Extents> extents = typeOf(value).extents();
+    if (!type.dims || !extents)
+        return;
+    const std::vector<DimPattern>& dims = *type.dims;
+    bool open = std::any_of(dims.begin(), dims.end(), [](const DimPattern& dim) {
+        return dim.kind == DimPattern::Kind::Rest;
+    });
+    if (open ? extents->size() + 1 < dims.size() : extents->size() != dims.size()) {
+        fail();
+        return;
+    }
+    bool behindRest = false;
+    for (size_t i = 0; i < dims.size(); ++i) {
+        behindRest = behindRest || dims[i].kind == DimPattern::Kind::Rest;
+        size_t at = behindRest ? extents->size() - dims.size() + i : i;
+        if (dims[i].kind != DimPattern::Kind::Variable)
+            continue;
+        DimBinding& bound = m_dims[dims[i].variable];
+        if (!bound.bound)
+            bound = {true, false, Dim((*extents)[at]), {}};
+    }
+}
+
+void Generator::addOutputs() {
+    // What is read by nothing is the result; a rewrite may not take the output of the graph itself
+    // away, so something stands behind it.
+    for (ValueId value : m_graph.values()) {
+        bool made = m_graph.producer(value).valid();
+        bool escapes = false;
+        for (const Escape& escape : m_rule.escapes)
+            for (SlotIndex slot : escape.slots)
+                escapes =
+                    escapes || (m_slots[slot].value == value && !m_graph.value(value).uses.empty());
+        if (!made || (!m_graph.value(value).uses.empty() && !(escapes && m_choices.rarely(40))))
+            continue;
+        DType dtype = typeOf(value).dtype;
+        if (!m_rule.isRewrite || !(isFloat(dtype) || isSigned(dtype))) {
+            m_graph.addOutput(value);
+            continue;
+        }
+        NodeId tail = m_graph.addNode({Op::Neg, "tail", {value}, {"result"}});
+        m_graph.addOutput(m_graph.node(tail).outputs[0]);
+    }
+    inferShapes(m_graph);
+}
+
+void Generator::noteFacts() {
+    for (size_t i = 0; i < m_dims.size(); ++i)
+        if (m_dims[i].bound && !m_dims[i].isList && m_dims[i].dim.isNumber())
+            m_facts.numbers[m_rule.dims[i]] = static_cast<double>(m_dims[i].dim.value());
+    for (size_t i = 0; i < m_slots.size(); ++i) {
+        const std::string& name = m_rule.slots[i].name;
+        bool plain = name.find('.') == std::string::npos && !name.empty();
+        if (!plain || m_slots[i].kind != Binding::Kind::Value)
+            continue;
+        const Value& value = m_graph.value(m_slots[i].value);
+        if (value.type.hasRank())
+            m_facts.numbers["rank(" + name + ")"] = static_cast<double>(value.type.rank());
+        if (value.constant && isInteger(value.constant->dtype()) &&
+            value.constant->elementCount() > 0) {
+            std::vector<int64_t> items = value.constant->toInts();
+            m_facts.numbers["min(" + name + ".value)"] =
+                static_cast<double>(*std::min_element(items.begin(), items.end()));
+        }
+        for (size_t j = 0; j < m_slots.size(); ++j) {
+            const std::string& other = m_rule.slots[j].name;
+            if (i < j && m_slots[j].kind == Binding::Kind::Value && !other.empty() &&
+                other.find('.') == std::string::npos)
+                m_facts.texts[name + ".shape == " + other + ".shape"] =
+                    certainlyEqual(value.type, typeOf(m_slots[j].value)) ? "true" : "false";
+        }
+    }
+}
+
+std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
+                                     Progress& progress) {
+    auto contents = static_cast<Contents>(choices.pick(static_cast<uint32_t>(Contents::Count_)));
+    // What is not finite says something about rules that promise the same bits only.
+    if (contents == Contents::Specials && rule.rule.numeric != NumericClass::Exact)
+        contents = Contents::Quarters;
+    Generator generator(rule, choices);
+    if (!generator.build())
+        return std::nullopt;
+    // Through the file form: what comes back is what a person's model would look like.
+    auto bytes = model_io::toBytes(generator.take());
+    if (!bytes)
+        return std::nullopt;
+    auto graph = model_io::loadBytes(*bytes, "", {});
+    if (!graph || !prepareGraph(*graph, progress) || !inferShapes(*graph).empty())
+        return std::nullopt;
+    int64_t& opset = graph->opsetImports[""];
+    opset = std::max(opset, rule.rule.minOpset);
+    Sample sample{std::move(*graph), generator.facts(), contents, 0};
+    sample.inputSeed = choices.pick(1000);
+    return sample;
+}
+
+} // namespace fuselage::app

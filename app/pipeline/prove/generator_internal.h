@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds a graph from the terms of a rule, from the operands up: the matcher's walk in reverse.
+// Slots and dimension variables are bound as the matcher would bind them, so that the rule's own
+// expressions can be evaluated on the way.
+#pragma once
+
+#include "app/pipeline/prove/sample.h"
+#include "app/pipeline/prove/wish.h"
+#include "core/rewrite/evaluate.h"
+
+namespace fuselage::app {
+
+/// What the Hole of a chain step stands for.
+struct SourceFrame {
+    TermId source;
+    const SourceFrame* around = nullptr;
+    TermId repeat;       ///< of a Repeat: the hole holds another round
+    uint32_t rounds = 0; ///< that are left
+    mutable bool isBuilt = false;
+    mutable ValueId built;
+};
+
+class Generator {
+public:
+    Generator(const PreparedRule& prepared, Choices& choices);
+
+    /// False when the choices lead nowhere.
+    bool build();
+
+    Graph take() { return std::move(m_graph); }
+
+    const Facts& facts() const { return m_facts; }
+
+private:
+    void buildBlock(const BlockPlan& plan);
+    void buildMany(const BlockPlan& plan, const Many& many);
+    ValueId buildDefinition(const Definition& definition, uint32_t position, const Wish& wish);
+    ValueId buildTerm(TermId id, const Wish& wish, const SourceFrame* hole, size_t outputs = 1);
+    ValueId buildHole(const Wish& wish, const SourceFrame* hole);
+    ValueId buildValue(const Term& term, TermId id, const Wish& wish, const SourceFrame* hole);
+    ValueId buildNumber(const Term& term, const Wish& wish);
+    ValueId buildStep(const Term& term, TermId id, const Wish& wish, const SourceFrame* hole,
+                      size_t outputs);
+    ValueId buildRegion(const Term& term, const Wish& wish, const SourceFrame* hole);
+    ValueId buildFlat(const Term& term, Op op, const Wish& wish, const SourceFrame* hole);
+    ValueId buildNode(const Term& term, TermId id, const Wish& wish, const SourceFrame* hole,
+                      size_t outputs);
+
+    void buildOperands(const Term& term, Node& node, const Wish& wish, const SourceFrame* hole);
+    std::optional<size_t> argumentAt(const Term& term, Op op, size_t operand) const;
+    void buildOperand(const Term& term, Node& node, OperandContext& context, size_t operand,
+                      const SourceFrame* hole);
+    void buildRest(const Term& term, Node& node, OperandContext& context, size_t operand);
+    void sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish, bool late);
+    std::optional<Quantity> testedValue(const Term& term, const std::string& name);
+    ValueId addNode(const Term& term, Node node, size_t outputs);
+
+    ValueId leaf(const TypePattern* type, const std::optional<SlotIndex>& slot, Wish wish);
+    ValueId constantLeaf(const Wish& wish, bool scalar, DType dtype, Extents extents);
+    std::optional<Extents> extentsFor(const TypePattern& type, const Wish& wish);
+    int64_t dimensionFor(const DimPattern& pattern, std::optional<int64_t> wished, size_t position);
+    int64_t freeDimension(size_t position, size_t rank);
+    std::optional<int64_t> demandedDimension(uint32_t variable);
+    void bindType(const TypePattern& type, ValueId value);
+    void bind(SlotIndex slot, ValueId value);
+    void noteFacts();
+    void addOutputs();
+    ValueId fail();
+
+    EvaluateContext context() const { return {m_graph, m_rule, m_slots, m_dims}; }
+
+    const Type& typeOf(ValueId value) const { return m_graph.value(value).type; }
+
+    const PreparedRule& m_prepared;
+    const Rule& m_rule;
+    Choices& m_choices;
+    Graph m_graph;
+    std::vector<Binding> m_slots;
+    std::vector<DimBinding> m_dims;
+    Facts m_facts;
+    std::vector<int64_t> m_sizes; ///< dimensions to draw from
+    int64_t m_leastSpatial = 0;   ///< that the rule's kernels need
+    bool m_failed = false;
+    int m_depth = 0;
+};
+
+} // namespace fuselage::app

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ends of a pattern: inputs and constants with the type that the rule and the reader ask for.
+#include "app/pipeline/prove/generator_internal.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr uint32_t percentConstant = 12; ///< of values that may be constant or not
+constexpr uint32_t percentShared = 6;    ///< of inputs that are read a second time instead
+
+const Expression* otherSide(const Expression& equation, uint32_t variable) {
+    if (equation.kind != Expression::Kind::Binary || equation.text != "==")
+        return nullptr;
+    for (size_t side = 0; side < 2; ++side)
+        if (equation.args[side].kind == Expression::Kind::Dim &&
+            equation.args[side].slot == variable)
+            return &equation.args[1 - side];
+    return nullptr;
+}
+
+} // namespace
+
+/// "where N == 3 * K" is no accident to wait for.
+std::optional<int64_t> Generator::demandedDimension(uint32_t variable) {
+    for (const Condition& condition : m_rule.match.conditions)
+        if (const Expression* side = otherSide(condition.expression, variable))
+            if (auto value = evaluate(context(), *side).integerValue(); value && *value > 0)
+                return value;
+    if (m_rule.verify)
+        for (const auto& [dim, values] : m_rule.verify->dims)
+            if (dim == variable && !values.empty())
+                return values[m_choices.pick(static_cast<uint32_t>(values.size()))];
+    return std::nullopt;
+}
+
+int64_t Generator::freeDimension(size_t position, size_t rank) {
+    int64_t size = m_sizes[m_choices.pick(static_cast<uint32_t>(m_sizes.size()))];
+    return rank >= 4 && position >= 2 ? m_leastSpatial + size : size;
+}
+
+int64_t Generator::dimensionFor(const DimPattern& pattern, std::optional<int64_t> wished,
+                                size_t position) {
+    if (pattern.kind == DimPattern::Kind::Value)
+        if (auto value = evaluate(context(), pattern.value).integerValue())
+            return *value;
+    if (pattern.kind == DimPattern::Kind::Variable) {
+        DimBinding& bound = m_dims[pattern.variable];
+        if (!bound.bound) {
+            std::optional<int64_t> demanded = demandedDimension(pattern.variable);
+            int64_t value = demanded ? *demanded : wished ? *wished : freeDimension(position, 4);
+            bound = {true, false, Dim(value), {}};
+        }
+        return bound.dim.number().value_or(1);
+    }
+    return wished ? *wished : freeDimension(position, 4);
+}
+
+std::optional<Extents> Generator::extentsFor(const TypePattern& type, const Wish& wish) {
+    if (!type.dims)
+        return std::nullopt;
+    const std::vector<DimPattern>& dims = *type.dims;
+    auto rest = static_cast<size_t>(
+        std::find_if(dims.begin(), dims.end(),
+                     [](const DimPattern& dim) { return dim.kind == DimPattern::Kind::Rest; }) -
+        dims.begin());
+    bool open = rest < dims.size();
+    size_t fixed = dims.size() - (open ? 1 : 0);
+    size_t rank = fixed;
+    if (open)
+        rank = wish.extents && wish.extents->size() >= fixed ? wish.extents->size()
+                                                             : fixed + m_choices.pick(4);
+    auto wished = [&](size_t position) -> std::optional<int64_t> {
+        if (!wish.extents || wish.extents->size() < rank - position)
+            return std::nullopt;
+        return (*wish.extents)[wish.extents->size() - rank + position];
+    };
+    static const DimPattern any;
+    Extents out;
+    for (size_t i = 0; i < rank; ++i) {
+        bool front = i < rest, back = open && i + fixed - rest >= rank;
+        const DimPattern& pattern = front ? dims[i] : back ? dims[i + dims.size() - rank] : any;
+        out.push_back(dimensionFor(pattern, wished(i), rank >= 3 ? i : 0));
+    }
+    return out;
+}
+
+ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>& slot, Wish wish) {
+    bool constant = wish.constant || (type && type->isConst);
+    bool scalar = type && type->isScalar;
+    DType dtype = wish.dtype.value_or(DType::Float32);
+    if (type && !type->dtypes.empty() &&
+        std::find(type->dtypes.begin(), type->dtypes.end(), dtype) == type->dtypes.end())
+        dtype = type->dtypes[m_choices.pick(static_cast<uint32_t>(type->dtypes.size()))];
+    Extents extents;
+    if (auto demanded = type ? extentsFor(*type, wish) : std::nullopt) {
+        extents = *demanded;
+    } else if (scalar) {
+        const Extents forms[] = {{}, {1}, wish.extents.value_or(Extents{1, 1})};
+        extents = forms[m_choices.rarely(20) ? 1 + m_choices.pick(2) : 0];
+    } else if (wish.extents) {
+        extents = wish.broadcast ? broadcastOf(*wish.extents, m_choices) : *wish.extents;
+    } else {
+        const size_t ranks[] = {2, 1, 3, 4};
+        size_t rank = ranks[m_choices.pick(4)];
+        if (m_leastSpatial > 0)
+            rank = 4;
+        for (size_t i = 0; i < rank; ++i)
+            extents.push_back(freeDimension(i, rank));
+    }
+    if (!constant && !(type && type->isInput) && m_choices.rarely(percentConstant))
+        constant = true;
+    if (constant)
+        return constantLeaf(wish, scalar, dtype, extents);
+    Type wanted = tensorType(dtype, toShape(extents));
+    if (!m_graph.inputs().empty() && m_choices.rarely(percentShared))
+        for (ValueId input : m_graph.inputs())
+            if (certainlyEqual(typeOf(input), wanted))
+                return input;
+    std::string name = slot ? m_rule.slots[*slot].name : "in";
+    std::replace(name.begin(), name.end(), '.', '_');
+    return m_graph.addInput(m_graph.freshName(name.empty() ? "in" : name), wanted);
+}
+
+ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Extents extents) {
+    std::string name = m_graph.freshName("c");
+    if (wish.contents && extents == *wish.extents && dtype == DType::Int64)
+        return m_graph.addConstant(name, std::make_shared<Tensor>(Tensor::ofInts(*wish.contents)));
+    if (wish.contents && extents.size() == 1 && isInteger(dtype)) {
+        // A rule that wants another length gets what is there, then zeros.
+        std::vector<int64_t> items = *wish.contents;
+        items.resize(static_cast<size_t>(extents[0]), 0);
+        return m_graph.addConstant(name, std::make_shared<Tensor>(Tensor::ofInts(items)));
+    }
+    if (!elementCount(extents) || *elementCount(extents) > 1 << 20)
+        return fail();
+    auto kind = static_cast<Contents>(m_choices.pick(static_cast<uint32_t>(Contents::Specials)));
+    Tensor tensor = sampleTensor(dtype, extents, kind, m_choices.pick(1000), wish.positive);
+    if (scalar && isFloat(dtype)) {
+        constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3};
+        double value = scalars[m_choices.pick(8)];
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.set(i, value);
+    }
+    return m_graph.addConstant(name, std::make_shared<Tensor>(std::move(tensor)));
+}
+
+ValueId Generator::buildNumber(const Term& term, const Wish& wish) {
+    DType dtype = wish.dtype.value_or(DType::Float32);
+    Extents extents;
+    if (m_choices.rarely(15)) {
+        const Extents forms[] = {{1}, wish.extents.value_or(Extents{1}), {1, 1, 1}};
+        extents = forms[m_choices.pick(3)];
+    }
+    if (!elementCount(extents))
+        return fail();
+    Tensor tensor(dtype, extents);
+    for (int64_t i = 0; i < tensor.elementCount(); ++i)
+        isFloat(dtype) ? tensor.set(i, term.number)
+                       : tensor.setInt(i, static_cast<int64_t>(std::llround(term.number)));
+    return m_graph.addConstant(m_graph.freshName("k"), std::make_shared<Tensor>(std::move(tensor)));
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of a pattern: operator, attributes, operands in any order that the rule accepts; trees of
+// `flat` terms; regions.
+#include "app/pipeline/prove/attribute_samples.h"
+#include "app/pipeline/prove/generator_internal.h"
+#include "core/graph/text.h"
+#include "core/passes/passes.h"
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr uint32_t percentSwapped = 40;
+
+bool needsRank(Op op) {
+    for (const AttributeSchema& schema : attributesOf(op))
+        if (schema.name == "axis" || schema.name == "axes" || schema.name == "perm")
+            return true;
+    return false;
+}
+
+/// Of the schema's kind; none when the quantity is none of it.
+std::optional<AttributeValue> asAttribute(const Quantity& quantity, const std::string& type) {
+    if (type == "int" || type == "float") {
+        auto number = quantity.number();
+        if (!number)
+            return std::nullopt;
+        if (type == "float")
+            return *number;
+        return static_cast<int64_t>(*number);
+    }
+    if (type == "string") {
+        const auto* text = quantity.as<std::string>();
+        return text ? std::optional<AttributeValue>(*text) : std::nullopt;
+    }
+    auto items = quantity.items();
+    if (!items || (type != "ints" && type != "floats"))
+        return std::nullopt;
+    std::vector<int64_t> whole;
+    std::vector<double> numbers;
+    for (const Quantity& item : *items) {
+        auto number = item.number();
+        if (!number)
+            return std::nullopt;
+        whole.push_back(static_cast<int64_t>(*number));
+        numbers.push_back(*number);
+    }
+    if (type == "ints")
+        return whole;
+    return numbers;
+}
+
+} // namespace
+
+/// A value that passes all tests of that name; none where there is no such test.
+std::optional<Quantity> Generator::testedValue(const Term& term, const std::string& name) {
+    std::optional<Quantity> out;
+    std::optional<double> low, high;
+    for (const AttributeTest& test : term.tests) {
+        if (test.name != name)
+            continue;
+        Quantity value = evaluate(context(), test.value);
+        auto number = value.number();
+        if (test.comparison == "in") {
+            auto items = value.items().value_or(Quantity::List{});
+            if (items.empty())
+                return Quantity::none();
+            out = items[m_choices.pick(static_cast<uint32_t>(items.size()))];
+        } else if (test.comparison == "!=") {
+            out = Quantity::real(number.value_or(0) + 1);
+        } else if (test.comparison[0] == '>' && number) {
+            low = *number + (test.comparison == ">" ? 1 : 0);
+        } else if (test.comparison[0] == '<' && number) {
+            high = *number - (test.comparison == "<" ? 1 : 0);
+        } else {
+            out = value;
+        }
+    }
+    if (low && high)
+        return Quantity::real((*low + *high) / 2);
+    if (low || high)
+        return Quantity::real(low ? *low : *high);
+    return out;
+}
+
+void Generator::sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish,
+                                 bool late) {
+    AttributeContext free{node.op, rank, wish.dtype, m_choices};
+    for (const AttributeSchema& schema : attributesOf(node.op)) {
+        auto test = std::find_if(term.tests.begin(), term.tests.end(),
+                                 [&](const AttributeTest& t) { return t.name == schema.name; });
+        bool tested = test != term.tests.end();
+        if ((tested && test->late) != late)
+            continue;
+        std::optional<AttributeValue> value;
+        if (tested) {
+            Quantity wanted = testedValue(term, schema.name).value_or(Quantity::none());
+            value = asAttribute(wanted, schema.type);
+        } else {
+            value = freeAttribute(free, schema);
+        }
+        if (value)
+            node.attributes.set(schema.name, *value);
+        if (tested || !value)
+            continue;
+        std::string fact = opText(node) + "[" + schema.name + "]";
+        const auto* axis = std::get_if<int64_t>(&*value);
+        bool fromFront = schema.name == "axis" && axis && *axis >= 0;
+        m_facts.texts[fact] =
+            fromFront ? std::to_string(*axis - static_cast<int64_t>(rank)) : text(*value);
+        if (const auto* list = std::get_if<std::vector<int64_t>>(&*value); list && !list->empty())
+            m_facts.numbers[opText(node) + "[min(" + schema.name + ")]"] =
+                static_cast<double>(*std::min_element(list->begin(), list->end()));
+    }
+}
+
+/// The argument of the term that stands for an operand of the schema.
+std::optional<size_t> Generator::argumentAt(const Term& term, Op op, size_t operand) const {
+    const std::vector<std::string>& names = inputNamesOf(op);
+    for (size_t i = 0; i < term.arguments.size(); ++i) {
+        const std::string& name = term.arguments[i].name;
+        if (name.empty() ? i == operand : operand < names.size() && names[operand] == name)
+            return i;
+    }
+    return std::nullopt;
+}
+
+void Generator::buildRest(const Term& term, Node& node, OperandContext& context, size_t operand) {
+    const OpRow& row = rowOf(node.op);
+    size_t last = row.maxInputs == variadic ? operand + m_choices.pick(2) + 1
+                                            : static_cast<size_t>(row.minInputs);
+    if (node.op == Op::Slice)
+        last = 5;
+    else if (row.maxInputs != variadic && m_choices.pick(2) == 1)
+        last = static_cast<size_t>(row.maxInputs);
+    Binding list{Binding::Kind::List, {}, {}};
+    for (size_t i = operand; i < last && !m_failed; ++i) {
+        ValueId value = leaf(nullptr, {}, operandWish(context, i));
+        node.inputs.push_back(value);
+        context.types.push_back(typeOf(value));
+        list.items.push_back(Binding::of(value));
+    }
+    const Term& argument = m_rule.term(term.arguments[operand].term);
+    if (argument.slot)
+        m_slots[*argument.slot] = std::move(list);
+}
+
+void Generator::buildOperand(const Term& term, Node& node, OperandContext& context, size_t operand,
+                             const SourceFrame* hole) {
+    const OpRow& row = rowOf(node.op);
+    Wish wish = operandWish(context, operand);
+    ValueId value;
+    if (auto argument = argumentAt(term, node.op, operand)) {
+        value = buildTerm(term.arguments[*argument].term, wish, hole);
+    } else if (const auto& names = inputNamesOf(node.op); operand < names.size()) {
+        auto tested = testedValue(term, names[operand]);
+        auto contents = tested ? asAttribute(*tested, "ints") : std::nullopt;
+        bool required = operand < static_cast<size_t>(row.minInputs);
+        bool wanted = required || (!term.hasArguments && m_choices.rarely(50));
+        if (contents && !attributesOf(node.op).empty() && node.attributes.has(names[operand])) {
+            wanted = required; // it is an attribute here
+        } else if (contents) {
+            auto items = std::get<std::vector<int64_t>>(*contents);
+            value = m_graph.addConstant(m_graph.freshName(names[operand]),
+                                        std::make_shared<Tensor>(Tensor::ofInts(items)));
+            wanted = false;
+        }
+        if (wanted)
+            value = leaf(nullptr, {}, wish);
+    }
+    if (m_failed)
+        return;
+    if (operand >= node.inputs.size()) {
+        node.inputs.resize(operand + 1);
+        context.types.resize(operand + 1);
+    }
+    node.inputs[operand] = value;
+    if (value.valid())
+        context.types[operand] = typeOf(value);
+}
+
+void Generator::buildOperands(const Term& term, Node& node, const Wish& wish,
+                              const SourceFrame* hole) {
+    OperandContext context{node, {}, wish.extents, m_choices};
+    const OpRow& row = rowOf(node.op);
+    size_t count = row.maxInputs == variadic
+                       ? std::max<size_t>(term.arguments.size(), static_cast<size_t>(row.minInputs))
+                       : static_cast<size_t>(row.maxInputs);
+    bool rest = !term.arguments.empty() && m_rule.term(term.arguments.back().term).rest;
+    if (rest)
+        count = term.arguments.size() - 1;
+    if (row.maxInputs == variadic && !term.hasArguments && !rest)
+        count += m_choices.pick(2);
+    std::vector<size_t> order(count);
+    for (size_t i = 0; i < count; ++i)
+        order[i] = i;
+    // Operands of elementwise nodes follow the one that is computed.
+    if (hasTrait(node.op, Elementwise))
+        std::stable_partition(order.begin(), order.end(), [&](size_t operand) {
+            auto argument = argumentAt(term, node.op, operand);
+            if (!argument)
+                return false;
+            const Term& made = m_rule.term(term.arguments[*argument].term);
+            bool bound = made.kind == Term::Kind::Value && made.slot && m_slots[*made.slot].bound();
+            return bound || (made.kind != Term::Kind::Value && made.kind != Term::Kind::Number);
+        });
+    bool ranked = needsRank(node.op);
+    auto attributesBefore = [&](size_t rank) { sampleAttributes(term, node, rank, wish, false); };
+    bool wished = wish.extents && node.op == Op::Transpose;
+    if (!ranked || wished)
+        attributesBefore(wish.extents ? wish.extents->size() : 4);
+    for (size_t i = 0; i < order.size() && !m_failed; ++i) {
+        buildOperand(term, node, context, order[i], hole);
+        if (i == 0 && ranked && !wished) {
+            auto first = context.extents(order[0]);
+            attributesBefore(first ? first->size() : 1);
+        }
+    }
+    if (rest && !m_failed)
+        buildRest(term, node, context, count);
+    while (!node.inputs.empty() && !node.inputs.back().valid())
+        node.inputs.pop_back();
+}
+
+ValueId Generator::addNode(const Term&, Node node, size_t outputs) {
+    NodeSpec spec{node.op, "", node.inputs, {}, node.attributes};
+    fillDefaults(node);
+    outputs = std::max(outputs, static_cast<size_t>(rowOf(node.op).minOutputs));
+    for (size_t i = 0; i < outputs; ++i)
+        spec.outputs.push_back(m_graph.freshName("t" + std::to_string(m_graph.nodeCount())));
+    spec.attributes = node.attributes;
+    NodeId id = m_graph.addNode(std::move(spec));
+    for (const InferProblem& problem : inferShapes(m_graph))
+        if (!problem.warning)
+            return fail();
+    ValueId made = m_graph.node(id).outputs[0];
+    std::optional<Extents> extents = typeOf(made).extents();
+    if (!extents || !elementCount(*extents) || *elementCount(*extents) > 1 << 20 ||
+        std::find(extents->begin(), extents->end(), 0) != extents->end())
+        return fail();
+    return made;
+}
+
+ValueId Generator::buildNode(const Term& term, TermId id, const Wish& wish, const SourceFrame* hole,
+                             size_t outputs) {
+    if (term.ops.empty())
+        return fail();
+    Node node;
+    node.op = term.ops[m_choices.structural(id.index(), static_cast<uint32_t>(term.ops.size()))];
+    if (term.order == OperandOrder::Flat)
+        return buildFlat(term, node.op, wish, hole);
+    buildOperands(term, node, wish, hole);
+    if (m_failed)
+        return {};
+    sampleAttributes(term, node, 4, wish, true);
+    bool swaps = hasTrait(node.op, Commutative) && term.order == OperandOrder::Schema &&
+                 node.inputs.size() == 2 && m_choices.rarely(percentSwapped);
+    if (swaps)
+        std::swap(node.inputs[0], node.inputs[1]);
+    return addNode(term, std::move(node), outputs);
+}
+
+/// Any tree over the leaves, in any order.
+ValueId Generator::buildFlat(const Term& term, Op op, const Wish& wish, const SourceFrame* hole) {
+    std::vector<ValueId> leaves;
+    Wish each = wish;
+    std::vector<size_t> order(term.arguments.size());
+    for (size_t i = 0; i < order.size(); ++i)
+        order[i] = i;
+    std::stable_partition(order.begin(), order.end(), [&](size_t i) {
+        return m_rule.term(term.arguments[i].term).kind != Term::Kind::Number;
+    });
+    for (size_t i : order) {
+        leaves.push_back(buildTerm(term.arguments[i].term, each, hole));
+        if (m_failed || !leaves.back().valid())
+            return fail();
+        each.extents = typeOf(leaves.back()).extents();
+        each.dtype = typeOf(leaves.back()).dtype;
+    }
+    while (leaves.size() > 1) {
+        auto draw = [&] {
+            auto at = leaves.begin() + m_choices.pick(static_cast<uint32_t>(leaves.size()));
+            ValueId value = *at;
+            leaves.erase(at);
+            return value;
+        };
+        Node node;
+        node.op = op;
+        node.inputs = {draw(), draw()};
+        leaves.push_back(addNode(term, std::move(node), 1));
+        if (m_failed)
+            return {};
+    }
+    return leaves[0];
+}
+
+/// A chain of the region's operators; other operands are inputs or values of the chain.
+ValueId Generator::buildRegion(const Term& term, const Wish& wish, const SourceFrame* hole) {
+    uint32_t count = term.least + m_choices.pick(std::min<uint32_t>(term.most - term.least, 3) + 1);
+    ValueId last = hole ? buildHole(wish, hole) : leaf(nullptr, {}, wish);
+    for (uint32_t i = 0; i < count && !m_failed; ++i) {
+        Node node;
+        node.op = term.ops[m_choices.pick(static_cast<uint32_t>(term.ops.size()))];
+        OperandContext context{node, {typeOf(last)}, {}, m_choices};
+        Term plain;
+        sampleAttributes(plain, node, typeOf(last).rank(), {}, false);
+        node.inputs = {last};
+        for (int operand = 1; operand < rowOf(node.op).minInputs && operand < 4; ++operand) {
+            node.inputs.push_back(
+                leaf(nullptr, {}, operandWish(context, static_cast<size_t>(operand))));
+            if (m_failed)
+                return {};
+            context.types.push_back(typeOf(node.inputs.back()));
+        }
+        last = addNode(term, std::move(node), 1);
+    }
+    return last;
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/prove/guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+/// A test in the rule's text: "Conv[pads == [0, 0]]" for an attribute, else a `where`.
+std::string demand(const std::string& name, const std::string& comparison,
+                   const std::string& value) {
+    if (size_t bracket = name.find('['); bracket != std::string::npos && name.back() == ']')
+        return fmt::format("`{} {} {}]`", name.substr(0, name.size() - 1), comparison, value);
+    return fmt::format("`where {} {} {}`", name, comparison, value);
+}
+
+std::vector<double> numbersOf(const std::vector<Facts>& samples, const std::string& name) {
+    std::vector<double> out;
+    for (const Facts& facts : samples)
+        if (auto found = facts.numbers.find(name); found != facts.numbers.end())
+            out.push_back(found->second);
+    return out;
+}
+
+/// All samples say something about `name`, and a threshold parts them.
+Guard byThreshold(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
+                  const std::string& name) {
+    std::vector<double> good = numbersOf(passing, name), bad = numbersOf(failing, name);
+    if (good.size() != passing.size() || bad.size() != failing.size())
+        return {};
+    auto [goodLow, goodHigh] = std::minmax_element(good.begin(), good.end());
+    auto [badLow, badHigh] = std::minmax_element(bad.begin(), bad.end());
+    if (*badHigh < *goodLow)
+        return {fmt::format("{} < {:g}", name, *goodLow),
+                demand(name, ">=", fmt::format("{:g}", *goodLow))};
+    if (*badLow > *goodHigh)
+        return {fmt::format("{} > {:g}", name, *goodHigh),
+                demand(name, "<=", fmt::format("{:g}", *goodHigh))};
+    return {};
+}
+
+/// One text in all passing samples that no failing one has. A sample that says nothing about the
+/// name took another alternative: the guard cannot hurt it, if it passes.
+Guard byText(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
+             const std::string& name) {
+    std::string good;
+    for (const Facts& facts : passing) {
+        auto found = facts.texts.find(name);
+        if (found == facts.texts.end())
+            continue;
+        if (!good.empty() && good != found->second)
+            return {};
+        good = found->second;
+    }
+    if (good.empty())
+        return {};
+    for (const Facts& facts : failing) {
+        auto found = facts.texts.find(name);
+        if (found == facts.texts.end() || found->second == good)
+            return {};
+    }
+    if (good == "true")
+        return {"not " + name, "`where " + name + "`"};
+    if (good == "false")
+        return {name, "`where not " + name + "`"};
+    return {demand(name, "!=", good), demand(name, "==", good)};
+}
+
+} // namespace
+
+Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing) {
+    if (passing.empty() || failing.empty())
+        return {};
+    for (const auto& [name, text] : failing[0].texts)
+        if (Guard guard = byText(passing, failing, name); !guard.suggested.empty())
+            return guard;
+    // The smallest of a list, then dimensions and ranks.
+    for (bool lists : {true, false})
+        for (const auto& [name, number] : failing[0].numbers)
+            if ((name.find("min(") != std::string::npos) == lists)
+                if (Guard guard = byThreshold(passing, failing, name); !guard.suggested.empty())
+                    return guard;
+    return {};
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// One condition that separates the samples where a rule is right from those where it is wrong.
+#pragma once
+
+#include "app/pipeline/prove/sample.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+/// What the failing samples share and no passing one has, and what the rule should demand.
+struct Guard {
+    std::string shared;    ///< "min(p.value) < 0"; empty: nothing separates them
+    std::string suggested; ///< "where min(p.value) >= 0"
+};
+
+Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing);
+
+} // namespace fuselage::app

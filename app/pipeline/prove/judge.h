@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sample in front of the judge: does the rule fire there, and do both sides compute the same?
+// A rewrite's two graphs both run through the reference functions; a fuse rule's fused node runs
+// through the kernels that `lower` makes of it.
+#pragma once
+
+#include "app/pipeline/prove/sample.h"
+
+#include <string>
+
+namespace fuselage::app {
+
+struct Verdict {
+    enum class Kind : uint8_t {
+        Unfit, ///< the rule does not fire here, or the graph has no result to compare
+        Agrees,
+        Differs,
+    };
+
+    Kind kind = Kind::Unfit;
+    std::string reason; ///< Unfit: why; Differs: where, with both values
+};
+
+/// Relative error that the rule's `verify` or `numeric` clause allows.
+double proofTolerance(const Rule& rule);
+
+Verdict judge(const Rule& rule, const Sample& sample, Progress& progress);
+
+} // namespace fuselage::app

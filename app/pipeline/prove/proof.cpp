@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/prove/proof.h"
+
+#include "app/pipeline/prove/guard.h"
+#include "app/pipeline/prove/judge.h"
+#include "core/graph/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr uint32_t samplesOfRewrite = 48;
+constexpr uint32_t samplesOfFusion = 24; ///< kernels are prepared for each
+constexpr int maxShrinkSteps = 1500;
+constexpr uint32_t hopeless = 400; ///< attempts without one sample that fits
+
+const char* nameOf(Contents contents) {
+    constexpr const char* names[] = {"distinct numbers", "multiples of 1/4", "0, 1 and -1",
+                                     "normal numbers", "NaN and infinities among them"};
+    return names[static_cast<size_t>(contents)];
+}
+
+/// Smaller is simpler: fewer nodes, then fewer elements, then fewer decisions off their default.
+struct Size {
+    size_t nodes = 0;
+    int64_t elements = 0;
+    uint64_t choices = 0;
+
+    friend auto operator<=>(const Size&, const Size&) = default;
+};
+
+struct Failing {
+    Sample sample;
+    Verdict verdict;
+    Size size;
+    std::vector<uint32_t> choices;
+};
+
+class Shrinker {
+public:
+    Shrinker(const PreparedRule& rule, Failing failing, Progress& progress)
+        : m_rule(rule), m_best(std::move(failing)), m_progress(progress) {}
+
+    Failing run();
+
+private:
+    bool accept(std::vector<uint32_t> choices);
+    bool dropRuns();
+    bool lowerEach();
+
+    const PreparedRule& m_rule;
+    Failing m_best;
+    Progress& m_progress;
+    int m_steps = 0;
+};
+
+Size sizeOf(const Sample& sample, const std::vector<uint32_t>& choices) {
+    Size size;
+    size.nodes = sample.graph.nodeCount();
+    for (ValueId value : sample.graph.values()) {
+        size.elements += sample.graph.value(value).type.elementCount().value_or(0);
+        auto extents = sample.graph.value(value).type.extents();
+        for (int64_t extent : extents.value_or(Extents{}))
+            size.elements += extent > 4 ? 1000 * extent : 0;
+    }
+    for (uint32_t choice : choices)
+        size.choices += choice;
+    return size;
+}
+
+bool Shrinker::accept(std::vector<uint32_t> tried) {
+    if (++m_steps > maxShrinkSteps || m_progress.cancelled())
+        return false;
+    Choices choices(std::move(tried));
+    auto sample = generateSample(m_rule, choices, m_progress);
+    if (!sample)
+        return false;
+    Size size = sizeOf(*sample, choices.taken());
+    if (!(size < m_best.size))
+        return false;
+    Verdict verdict = judge(m_rule.rule, *sample, m_progress);
+    if (verdict.kind != Verdict::Kind::Differs)
+        return false;
+    m_best = {std::move(*sample), std::move(verdict), size, choices.taken()};
+    return true;
+}
+
+/// Decisions taken out: what comes after them moves up.
+bool Shrinker::dropRuns() {
+    bool better = false;
+    for (size_t length : {8, 4, 2, 1})
+        for (size_t at = 0; at + length <= m_best.choices.size();) {
+            std::vector<uint32_t> tried = m_best.choices;
+            auto from = tried.begin() + static_cast<std::ptrdiff_t>(at);
+            tried.erase(from, from + static_cast<std::ptrdiff_t>(length));
+            if (accept(std::move(tried)))
+                better = true;
+            else
+                ++at;
+        }
+    return better;
+}
+
+bool Shrinker::lowerEach() {
+    bool better = false;
+    for (size_t at = 0; at < m_best.choices.size(); ++at)
+        for (uint32_t value = 0;
+             at < m_best.choices.size() && value < m_best.choices[at] && value < 6; ++value) {
+            std::vector<uint32_t> tried = m_best.choices;
+            tried[at] = value;
+            if (accept(std::move(tried))) {
+                better = true;
+                break;
+            }
+        }
+    return better;
+}
+
+Failing Shrinker::run() {
+    while ((lowerEach() || dropRuns()) && m_steps <= maxShrinkSteps)
+        ;
+    return std::move(m_best);
+}
+
+/// Mixes so that neighbouring samples have nothing in common.
+uint64_t seedOf(uint64_t seed, uint64_t attempt) {
+    uint64_t mixed = seed * 0x9E3779B97F4A7C15ULL + attempt * 0xBF58476D1CE4E5B9ULL + 1;
+    mixed ^= mixed >> 31;
+    return mixed * 0x94D049BB133111EBULL;
+}
+
+Counterexample describe(const Failing& failing, uint64_t seed) {
+    TextOptions options;
+    options.maxConstant = 4096;
+    Counterexample out{seed, text(failing.sample.graph, options), failing.verdict.reason,
+                       nameOf(failing.sample.contents), 0};
+    for (ValueId value : failing.sample.graph.values())
+        if (isFloat(failing.sample.graph.value(value).type.dtype)) // not the length of a pads list
+            for (int64_t extent :
+                 failing.sample.graph.value(value).type.extents().value_or(Extents{}))
+                out.largestExtent = std::max(out.largestExtent, extent);
+    return out;
+}
+
+} // namespace
+
+RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress) {
+    RuleProof proof;
+    proof.rule = rule.name;
+    proof.where = fmt::format("{}:{}", rule.file, rule.line);
+    proof.span = rule.span;
+    auto prepared = prepareRule(rule);
+    uint32_t wanted = rule.isRewrite ? samplesOfRewrite : samplesOfFusion;
+    if (rule.verify)
+        wanted = rule.verify->samples;
+    if (options.samples > 0)
+        wanted = options.samples;
+    PairCoverage coverage;
+    std::vector<Facts> passing, failing;
+    std::optional<Failing> smallest;
+    uint64_t seedOfSmallest = 0;
+    while (proof.samples < wanted && proof.attempts < wanted * options.attempts &&
+           !(proof.samples == 0 && proof.attempts > hopeless * 4) && !progress.cancelled()) {
+        Choices choices(seedOf(options.seed, ++proof.attempts), coverage);
+        auto sample = generateSample(*prepared, choices, progress);
+        // Infeasible pairs count too, else they would be tried forever.
+        coverage.add(choices.structure());
+        if (!sample) {
+            if (proof.samples == 0)
+                proof.unfit = "no valid graph";
+            continue;
+        }
+        Verdict verdict = judge(rule, *sample, progress);
+        if (verdict.kind == Verdict::Kind::Unfit) {
+            proof.unfit = verdict.reason;
+            continue;
+        }
+        ++proof.samples;
+        if (verdict.kind == Verdict::Kind::Agrees) {
+            passing.push_back(sample->facts);
+            continue;
+        }
+        ++proof.failing;
+        failing.push_back(sample->facts);
+        Size size = sizeOf(*sample, choices.taken());
+        if (!smallest || size < smallest->size) {
+            smallest = Failing{std::move(*sample), std::move(verdict), size, choices.taken()};
+            seedOfSmallest = proof.attempts;
+        }
+    }
+    if (smallest) {
+        Failing shrunk = Shrinker(*prepared, std::move(*smallest), progress).run();
+        proof.counterexamples.push_back(describe(shrunk, seedOfSmallest));
+        Guard guard = separatingGuard(passing, failing);
+        proof.shared = guard.shared;
+        proof.guard = guard.suggested;
+    }
+    return proof;
+}
+
+Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const ProofOptions& options,
+                                          Progress& progress) {
+    std::vector<const Rule*> chosen;
+    for (const Rule& rule : library.loaded.rules.rules) {
+        bool inFile = options.files.empty() || std::find(options.files.begin(), options.files.end(),
+                                                         rule.file) != options.files.end();
+        if (inFile && (options.rule.empty() || options.rule == rule.name))
+            chosen.push_back(&rule);
+    }
+    std::vector<RuleProof> out;
+    for (const Rule* rule : chosen) {
+        progress.report("rule proofs", out.size(), chosen.size());
+        out.push_back(proveRule(*rule, options, progress));
+        if (progress.cancelled())
+            return cancelledFailure("rule proofs");
+    }
+    progress.report("rule proofs", out.size(), chosen.size());
+    return out;
+}
+
+std::string proofText(const RuleProof& proof) {
+    if (proof.passed())
+        return {};
+    if (proof.failing == 0)
+        return fmt::format("warning[W0503]: rule `{}` is not proven: it fired in none of {} "
+                           "generated graphs\t{}\n   = the last one: {}\n"
+                           "   = fix: prove it by tests with `expect same`\n",
+                           proof.rule, proof.attempts, proof.where, proof.unfit);
+    const Counterexample& example = proof.counterexamples[0];
+    std::string out = fmt::format("error[E0501]: rule `{}` is unsound: {} of {} samples differ"
+                                  "\t{}\n",
+                                  proof.rule, proof.failing, proof.samples, proof.where);
+    out += fmt::format("   = smallest counterexample (seed {}, inputs {}): {}\n", example.seed,
+                       example.contents, example.difference);
+    size_t from = 0;
+    while (from < example.graph.size()) {
+        size_t end = std::min(example.graph.find('\n', from), example.graph.size());
+        out += "   | " + example.graph.substr(from, end - from) + "\n";
+        from = end + 1;
+    }
+    if (!proof.guard.empty())
+        out += fmt::format("   = the failing samples share {}\n   = fix: with {} all {} others "
+                           "agree\n",
+                           proof.shared, proof.guard, proof.samples - proof.failing);
+    return out;
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numeric proof of rules: graphs are generated from each rule's pattern, the rule fires in
+// them, and both sides are compared. A difference is shrunk to the smallest graph that shows it.
+// Deterministic by seed. A proof by samples: what passes is not false on anything that was tried.
+#pragma once
+
+#include "app/pipeline/rules.h"
+#include "core/support/progress.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+struct ProofOptions {
+    std::string rule;               ///< only this rule; empty: all
+    std::vector<std::string> files; ///< only rules of these files; empty: all
+    uint64_t seed = 1;
+    uint32_t samples = 0;   ///< of each rule; 0: what its `verify` says, else 48 or 24
+    uint32_t attempts = 40; ///< graphs tried for one sample that fits, at most
+};
+
+struct Counterexample {
+    uint64_t seed = 0;
+    std::string graph;      ///< text, may be pasted into a test
+    std::string difference; ///< which output, both values
+    std::string contents;   ///< kind of the inputs
+    int64_t largestExtent = 0;
+};
+
+struct RuleProof {
+    std::string rule;
+    std::string where;     ///< "file:line"
+    Span span;             ///< of the rule's name
+    uint32_t samples = 0;  ///< graphs in which it fired
+    uint32_t attempts = 0; ///< graphs that were generated
+    uint32_t failing = 0;
+    std::vector<Counterexample> counterexamples; ///< the smallest one, or none
+    std::string shared;                          ///< what the failing samples have in common
+    std::string guard;                           ///< what would make the rule right
+    std::string unfit;                           ///< why the last graph did not fit, when none did
+
+    bool passed() const { return samples > 0 && failing == 0; }
+};
+
+/// In file order. Error "cancelled".
+Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const ProofOptions& options,
+                                          Progress& progress);
+
+/// The proof of one rule.
+RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress);
+
+/// E0501 as a person reads it; empty when the proof passed.
+std::string proofText(const RuleProof& proof);
+
+} // namespace fuselage::app

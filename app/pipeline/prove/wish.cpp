@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/prove/wish.h"
+
+#include "core/ops/op_table.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fuselage::app {
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Wish ofExtents(Extents extents, std::optional<DType> dtype = {}) {
+    Wish wish;
+    wish.extents = std::move(extents);
+    wish.dtype = dtype;
+    return wish;
+}
+
+Wish parameter(Ints contents) {
+    Wish wish;
+    wish.extents = Extents{static_cast<int64_t>(contents.size())};
+    wish.dtype = DType::Int64;
+    wish.constant = true;
+    wish.contents = std::move(contents);
+    return wish;
+}
+
+size_t axisOf(const OperandContext& context, size_t rank, int64_t fallback = -1) {
+    int64_t axis = context.node.attributes.integer("axis", fallback);
+    axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
+    return static_cast<size_t>(std::clamp<int64_t>(axis, 0, static_cast<int64_t>(rank)));
+}
+
+Wish convolutionWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->size() < 3)
+        return {};
+    int64_t group = std::max<int64_t>(1, context.node.attributes.integer("group", 1));
+    bool transposed = context.node.op == Op::ConvTranspose;
+    if (operand == 1) {
+        int64_t made = 1 + context.choices.pick(3);
+        Extents w = transposed ? Extents{(*x)[1], made}
+                               : Extents{made * group, std::max<int64_t>(1, (*x)[1] / group)};
+        for (size_t i = 2; i < x->size(); ++i)
+            w.push_back(
+                std::min<int64_t>(1 + context.choices.pick(3), std::max<int64_t>(1, (*x)[i])));
+        return ofExtents(w);
+    }
+    auto w = context.extents(1);
+    return w && w->size() > 1 ? ofExtents({transposed ? (*w)[1] * group : (*w)[0]}) : Wish{};
+}
+
+Wish matmulWish(OperandContext& context, size_t operand) {
+    bool integers = context.node.op == Op::MatMulInteger;
+    std::optional<DType> dtype = integers ? std::optional(DType::UInt8) : std::nullopt;
+    if (operand >= 2)
+        return ofExtents({}, dtype);
+    auto a = context.extents(0);
+    const std::optional<Extents>& y = context.result;
+    if (operand == 0) {
+        if (!y || y->empty())
+            return {dtype};
+        Extents wished = *y;
+        wished.back() = context.dimension();
+        return ofExtents(wished, dtype);
+    }
+    if (!a || a->empty())
+        return {dtype};
+    int64_t n = y && !y->empty() ? y->back() : context.dimension();
+    Extents b;
+    if (a->size() > 2 && context.choices.pick(2) == 1)
+        b.assign(a->begin(), a->end() - 2);
+    b.push_back(a->back());
+    b.push_back(n);
+    return ofExtents(b, dtype);
+}
+
+Wish gemmWish(OperandContext& context, size_t operand) {
+    bool transA = context.node.attributes.integer("transA") != 0;
+    bool transB = context.node.attributes.integer("transB") != 0;
+    if (operand == 0)
+        return ofExtents({context.dimension(), context.dimension()});
+    auto a = context.extents(0);
+    if (!a || a->size() != 2)
+        return {};
+    int64_t m = (*a)[transA ? 1 : 0], k = (*a)[transA ? 0 : 1];
+    if (operand == 1) {
+        int64_t n = context.dimension();
+        return ofExtents(transB ? Extents{n, k} : Extents{k, n});
+    }
+    auto b = context.extents(1);
+    if (!b || b->size() != 2)
+        return {};
+    int64_t n = (*b)[transB ? 0 : 1];
+    const Extents forms[] = {{n}, {m, n}, {1, n}, {m, 1}, {}, {1}};
+    return ofExtents(forms[context.choices.pick(6)]);
+}
+
+/// Scale, shift and statistics of normalisations.
+Wish normalizationWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->size() < 2)
+        return {};
+    Wish wish;
+    switch (context.node.op) {
+    case Op::BatchNormalization:
+        wish = ofExtents({(*x)[1]});
+        wish.positive = operand == 4;
+        return wish;
+    case Op::InstanceNormalization:
+    case Op::GroupNormalization:
+        return ofExtents({(*x)[1]});
+    default:
+        break;
+    }
+    Extents scale(x->begin() + static_cast<std::ptrdiff_t>(axisOf(context, x->size())), x->end());
+    wish = ofExtents(scale);
+    if (context.choices.rarely(15))
+        wish.extents = Extents{x->back()};
+    return wish;
+}
+
+Wish quantizeWish(OperandContext& context, size_t operand) {
+    bool quantizes = context.node.op == Op::QuantizeLinear;
+    if (operand == 0) {
+        Wish wish;
+        wish.dtype = quantizes ? DType::Float32 : DType::UInt8;
+        wish.extents = context.result;
+        return wish;
+    }
+    auto x = context.extents(0);
+    size_t axis = x ? axisOf(context, x->size(), 1) : 0;
+    Extents extents;
+    if (operand == 2 && context.extents(1))
+        extents = *context.extents(1);
+    else if (x && axis < x->size() && context.choices.rarely(30))
+        extents = {(*x)[axis]};
+    DType stored = DType::UInt8;
+    if (!quantizes && context.types[0])
+        stored = context.types[0]->dtype;
+    Wish wish = ofExtents(extents, operand == 1 ? DType::Float32 : stored);
+    wish.positive = operand == 1;
+    return wish;
+}
+
+/// The same elements under other extents.
+Extents regrouped(const Extents& extents, Choices& choices) {
+    Extents out = extents;
+    for (uint32_t steps = choices.pick(3); steps > 0 && !out.empty(); --steps) {
+        size_t at = choices.pick(static_cast<uint32_t>(out.size()));
+        if (choices.pick(2) == 0 && at + 1 < out.size()) {
+            out[at] *= out[at + 1];
+            out.erase(out.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+        } else if (at < out.size()) {
+            int64_t part = out[at] % 2 == 0 ? 2 : out[at] % 3 == 0 ? 3 : 1;
+            out[at] /= std::max<int64_t>(part, 1);
+            out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), part);
+        }
+    }
+    return out;
+}
+
+int64_t product(const Extents& extents) {
+    return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+Wish reshapeWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0) {
+        if (!context.result)
+            return {};
+        return ofExtents(regrouped(*context.result, context.choices));
+    }
+    if (!x)
+        return parameter({-1});
+    if (context.node.op == Op::Expand)
+        return parameter(context.result.value_or(broadcastOf(*x, context.choices)));
+    if (context.result && product(*context.result) == product(*x))
+        return parameter(*context.result);
+    return parameter(regrouped(*x, context.choices));
+}
+
+Wish sliceWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty())
+        return operand == 0 ? Wish{} : parameter({0});
+    auto rank = static_cast<uint32_t>(x->size());
+    int64_t largest = *std::max_element(x->begin(), x->end());
+    switch (operand) {
+    case 1:
+        return parameter({static_cast<int64_t>(context.choices.pick(3))});
+    case 2:
+        return parameter(
+            {1 + static_cast<int64_t>(context.choices.pick(static_cast<uint32_t>(largest)))});
+    case 3:
+        return parameter({static_cast<int64_t>(context.choices.pick(rank))});
+    default:
+        return parameter({1});
+    }
+}
+
+Wish padWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x)
+        return {};
+    if (operand == 2) {
+        Wish wish = ofExtents({});
+        wish.constant = true;
+        return wish;
+    }
+    if (operand == 3)
+        return parameter({0});
+    Ints pads(2 * x->size(), 0);
+    for (size_t i = 0; i < pads.size(); ++i) {
+        bool outer = i % x->size() < 2 && x->size() > 2;
+        const int64_t amounts[] = {0, 1, 2, -1};
+        if (!outer || context.choices.rarely(5))
+            pads[i] = amounts[context.choices.pick(4)];
+    }
+    return parameter(pads);
+}
+
+Wish axesWish(OperandContext& context) {
+    auto x = context.extents(0);
+    auto rank = static_cast<uint32_t>(x ? x->size() : 1);
+    if (context.node.op == Op::Unsqueeze)
+        return parameter({static_cast<int64_t>(context.choices.pick(rank + 1))});
+    return parameter({static_cast<int64_t>(context.choices.pick(rank)) -
+                      static_cast<int64_t>(context.choices.pick(2) * rank)});
+}
+
+Wish concatWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x)
+        return {};
+    Extents extents = *x;
+    size_t axis = axisOf(context, x->size(), 0);
+    if (axis < extents.size())
+        extents[axis] = context.dimension();
+    return ofExtents(extents, context.types[0]->dtype);
+}
+
+Wish elementwiseWish(OperandContext& context, size_t operand) {
+    Wish wish;
+    Op op = context.node.op;
+    if ((op == Op::Where && operand == 0) || op == Op::And || op == Op::Or || op == Op::Not ||
+        op == Op::Xor)
+        wish.dtype = DType::Bool;
+    for (size_t other = 0; other < context.types.size(); ++other)
+        if (context.types[other] && context.types[other]->extents()) {
+            wish.extents = context.types[other]->extents();
+            wish.broadcast = true;
+            if (!wish.dtype && !(op == Op::Where && other == 0))
+                wish.dtype = context.types[other]->dtype;
+        }
+    if (!wish.extents) {
+        wish.extents = context.result;
+    } else if (op == Op::Clip && operand > 0) {
+        wish.extents = Extents{};
+        wish.broadcast = false;
+    }
+    return wish;
+}
+
+Wish transposeWish(const OperandContext& context) {
+    const std::optional<Extents>& y = context.result;
+    Ints perm = context.node.attributes.integers("perm");
+    if (!y)
+        return {};
+    Extents x(y->size(), 1);
+    for (size_t i = 0; i < x.size(); ++i) {
+        size_t from = perm.size() == x.size() ? static_cast<size_t>(perm[i]) : x.size() - 1 - i;
+        if (from < x.size())
+            x[from] = (*y)[i];
+    }
+    return ofExtents(x);
+}
+
+} // namespace
+
+std::optional<Extents> OperandContext::extents(size_t operand) const {
+    return operand < types.size() && types[operand] ? types[operand]->extents() : std::nullopt;
+}
+
+Extents broadcastOf(const Extents& extents, Choices& choices) {
+    Extents out = extents;
+    switch (choices.pick(6)) {
+    case 1: // one of the dimensions
+        if (!out.empty())
+            out[choices.pick(static_cast<uint32_t>(out.size()))] = 1;
+        return out;
+    case 2: // the last ones
+        if (!out.empty())
+            out.erase(out.begin(),
+                      out.begin() + 1 + choices.pick(static_cast<uint32_t>(out.size())));
+        return out;
+    case 3: // one more in front
+        out.insert(out.begin(), 1 + choices.pick(2));
+        return out;
+    case 4: // wider where it was one
+        for (int64_t& dimension : out)
+            if (dimension == 1) {
+                dimension = 2;
+                break;
+            }
+        return out;
+    default:
+        return out;
+    }
+}
+
+Wish operandWish(OperandContext& context, size_t operand) {
+    Op op = context.node.op;
+    switch (op) {
+    case Op::Conv:
+    case Op::ConvTranspose:
+        return convolutionWish(context, operand);
+    case Op::MatMul:
+    case Op::MatMulInteger:
+        return matmulWish(context, operand);
+    case Op::Gemm:
+        return gemmWish(context, operand);
+    case Op::QuantizeLinear:
+    case Op::DequantizeLinear:
+        return quantizeWish(context, operand);
+    case Op::Reshape:
+    case Op::Expand:
+        return reshapeWish(context, operand);
+    case Op::Slice:
+        return sliceWish(context, operand);
+    case Op::Pad:
+        return padWish(context, operand);
+    case Op::Concat:
+        return concatWish(context, operand);
+    case Op::Transpose:
+        return transposeWish(context);
+    default:
+        break;
+    }
+    if (hasTrait(op, Normalization) && rowOf(op).minInputs > 1)
+        return normalizationWish(context, operand);
+    if (operand > 0 && (hasTrait(op, Reduction) || op == Op::Squeeze || op == Op::Unsqueeze))
+        return axesWish(context);
+    if (hasTrait(op, Elementwise))
+        return elementwiseWish(context, operand);
+    Wish wish;
+    if (operand == 0 && op == Op::Softmax)
+        wish.extents = context.result;
+    return wish;
+}
+
+} // namespace fuselage::app
