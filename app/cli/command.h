@@ -25,6 +25,7 @@ Action addTactics(CLI::App& app);
 Action addTest(CLI::App& app);
 Action addZoo(CLI::App& app);
 Action addDevices(CLI::App& app);
+Action addCalibrate(CLI::App& app);
 Action addCache(CLI::App& app);
 Action addDoctor(CLI::App& app);
 

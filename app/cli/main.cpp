@@ -62,6 +62,10 @@ constexpr Row rows[] = {
     {"devices", "the device profiles that predictions can use", addDevices,
      "  fuselage devices\n"
      "  fuselage devices h200     one profile, with where each figure comes from"},
+    {"calibrate", "measure this device into a profile that predictions can use", addCalibrate,
+     "  fuselage calibrate -o mine.toml\n"
+     "  fuselage calibrate -o one.toml --threads 1\n"
+     "  fuselage bench model.onnx --device mine.toml"},
     {"cache", "show, merge, compare and prune files of measured tactics", addCache,
      "  fuselage cache show timing.cache --all\n"
      "  fuselage cache merge a.cache b.cache -o timing.cache\n"

@@ -46,6 +46,8 @@ struct DeviceProfile {
     double l2Bandwidth = 1;
     double l2Bytes = 0;
     double fp32Flops = 1, fp16MatrixFlops = 1, tf32MatrixFlops = 1;
+    double matrixEfficiency = 0.75; ///< share of the matrix peak that large tiles reach
+    double filterGain = 1;    ///< speed of 3x3 convolutions of stride 1 over that of their FLOPs
     double launchSeconds = 0; ///< per node of a captured graph
     double sharedBytesPerUnit = 0, registersPerUnit = 0, threadsPerUnit = 0;
     double overlap = 6;                         ///< p of the norm that combines the resources
@@ -56,6 +58,9 @@ struct DeviceProfile {
 /// All built-in profiles, and this machine's CPU as "cpu" (queried).
 std::vector<std::string> deviceProfileNames();
 Result<DeviceProfile> deviceProfile(const std::string& nameOrPath);
+
+/// The profile as a file that deviceProfile() reads again, every figure with its source.
+std::string text(const DeviceProfile& profile);
 
 /// Logical bytes of one program (exact; equals the counter of the tile interpreter).
 Traffic logicalTraffic(const KernelProgram& program);

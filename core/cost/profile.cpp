@@ -22,6 +22,7 @@ namespace {
 struct Figure {
     const char* name;
     double DeviceProfile::*member;
+    bool optional = false; ///< a file may leave it at its start value
 };
 
 constexpr std::array figures{
@@ -34,6 +35,8 @@ constexpr std::array figures{
     Figure{"fp32_flops", &DeviceProfile::fp32Flops},
     Figure{"fp16_matrix_flops", &DeviceProfile::fp16MatrixFlops},
     Figure{"tf32_matrix_flops", &DeviceProfile::tf32MatrixFlops},
+    Figure{"matrix_efficiency", &DeviceProfile::matrixEfficiency, true},
+    Figure{"filter_gain", &DeviceProfile::filterGain, true},
     Figure{"launch_seconds", &DeviceProfile::launchSeconds},
     Figure{"shared_bytes_per_unit", &DeviceProfile::sharedBytesPerUnit},
     Figure{"registers_per_unit", &DeviceProfile::registersPerUnit},
@@ -61,6 +64,10 @@ Result<void> readFigure(const toml::table& table, const Figure& figure, const st
     const std::string form =
         fmt::format("write `{} = {{ value = 1.0, source = \"sheet\" }}`", figure.name);
     const toml::table* entry = table[figure.name].as_table();
+    if (!table.contains(figure.name) && figure.optional) {
+        out.sources[figure.name] = "start value";
+        return {};
+    }
     if (!entry)
         return badField(where, figure.name,
                         table.contains(figure.name) ? "is no table" : "is missing", form);
@@ -121,6 +128,29 @@ Result<DeviceProfile> parseProfile(std::string_view text, const std::string& whe
             fmt::format("line {}: {}", error.source().begin.line, std::string(error.description())),
             where, "see resources/devices for profiles that parse");
     }
+}
+
+std::string text(const DeviceProfile& profile) {
+    auto quoted = [](std::string text) {
+        for (char& c : text)
+            if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20)
+                c = ' ';
+        return '"' + text + '"';
+    };
+    std::string out =
+        "# SPDX-License-Identifier: Apache-2.0\n"
+        "# A device profile: bytes, seconds, hertz, FLOP/s; each figure with where it "
+        "comes from.\n";
+    for (const Label& label : labels)
+        out += fmt::format("{} = {}\n", label.name, quoted(profile.*label.member));
+    out += "\n";
+    for (const Figure& figure : figures) {
+        auto source = profile.sources.find(figure.name);
+        out +=
+            fmt::format("{} = {{ value = {}, source = {} }}\n", figure.name, profile.*figure.member,
+                        quoted(source == profile.sources.end() ? "not said" : source->second));
+    }
+    return out;
 }
 
 std::vector<std::string> deviceProfileNames() {

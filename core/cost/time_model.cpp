@@ -66,21 +66,37 @@ double tilesOf(const KernelProgram& program, double tile) {
     return 1;
 }
 
+/// True for convolutions that minimal filtering (Winograd) computes with fewer products.
+bool smallFilter(const KernelProgram& program) {
+    const auto* code = std::get_if<Contraction>(&program.code);
+    if (!code || code->kind != Contraction::Kind::Conv || code->groups != 1)
+        return false;
+    const SlidingWindow& window = code->window;
+    auto all = [](const Extents& extents, int64_t wanted) {
+        return std::all_of(extents.begin(), extents.end(), [&](int64_t e) { return e == wanted; });
+    };
+    return window.kernel.size() == 2 && all(window.kernel, 3) && all(window.strides, 1) &&
+           all(window.dilations, 1);
+}
+
 /// Seconds on the matrix units: smaller tiles fill more units and use each less well.
 double matrixSeconds(const KernelProgram& program, const Work& work, const DeviceProfile& profile) {
     if (work.matrixFlops == 0 || !work.matrix)
         return 0;
     struct TileChoice {
-        double extent, efficiency;
+        double extent, share; ///< of what large tiles reach
     };
-    constexpr std::array choices{TileChoice{128, 0.75}, TileChoice{64, 0.5}, TileChoice{32, 0.3}};
-    const double ideal = static_cast<double>(work.matrixFlops) / matrixPeak(program, profile);
+    constexpr std::array choices{TileChoice{128, 1}, TileChoice{64, 2.0 / 3}, TileChoice{32, 0.4}};
+    const double gain = smallFilter(program) ? profile.filterGain : 1;
+    const double ideal =
+        static_cast<double>(work.matrixFlops) / (matrixPeak(program, profile) * gain);
     double best = std::numeric_limits<double>::infinity();
     for (const TileChoice& choice : choices) {
         const double tiles = std::max(1.0, tilesOf(program, choice.extent));
         const double wave = std::ceil(tiles / profile.units) * profile.units / tiles;
         // Splitting the reduced dims keeps units busy that have no tile of their own.
-        best = std::min(best, ideal * std::min(wave, 8.0) / choice.efficiency);
+        best =
+            std::min(best, ideal * std::min(wave, 8.0) / (choice.share * profile.matrixEfficiency));
     }
     return best;
 }

@@ -16,6 +16,22 @@ Traffic& Traffic::operator+=(const Traffic& other) {
     return *this;
 }
 
+namespace {
+
+/// A GPU's writes all go out. A processor fetches a line before it writes into it, and keeps lines
+/// that fit its caches until the arena's next value overwrites them.
+int64_t writtenToDram(const OperandBytes& bytes, const DeviceProfile& profile, double resident) {
+    double out = 0;
+    for (int64_t written : bytes.written) {
+        const auto size = static_cast<double>(written);
+        const bool cached = profile.kind == "cpu" && resident > 0;
+        out += cached ? 2 * size * std::min(1.0, size / resident) : size;
+    }
+    return static_cast<int64_t>(out);
+}
+
+} // namespace
+
 Traffic logicalTraffic(const KernelProgram& program) {
     const OperandBytes bytes = operandBytes(program);
     Traffic out;
@@ -42,7 +58,7 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
         dram += size * (1 - hit);
     }
     out.l2 = static_cast<int64_t>(l2) + out.logicalWritten;
-    out.dram = static_cast<int64_t>(dram) + out.logicalWritten;
+    out.dram = static_cast<int64_t>(dram) + writtenToDram(bytes, profile, resident);
     return out;
 }
 

@@ -31,7 +31,7 @@ TEST_F(CliUsage, VersionIsANumber) {
 
 TEST_F(CliUsage, EachCommandTeachesItselfByExamples) {
     for (const char* name : {"fuse", "bench", "explain", "inspect", "run", "check", "zoo",
-                             "devices", "cache", "doctor"}) {
+                             "devices", "cache", "calibrate", "doctor"}) {
         ProcessResult ran = run({name, "--help"});
         EXPECT_EQ(ran.exitCode, ExitOk) << name;
         EXPECT_TRUE(has(ran.output, std::string("examples:\n  fuselage ") + name)) << ran.output;

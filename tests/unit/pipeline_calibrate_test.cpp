@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration without a clock: measurements made up from a known profile lead back to it, profiles
+// survive their file, and the figures that judge a prediction are what they are called.
+#include "app/pipeline/probes.h"
+#include "app/pipeline/scatter.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+using namespace fuselage::app;
+
+namespace {
+
+DeviceProfile machine() {
+    DeviceProfile out = *deviceProfile("h200");
+    out.name = "made_up";
+    out.kind = "cpu";
+    out.units = 2;
+    out.lanesPerUnit = 20;
+    out.clock = 4e9;
+    out.dramBandwidth = 30e9;
+    out.l2Bandwidth = 200e9;
+    out.l2Bytes = 32 << 20;
+    out.sharedBytesPerUnit = 48 << 10;
+    out.fp32Flops = 500e9;
+    out.matrixEfficiency = 0.8;
+    out.filterGain = 2.2;
+    out.launchSeconds = 3e-6;
+    out.overlap = 4;
+    return out;
+}
+
+/// Every probe with the time that `truth` predicts for it.
+std::vector<MeasuredProbe> measuredBy(const DeviceProfile& truth) {
+    std::vector<MeasuredProbe> out;
+    for (const Probe& probe : probes()) {
+        auto graph = probeGraph(probe);
+        EXPECT_TRUE(graph) << probe.name << (graph ? "" : graph.error().text());
+        if (!graph)
+            continue;
+        PlanOptions options;
+        options.profile = &truth;
+        Progress progress;
+        auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), options, progress);
+        EXPECT_TRUE(plan) << probe.name << (plan ? "" : plan.error().text());
+        if (!plan)
+            continue;
+        auto step = probeStep(probe, **plan);
+        EXPECT_TRUE(step) << probe.name << " is not one kernel";
+        if (!step)
+            continue;
+        MeasuredProbe made = measuredProbe(probe, (*plan)->steps[*step].program, truth, 1);
+        made.seconds = predict(made, truth).seconds;
+        out.push_back(std::move(made));
+    }
+    return out;
+}
+
+} // namespace
+
+TEST(Calibrate, MeasurementsOfAKnownMachineLeadBackToIt) {
+    const DeviceProfile truth = machine();
+    const std::vector<MeasuredProbe> measured = measuredBy(truth);
+    ASSERT_EQ(measured.size(), probes().size());
+    DeviceProfile start = truth;
+    start.lanesPerUnit = 64;
+    start.dramBandwidth = 11e9;
+    start.l2Bandwidth = 44e9;
+    start.matrixEfficiency = 0.75;
+    start.filterGain = 1;
+    start.launchSeconds = 1e-6;
+    start.overlap = 6;
+    const DeviceProfile found = fitProfile(start, measured);
+    EXPECT_EQ(found.overlap, 4);
+    EXPECT_NEAR(found.lanesPerUnit / truth.lanesPerUnit, 1, 0.03);
+    EXPECT_NEAR(found.dramBandwidth / truth.dramBandwidth, 1, 0.03);
+    EXPECT_NEAR(found.l2Bandwidth / truth.l2Bandwidth, 1, 0.03);
+    EXPECT_NEAR(found.matrixEfficiency / truth.matrixEfficiency, 1, 0.03);
+    EXPECT_NEAR(found.filterGain / truth.filterGain, 1, 0.03);
+    EXPECT_NEAR(found.launchSeconds / truth.launchSeconds, 1, 0.03);
+}
+
+TEST(Calibrate, MoreThanThePeakRaisesThePeak) {
+    DeviceProfile truth = machine();
+    truth.matrixEfficiency = 1;
+    truth.fp32Flops = 900e9;
+    DeviceProfile start = machine();
+    const DeviceProfile found = fitProfile(start, measuredBy(truth));
+    EXPECT_LE(found.matrixEfficiency, 1);
+    EXPECT_NEAR(found.fp32Flops * found.matrixEfficiency / 900e9, 1, 0.03);
+}
+
+TEST(Calibrate, AProfileSurvivesItsFile) {
+    testing_support::TemporaryFolder folder;
+    DeviceProfile profile = machine();
+    profile.sources["clock"] = "measured: \"so\"\n; before 1";
+    folder.write("mine.toml", text(profile));
+    auto read = deviceProfile(folder.file("mine.toml"));
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(text(*read), text(*deviceProfile(folder.file("mine.toml"))));
+    EXPECT_EQ(read->name, "made_up");
+    EXPECT_EQ(read->dramBandwidth, profile.dramBandwidth);
+    EXPECT_EQ(read->filterGain, 2.2);
+    EXPECT_EQ(read->matrixEfficiency, 0.8);
+    EXPECT_EQ(read->sources["clock"], "measured:  so  ; before 1");
+}
+
+TEST(Scatter, TauCountsPairsInTheSameOrder) {
+    EXPECT_EQ(summarise({{"a", "", 1, 10}, {"b", "", 2, 20}, {"c", "", 3, 30}}).tau, 1);
+    EXPECT_EQ(summarise({{"a", "", 3, 10}, {"b", "", 2, 20}, {"c", "", 1, 30}}).tau, -1);
+    EXPECT_NEAR(summarise({{"a", "", 1, 10}, {"b", "", 3, 20}, {"c", "", 2, 30}}).tau, 1.0 / 3,
+                1e-12);
+}
+
+TEST(Scatter, TotalAndMedianErrorAreRelativeToTheMeasurement) {
+    const ScatterSummary summary = summarise({{"a", "", 1, 2}, {"b", "", 3, 2}, {"c", "", 8, 10}});
+    EXPECT_NEAR(summary.total, 12.0 / 14, 1e-12);
+    EXPECT_NEAR(summary.medianError, 0.5, 1e-12);
+}
