@@ -39,8 +39,10 @@ double measureClock() {
 }
 
 /// Nothing when the probe is not one kernel on this backend.
-Result<std::optional<MeasuredProbe>>
-measureProbe(const Probe& probe, const CalibrateOptions& options, Progress& progress) {
+Result<std::optional<MeasuredProbe>> measureProbe(const Probe& probe,
+                                                  const CalibrateOptions& options,
+                                                  const DeviceProfile& profile,
+                                                  Progress& progress) {
     auto graph = probeGraph(probe);
     if (!graph)
         return failure(graph.error());

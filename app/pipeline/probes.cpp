@@ -3,6 +3,7 @@
 
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
+#include "core/cost/time_model.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 
@@ -79,10 +80,11 @@ Result<Graph> probeGraph(const Probe& probe) {
     if (!graph)
         return failure(graph.error());
     inferShapes(*graph);
-    auto all = generateInputs(*graph, 1);
+    std::istringstream names(probe.weights);
+    // Inputs that stay inputs may be large, and are generated when the probe runs.
+    auto all = *probe.weights == 0 ? Result(std::vector<Tensor>()) : generateInputs(*graph, 1);
     if (!all)
         return failure(all.error());
-    std::istringstream names(probe.weights);
     for (std::string name; names >> name;)
         for (size_t i = 0; i < all->size(); ++i)
             if (graph->value(graph->inputs()[i]).name == name) {
@@ -182,7 +184,7 @@ std::span<const Probe> probes() {
 }
 
 TimeEstimate predict(const MeasuredProbe& probe, const DeviceProfile& profile) {
-    return predictTime(probe.program, probe.traffic, profile);
+    return predictTime(probe.program, probe.work, probe.traffic, profile);
 }
 
 MeasuredProbe measuredProbe(const Probe& probe, KernelProgram program, const DeviceProfile& profile,
@@ -190,7 +192,8 @@ MeasuredProbe measuredProbe(const Probe& probe, KernelProgram program, const Dev
     // Between two runs everything that the probe touches was touched once.
     const std::vector<int64_t> reuse(program.inputs.size(), logicalTraffic(program).logical());
     Traffic traffic = predictTraffic(program, profile, reuse);
-    return {&probe, std::move(program), traffic, seconds};
+    const Work work = workOf(program);
+    return {&probe, std::move(program), work, traffic, seconds};
 }
 
 DeviceProfile fitProfile(DeviceProfile start, const std::vector<MeasuredProbe>& probes) {

@@ -36,6 +36,7 @@ std::optional<size_t> probeStep(const Probe& probe, const Plan& plan);
 struct MeasuredProbe {
     const Probe* probe = nullptr;
     KernelProgram program;
+    Work work;
     Traffic traffic; ///< of a run after a run; fitting changes no cache's size
     double seconds = 0;
 };

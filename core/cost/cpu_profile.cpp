@@ -151,7 +151,8 @@ DeviceProfile query() {
     out.sources["shared_bytes_per_unit"] = caches.first > 0 ? "queried: first level" : "estimated";
     out.sources["registers_per_unit"] = "derived from the lanes";
     out.sources["threads_per_unit"] = "one";
-    out.sources["overlap"] = out.sources["residency"] = "start value";
+    for (const char* name : {"matrix_efficiency", "filter_gain", "overlap", "residency"})
+        out.sources[name] = "start value";
     return out;
 }
 

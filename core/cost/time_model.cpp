@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Seconds of one program: launch plus the p-norm of what each resource needs. Formulas and where
 // the constants come from: README.md.
-#include "core/cost/cost.h"
+#include "core/cost/time_model.h"
+
 #include "core/cost/operand_bytes_internal.h"
 
 #include <algorithm>
@@ -115,7 +116,11 @@ double dramSeconds(const Traffic& traffic, const DeviceProfile& profile) {
 
 TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
                          const DeviceProfile& profile) {
-    const Work work = workOf(program);
+    return predictTime(program, workOf(program), traffic, profile);
+}
+
+TimeEstimate predictTime(const KernelProgram& program, const Work& work, const Traffic& traffic,
+                         const DeviceProfile& profile) {
     TimeEstimate out;
     out.launch = profile.launchSeconds;
     out.dram = dramSeconds(traffic, profile);

@@ -199,12 +199,46 @@ TEST(DecideFusion, SlowerFusionIsKeptApartAndCloseOnesAreMeasured) {
     EXPECT_EQ(decideFusion(close, {fast, fast}).verdict, Verdict::Measure);
 }
 
+TEST(TimeModel, AProcessorKeepsSmallResultsAndFetchesLinesOfLargeOnes) {
+    DeviceProfile cpu = h200();
+    cpu.kind = "cpu";
+    cpu.residency = 1;
+    cpu.l2Bytes = 1 << 20;
+    auto written = [&](const std::string& extent) {
+        const KernelProgram relu = programOf(
+            bodyFrom("(float[" + extent + "] x) => (float[" + extent + "] y) { y = Relu(x) }"));
+        // The input lies in the cache as far as it can.
+        return predictTraffic(relu, cpu, {0}).dram;
+    };
+    EXPECT_EQ(written("1024"), 4096 * 4096 / (1 << 20) * 3) << "a part of 1/256, three times";
+    EXPECT_EQ(written("1048576"), (4 << 20) * 3) << "read, fetched, written";
+    EXPECT_EQ(predictTraffic(programOf(bodyFrom("(float[1024] x) => (float[1024] y) "
+                                                "{ y = Relu(x) }")),
+                             h200(), {0})
+                  .dram,
+              4096)
+        << "a GPU writes out what it has";
+}
+
+TEST(TimeModel, FilteringSpeedsUpConvolutionsOfThreeByThreeOnly) {
+    DeviceProfile profile = h200();
+    auto matrix = [&](const std::string& body, double gain) {
+        profile.filterGain = gain;
+        return timeOf(programOf(bodyFrom(body)), profile).matrix;
+    };
+    const std::string strided = "(float[1,64,56,56] x, float[64,64,3,3] w) => "
+                                "(float[1,64,28,28] y) { y = Conv<pads=[1,1,1,1], "
+                                "strides=[2,2]>(x, w) }";
+    EXPECT_NEAR(matrix(convBiasRelu, 2) / matrix(convBiasRelu, 1), 0.5, 1e-9);
+    EXPECT_EQ(matrix(strided, 2), matrix(strided, 1));
+}
+
 TEST(DeviceProfiles, BuiltInOnesParseAndNameTheirSources) {
     for (const std::string& name : deviceProfileNames()) {
         auto profile = deviceProfile(name);
         ASSERT_TRUE(profile) << profile.error().text();
         EXPECT_EQ(profile->name, name);
-        EXPECT_EQ(profile->sources.size(), 15U) << name;
+        EXPECT_EQ(profile->sources.size(), 17U) << name;
         EXPECT_GT(profile->dramBandwidth, 1e8);
     }
 }
