@@ -93,7 +93,11 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
             inputs.push_back(std::move(file));
         }
     }
-    inputs.insert(inputs.end(), options.texts.begin(), options.texts.end());
+    for (dsl::RuleInput text : options.texts) {
+        if (auto unsaved = options.unsaved.find(text.name); unsaved != options.unsaved.end())
+            text.text = unsaved->second;
+        inputs.push_back(std::move(text));
+    }
     auto import = [&](const std::string& path) -> Result<std::string> {
         auto unsaved = options.unsaved.find(path);
         return unsaved != options.unsaved.end() ? unsaved->second : builtinImport(path);

@@ -17,7 +17,7 @@ struct RuleOptions {
     bool builtin = true;            ///< the embedded standard library, before the paths
     std::vector<dsl::RuleInput> texts = {}; ///< in memory, after the paths
     /// Texts to take instead of what is on disk, by the file's name as `paths` give it: an editor's
-    /// unsaved work. Built-in files by "std/activation".
+    /// unsaved work. Built-in files by "std/activation", `texts` by their name.
     std::map<std::string, std::string> unsaved = {};
 };
 

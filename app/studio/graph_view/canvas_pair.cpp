@@ -200,7 +200,11 @@ void CanvasPair::showSelection() {
         const SnapshotPtr& snapshot = m_workbench.session.snapshot();
         if (side == scene::After && m_workbench.marks.step() && snapshot)
             showStep(*drawing, snapshot->report(), *m_workbench.marks.step(), style);
+        uint32_t marked =
+            style.shown.empty() || style.marks.empty() ? scene::none : style.marks.back().box;
         canvas(side).setStyle(std::move(style));
+        if (marked != scene::none) // the step is where a person looks
+            canvas(side).setCurrent(marked);
         if (first != scene::none && !canvas(side).hasFocus())
             canvas(side).setCurrent(first);
     }
@@ -214,10 +218,8 @@ void CanvasPair::showTitles() {
         QString text = QStringLiteral("<b>%1</b>").arg(side);
         if (report)
             text += tr(" &nbsp;%1 nodes, %2 launches").arg(report->nodes).arg(report->launches);
-        if (auto step = m_workbench.marks.step();
-            step && snapshot && report == &snapshot->report().after)
-            text =
-                tr("<b>after %1 of %2 steps</b>").arg(*step).arg(snapshot->report().steps.size());
+        if (report && m_workbench.marks.step() && report == &snapshot->report().after)
+            text = tr("<b>while rewriting</b>");
         return m_workbench.session.stale() ? text + tr(" &nbsp;<i>stale</i>") : text;
     };
     m_titleBefore->setText(title(tr("before"), snapshot ? &snapshot->report().before : nullptr));

@@ -177,6 +177,9 @@ void MainWindow::openFiles(const QStringList& paths) {
         m_session.setOptions(options);
     if (!model.isEmpty())
         m_session.open(model);
+    for (const QString& path : paths)
+        if (path.endsWith(".fuse", Qt::CaseInsensitive))
+            Q_EMIT m_session.placeWanted(path, 0);
 }
 
 QStringList MainWindow::recentFiles() const {

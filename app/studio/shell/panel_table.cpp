@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/shell/panel_table.h"
 
+#include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/inspector/inspector_panel.h"
 #include "app/studio/panels/kernels/kernels_panel.h"
 #include "app/studio/panels/matches/matches_panel.h"
@@ -25,6 +26,7 @@ const PanelRow rows[] = {
      "the nodes of the model as a list, with what they became"},
     {"inspector", "Inspector", right, makeInspectorPanel,
      "everything about the selected node: match, kernel, why not"},
+    {"editor", "Rules", bottom, makeEditorPanel, "rules as text, matched again while you type"},
     {"matches", "Matches", bottom, makeMatchesPanel, "every fused node with what it saved"},
     {"kernels", "Kernels", bottom, makeKernelsPanel,
      "every kernel of the fused plan: time, bytes, tactic, source nodes"},

@@ -2,15 +2,29 @@
 #include "app/studio/panels/matches/matches_panel.h"
 
 #include "app/studio/item_models/match_table.h"
+#include "app/studio/panels/matches/disabled_list.h"
 #include "app/studio/panels/table_panel.h"
+
+#include <QVBoxLayout>
 
 namespace fuselage::studio {
 
 QWidget* makeMatchesPanel(Workbench& workbench, QWidget* parent) {
+    auto* panel = new QWidget(parent);
+    auto* layout = new QVBoxLayout(panel);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
     MatchTable* table = makeMatchTable(nullptr);
-    auto* panel = new TablePanel(table, QObject::tr("fused nodes"), workbench, parent);
-    panel->showReport(workbench.session,
-                      [table](const app::Report& report) { table->setRows(report.matches); });
+    auto* rows = new TablePanel(table, QObject::tr("fused nodes"), workbench, panel);
+    rows->showReport(workbench.session,
+                     [table](const app::Report& report) { table->setRows(report.matches); });
+    rows->table().setContextMenuPolicy(Qt::ActionsContextMenu);
+    for (const char* id : {"match.disable", "match.enableAll"})
+        if (QAction* action = workbench.commands.find(id))
+            rows->table().addAction(action);
+    layout->addWidget(rows, 1);
+    layout->addWidget(new DisabledList(workbench, panel));
+    panel->setFocusProxy(rows);
     return panel;
 }
 

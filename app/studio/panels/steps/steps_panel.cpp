@@ -2,15 +2,25 @@
 #include "app/studio/panels/steps/steps_panel.h"
 
 #include "app/studio/item_models/step_table.h"
+#include "app/studio/panels/steps/step_transport.h"
 #include "app/studio/panels/table_panel.h"
+
+#include <QVBoxLayout>
 
 namespace fuselage::studio {
 
 QWidget* makeStepsPanel(Workbench& workbench, QWidget* parent) {
+    auto* panel = new QWidget(parent);
+    auto* layout = new QVBoxLayout(panel);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
     StepTable* table = makeStepTable(nullptr);
-    auto* panel = new TablePanel(table, QObject::tr("steps of the rewriting"), workbench, parent);
-    panel->showReport(workbench.session,
-                      [table](const app::Report& report) { table->setRows(report.steps); });
+    auto* rows = new TablePanel(table, QObject::tr("steps of the rewriting"), workbench, panel);
+    rows->showReport(workbench.session,
+                     [table](const app::Report& report) { table->setRows(report.steps); });
+    layout->addWidget(new StepTransport(workbench, panel));
+    layout->addWidget(rows, 1);
+    panel->setFocusProxy(rows);
     return panel;
 }
 

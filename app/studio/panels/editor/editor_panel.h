@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Rules panel: .fuse texts in tabs, each a CodeView, over RuleTexts (files) and Language (what
+// is known about them). What is typed is matched at once by the Session.
+#pragma once
+
+#include "app/studio/panels/editor/code_view.h"
+#include "app/studio/panels/editor/input_bar.h"
+#include "app/studio/panels/editor/match_strip.h"
+
+#include <QHBoxLayout>
+#include <QTabWidget>
+
+namespace fuselage::studio {
+
+class EditorPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    EditorPanel(Workbench& workbench, QWidget* parent);
+
+    RuleTexts& texts() { return m_texts; }
+
+    Language& language() { return m_language; }
+
+    MatchStrip& strip() { return *m_strip; }
+
+    InputBar& input() { return *m_input; }
+
+    CodeView* current() const;
+    CodeView* view(const QString& file) const { return m_views.value(file); }
+
+    /// Opens the file, also a built-in one, and shows a line of it; 0: where it was.
+    void showPlace(const QString& file, int line);
+
+    void save(bool elsewhere);
+    void format();
+    void find();
+    void goToDefinition();
+    void rename(); ///< asks for the new name
+    void renameTo(const QString& name);
+    void fix();
+    void newRule(const QString& text);
+    void derive(); ///< a new rule that matches the selected nodes
+
+    /// What the panel last said, or the mistake at the cursor.
+    QString message() const { return m_message->text(); }
+
+private:
+    void addCommands();
+    void addBuiltinMenu(QToolButton* button);
+    void addView(const QString& file);
+    void renamed(const QString& from, const QString& to);
+    void closeTab(int index);
+    void edited(CodeView* view);
+    void apply(const std::vector<dsl::TextEdit>& edits);
+    void showTitle(const QString& file);
+    void showNotice();
+    void showMistake();
+    void say(const QString& message);
+    void notice(const QString& text,
+                const std::vector<std::pair<QString, std::function<void()>>>& ways);
+    bool findFrom(const QString& words, int direction, bool again);
+
+    Workbench& m_workbench;
+    RuleTexts m_texts;
+    Language m_language;
+    QHash<QString, CodeView*> m_views;
+    QTabWidget* m_tabs;
+    QWidget* m_notice;
+    MatchStrip* m_strip;
+    InputBar* m_input;
+    QLabel* m_message;
+    QString m_found; ///< words of the last search
+};
+
+QWidget* makeEditorPanel(Workbench& workbench, QWidget* parent);
+
+} // namespace fuselage::studio

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/panels/editor/match_strip.h"
+
+#include <QHBoxLayout>
+
+namespace fuselage::studio {
+
+namespace {
+
+const QString owner = QStringLiteral("changes");
+
+QStringList wordsOf(const std::vector<std::string>& names) {
+    QStringList out;
+    for (const std::string& name : names)
+        out.append(QString::fromStdString(name));
+    return out;
+}
+
+} // namespace
+
+MatchStrip::MatchStrip(Workbench& workbench, RuleTexts& texts, QWidget* parent)
+    : QWidget(parent), m_workbench(workbench), m_texts(texts), m_text(new QLabel(this)),
+      m_previous(new QToolButton(this)), m_next(new QToolButton(this)) {
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(6, 2, 6, 2);
+    layout->addWidget(m_text, 1);
+    layout->addWidget(m_previous);
+    layout->addWidget(m_next);
+    m_text->setObjectName("matchStrip");
+    m_text->setAccessibleName(tr("what the rules change"));
+    m_previous->setDefaultAction(workbench.commands.add(
+        {"rules.previousChange", "Rules", tr("Previous change"), {QKeySequence("Ctrl+Alt+Up")}},
+        [this] { step(-1); }));
+    m_next->setDefaultAction(workbench.commands.add(
+        {"rules.nextChange", "Rules", tr("Next change"), {QKeySequence("Ctrl+Alt+Down")}},
+        [this] { step(1); }));
+    connect(&workbench.session, &Session::snapshotChanged, this, &MatchStrip::take);
+    connect(&workbench.session, &Session::problemsChanged, this, &MatchStrip::show);
+    connect(&workbench.session, &Session::staleChanged, this, &MatchStrip::show);
+    connect(&texts, &RuleTexts::stateChanged, this, [this] {
+        if (!m_texts.anyModified() && !m_workbench.session.stale())
+            take(m_workbench.session.snapshot(), nullptr);
+    });
+    take(workbench.session.snapshot(), nullptr);
+}
+
+void MatchStrip::take(const SnapshotPtr& now, const SnapshotPtr& previous) {
+    m_changes = {};
+    m_at = -1;
+    if (!now) {
+        show();
+        return;
+    }
+    if (!m_texts.anyModified() || (m_baseline && m_baseline->model != now->model))
+        m_baseline = now;
+    else if (!m_baseline)
+        m_baseline = previous ? previous : now;
+    m_changes = changesBetween(m_baseline->report(), now->report());
+    mark();
+    show();
+}
+
+void MatchStrip::mark() {
+    QList<NodeMark> marks;
+    for (const app::MatchReport& match : m_changes.gained) {
+        marks.append({NodeMark::Kind::Gained, true, QString::fromStdString(match.fusedNode)});
+        for (const QString& node : wordsOf(match.nodes))
+            marks.append({NodeMark::Kind::Gained, false, node});
+    }
+    for (const app::MatchReport& match : m_changes.lost)
+        for (const QString& node : wordsOf(match.nodes))
+            if (!marks.contains(NodeMark{NodeMark::Kind::Gained, false, node}))
+                marks.append({NodeMark::Kind::Lost, false, node});
+    m_workbench.marks.set(owner, marks);
+}
+
+void MatchStrip::show() {
+    const Session& session = m_workbench.session;
+    qsizetype errors = 0;
+    for (const Problem& problem : session.problems())
+        errors += problem.severity == Severity::Error;
+    QString text;
+    if (!session.snapshot())
+        text = tr("open a model to see what the rules match");
+    else if (errors > 0)
+        text =
+            tr("stale: the rules have errors (%1); what is shown is of the last rules that could "
+               "be matched")
+                .arg(errors);
+    else
+        text = tr("matches %1 → %2, gained %3, lost %4")
+                   .arg(m_changes.before)
+                   .arg(m_changes.now)
+                   .arg(m_changes.gained.size())
+                   .arg(m_changes.lost.size());
+    if (errors == 0 && session.stale())
+        text += tr(" (matching ...)");
+    m_text->setText(text);
+    m_text->setEnabled(!session.stale()); // greyed
+    m_previous->defaultAction()->setEnabled(m_changes.any());
+    m_next->defaultAction()->setEnabled(m_changes.any());
+}
+
+void MatchStrip::step(int direction) {
+    int gained = static_cast<int>(m_changes.gained.size());
+    int count = gained + static_cast<int>(m_changes.lost.size());
+    if (count == 0)
+        return;
+    m_at = m_at < 0 ? (direction > 0 ? 0 : count - 1) : (m_at + direction + count) % count;
+    if (m_at < gained)
+        m_workbench.selection.selectAfter(
+            {QString::fromStdString(m_changes.gained[static_cast<size_t>(m_at)].fusedNode)});
+    else
+        m_workbench.selection.selectBefore(
+            wordsOf(m_changes.lost[static_cast<size_t>(m_at - gained)].nodes));
+}
+
+} // namespace fuselage::studio
