@@ -34,6 +34,8 @@ std::span<const VariantRow> kernelVariants() {
          "pictures of few channels with the pool: sums stay in shared memory"},
         {"conv_direct", "Contraction", emitConvDirect,
          "pictures of few channels: picture and weights in shared memory"},
+        {"attention_tensor", "Attention", emitAttentionTensor,
+         "16 queries a warp on matrix units, scores stay in registers"},
         {"attention_tiled", "Attention", emitAttentionTiled,
          "tiles of queries and keys with a running maximum and sum"},
         {"attention_plain", "Attention", emitAttentionPlain,

@@ -36,6 +36,7 @@ struct AttentionSpec {
 
 std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request);
 
+EmitResult emitAttentionTensor(const EmitRequest& request);
 EmitResult emitAttentionTiled(const EmitRequest& request);
 EmitResult emitAttentionPlain(const EmitRequest& request);
 

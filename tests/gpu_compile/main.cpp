@@ -23,6 +23,7 @@ const std::map<std::string, uint32_t>& budgets() {
     // clang-format off
     static const std::map<std::string, uint32_t> table = {
         {"attention_plain", 48},
+        {"attention_tensor", 192},
         {"attention_tiled", 128},
         {"contract_plain", 128},
         {"conv_direct", 128},

@@ -20,6 +20,7 @@ std::string masked(const std::string& type, const std::string& inputs, const std
 
 std::vector<Case> attentionCases() {
     std::vector<Case> out;
+    const char* const onUnits = "attention_tensor attention_tiled attention_plain";
     auto add = [&](const std::string& name, const std::string& body) -> Case& {
         Case made;
         made.name = "attention_" + name;
@@ -31,7 +32,8 @@ std::vector<Case> attentionCases() {
     add("heads_half", "(float16[2,3,70,16] q, float16[2,3,33,16] k, float16[2,3,33,24] v) => "
                       "(float16[2,3,70,24] y) { t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t) "
                       "c = Constant<value_float=0.25>()  h = Cast<to=10>(c)  m = Mul(s, h) "
-                      "p = Softmax<axis=-1>(m) y = MatMul(p, v) }");
+                      "p = Softmax<axis=-1>(m) y = MatMul(p, v) }")
+        .variants = onUnits;
     add("strided_mask",
         "(float[2,19,3,16] q, float[2,19,3,16] k, float[2,19,3,16] v, float[2,1,1,19] m) => "
         "(float[2,19,48] y) { a = Transpose<perm=[0,2,1,3]>(q) "
@@ -41,7 +43,8 @@ std::vector<Case> attentionCases() {
         "h = Constant<value_ints=[2,19,48]>()  y = Reshape(t, h) }");
     add("odd_dims_bfloat",
         "(bfloat16[5,13,11] q, bfloat16[5,11,13] k, bfloat16[5,13,7] v) => (bfloat16[5,13,7] y) "
-        "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+        "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }")
+        .variants = onUnits;
     add("added_column", masked("float", "float[37,1] m", "x = Add(s, m)"));
     add("condition", masked("float", "bool[2,1,1,29] c",
                             "low = Constant<value_float=-9.0>()  x = Where(c, s, low)"));
@@ -50,13 +53,32 @@ std::vector<Case> attentionCases() {
     add("two_masks_half",
         masked("float16", "bool[37,29] c, float16[3,1,29] m",
                "f = Constant<value_float=-9.0>()  low = Cast<to=10>(f)  w = Where(c, s, low) "
-               "x = Add(w, m)"));
+               "x = Add(w, m)"))
+        .variants = onUnits;
     // Every eighth row has no key at all, and gives what a softmax over minus infinities gives.
     add("rows_without_keys",
         "(float[4,40,6] q, float[4,6,3] k, float[4,3,5] v, bool[4,40,3] c) => (float[4,40,5] y) "
         "{ z = Constant<value_float=0.0>()  o = Constant<value_float=-1.0>()  low = Div(o, z) "
         "s = MatMul(q, k)  x = Where(c, s, low)  p = Softmax<axis=-1>(x)  y = MatMul(p, v) }");
     add("special_mask", masked("float", "float[37,29] m", "x = Add(s, m)")).special = true;
+    add("rows_without_keys_half",
+        "(float16[3,70,24] q, float16[3,24,3] k, float16[3,3,8] v, bool[3,70,3] c) => "
+        "(float16[3,70,8] y) { z = Constant<value_float=0.0>()  o = Constant<value_float=-1.0>() "
+        "d = Div(o, z)  low = Cast<to=10>(d)  s = MatMul(q, k)  x = Where(c, s, low) "
+        "p = Softmax<axis=-1>(x)  y = MatMul(p, v) }")
+        .variants = onUnits;
+    add("wide_heads_bfloat",
+        "(bfloat16[2,9,128] q, bfloat16[2,80,128] k, bfloat16[2,80,128] v) => (bfloat16[2,9,128] "
+        "y) "
+        "{ t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t)  p = Softmax<axis=-1>(s) "
+        "y = MatMul(p, v) }")
+        .variants = onUnits;
+    Case& vit =
+        add("vit", "(float16[384,197,64] q, float16[384,197,64] k, float16[384,197,64] v) => "
+                   "(float16[384,197,64] y) { t = Transpose<perm=[0,2,1]>(k) "
+                   "s = MatMul(q, t)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+    vit.variants = onUnits;
+    vit.compileOnly = true;
     add("wide_heads",
         "(float[1,2,9,128] q, float[1,2,128,20] k, float[1,2,20,128] v) => (float[1,2,9,128] y) "
         "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
