@@ -21,6 +21,7 @@ Action addInspect(CLI::App& app);
 Action addRun(CLI::App& app);
 Action addCheck(CLI::App& app);
 Action addFmt(CLI::App& app);
+Action addLsp(CLI::App& app);
 Action addTactics(CLI::App& app);
 Action addTest(CLI::App& app);
 Action addZoo(CLI::App& app);

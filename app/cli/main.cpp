@@ -52,6 +52,9 @@ constexpr Row rows[] = {
      "  fuselage fmt my_rules.fuse\n"
      "  fuselage fmt --check rules/   changes nothing, exit code 1 when something would\n"
      "  fuselage fmt - < a.fuse > b.fuse"},
+    {"lsp", "the language server for editors, on standard input and output", addLsp,
+     "  fuselage lsp              started by an editor; see dsl/README.md\n"
+     "  fuselage lsp --model model.onnx"},
     {"test", "run the tests inside of .fuse files", addTest,
      "  fuselage test my_rules.fuse\n"
      "  fuselage test my_rules.fuse --rule MyRule -v\n"

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a request about texts: the place comes in, the language service answers, JSON goes
+// out. Semantic tokens are in semantic_tokens.cpp.
+#include "app/lsp/server_internal.h"
+
+#include <algorithm>
+
+namespace fuselage::lsp {
+
+namespace {
+
+using State = Server::State;
+
+/// Kinds of the protocol by the service's words.
+struct KindRow {
+    const char* kind;
+    int completion;
+    int symbol;
+};
+
+constexpr KindRow kindRows[] = {
+    {"operator", 3, 12}, {"attribute", 5, 8}, {"value", 6, 13},    {"keyword", 14, 14},
+    {"pattern", 7, 5},   {"class", 13, 10},   {"function", 3, 12}, {"member", 10, 7},
+    {"type", 25, 26},    {"trait", 8, 11},    {"phase", 20, 22},   {"rule", 7, 6},
+    {"pipeline", 9, 2},  {"import", 17, 1},
+};
+
+const KindRow& kindRow(const std::string& kind) {
+    constexpr static KindRow plain{"", 1, 13};
+    for (const KindRow& row : kindRows)
+        if (kind == row.kind)
+            return row;
+    return plain;
+}
+
+Answer completion(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    if (!cursor)
+        return {};
+    // The word at the cursor is replaced: clients differ in what they take for a word.
+    const std::string& text = cursor->document->text;
+    uint32_t begin = cursor->offset;
+    auto isWord = [](char c) {
+        return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_';
+    };
+    auto items = cursor->service().complete(cursor->document->name, cursor->offset);
+    const bool isPath = !items.empty() && items[0].label.find('/') != std::string::npos;
+    while (begin > 0 && (isWord(text[begin - 1]) || (isPath && text[begin - 1] == '/')))
+        --begin;
+    const Json range = rangeJson(PositionMap(text), begin, cursor->offset);
+    Json list = Json::array();
+    for (const dsl::Completion& item : items) {
+        Json entry = {{"label", item.label},
+                      {"kind", kindRow(item.kind).completion},
+                      {"textEdit", {{"range", range}, {"newText", item.insert}}}};
+        if (!item.detail.empty())
+            entry["detail"] = item.detail;
+        if (!item.documentation.empty())
+            entry["documentation"] = {{"kind", "markdown"}, {"value", item.documentation}};
+        list.push_back(std::move(entry));
+    }
+    return {{{"isIncomplete", false}, {"items", std::move(list)}}};
+}
+
+/// How often the rule whose name is at the cursor matches the model; empty for anything else.
+std::string countAt(State& state, const Cursor& cursor) {
+    if (!state.counter)
+        return {};
+    for (const dsl::Symbol& symbol : cursor.service().symbols(cursor.document->name)) {
+        const bool here = symbol.nameBegin <= cursor.offset && cursor.offset <= symbol.nameEnd;
+        if (symbol.kind != "rule" || !here)
+            continue;
+        state.count(*cursor.group);
+        return "\n\n" + state.counter->describe(symbol.name);
+    }
+    return {};
+}
+
+Answer hover(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    if (!cursor)
+        return {};
+    auto found = cursor->service().hover(cursor->document->name, cursor->offset);
+    if (!found)
+        return {};
+    const PositionMap map(cursor->document->text);
+    return {
+        {{"contents", {{"kind", "markdown"}, {"value", found->markdown + countAt(state, *cursor)}}},
+         {"range", rangeJson(map, found->begin, found->end)}}};
+}
+
+Answer definition(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    if (!cursor)
+        return {};
+    auto place = cursor->service().definition(cursor->document->name, cursor->offset);
+    return {place ? locationJson(state.workspace, *cursor->group, *place) : Json()};
+}
+
+Answer references(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    Json list = Json::array();
+    if (cursor)
+        for (const dsl::Place& place :
+             cursor->service().references(cursor->document->name, cursor->offset))
+            if (Json at = locationJson(state.workspace, *cursor->group, place); !at.is_null())
+                list.push_back(std::move(at));
+    return {std::move(list)};
+}
+
+Answer prepareRename(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    if (!cursor)
+        return {};
+    const PositionMap map(cursor->document->text);
+    for (const dsl::Place& place :
+         cursor->service().references(cursor->document->name, cursor->offset))
+        if (place.name == cursor->document->name && place.begin <= cursor->offset &&
+            cursor->offset <= place.end)
+            return {rangeJson(map, place.begin, place.end)};
+    return {};
+}
+
+Answer rename(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    if (!cursor)
+        return {{}, invalidParams, "the file is not open"};
+    auto edits = cursor->service().rename(cursor->document->name, cursor->offset,
+                                          stringAt(params, {"newName"}));
+    if (!edits)
+        return {{}, requestFailed, edits.error().text()};
+    return {workspaceEditJson(*cursor->group, *edits)};
+}
+
+Answer formatting(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    if (!cursor)
+        return {};
+    const std::string& text = cursor->document->text;
+    std::string formatted = cursor->service().format(cursor->document->name);
+    if (formatted == text)
+        return {Json::array()};
+    const auto end = static_cast<uint32_t>(text.size());
+    return {Json::array(
+        {{{"range", rangeJson(PositionMap(text), 0, end)}, {"newText", std::move(formatted)}}})};
+}
+
+Answer foldingRange(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    Json list = Json::array();
+    if (!cursor)
+        return {std::move(list)};
+    const PositionMap map(cursor->document->text);
+    for (const dsl::Fold& fold : cursor->service().folds(cursor->document->name)) {
+        // The line of the closing brace stays visible.
+        const uint32_t first = map.position(fold.begin).line, last = map.position(fold.end).line;
+        if (last > first + 1)
+            list.push_back({{"startLine", first}, {"endLine", last - 1}});
+    }
+    return {std::move(list)};
+}
+
+Answer documentSymbol(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    Json list = Json::array();
+    if (!cursor)
+        return {std::move(list)};
+    const PositionMap map(cursor->document->text);
+    for (const dsl::Symbol& symbol : cursor->service().symbols(cursor->document->name))
+        list.push_back({{"name", symbol.name},
+                        {"kind", kindRow(symbol.kind).symbol},
+                        {"detail", symbol.detail},
+                        {"range", rangeJson(map, symbol.begin, symbol.end)},
+                        {"selectionRange", rangeJson(map, symbol.nameBegin, symbol.nameEnd)}});
+    return {std::move(list)};
+}
+
+Answer codeAction(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    Json list = Json::array();
+    const Json* start = member(params, {"range", "start"});
+    const Json* end = member(params, {"range", "end"});
+    if (!cursor || !start || !end)
+        return {std::move(list)};
+    const PositionMap map(cursor->document->text);
+    for (const dsl::CodeAction& action :
+         cursor->service().actions(cursor->document->name, map.offset(positionFrom(*start)),
+                                   map.offset(positionFrom(*end))))
+        list.push_back({{"title", action.title},
+                        {"kind", "quickfix"},
+                        {"edit", workspaceEditJson(*cursor->group, action.edits)}});
+    return {std::move(list)};
+}
+
+constexpr RequestRow rows[] = {
+    {"textDocument/completion", completion},
+    {"textDocument/hover", hover},
+    {"textDocument/definition", definition},
+    {"textDocument/references", references},
+    {"textDocument/prepareRename", prepareRename},
+    {"textDocument/rename", rename},
+    {"textDocument/formatting", formatting},
+    {"textDocument/foldingRange", foldingRange},
+    {"textDocument/documentSymbol", documentSymbol},
+    {"textDocument/semanticTokens/full", semanticTokens},
+    {"textDocument/codeAction", codeAction},
+};
+
+} // namespace
+
+std::span<const RequestRow> requestRows() {
+    return rows;
+}
+
+Json capabilities() {
+    return {{"positionEncoding", "utf-16"},
+            {"textDocumentSync", {{"openClose", true}, {"change", 2}}},
+            {"completionProvider", {{"triggerCharacters", {".", "[", "@", "\"", "/"}}}},
+            {"hoverProvider", true},
+            {"definitionProvider", true},
+            {"referencesProvider", true},
+            {"renameProvider", {{"prepareProvider", true}}},
+            {"documentFormattingProvider", true},
+            {"foldingRangeProvider", true},
+            {"documentSymbolProvider", true},
+            {"semanticTokensProvider", {{"legend", semanticLegend()}, {"full", true}}},
+            {"codeActionProvider", {{"codeActionKinds", {"quickfix"}}}}};
+}
+
+} // namespace fuselage::lsp

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session: initialize, texts that come, change and go, diagnostics, shutdown; everything else
+// is a row of requests.cpp.
+#include "app/lsp/server.h"
+
+#include "app/lsp/server_internal.h"
+
+#include <algorithm>
+
+namespace fuselage::lsp {
+
+namespace {
+
+using State = Server::State;
+
+constexpr int parseError = -32700, invalidRequest = -32600, methodNotFound = -32601,
+              notInitialized = -32002;
+
+std::string rootOf(const Json& params) {
+    const Json* folders = member(params, {"workspaceFolders"});
+    if (folders && folders->is_array() && !folders->empty())
+        return pathOfUri(stringAt(folders->front(), {"uri"}));
+    return pathOfUri(stringAt(params, {"rootUri"}));
+}
+
+Answer initialize(State& state, const Json& params) {
+    const std::string root = rootOf(params);
+    auto project = readProject(root);
+    if (!project)
+        state.notify("window/showMessage", {{"type", 2}, {"message", project.error().text()}});
+    Project known = project ? std::move(*project) : Project{};
+    std::string model = stringAt(params, {"initializationOptions", "model"});
+    if (!model.empty() && model.front() != '/' && !root.empty())
+        model = root + "/" + model;
+    for (const std::string& other : {state.options.model, known.model})
+        if (model.empty())
+            model = other;
+    if (!model.empty())
+        state.counter = std::make_unique<MatchCounter>(model);
+    state.workspace = Workspace(std::move(known), state.options.words);
+    state.initialized = true;
+    return {{{"capabilities", capabilities()}, {"serverInfo", {{"name", "fuselage"}}}}};
+}
+
+void didOpen(State& state, const Json& params) {
+    const std::string uri = stringAt(params, {"textDocument", "uri"});
+    if (!uri.empty())
+        state.workspace.set(uri, stringAt(params, {"textDocument", "text"}));
+}
+
+void didChange(State& state, const Json& params) {
+    const std::string uri = stringAt(params, {"textDocument", "uri"});
+    const Json* changes = member(params, {"contentChanges"});
+    Document* document = state.workspace.document(uri);
+    if (!document || !changes || !changes->is_array())
+        return;
+    std::string text = document->text;
+    for (const Json& change : *changes) {
+        const std::string words = stringAt(change, {"text"});
+        const Json* range = member(change, {"range"});
+        if (!range) {
+            text = words;
+            continue;
+        }
+        const PositionMap map(text);
+        const Json* start = member(*range, {"start"});
+        const Json* end = member(*range, {"end"});
+        const uint32_t begin = start ? map.offset(positionFrom(*start)) : 0;
+        const uint32_t stop = end ? std::max(begin, map.offset(positionFrom(*end))) : begin;
+        text.replace(begin, stop - begin, words);
+    }
+    state.workspace.set(uri, std::move(text));
+}
+
+void didClose(State& state, const Json& params) {
+    const std::string uri = stringAt(params, {"textDocument", "uri"});
+    state.workspace.close(uri);
+    state.notify("textDocument/publishDiagnostics", {{"uri", uri}, {"diagnostics", Json::array()}});
+}
+
+struct NotificationRow {
+    const char* method;
+    void (*take)(State& state, const Json& params);
+};
+
+constexpr NotificationRow notificationRows[] = {
+    {"textDocument/didOpen", didOpen},
+    {"textDocument/didChange", didChange},
+    {"textDocument/didClose", didClose},
+};
+
+Answer answerTo(State& state, const std::string& method, const Json& params) {
+    if (state.shutDown)
+        return {{}, invalidRequest, "the server is shut down"};
+    if (method == "initialize")
+        return state.initialized ? Answer{{}, invalidRequest, "initialized already"}
+                                 : initialize(state, params);
+    if (!state.initialized)
+        return {{}, notInitialized, "`initialize` comes first"};
+    if (method == "shutdown") {
+        state.shutDown = true;
+        state.counter.reset();
+        return {};
+    }
+    for (const RequestRow& row : requestRows())
+        if (method == row.method)
+            return row.answer(state, params);
+    return {{}, methodNotFound, "no method `" + method + "`"};
+}
+
+std::string textOf(const Json& message) {
+    return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void reply(const State& state, const Json& id, const Answer& answer) {
+    Json out = {{"jsonrpc", "2.0"}, {"id", id}};
+    if (answer.errorCode != 0)
+        out["error"] = {{"code", answer.errorCode}, {"message", answer.error}};
+    else
+        out["result"] = answer.result;
+    state.send(textOf(out));
+}
+
+} // namespace
+
+void Server::State::notify(const char* method, Json params) const {
+    send(textOf({{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}}));
+}
+
+void Server::State::publish(Group& group) {
+    group.changed = false;
+    for (const auto& [name, document] : group.documents) {
+        if (!document.open)
+            continue;
+        Json list = Json::array();
+        for (const Diagnostic& diagnostic : group.service->diagnose(name))
+            list.push_back(diagnosticJson(group, diagnostic, document));
+        notify("textDocument/publishDiagnostics",
+               {{"uri", document.uri}, {"diagnostics", std::move(list)}});
+    }
+    count(group);
+}
+
+void Server::State::count(const Group& group) {
+    if (!counter || (countedFolder == group.folder && countedRevision == group.revision))
+        return;
+    counter->update(workspace.inputs(group), workspace.resolver(group));
+    countedFolder = group.folder;
+    countedRevision = group.revision;
+}
+
+Server::Server(ServerOptions options, std::function<void(std::string)> send)
+    : m_state(std::make_unique<State>()) {
+    m_state->options = std::move(options);
+    m_state->send = std::move(send);
+}
+
+Server::~Server() = default;
+
+void Server::handle(std::string_view body) {
+    const Json message = Json::parse(body, nullptr, false);
+    if (message.is_discarded())
+        return reply(*m_state, nullptr, {{}, parseError, "this is no JSON"});
+    const std::string method = stringAt(message, {"method"});
+    const Json* id = member(message, {"id"});
+    if (method.empty()) {
+        if (!id || !message.contains("result")) // no request of ours to be answered
+            reply(*m_state, nullptr, {{}, invalidRequest, "a message without method"});
+        return;
+    }
+    static const Json none = Json::object();
+    const Json* params = member(message, {"params"});
+    if (id)
+        return reply(*m_state, *id, answerTo(*m_state, method, params ? *params : none));
+    if (method == "exit")
+        m_state->exitCode = m_state->shutDown ? 0 : 1;
+    if (m_state->initialized && !m_state->shutDown)
+        for (const NotificationRow& row : notificationRows)
+            if (method == row.method)
+                row.take(*m_state, params ? *params : none);
+}
+
+bool Server::hasIdleWork() const {
+    return std::any_of(m_state->workspace.groups().begin(), m_state->workspace.groups().end(),
+                       [](const auto& entry) { return entry.second.changed; });
+}
+
+void Server::idle() {
+    for (auto& [folder, group] : m_state->workspace.groups())
+        if (group.changed)
+            m_state->publish(group);
+}
+
+std::optional<int> Server::exitCode() const {
+    return m_state->exitCode;
+}
+
+} // namespace fuselage::lsp

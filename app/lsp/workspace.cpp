@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/lsp/workspace.h"
+
+#include "app/pipeline/rules.h"
+#include "core/support/file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace fuselage::lsp {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t maxFileBytes = 4U << 20;
+constexpr size_t maxFiles = 2000;
+
+std::optional<std::string> ruleText(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > maxFileBytes)
+        return std::nullopt;
+    Result<std::string> text = readFile(path.string());
+    return text ? std::optional(std::move(*text)) : std::nullopt;
+}
+
+/// "F/a" is a.fuse in the folder F itself, "a" as well.
+fs::path fileOfImport(const std::string& folder, const std::string& import) {
+    const fs::path base(folder);
+    std::error_code error;
+    for (const fs::path& at : {base.parent_path(), base})
+        if (fs::path file = at / (import + ".fuse"); fs::is_regular_file(file, error))
+            return file;
+    return {};
+}
+
+bool contains(const fs::path& folder, const fs::path& file) {
+    const fs::path inside = file.lexically_relative(folder);
+    return !inside.empty() && *inside.begin() != "..";
+}
+
+std::string nameOf(const std::string& uri) {
+    const std::string path = pathOfUri(uri);
+    return path.empty() ? uri : fs::path(path).lexically_normal().string();
+}
+
+/// Files that texts of the group import without a folder.
+std::set<std::string> bareImports(const Group& group) {
+    constexpr std::string_view word = "import \"";
+    std::set<std::string> out;
+    for (const auto& [name, document] : group.documents)
+        for (size_t at = document.text.find(word); at != std::string::npos;
+             at = document.text.find(word, at + 1)) {
+            const size_t begin = at + word.size();
+            const size_t end = document.text.find('"', begin);
+            if (end != std::string::npos)
+                out.insert(document.text.substr(begin, end - begin));
+        }
+    return out;
+}
+
+std::string withoutSlash(std::string folder) {
+    while (folder.size() > 1 && folder.back() == '/')
+        folder.pop_back();
+    return folder;
+}
+
+} // namespace
+
+Group& Workspace::groupOf(const std::string& name) {
+    std::string folder = withoutSlash(fs::path(name).parent_path().string());
+    bool ofProject = false;
+    std::error_code error;
+    for (const std::string& pattern : m_project.patterns)
+        if (fs::is_directory(pattern, error) && contains(withoutSlash(pattern), name)) {
+            folder = withoutSlash(pattern);
+            ofProject = true;
+        }
+    auto [entry, isNew] = m_groups.try_emplace(folder);
+    if (isNew) {
+        entry->second.folder = folder;
+        entry->second.ofProject = ofProject;
+        load(entry->second);
+    }
+    return entry->second;
+}
+
+void Workspace::load(Group& group) {
+    group.service = std::make_unique<dsl::LanguageService>(resolver(group), m_words);
+    if (!group.ofProject)
+        return;
+    auto files = app::ruleFiles(group.folder);
+    if (!files)
+        return;
+    files->resize(std::min(files->size(), maxFiles));
+    for (const std::string& file : *files)
+        if (auto text = ruleText(file))
+            group.documents[file] = {file, uriOfPath(file), std::move(*text), false};
+}
+
+dsl::ImportResolver Workspace::resolver(const Group& group) const {
+    return [folder = group.folder](const std::string& path) -> Result<std::string> {
+        if (const fs::path file = fileOfImport(folder, path); !file.empty())
+            if (auto text = ruleText(file))
+                return std::move(*text);
+        return app::builtinImport(path);
+    };
+}
+
+std::vector<dsl::RuleInput> Workspace::inputs(const Group& group) const {
+    const std::set<std::string> bare = bareImports(group);
+    std::vector<dsl::RuleInput> out;
+    for (const auto& [name, document] : group.documents) {
+        const fs::path path(name);
+        fs::path import = path.lexically_relative(fs::path(group.folder).parent_path());
+        // Both names are in use, and a text loaded by two of them would define everything twice.
+        const bool isBare = bare.contains(path.stem().string());
+        out.push_back(
+            {name, document.text,
+             isBare ? path.stem().string() : import.replace_extension().generic_string()});
+    }
+    return out;
+}
+
+void Workspace::sync(Group& group) {
+    for (const dsl::RuleInput& input : inputs(group))
+        group.service->set(input.name, *input.text, input.importPath);
+    group.changed = true;
+    ++group.revision;
+}
+
+void Workspace::set(const std::string& uri, std::string text) {
+    const std::string name = nameOf(uri);
+    Group& group = groupOf(name);
+    group.documents[name] = {name, uri, std::move(text), true};
+    sync(group);
+}
+
+void Workspace::close(const std::string& uri) {
+    Document* closed = document(uri);
+    if (!closed)
+        return;
+    Group& group = *find(uri);
+    const std::string name = closed->name;
+    auto text = group.ofProject ? ruleText(name) : std::nullopt;
+    if (text) {
+        *closed = {name, uri, std::move(*text), false};
+    } else {
+        group.documents.erase(name);
+        group.service->remove(name);
+    }
+    if (group.documents.empty())
+        m_groups.erase(group.folder);
+    else
+        sync(group);
+}
+
+Group* Workspace::find(const std::string& uri) {
+    const std::string name = nameOf(uri);
+    for (auto& [folder, group] : m_groups)
+        if (auto found = group.documents.find(name);
+            found != group.documents.end() && found->second.open)
+            return &group;
+    return nullptr;
+}
+
+Document* Workspace::document(const std::string& uri) {
+    Group* group = find(uri);
+    return group ? &group->documents.find(nameOf(uri))->second : nullptr;
+}
+
+std::string Workspace::uriOf(const Group& group, const std::string& name) const {
+    if (auto found = group.documents.find(name); found != group.documents.end())
+        return found->second.uri;
+    const fs::path file = fileOfImport(group.folder, name);
+    return file.empty() ? std::string() : uriOfPath(file.string());
+}
+
+} // namespace fuselage::lsp

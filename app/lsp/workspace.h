@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule texts that an editor works on: those that are open, the other files of the project's
+// rule folders, and what they import from disk. Texts of one folder are checked together; each
+// folder has a language service of its own.
+#pragma once
+
+#include "app/lsp/project.h"
+#include "dsl/service/service.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fuselage::lsp {
+
+/// A rule file as an editor or the project names it.
+struct Document {
+    std::string name; ///< its path, or its URI when it is no file
+    std::string uri;
+    std::string text;
+    bool open = false;
+};
+
+/// A folder of rule files.
+struct Group {
+    std::string folder;
+    bool ofProject = false; ///< all files of the folder belong to it, open or not
+    std::map<std::string, Document> documents;
+    std::unique_ptr<dsl::LanguageService> service;
+    bool changed = false;  ///< since diagnostics were published
+    uint64_t revision = 0; ///< grows with every change of a text
+};
+
+class Workspace {
+public:
+    Workspace(Project project, dsl::ServiceWords words)
+        : m_project(std::move(project)), m_words(std::move(words)) {}
+
+    /// Opens or replaces the text of a URI.
+    void set(const std::string& uri, std::string text);
+    /// Back to what is on disk, or forgotten.
+    void close(const std::string& uri);
+
+    /// The group that holds the open text; null when it is not open.
+    Group* find(const std::string& uri);
+    Document* document(const std::string& uri);
+
+    std::map<std::string, Group>& groups() { return m_groups; }
+
+    /// The URI to show a place of the service in; empty for texts that are no file.
+    std::string uriOf(const Group& group, const std::string& name) const;
+
+    /// What the group's rules are compiled from, for other threads.
+    std::vector<dsl::RuleInput> inputs(const Group& group) const;
+    dsl::ImportResolver resolver(const Group& group) const;
+
+private:
+    Group& groupOf(const std::string& name);
+    void load(Group& group);
+    void sync(Group& group);
+
+    Project m_project;
+    dsl::ServiceWords m_words;
+    std::map<std::string, Group> m_groups; ///< by folder
+};
+
+} // namespace fuselage::lsp
