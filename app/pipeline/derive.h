@@ -13,7 +13,7 @@ namespace fuselage::app {
 
 struct DeriveOptions {
     std::string name;     ///< of the rule; empty: made from the operators
-    int64_t priority = 5; ///< above the standard library, which may match the same nodes
+    int64_t priority = 100; ///< above the standard library, which may match the same nodes
 };
 
 /// A whole .fuse text with one fuse rule: operators, constants as `const` (single numbers as

@@ -107,7 +107,8 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
         return out;
     }
     out.problems = problemsOf(library->loaded.diagnostics, *library->sources);
-    if (library->loaded.diagnostics.hasErrors())
+    // Rules with errors are left out: better than nothing, worse than the last good result.
+    if (library->loaded.diagnostics.hasErrors() && previous && previous->model == model)
         return out;
     auto profile = deviceProfile(options.device.toStdString());
     if (!profile) {

@@ -50,6 +50,8 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     connect(&m_session, &Session::snapshotChanged, this, &MainWindow::showNumbers);
     showTitle();
     showNumbers();
+    if (auto* rules = findChild<QDockWidget*>("editor"))
+        resizeDocks({rules}, {height() / 3}, Qt::Vertical);
     m_defaultLayout = saveState(layoutVersion);
     restore();
 }

@@ -110,9 +110,12 @@ TextFacts factsOf(dsl::LanguageService& service, const std::string& name) {
         out.colours.push_back({map.character(each.begin), map.character(each.end), each.colour});
     for (const Diagnostic& each : service.diagnose(name)) {
         QString message = QString::fromStdString(each.message);
-        if (!each.found.empty())
+        auto isNew = [&](const std::string& words) { // the message often says it already
+            return !words.empty() && each.message.find(words) == std::string::npos;
+        };
+        if (isNew(each.found))
             message += QStringLiteral(", found ") + QString::fromStdString(each.found);
-        if (!each.expected.empty())
+        if (isNew(each.expected))
             message += QStringLiteral(", expected ") + QString::fromStdString(each.expected);
         out.mistakes.push_back({map.character(each.span.begin), map.character(each.span.end),
                                 each.severity, QString::fromStdString(each.code), message,

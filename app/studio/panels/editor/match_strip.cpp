@@ -82,6 +82,8 @@ void MatchStrip::show() {
     QString text;
     if (!session.snapshot())
         text = tr("open a model to see what the rules match");
+    else if (errors > 0 && !session.stale())
+        text = tr("rules with errors are left out (%1 errors)").arg(errors);
     else if (errors > 0)
         text =
             tr("stale: the rules have errors (%1); what is shown is of the last rules that could "
