@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The colouring grammar for editors names the words of the language, all of them and no others.
+#include "dsl/service/words.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+namespace fuselage::lsp_test {
+namespace {
+
+using Words = std::set<std::string>;
+using dsl::WordPlace;
+
+const std::map<WordPlace, std::string> entries = {
+    {WordPlace::Item, "Item"},           {WordPlace::Clause, "Clause"},
+    {WordPlace::Statement, "Statement"}, {WordPlace::Term, "Term"},
+    {WordPlace::Flag, "Flag"},           {WordPlace::Modifier, "Modifier"},
+    {WordPlace::Member, "Member"},       {WordPlace::Gain, "Gain"},
+    {WordPlace::Root, "Root"},           {WordPlace::Gate, "Gate"},
+    {WordPlace::Numeric, "Numeric"},     {WordPlace::Policy, "Policy"},
+    {WordPlace::Test, "Test"},           {WordPlace::Expect, "Expect"},
+    {WordPlace::Phase, "Phase"},         {WordPlace::Selection, "Selection"},
+    {WordPlace::Trait, "Trait"},
+};
+
+/// The words of the last group "(a|b|c)" of an expression.
+Words alternatives(const std::string& expression) {
+    const size_t begin = expression.rfind('(') + 1;
+    std::istringstream list(expression.substr(begin, expression.rfind(')') - begin));
+    Words out;
+    for (std::string word; std::getline(list, word, '|');)
+        out.insert(word);
+    return out;
+}
+
+TEST(EditorGrammar, namesTheWordsOfTheLanguage) {
+    std::map<WordPlace, Words> wanted;
+    for (const dsl::WordRow& row : dsl::wordRows())
+        wanted[row.place].insert(row.word);
+    const auto grammar =
+        nlohmann::json::parse(std::ifstream(FUSELAGE_EDITORS "/fuse.tmLanguage.json"));
+    ASSERT_EQ(wanted.size(), entries.size());
+    for (const auto& [place, words] : wanted) {
+        const std::string& entry = entries.at(place);
+        EXPECT_EQ(alternatives(grammar["repository"][entry]["match"]), words) << entry;
+        EXPECT_NE(grammar["patterns"].dump().find("#" + entry + "\""), std::string::npos) << entry;
+    }
+}
+
+} // namespace
+} // namespace fuselage::lsp_test
