@@ -16,9 +16,9 @@ namespace {
 
 class CudaBackend final : public Backend {
 public:
-    CudaBackend(CudaOptions options, std::shared_ptr<Device> device)
+    CudaBackend(CudaOptions options, std::shared_ptr<Device> device, TimingCache timings)
         : m_options(std::move(options)), m_device(std::move(device)),
-          m_profile(profileOf(m_device->facts())) {
+          m_profile(profileOf(m_device->facts())), m_timings(std::move(timings)) {
         openSources();
     }
 
@@ -58,6 +58,10 @@ public:
                                   m_timings, progress);
         if (!steps)
             return failure(steps.error());
+        const bool measures = m_options.measure && !m_options.tune.frozen;
+        if (measures && !m_options.tune.timingCache.empty())
+            if (auto saved = saveTimingCache(m_timings, m_options.tune.timingCache); !saved)
+                return failure(saved.error());
         return makeCudaExecutable(std::move(plan), m_device, std::move(*steps), m_threads);
     }
 
@@ -102,7 +106,15 @@ Result<std::unique_ptr<Backend>> makeCudaBackend(const CudaOptions& options) {
     auto device = Device::open(options.device);
     if (!device)
         return failure(device.error());
-    return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(options, std::move(*device)));
+    LoadedCache timings;
+    if (!options.tune.timingCache.empty()) {
+        auto loaded = loadTimingCache(options.tune.timingCache);
+        if (!loaded)
+            return failure(loaded.error());
+        timings = std::move(*loaded);
+    }
+    return std::unique_ptr<Backend>(
+        std::make_unique<CudaBackend>(options, std::move(*device), std::move(timings.cache)));
 }
 
 } // namespace fuselage::gpu

@@ -21,7 +21,8 @@ struct CudaOptions {
 };
 
 /// Errors "device.*" say what is missing: driver, device. A missing NVRTC or library costs its
-/// tactics only.
+/// tactics only. The timing cache is read here and written after each prepare(); its errors are
+/// those of timing_cache.h.
 Result<std::unique_ptr<Backend>> makeCudaBackend(const CudaOptions& options);
 
 } // namespace fuselage::gpu

@@ -3,8 +3,7 @@
 // and what it does when the device fails.
 #include "tests/fakecuda/fixture.h"
 #include "tests/fakecuda/model_run.h"
-
-#include <filesystem>
+#include "tests/support/temporary_folder.h"
 
 namespace {
 
@@ -136,6 +135,25 @@ TEST_F(CudaBackend, kernelsAreChosenByMeasurement) {
     ASSERT_TRUE(run.executable->kernelFacts(0));
     EXPECT_EQ(run.executable->kernelFacts(0)->choice, "measured");
     EXPECT_EQ(run.executable->kernelFacts(0)->registers, 32U);
+}
+
+TEST_F(CudaBackend, aFrozenRunTakesWhatWasMeasuredBefore) {
+    const testing_support::TemporaryFolder folder;
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    options.tune.timingCache = folder.path() + "/timings";
+    options.tune.frozen = true;
+    auto unknown = prepareOnCuda(chain, true, options);
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, "tune.frozen");
+    options.tune.frozen = false;
+    const CudaRun first = runOnCuda(chain, true, options);
+    options.tune.frozen = true;
+    const uint64_t launches = fake().now().launches;
+    const CudaRun second = runOnCuda(chain, true, options);
+    EXPECT_EQ(fake().now().launches - launches, 2U) << "something was measured";
+    EXPECT_EQ(second.executable->kernelFacts(0)->choice, "cached");
+    EXPECT_EQ(second.tactics(), first.tactics());
 }
 
 TEST_F(CudaBackend, memoryThatIsNotThereSaysWhatThePlanNeeds) {
