@@ -74,24 +74,15 @@ Action addBench(CLI::App& app) {
     app::BenchOptions& bench = options->bench;
     app.add_option("model", bench.model, "ONNX file")->required();
     addRewriteOptions(app, options->rewrite);
-    app.add_option("--backend", bench.backend, backendNames())->capture_default_str();
-    app.add_option("--device", bench.device, "predict for this device profile (see devices)");
-    app.add_option("--threads", bench.threads, "0: all of this machine")->capture_default_str();
-    app.add_option("--seed", bench.seed, "of generated inputs")->capture_default_str();
-    app.add_option("--inputs", bench.inputs, "folder of input_N.pb instead of generated ones");
-    app.add_option("--seconds", bench.timing.seconds, "time to measure for")->capture_default_str();
+    addBenchOptions(app, bench);
     app.add_flag_callback(
         "--no-measure", [&bench] { bench.measure = false; }, "do not time, only predict");
-    app.add_flag_callback(
-        "--no-verify", [&bench] { bench.verify = false; }, "do not compare with the reference");
+    app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +
                        "; -.json is standard output")
         ->allow_extra_args(false);
-    app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--save-fused", options->saveFused, "write the fused model");
-    addTuneOptions(app, bench.tune);
-    addCacheOption(app, bench.cache);
     app.add_option("--dump-kernels", bench.dumpKernels,
                    "folder for every generated kernel of the fused plan as CUDA text with a repro");
     return [options, &app] {

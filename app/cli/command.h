@@ -16,6 +16,10 @@ using Action = std::function<int()>;
 
 Action addFuse(CLI::App& app);
 Action addBench(CLI::App& app);
+Action addBatch(CLI::App& app);
+Action addCompare(CLI::App& app);
+Action addMerge(CLI::App& app);
+Action addBaseline(CLI::App& app);
 Action addExplain(CLI::App& app);
 Action addInspect(CLI::App& app);
 Action addRun(CLI::App& app);

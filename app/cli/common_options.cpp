@@ -2,6 +2,7 @@
 #include "app/cli/common_options.h"
 
 #include "app/cli/console.h"
+#include "app/pipeline/compiled.h"
 #include "core/support/file.h"
 
 #include <CLI/CLI.hpp>
@@ -74,6 +75,20 @@ Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
                            fmt::format("`{}` says nothing to the {} backend", name, backend), "",
                            "leave it out, or write --backend cuda");
     return {};
+}
+
+void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
+    app.add_option("--backend", options.backend, backendNames())->capture_default_str();
+    app.add_option("--device", options.device, "predict for this device profile (see devices)");
+    app.add_option("--threads", options.threads, "0: all of this machine")->capture_default_str();
+    app.add_option("--seed", options.seed, "of generated inputs")->capture_default_str();
+    app.add_option("--inputs", options.inputs, "folder of input_N.pb instead of generated ones");
+    app.add_option("--seconds", options.timing.seconds, "time to measure for")
+        ->capture_default_str();
+    app.add_flag_callback(
+        "--no-verify", [&options] { options.verify = false; }, "do not compare with the reference");
+    addTuneOptions(app, options.tune);
+    addCacheOption(app, options.cache);
 }
 
 Result<void> finish(RewriteOptions& options) {

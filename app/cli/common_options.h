@@ -2,7 +2,7 @@
 // Options that several subcommands share, declared once.
 #pragma once
 
-#include "app/pipeline/fuse.h"
+#include "app/pipeline/bench.h"
 #include "gpu/tune/tune_options.h"
 
 #include <string>
@@ -30,6 +30,11 @@ void addPrecisionOption(CLI::App& app, std::string& precision);
 
 /// Error "usage.precision" lists the names.
 Result<Precision> parsePrecision(const std::string& name);
+
+/// What bench runs with, and every child of batch: --backend, --device, --threads, --seed,
+/// --inputs,
+/// --seconds, --no-verify, and those of tuning and the cache.
+void addBenchOptions(CLI::App& app, app::BenchOptions& options);
 
 /// Puts the parsed --dim and --precision entries where the pipeline reads them.
 Result<void> finish(RewriteOptions& options);

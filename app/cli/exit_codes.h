@@ -12,6 +12,7 @@ enum ExitCode : int {
     ExitVerification = 4,  ///< numeric verification failed
     ExitDevice = 5,        ///< a required device is absent or unusable
     ExitResource = 6,      ///< a limit of time, memory or disk
+    ExitPartial = 7,       ///< some models were not run, and nothing worse
     ExitInternal = 10,     ///< a mistake in Fuselage itself
     ExitInterrupted = 130, ///< Ctrl-C
 };

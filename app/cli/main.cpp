@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuselage: the command line. Parses, runs one subcommand, maps failures to exit codes.
+#include "app/batch/child.h"
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
@@ -15,6 +16,7 @@
 namespace {
 
 using namespace fuselage::cli;
+namespace batch = fuselage::batch;
 
 struct Row {
     const char* name;
@@ -34,6 +36,22 @@ constexpr Row rows[] = {
      "  fuselage bench model.onnx --dim N=4 --report report.json --save-fused fused.onnx\n"
      "  fuselage bench model.onnx --no-measure --device h200\n"
      "  fuselage bench model.onnx --report -.json | jq .results.after"},
+    {"batch", "bench many models, each in a process of its own; gates, baselines, reports",
+     addBatch,
+     "  fuselage batch models/ -o out/ --device h200\n"
+     "  fuselage batch models/ -o out/ --gate gates.toml --baseline ci/baseline --jobs 4\n"
+     "  fuselage batch models/ -o out/ --expect expect.toml --shard 1/4\n"
+     "out/results.json is the same in every run, out/timings.json is not; out/report.md for "
+     "people"},
+    {"compare", "two reports, or two folders of batch: what changed", addCompare,
+     "  fuselage compare old.json new.json\n"
+     "  fuselage compare base/ out/ --gate gates.toml"},
+    {"merge", "join the folders of all shards", addMerge,
+     "  fuselage merge out1/ out2/ -o out/ --gate gates.toml --baseline ci/baseline"},
+    {"baseline", "results to compare with, as files for git", addBaseline,
+     "  fuselage baseline update out/ --baseline ci/baseline --commit 1a2b3c4\n"
+     "  fuselage baseline show --baseline ci/baseline\n"
+     "  fuselage baseline prune --baseline ci/baseline --keep 20"},
     {"explain", "why a node or rule did not fuse: the step, both values", addExplain,
      "  fuselage explain model.onnx --node Add_17\n"
      "  fuselage explain model.onnx --rule ConvBNReLU\n"
@@ -90,7 +108,8 @@ constexpr const char* footer = R"(examples:
   fuselage bench model.onnx --dim N=4 --device h200
 
 exit codes: 0 fine, 1 gate or rule test failed, 2 usage, 3 model or .fuse file invalid,
-4 verification failed, 5 device missing, 6 resources, 10 internal error, 130 interrupted)";
+4 verification failed, 5 device missing, 6 resources, 7 some models did not run, 10 internal error,
+130 interrupted)";
 
 bool isCommand(const std::string& word) {
     return std::any_of(std::begin(rows), std::end(rows),
@@ -124,6 +143,7 @@ int guarded(const Action& action) {
 } // namespace
 
 int main(int argc, char** argv) {
+    batch::followParent();
     shortenSpins(argv);
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");
     app.set_version_flag("--version", FUSELAGE_VERSION);

@@ -125,6 +125,8 @@ std::string renderResults(const RunReport& run) {
 
 std::string renderTimings(const RunReport& run) {
     json out = part(timingsSchema, run, true);
+    // Of this run's making and not of its results: shards that are merged give the same results.
+    out["shard"] = {{"index", run.shard}, {"of", run.shards}, {"config", run.config}};
     for (const ModelRun& model : run.models) {
         json row{{"id", model.id}, {"seconds", rounded(model.seconds)}};
         if (model.report)
@@ -156,6 +158,11 @@ Result<RunReport> readRun(std::string_view results, std::string_view timings) {
     for (const json& row : *models)
         if (error.empty())
             readModel(row, &times, run, error);
+    JsonReader(times, "timings", error).group("shard", [&](JsonReader& shard) {
+        shard("index", run.shard);
+        shard("of", run.shards);
+        shard("config", run.config);
+    });
     readGates(document, false, run, error);
     readGates(times, true, run, error);
     if (!error.empty())

@@ -55,6 +55,8 @@ struct RunReport {
     int exitCode = 0;
     std::vector<std::string> reasons; ///< "gate:launches", "verify", sorted
     std::string version;              ///< of the program
+    size_t shard = 1, shards = 1;     ///< which part of the models this is, 1-based
+    std::string config;               ///< hash of the options that results depend on
 };
 
 /// The exit code that reasons stand for: the first of 10, 2, 3, 4, 1, 6, 5, 7 that one of them asks

@@ -195,7 +195,7 @@ TEST(Architecture, foreignLibrariesStayInTheirRoom) {
         {"boost/spirit", {"dsl"}},
         {"oneapi/dnnl", {"core/cpu"}},
         {"nlohmann/", {"app/lsp", "app/report", "core/onnx"}},
-        {"toml++/", {"app/lsp", "core/cost"}},
+        {"toml++/", {"app/batch", "app/lsp", "core/cost"}},
         {"CLI/", {"app/cli"}},
         {"Eigen/", {"core/ops"}},
         {"Q", {"app/studio"}}, // Qt

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/batch/baseline.h"
+
+#include "app/report/run_json.h"
+#include "core/support/file.h"
+#include "core/support/hash.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+namespace fuselage::batch {
+
+namespace fs = std::filesystem;
+
+using app::ModelRun;
+using app::RunReport;
+
+namespace {
+
+/// The part of a key that finds: names of files may change.
+std::string hashOf(const ModelRun& model) {
+    const app::Report& report = *model.report;
+    Hasher hash;
+    hash.text("fuselage.results/1").text(model.structure).text(report.machine.profile);
+    hash.text(report.machine.backend).text(report.precision.name);
+    for (const auto& [name, value] : report.model.dims)
+        hash.text(name).number(value);
+    return hash.hex();
+}
+
+RunReport alone(const ModelRun& model, const std::string& version) {
+    RunReport out;
+    out.version = version;
+    out.models = {model};
+    return out;
+}
+
+/// timings-000123.json, oldest first.
+std::vector<fs::path> timingFiles(const fs::path& folder) {
+    std::vector<fs::path> out;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+        if (const std::string name = at->path().filename().string();
+            name.starts_with("timings-") && name.ends_with(".json"))
+            out.push_back(at->path());
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+size_t numberOf(const fs::path& file) {
+    size_t out = 0;
+    for (char c : file.filename().string())
+        if (c >= '0' && c <= '9')
+            out = out * 10 + static_cast<size_t>(c - '0');
+    return out;
+}
+
+size_t dropOld(const fs::path& folder, size_t keep) {
+    std::vector<fs::path> files = timingFiles(folder);
+    size_t gone = 0;
+    std::error_code error;
+    for (size_t i = 0; i + keep < files.size(); ++i)
+        gone += fs::remove(files[i], error) ? 1 : 0;
+    return gone;
+}
+
+std::optional<fs::path> folderOf(const std::string& base, const std::string& hash) {
+    std::error_code error;
+    for (fs::directory_iterator at(base, error), end; !error && at != end; at.increment(error))
+        if (at->path().filename().string().ends_with("." + hash))
+            return at->path();
+    return {};
+}
+
+Result<void> updateOne(const fs::path& folder, const ModelRun& model, const std::string& version,
+                       const std::string& commit) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        return failure("save.write", "the folder cannot be made: " + error.message(),
+                       folder.string());
+    const RunReport run = alone(model, version);
+    if (model.report->after.measured) {
+        const auto files = timingFiles(folder);
+        const size_t next = files.empty() ? 1 : numberOf(files.back()) + 1;
+        if (auto written = writeFile(app::renderTimings(run),
+                                     (folder / fmt::format("timings-{:06}.json", next)).string());
+            !written)
+            return written;
+        dropOld(folder, baselineWindow);
+    }
+    const std::string provenance =
+        fmt::format("commit = {}\nmachine = {}\nruns = {}\n", commit.empty() ? "unknown" : commit,
+                    model.report->machine.cpu, timingFiles(folder).size());
+    if (auto written = writeFile(provenance, (folder / "provenance.txt").string()); !written)
+        return written;
+    return writeFile(app::renderResults(run), (folder / "results.json").string());
+}
+
+} // namespace
+
+std::string baselineKey(const ModelRun& model) {
+    return model.id + "." + hashOf(model);
+}
+
+Result<void> updateBaseline(const std::string& folder, const RunReport& run,
+                            const std::string& commit) {
+    for (const ModelRun& model : run.models)
+        if (model.report && model.state == ModelRun::State::Done) {
+            const fs::path at =
+                folderOf(folder, hashOf(model)).value_or(fs::path(folder) / baselineKey(model));
+            if (auto updated = updateOne(at, model, run.version, commit); !updated)
+                return updated;
+        }
+    return {};
+}
+
+Result<std::optional<Baseline>> findBaseline(const std::string& folder, const ModelRun& model) {
+    const auto at = folderOf(folder, hashOf(model));
+    if (!at)
+        return std::optional<Baseline>();
+    auto results = readFile((*at / "results.json").string());
+    if (!results)
+        return failure(results.error());
+    std::optional<Baseline> out(Baseline{});
+    std::vector<fs::path> files = timingFiles(*at);
+    // The newest last: it stays the baseline's report.
+    for (size_t i = 0; i < std::max<size_t>(files.size(), 1); ++i) {
+        std::string times;
+        if (i < files.size()) {
+            auto text = readFile(files[i].string());
+            if (!text)
+                return failure(text.error());
+            times = std::move(*text);
+        }
+        auto run = app::readRun(*results, times);
+        if (!run || run->models.size() != 1 || !run->models[0].report)
+            return failure("report.field", "the baseline cannot be read", at->string(),
+                           "write it again with `fuselage baseline update`");
+        out->report = std::move(*run->models[0].report);
+        if (out->report.after.measured)
+            out->history.push_back(out->report.after.measured->median);
+    }
+    return out;
+}
+
+Result<std::vector<BaselineEntry>> listBaselines(const std::string& folder) {
+    std::vector<BaselineEntry> out;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        auto text = readFile((at->path() / "provenance.txt").string());
+        if (!text)
+            continue;
+        BaselineEntry entry{at->path().filename().string(), {}};
+        std::istringstream lines(*text);
+        for (std::string line; std::getline(lines, line);) {
+            if (line.starts_with("commit = "))
+                entry.provenance.commit = line.substr(9);
+            if (line.starts_with("machine = "))
+                entry.provenance.machine = line.substr(10);
+        }
+        entry.provenance.runs = timingFiles(at->path()).size();
+        out.push_back(std::move(entry));
+    }
+    if (error)
+        return failure("file.read", "the folder cannot be read: " + error.message(), folder);
+    std::sort(out.begin(), out.end(),
+              [](const BaselineEntry& a, const BaselineEntry& b) { return a.key < b.key; });
+    return out;
+}
+
+Result<size_t> pruneBaseline(const std::string& folder, size_t keep) {
+    auto entries = listBaselines(folder);
+    if (!entries)
+        return failure(entries.error());
+    size_t gone = 0;
+    for (const BaselineEntry& entry : *entries)
+        gone += dropOld(fs::path(folder) / entry.key, keep);
+    return gone;
+}
+
+} // namespace fuselage::batch

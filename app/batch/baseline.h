@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Baselines: a folder for git, one folder in it for each model, profile, precision and dimensions,
+// with the results as they were and the last times. Only `update` writes.
+#pragma once
+
+#include "app/batch/gates/evaluate.h"
+#include "app/report/run_report.h"
+#include "core/support/result.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::batch {
+
+constexpr size_t baselineWindow = 20; ///< runs whose times are kept
+
+/// Where numbers come from.
+struct Provenance {
+    std::string commit, machine;
+    size_t runs = 0; ///< whose times are there
+};
+
+/// "resnet50.0123456789abcdef": the id for people, the hash for finding it.
+std::string baselineKey(const app::ModelRun& model);
+
+/// Results of every model that ran; their times are added to those that are there. Error
+/// "save.write".
+Result<void> updateBaseline(const std::string& folder, const app::RunReport& run,
+                            const std::string& commit);
+
+/// Empty when there is none. Error when there is one that cannot be read.
+Result<std::optional<Baseline>> findBaseline(const std::string& folder, const app::ModelRun& model);
+
+struct BaselineEntry {
+    std::string key;
+    Provenance provenance;
+};
+
+/// Sorted by key.
+Result<std::vector<BaselineEntry>> listBaselines(const std::string& folder);
+
+/// Keeps the newest `keep` times of each; returns how many files went.
+Result<size_t> pruneBaseline(const std::string& folder, size_t keep);
+
+} // namespace fuselage::batch

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// toml++, whose exceptions end here.
+#include "app/batch/gates/gate.h"
+
+#include "app/batch/gates/metric.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace fuselage::batch {
+
+namespace {
+
+/// Where in which file, for errors.
+struct Place {
+    std::string file;
+
+    Failure wrong(const toml::node& node, const std::string& what, std::string fix = {}) const {
+        return failure("usage.gate", what, fmt::format("{}:{}", file, node.source().begin.line),
+                       std::move(fix));
+    }
+};
+
+/// "5%", "20us", "1.5ms", "64" -> number; units of time become seconds.
+std::optional<Limit> limitFromText(std::string_view text) {
+    Limit out;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.value);
+    if (error != std::errc() || !std::isfinite(out.value) || out.value < 0)
+        return {};
+    std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+    while (unit.starts_with(' '))
+        unit.remove_prefix(1);
+    constexpr std::pair<std::string_view, double> units[] = {
+        {"", 1}, {"%", 1e-2}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+    for (const auto& [name, factor] : units)
+        if (unit == name) {
+            out.value *= factor;
+            out.relative = name == "%";
+            return out;
+        }
+    return {};
+}
+
+Result<Limit> limitOf(const toml::node& node, const std::string& key, const Place& place) {
+    if (auto number = node.value<double>(); number && node.is_number() && *number >= 0)
+        return Limit{*number, false};
+    if (auto text = node.value<std::string>())
+        if (auto limit = limitFromText(*text))
+            return *limit;
+    return place.wrong(node, fmt::format("`{}` is no limit", key),
+                       "write a number, \"5%\" or \"20us\"");
+}
+
+Result<void> readNumber(const toml::node& node, const std::string& key, const Place& place,
+                        std::optional<double>& out) {
+    auto limit = limitOf(node, key, place);
+    if (!limit)
+        return failure(limit.error());
+    if (limit->relative)
+        return place.wrong(node, fmt::format("`{}` is absolute and cannot be in %", key));
+    out = limit->value;
+    return {};
+}
+
+Result<void> readWord(const toml::node& node, const std::string& key, const Place& place,
+                      std::initializer_list<const char*> words, size_t& out) {
+    auto text = node.value<std::string>();
+    size_t at = 0;
+    for (const char* word : words) {
+        if (text && *text == word) {
+            out = at;
+            return {};
+        }
+        ++at;
+    }
+    return place.wrong(node, fmt::format("`{}` is not known here", key),
+                       "one of: " + joined(std::vector<std::string>(words.begin(), words.end())));
+}
+
+Result<void> readKey(const std::string& key, const toml::node& node, const Place& place,
+                     Gate& gate) {
+    if (key == "metric") {
+        gate.metric = node.value_or(std::string());
+        if (!isMetric(gate.metric))
+            return place.wrong(node, fmt::format("no metric `{}`", gate.metric),
+                               "one of: " + joined(metricNames()));
+        return {};
+    }
+    if (key == "max_increase" || key == "max_decrease") {
+        auto limit = limitOf(node, key, place);
+        if (!limit)
+            return failure(limit.error());
+        (key == "max_increase" ? gate.maxIncrease : gate.maxDecrease) = *limit;
+        return {};
+    }
+    if (key == "min" || key == "max")
+        return readNumber(node, key, place, key == "min" ? gate.min : gate.max);
+    if (key == "min_abs") {
+        std::optional<double> least;
+        auto read = readNumber(node, key, place, least);
+        gate.minAbsolute = least.value_or(0);
+        return read;
+    }
+    if (key == "confirm") {
+        constexpr int most = 20;
+        auto number = node.value<int64_t>();
+        if (!number || *number < 0 || *number > most)
+            return place.wrong(node, fmt::format("`confirm` is a number from 0 to {}", most));
+        gate.confirm = static_cast<int>(*number);
+        return {};
+    }
+    size_t word = 0;
+    if (key == "level") {
+        auto read = readWord(node, key, place, {"fail", "warn"}, word);
+        gate.warnOnly = word == 1;
+        return read;
+    }
+    if (key == "on_ambiguous") {
+        auto read = readWord(node, key, place, {"warn", "fail"}, word);
+        gate.onAmbiguous = static_cast<Gate::OnAmbiguous>(word);
+        return read;
+    }
+    if (key == "requires") // measured metrics are never compared across devices
+        return readWord(node, key, place, {"same-device"}, word);
+    if (key == "models") {
+        const toml::array* list = node.as_array();
+        if (list == nullptr)
+            return place.wrong(node, "`models` is a list of ids");
+        for (const toml::node& id : *list)
+            gate.models.push_back(id.value_or(std::string()));
+        return {};
+    }
+    return place.wrong(node, fmt::format("a gate has no `{}`", key),
+                       "one of: metric, max_increase, max_decrease, min, max, min_abs, confirm, "
+                       "level, on_ambiguous, requires, models");
+}
+
+Result<Gate> readGate(const std::string& id, const toml::node& node, const Place& place) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr)
+        return place.wrong(node, fmt::format("gate `{}` is no table", id),
+                           "write e.g. " + id + " = { metric = \"launches\", max_increase = 0 }");
+    Gate gate;
+    gate.id = id;
+    for (const auto& [key, value] : *table)
+        if (auto read = readKey(std::string(key.str()), value, place, gate); !read)
+            return failure(read.error());
+    if (gate.metric.empty())
+        return place.wrong(node, fmt::format("gate `{}` has no metric", id),
+                           "one of: " + joined(metricNames()));
+    if (!gate.maxIncrease && !gate.maxDecrease && !gate.min && !gate.max)
+        return place.wrong(node, fmt::format("gate `{}` has no limit", id),
+                           "give max_increase, max_decrease, min or max");
+    return gate;
+}
+
+/// Entries of a table by their place in the file; toml++ sorts them by name.
+std::vector<std::pair<std::string, const toml::node*>> inOrder(const toml::table& table) {
+    std::vector<std::pair<std::string, const toml::node*>> out;
+    for (const auto& [key, value] : table)
+        out.emplace_back(std::string(key.str()), &value);
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+        const auto &x = a.second->source().begin, &y = b.second->source().begin;
+        return std::pair(x.line, x.column) < std::pair(y.line, y.column);
+    });
+    return out;
+}
+
+template <typename Read>
+Result<std::vector<Gate>> parsed(const std::string& text, const std::string& file, Read read) {
+    try {
+        return read(toml::parse(text));
+    } catch (const toml::parse_error& error) {
+        return failure("usage.gate", std::string(error.description()),
+                       fmt::format("{}:{}", file, error.source().begin.line));
+    }
+}
+
+} // namespace
+
+Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file) {
+    const Place place{file};
+    return parsed(text, file, [&](const toml::table& root) -> Result<std::vector<Gate>> {
+        std::vector<Gate> out;
+        for (const auto& [key, value] : root)
+            if (key.str() != "gate")
+                return place.wrong(value, fmt::format("`{}` is not known here", key.str()),
+                                   "gates stand under [gate]");
+        const toml::table* gates = root["gate"].as_table();
+        if (gates == nullptr)
+            return failure("usage.gate", "there is no table [gate]", file);
+        for (const auto& [id, node] : inOrder(*gates)) {
+            auto gate = readGate(id, *node, place);
+            if (!gate)
+                return failure(gate.error());
+            out.push_back(std::move(*gate));
+        }
+        return out;
+    });
+}
+
+Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::string& file) {
+    const Place place{file};
+    return parsed(text, file, [&](const toml::table& root) -> Result<std::vector<Gate>> {
+        std::vector<Gate> out;
+        for (const auto& [model, node] : inOrder(root)) {
+            const toml::table* table = node->as_table();
+            if (table == nullptr)
+                return place.wrong(*node, fmt::format("`{}` is no table of rules", model),
+                                   "write [" + model + "] and then RULE = NUMBER");
+            for (const auto& [rule, count] : inOrder(*table)) {
+                auto number = count->value<int64_t>();
+                if (!number || *number < 0)
+                    return place.wrong(*count, fmt::format("`{}` is no count", rule));
+                Gate gate;
+                gate.id = "expect." + rule;
+                gate.metric = "matches." + rule;
+                gate.min = gate.max = static_cast<double>(*number);
+                gate.models = {model};
+                out.push_back(std::move(gate));
+            }
+        }
+        return out;
+    });
+}
+
+} // namespace fuselage::batch

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gates: limits on metrics, written in TOML. What they say of two reports is in evaluate.h.
+#pragma once
+
+#include "core/support/result.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::batch {
+
+/// "5%" or an absolute number; times in seconds, written as "20us".
+struct Limit {
+    double value = 0;
+    bool relative = false; ///< value is a fraction
+};
+
+struct Gate {
+    enum class OnAmbiguous : uint8_t { Warn, Fail };
+
+    std::string id;
+    std::string metric;
+    std::optional<Limit> maxIncrease, maxDecrease; ///< against the baseline
+    std::optional<double> min, max;                ///< without one
+    double minAbsolute = 0; ///< smaller changes do not count, whatever they are relatively
+    int confirm = 2;        ///< of measured metrics: fresh processes that must agree
+    bool warnOnly = false;
+    OnAmbiguous onAmbiguous = OnAmbiguous::Warn;
+    std::vector<std::string> models; ///< ids; empty: all
+};
+
+/// The table [gate] of a TOML text, in the order of their lines. Errors: "usage.gate" with file and
+/// line: unknown keys and metrics, a gate without a limit.
+Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file);
+
+/// expect.toml: [MODEL] with RULE = count; each becomes a gate "expect.RULE" with min = max.
+Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::string& file);
+
+} // namespace fuselage::batch

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/batch/gates/metric.h"
+
+#include "app/report/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::batch {
+
+namespace {
+
+using app::KernelReport;
+using app::Report;
+using Kind = MetricValue::Kind;
+using Found = std::optional<MetricValue>;
+
+template <typename T> Found exactly(T value, Kind kind) {
+    MetricValue out;
+    out.value = out.low = out.high = static_cast<double>(value);
+    out.kind = kind;
+    return out;
+}
+
+Found timed(const std::optional<TimingSummary>& timing) {
+    if (!timing || timing->samples == 0)
+        return {};
+    return MetricValue{timing->median, timing->low, timing->high, Kind::Time, false};
+}
+
+Found speedUp(const Report& report) {
+    if (!report.ratio || report.ratio->low <= 0)
+        return {};
+    return MetricValue{1 / report.ratio->ratio, 1 / report.ratio->high, 1 / report.ratio->low,
+                       Kind::Number, true};
+}
+
+Found worstAgreement(const Report& report) {
+    if (report.agreement.empty())
+        return {};
+    double worst = 0;
+    for (const app::OutputAgreement& output : report.agreement)
+        worst = std::max(worst, output.maxRelative);
+    return exactly(worst, Kind::Number);
+}
+
+/// The most that a compiled kernel has; nothing when none was compiled.
+Found mostOf(const Report& report, uint32_t KernelFacts::*fact) {
+    Found out;
+    for (const KernelReport& kernel : report.kernels)
+        if (kernel.facts && kernel.facts->registers > 0)
+            out =
+                exactly(std::max(out ? out->value : 0, static_cast<double>((*kernel.facts).*fact)),
+                        Kind::Count);
+    return out;
+}
+
+Found refusals(const Report& report) {
+    return exactly(std::count_if(report.steps.begin(), report.steps.end(),
+                                 [](const app::StepReport& step) {
+                                     return step.kind == app::StepReport::Kind::Refused;
+                                 }),
+                   Kind::Count);
+}
+
+struct Row {
+    const char* name;
+    bool measured;
+    Found (*read)(const Report&);
+};
+
+constexpr Row rows[] = {
+    {"nodes", false, [](const Report& r) { return exactly(r.after.nodes, Kind::Count); }},
+    {"launches", false, [](const Report& r) { return exactly(r.after.launches, Kind::Count); }},
+    {"logical_bytes", false,
+     [](const Report& r) { return exactly(r.after.traffic.logical(), Kind::Bytes); }},
+    {"l2_bytes", false, [](const Report& r) { return exactly(r.after.traffic.l2, Kind::Bytes); }},
+    {"dram_bytes", false,
+     [](const Report& r) { return exactly(r.after.traffic.dram, Kind::Bytes); }},
+    {"peak_bytes", false, [](const Report& r) { return exactly(r.after.peakBytes, Kind::Bytes); }},
+    {"constant_bytes", false,
+     [](const Report& r) { return exactly(r.after.constantBytes, Kind::Bytes); }},
+    {"flops", false, [](const Report& r) { return exactly(r.after.flops, Kind::Count); }},
+    {"matches", false, [](const Report& r) { return exactly(r.matches.size(), Kind::Count); }},
+    {"near_misses", false,
+     [](const Report& r) { return exactly(r.nearMisses.size(), Kind::Count); }},
+    {"refusals", false, refusals},
+    {"splits", false, [](const Report& r) { return exactly(r.splits.size(), Kind::Count); }},
+    {"registers", true, [](const Report& r) { return mostOf(r, &KernelFacts::registers); }},
+    {"shared_bytes", true, [](const Report& r) { return mostOf(r, &KernelFacts::sharedBytes); }},
+    {"spilled_bytes", true, [](const Report& r) { return mostOf(r, &KernelFacts::spilledBytes); }},
+    {"max_rel", true, worstAgreement},
+    {"e2e_us", true, [](const Report& r) { return timed(r.after.measured); }},
+    {"unfused_us", true, [](const Report& r) { return timed(r.before.measured); }},
+    {"speed_up", true, speedUp},
+};
+
+constexpr std::string_view ofRule[] = {"matches.", "near_misses."};
+
+const Row* rowOf(const std::string& name) {
+    for (const Row& row : rows)
+        if (name == row.name)
+            return &row;
+    return nullptr;
+}
+
+} // namespace
+
+bool isMetric(const std::string& name) {
+    return rowOf(name) != nullptr ||
+           std::any_of(std::begin(ofRule), std::end(ofRule), [&](std::string_view prefix) {
+               return name.starts_with(prefix) && name.size() > prefix.size();
+           });
+}
+
+bool isMeasured(const std::string& name) {
+    const Row* row = rowOf(name);
+    return row != nullptr && row->measured;
+}
+
+std::vector<std::string> metricNames() {
+    std::vector<std::string> out;
+    for (const Row& row : rows)
+        out.emplace_back(row.name);
+    for (std::string_view prefix : ofRule)
+        out.push_back(std::string(prefix) + "RULE");
+    return out;
+}
+
+std::optional<MetricValue> metricOf(const Report& report, const std::string& name) {
+    if (const Row* row = rowOf(name))
+        return row->read(report);
+    const std::string rule = name.substr(std::min(name.find('.'), name.size() - 1) + 1);
+    if (name.starts_with(ofRule[0])) {
+        // Rewrites leave no fused node; the table of rules counts both.
+        for (const app::RuleReport& row : report.rules)
+            if (row.rule == rule)
+                return exactly(row.fused, Kind::Count);
+        return exactly(0, Kind::Count);
+    }
+    if (name.starts_with(ofRule[1]))
+        return exactly(std::count_if(report.nearMisses.begin(), report.nearMisses.end(),
+                                     [&](const auto& miss) { return miss.rule == rule; }),
+                       Kind::Count);
+    return {};
+}
+
+std::string text(const MetricValue& value) {
+    switch (value.kind) {
+    case Kind::Count:
+        return app::countText(static_cast<int64_t>(value.value));
+    case Kind::Bytes:
+        return app::countText(static_cast<int64_t>(value.value)) + " B";
+    case Kind::Number:
+        break;
+    case Kind::Time:
+        return fmt::format("{} ({} .. {})", app::secondsText(value.value),
+                           app::secondsText(value.low), app::secondsText(value.high));
+    }
+    return value.low == value.high
+               ? fmt::format("{:.3g}", value.value)
+               : fmt::format("{:.3g} ({:.3g} .. {:.3g})", value.value, value.low, value.high);
+}
+
+} // namespace fuselage::batch

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of a Report that gates and comparisons name: exact counts, or times with an interval.
+#pragma once
+
+#include "app/pipeline/report.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::batch {
+
+struct MetricValue {
+    enum class Kind : uint8_t { Count, Bytes, Number, Time };
+
+    double value = 0;
+    double low = 0, high = 0; ///< of Time: 95 % interval of the median
+    Kind kind = Kind::Count;
+    bool higherIsBetter = false;
+};
+
+/// True for "launches", "matches.RULE", "e2e_us" and the others of metricNames.
+bool isMetric(const std::string& name);
+
+/// Times, and what is measured on the machine in other ways: belongs to timings.
+bool isMeasured(const std::string& name);
+
+/// Every name; those with a rule as "matches.RULE".
+std::vector<std::string> metricNames();
+
+/// Empty when the report does not have it ("not measured", "not compiled"): never 0.
+std::optional<MetricValue> metricOf(const app::Report& report, const std::string& name);
+
+/// "55", "104.8 MB", "34.2 ms (34.0 .. 34.5)".
+std::string text(const MetricValue& value);
+
+} // namespace fuselage::batch

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which models a run has, by which ids, and which of them are this shard's.
+#include "app/batch/run.h"
+#include "core/support/hash.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <set>
+
+namespace fuselage::batch {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Result<void> addFolder(const std::string& folder, std::vector<std::string>& files) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+        if (at->path().extension() == ".onnx" && at->is_regular_file(error))
+            files.push_back(at->path().string());
+    if (error)
+        return failure("load.file", "the folder cannot be read: " + error.message(), folder);
+    return {};
+}
+
+} // namespace
+
+Result<Shard> parseShard(const std::string& text) {
+    Shard out;
+    const size_t slash = text.find('/');
+    auto number = [](std::string_view digits, size_t& value) {
+        auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return error == std::errc() && end == digits.data() + digits.size();
+    };
+    const std::string_view all = text;
+    if (slash == std::string::npos || !number(all.substr(0, slash), out.index) ||
+        !number(all.substr(slash + 1), out.of) || out.index < 1 || out.index > out.of)
+        return failure("usage.shard", "`" + text + "` is not I/N with 1 <= I <= N", "--shard",
+                       "write e.g. --shard 1/4");
+    return out;
+}
+
+Result<std::vector<ModelFile>> findModels(const std::vector<std::string>& paths) {
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        std::error_code error;
+        if (fs::is_directory(path, error)) {
+            if (auto added = addFolder(path, files); !added)
+                return failure(added.error());
+        } else {
+            // One that is not there is a broken model, not a broken run.
+            files.push_back(path);
+        }
+    }
+    std::sort(files.begin(), files.end());
+    files.erase(std::unique(files.begin(), files.end()), files.end());
+    if (files.empty())
+        return failure("usage.models", "there is no .onnx file in what was given", "",
+                       "name model files, or folders that hold some");
+    std::vector<ModelFile> out;
+    std::set<std::string> ids;
+    for (const std::string& file : files) {
+        const std::string base = app::modelId(file);
+        std::string id = base;
+        for (size_t n = 2; !ids.insert(id).second; ++n)
+            id = base + "-" + std::to_string(n);
+        out.push_back({id, file});
+    }
+    std::sort(out.begin(), out.end(),
+              [](const ModelFile& a, const ModelFile& b) { return a.id < b.id; });
+    return out;
+}
+
+std::vector<ModelFile> ofShard(const std::vector<ModelFile>& models, const Shard& shard) {
+    std::vector<ModelFile> out;
+    for (const ModelFile& model : models)
+        if (Hasher().text(model.id).value() % shard.of == shard.index - 1)
+            out.push_back(model);
+    return out;
+}
+
+} // namespace fuselage::batch

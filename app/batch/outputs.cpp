@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/batch/outputs.h"
+
+#include "app/report/chrome_trace.h"
+#include "app/report/csv.h"
+#include "app/report/junit.h"
+#include "app/report/markdown.h"
+#include "app/report/run_html.h"
+#include "app/report/run_json.h"
+#include "app/report/sarif.h"
+#include "core/support/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fcntl.h>
+#include <filesystem>
+#include <set>
+#include <sys/file.h>
+
+namespace fuselage::batch {
+
+namespace fs = std::filesystem;
+
+using app::RunReport;
+
+namespace {
+
+std::string markdown(const RunReport& run) {
+    return app::renderMarkdown(run);
+}
+
+std::string sarif(const RunReport& run) {
+    return app::renderSarif(run);
+}
+
+// results.json comes last: who waits for it finds the others.
+constexpr std::pair<const char*, std::string (*)(const RunReport&)> files[] = {
+    {"report.html", app::renderRunHtml},       {"report.md", markdown},
+    {"report.junit.xml", app::renderJUnit},    {"report.sarif", sarif},
+    {"report.csv", app::renderKernelsCsv},     {"report.matches.csv", app::renderMatchesCsv},
+    {"report.gates.csv", app::renderGatesCsv}, {"report.trace.json", app::renderChromeTrace},
+    {"timings.json", app::renderTimings},      {"results.json", app::renderResults},
+};
+
+} // namespace
+
+Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    const FileHandle lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (lock.value() < 0)
+        return failure("save.write", "the folder cannot be opened", folder,
+                       "check its permissions and free space");
+    ::flock(lock.value(), LOCK_EX);
+    for (const auto& [name, render] : files)
+        if (auto written = writeFile(render(run), folder + "/" + name); !written)
+            return written;
+    return {};
+}
+
+Result<RunReport> readOutputs(const std::string& path) {
+    std::error_code error;
+    const bool folder = fs::is_directory(path, error);
+    const std::string results = folder ? path + "/results.json" : path;
+    const fs::path timings = fs::path(results).parent_path() / "timings.json";
+    auto text = readFile(results);
+    if (!text)
+        return failure(text.error());
+    std::string times;
+    if (fs::exists(timings, error) && fs::path(results).filename() == "results.json") {
+        auto read = readFile(timings.string());
+        if (!read)
+            return failure(read.error());
+        times = std::move(*read);
+    }
+    auto run = app::readRun(*text, times);
+    if (!run)
+        return failure(run.error().code, run.error().message, results, run.error().fix);
+    return run;
+}
+
+Result<RunReport> mergeRuns(std::vector<RunReport> runs) {
+    RunReport out;
+    if (runs.empty())
+        return out;
+    const RunReport& first = runs.front();
+    std::set<size_t> present;
+    std::set<std::string> ids;
+    for (RunReport& run : runs) {
+        if (run.shards != first.shards || run.config != first.config ||
+            run.version != first.version)
+            return failure("usage.merge", "the folders are not shards of one run", "",
+                           "run every shard with the same options and the same program");
+        if (!present.insert(run.shard).second && first.shards > 1)
+            return failure("usage.merge",
+                           fmt::format("shard {}/{} is given twice", run.shard, run.shards));
+        for (const app::ModelRun& model : run.models)
+            if (!ids.insert(model.id).second)
+                return failure("usage.merge", "`" + model.id + "` is in two of the folders");
+    }
+    out.version = first.version;
+    out.config = first.config;
+    for (size_t shard = 1; shard <= first.shards; ++shard)
+        if (!present.contains(shard))
+            out.reasons.push_back(fmt::format("partial:shard {}/{}", shard, first.shards));
+    for (RunReport& run : runs) {
+        for (const std::string& reason : run.reasons)
+            if (!reason.starts_with("time:") && !reason.starts_with("gate:") &&
+                !reason.starts_with("expect:"))
+                out.reasons.push_back(reason);
+        std::move(run.models.begin(), run.models.end(), std::back_inserter(out.models));
+    }
+    std::sort(out.models.begin(), out.models.end(),
+              [](const app::ModelRun& a, const app::ModelRun& b) { return a.id < b.id; });
+    settle(out);
+    return out;
+}
+
+} // namespace fuselage::batch

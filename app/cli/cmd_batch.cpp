@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage batch MODELS... -o OUT: many models, each in a process of its own; gates, baselines,
+// shards, reports. And the commands on what it wrote: compare, merge, baseline.
+#include "app/batch/baseline.h"
+#include "app/batch/outputs.h"
+#include "app/batch/run.h"
+#include "app/cli/command.h"
+#include "app/cli/common_options.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/gate_options.h"
+#include "app/pipeline/bench.h"
+#include "core/support/hash.h"
+#include "core/support/parallel.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace fuselage::cli {
+
+namespace {
+
+struct Options {
+    batch::BatchOptions batch;
+    GateOptions gates;
+    RewriteOptions rewrite; ///< checked here, handed on as they were written
+    app::BenchOptions bench;
+    std::vector<CLI::Option*> forwarded;
+    std::string shard = "1/1", timeout = "10m", measure = "off";
+};
+
+/// "90", "90s", "10m", "2h" in seconds.
+Result<double> parseDuration(const std::string& text) {
+    double number = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string unit(end, text.data() + text.size());
+    const double factor = unit.empty() || unit == "s" ? 1
+                          : unit == "m"               ? 60
+                          : unit == "h"               ? 3600
+                                                      : 0;
+    if (error != std::errc() || !(number > 0) || factor == 0)
+        return failure("usage.timeout", "`" + text + "` is no duration", "--timeout",
+                       "write e.g. 90s, 10m or 2h");
+    return number * factor;
+}
+
+/// Options of bench as the person wrote them.
+std::vector<std::string> writtenOptions(const std::vector<CLI::Option*>& options) {
+    std::vector<std::string> out;
+    for (const CLI::Option* option : options) {
+        if (option->count() == 0)
+            continue;
+        const std::string name = option->get_name();
+        if (option->get_expected_max() == 0) {
+            out.push_back(name);
+            continue;
+        }
+        for (const std::string& value : option->results())
+            out.push_back(name + "=" + value);
+    }
+    return out;
+}
+
+Result<void> prepare(Options& options) {
+    batch::BatchOptions& run = options.batch;
+    if (auto ready = finish(options.rewrite); !ready)
+        return ready;
+    auto shard = batch::parseShard(options.shard);
+    if (!shard)
+        return failure(shard.error());
+    run.shard = *shard;
+    auto seconds = parseDuration(options.timeout);
+    if (!seconds)
+        return failure(seconds.error());
+    run.timeoutSeconds = *seconds;
+    auto program = batch::ownProgram();
+    if (!program)
+        return failure(program.error());
+    run.program = *program;
+    run.version = FUSELAGE_VERSION;
+    run.forward = writtenOptions(options.forwarded);
+    run.config = Hasher().text(fmt::format("{}", fmt::join(run.forward, "\n"))).hex();
+    if (options.measure == "on")
+        run.jobs = 1; // two at once would measure each other
+    else
+        run.forward.emplace_back("--no-measure");
+    // What is computed does not depend on threads; so many jobs share the machine.
+    if (run.jobs > 1 && options.bench.threads == 0)
+        run.forward.push_back(fmt::format(
+            "--threads={}", std::max<size_t>(1, static_cast<size_t>(machineThreads()) / run.jobs)));
+    return {};
+}
+
+int run(Options& options) {
+    if (auto ready = prepare(options); !ready)
+        return reportError(ready.error());
+    auto gates = loadGates(options.gates);
+    if (!gates)
+        return reportError(gates.error());
+    ConsoleProgress progress(true);
+    auto log = [&](const std::string& line) {
+        if (!options.rewrite.quiet)
+            fmt::print(stderr, "{}\n", line);
+    };
+    auto result = batch::runModels(options.batch, log, progress);
+    if (!result)
+        return reportError(result.error());
+    auto again = [&](const app::ModelRun& model) -> std::optional<app::Report> {
+        auto report = batch::measureAgain(options.batch, model.file, progress);
+        return report ? std::optional(std::move(*report)) : std::nullopt;
+    };
+    if (auto judged = applyGates(options.gates, *gates, again, *result); !judged)
+        return reportError(judged.error());
+    if (auto written = batch::writeOutputs(*result, options.batch.output); !written)
+        return reportError(written.error());
+    if (progress.cancelled()) {
+        fmt::print(stderr, "fuselage: interrupted; what ran is in {}\n", options.batch.output);
+        return ExitInterrupted;
+    }
+    return printVerdict(*result, options.gates);
+}
+
+} // namespace
+
+Action addBatch(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    batch::BatchOptions& batch = options->batch;
+    app.add_option("models", batch.models, "ONNX files, or folders of them")->required();
+    app.add_option("-o,--output", batch.output, "folder for results and reports")->required();
+    const std::vector<CLI::Option*> own = app.get_options();
+    addRewriteOptions(app, options->rewrite);
+    addBenchOptions(app, options->bench);
+    for (CLI::Option* option : app.get_options())
+        if (std::find(own.begin(), own.end(), option) == own.end() &&
+            option->get_name() != "--quiet")
+            options->forwarded.push_back(option);
+    app.add_option("--measure", options->measure, "on or off; on runs one model at a time")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
+    app.add_option("--jobs", batch.jobs, "models at once")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    app.add_option("--timeout", options->timeout, "for each model: 90s, 10m, 2h")
+        ->capture_default_str();
+    app.add_option("--memory", batch.memoryBytes, "address space for each model, e.g. 8GiB")
+        ->transform(CLI::AsSizeValue(false));
+    app.add_option("--shard", options->shard, "run only part I of N, e.g. 1/4")
+        ->capture_default_str();
+    app.add_flag("--fail-fast,!--keep-going", batch.failFast, "start nothing after a failure");
+    app.add_flag_callback(
+        "--no-models", [&batch] { batch.keepModels = false; }, "do not write the fused models");
+    addGateOptions(app, options->gates);
+    return [options, &app] {
+        auto fits = checkTuneOptions(app, options->bench.backend);
+        return fits ? run(*options) : reportError(fits.error());
+    };
+}
+
+} // namespace fuselage::cli

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage compare A B, merge OUT... -o OUT, baseline update|show|prune: on what batch and bench
+// wrote. Files only: nothing is run.
+#include "app/batch/baseline.h"
+#include "app/batch/outputs.h"
+#include "app/cli/command.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/gate_options.h"
+#include "app/report/format.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::cli {
+
+namespace {
+
+using app::ModelRun;
+using app::RunReport;
+
+constexpr auto nothingRuns = [](const ModelRun&) -> std::optional<app::Report> { return {}; };
+
+const ModelRun* find(const RunReport& run, const std::string& id) {
+    for (const ModelRun& model : run.models)
+        if (model.id == id)
+            return &model;
+    return nullptr;
+}
+
+/// Times with less than this between them count as the same.
+constexpr double sameTimes = 0.05;
+
+/// Metrics that differ, one row each.
+std::string compareModel(const app::Report& a, const app::Report& b) {
+    using Align = app::TextTable::Align;
+    app::TextTable table({Align::Left, Align::Right, Align::Right, Align::Right, Align::Left});
+    const std::string other = batch::deviceDifference(a, b);
+    size_t rows = 0, rules = 0;
+    std::vector<std::string> names = batch::metricNames();
+    for (const app::Report* report : {&a, &b})
+        for (const app::RuleReport& rule : report->rules)
+            names.push_back("matches." + rule.rule);
+    std::sort(names.begin() + static_cast<ptrdiff_t>(batch::metricNames().size()), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const std::string& name : names) {
+        const auto before = batch::metricOf(a, name), now = batch::metricOf(b, name);
+        if (!before || !now ||
+            (before->value == now->value && before->kind != batch::MetricValue::Kind::Time))
+            continue;
+        const bool timed = before->kind == batch::MetricValue::Kind::Time;
+        if (timed && !other.empty())
+            continue;
+        const std::string verdict =
+            timed ? nameOf(batch::compareTimes(*before, *now, sameTimes, 0)) : "";
+        table.row({name, text(*before), text(*now),
+                   before->value > 0 ? app::percentText(now->value / before->value - 1) : "",
+                   verdict});
+        ++rows;
+        rules += name.starts_with("matches.") ? 1 : 0;
+    }
+    std::string out = rows == 0 ? "  no difference\n" : table.text();
+    if (a.after.measured && b.after.measured && !other.empty())
+        out += "  times are not compared: " + other + "\n";
+    return out;
+}
+
+struct Compare {
+    std::string before, now;
+    GateOptions gates;
+};
+
+int compare(const Compare& options) {
+    auto gates = loadGates(options.gates);
+    if (!gates)
+        return reportError(gates.error());
+    auto before = batch::readOutputs(options.before);
+    if (!before)
+        return reportError(before.error());
+    auto now = batch::readOutputs(options.now);
+    if (!now)
+        return reportError(now.error());
+    std::string out;
+    for (const ModelRun& model : now->models) {
+        const ModelRun* other = find(*before, model.id);
+        out += model.id + "\n";
+        if (!other || !other->report || !model.report)
+            out += other ? "  did not run on both sides\n" : "  only in B\n";
+        else
+            out += compareModel(*other->report, *model.report);
+    }
+    for (const ModelRun& model : before->models)
+        if (!find(*now, model.id))
+            out += model.id + "\n  only in A\n";
+    printOut(out);
+    // Gates judge B alone by A: earlier verdicts of B are not this comparison's.
+    now->gates.clear();
+    now->reasons.clear();
+    auto baseline = [&](const ModelRun& model) -> std::optional<batch::Baseline> {
+        const ModelRun* other = find(*before, model.id);
+        if (!other || !other->report)
+            return {};
+        return batch::Baseline{*other->report, {}};
+    };
+    batch::judge({*gates, batch::Policy::Lenient, baseline, nothingRuns}, *now);
+    return gates->empty() ? ExitOk : printVerdict(*now, options.gates);
+}
+
+struct Merge {
+    std::vector<std::string> folders;
+    std::string output;
+    GateOptions gates;
+};
+
+int merge(const Merge& options) {
+    auto gates = loadGates(options.gates);
+    if (!gates)
+        return reportError(gates.error());
+    std::vector<RunReport> runs;
+    for (const std::string& folder : options.folders) {
+        auto run = batch::readOutputs(folder);
+        if (!run)
+            return reportError(run.error());
+        runs.push_back(std::move(*run));
+    }
+    auto merged = batch::mergeRuns(std::move(runs));
+    if (!merged)
+        return reportError(merged.error());
+    if (auto judged = applyGates(options.gates, *gates, nothingRuns, *merged); !judged)
+        return reportError(judged.error());
+    if (auto written = batch::writeOutputs(*merged, options.output); !written)
+        return reportError(written.error());
+    return printVerdict(*merged, options.gates);
+}
+
+struct Base {
+    std::string results, baseline, commit;
+    size_t keep = batch::baselineWindow;
+};
+
+int update(const Base& options) {
+    auto run = batch::readOutputs(options.results);
+    if (!run)
+        return reportError(run.error());
+    if (auto updated = batch::updateBaseline(options.baseline, *run, options.commit); !updated)
+        return reportError(updated.error());
+    return ExitOk;
+}
+
+int show(const Base& options) {
+    using Align = app::TextTable::Align;
+    auto entries = batch::listBaselines(options.baseline);
+    if (!entries)
+        return reportError(entries.error());
+    app::TextTable table({Align::Left, Align::Right, Align::Left, Align::Left});
+    table.row({"model", "runs", "commit", "machine"});
+    for (const batch::BaselineEntry& entry : *entries)
+        table.row({entry.key, std::to_string(entry.provenance.runs), entry.provenance.commit,
+                   entry.provenance.machine});
+    printOut(table.text(""));
+    return ExitOk;
+}
+
+int prune(const Base& options) {
+    auto gone = batch::pruneBaseline(options.baseline, options.keep);
+    if (!gone)
+        return reportError(gone.error());
+    printOut(fmt::format("{} files removed\n", *gone));
+    return ExitOk;
+}
+
+} // namespace
+
+Action addCompare(CLI::App& app) {
+    auto options = std::make_shared<Compare>();
+    app.add_option("a", options->before, "report or folder of a batch: the baseline")->required();
+    app.add_option("b", options->now, "report or folder of a batch")->required();
+    addGateOptions(app, options->gates);
+    return [options] { return compare(*options); };
+}
+
+Action addMerge(CLI::App& app) {
+    auto options = std::make_shared<Merge>();
+    app.add_option("folders", options->folders, "folders of all shards")->required();
+    app.add_option("-o,--output", options->output, "folder for the whole")->required();
+    addGateOptions(app, options->gates);
+    return [options] { return merge(*options); };
+}
+
+Action addBaseline(CLI::App& app) {
+    auto options = std::make_shared<Base>();
+    app.require_subcommand(1);
+    CLI::App* updating = app.add_subcommand("update", "takes over the results of a batch");
+    updating->add_option("results", options->results, "folder of a batch")->required();
+    updating->add_option("--commit", options->commit, "that the results are of");
+    CLI::App* showing = app.add_subcommand("show", "what is there and where it comes from");
+    CLI::App* pruning = app.add_subcommand("prune", "drops old times");
+    pruning->add_option("--keep", options->keep, "runs whose times stay")->capture_default_str();
+    for (CLI::App* sub : {updating, showing, pruning})
+        sub->add_option("--baseline", options->baseline, "folder of baselines")->required();
+    return [options, updating, showing] {
+        return updating->parsed()  ? update(*options)
+               : showing->parsed() ? show(*options)
+                                   : prune(*options);
+    };
+}
+
+} // namespace fuselage::cli

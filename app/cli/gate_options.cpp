@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/gate_options.h"
+
+#include "app/batch/baseline.h"
+#include "app/cli/console.h"
+#include "core/support/file.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fuselage::cli {
+
+namespace {
+
+using app::GateRow;
+using app::ModelRun;
+using app::RunReport;
+
+using Parse = Result<std::vector<batch::Gate>> (*)(const std::string&, const std::string&);
+
+Result<void> addFile(const std::string& path, Parse parse, std::vector<batch::Gate>& gates) {
+    if (path.empty())
+        return {};
+    auto text = readFile(path);
+    if (!text)
+        return failure(text.error());
+    auto parsed = parse(*text, path);
+    if (!parsed)
+        return failure(parsed.error());
+    gates.insert(gates.end(), parsed->begin(), parsed->end());
+    return {};
+}
+
+batch::Policy policyOf(const std::string& name) {
+    return name == "fail"      ? batch::Policy::Fail
+           : name == "lenient" ? batch::Policy::Lenient
+                               : batch::Policy::Create;
+}
+
+/// Reasons that --fail-on leaves out do not count; what broke always does.
+bool counts(const std::string& reason, const std::vector<std::string>& failOn) {
+    if (failOn.empty())
+        return true;
+    const std::string kind = reason.substr(0, reason.find(':'));
+    const std::map<std::string, std::string> words{
+        {"gate", "regress"}, {"time", "regress"}, {"verify", "verify"}, {"expect", "expect"}};
+    auto word = words.find(kind);
+    return word == words.end() ||
+           std::find(failOn.begin(), failOn.end(), word->second) != failOn.end();
+}
+
+} // namespace
+
+void addGateOptions(CLI::App& app, GateOptions& options) {
+    app.add_option("--gate", options.gates, "TOML file of limits on metrics");
+    app.add_option("--expect", options.expect, "TOML file of exact counts of rules");
+    app.add_option("--baseline", options.baseline, "folder of earlier results (see baseline)");
+    app.add_option("--baseline-policy", options.policy,
+                   "for models without one: fail, lenient or create")
+        ->check(CLI::IsMember({"fail", "lenient", "create"}))
+        ->capture_default_str();
+    app.add_option("--fail-on", options.failOn,
+                   "what makes the exit code: regress, verify, expect (default: all)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::IsMember({"regress", "verify", "expect"}));
+    app.add_flag("--exit-zero", options.exitZero, "exit codes 1, 4, 6 and 7 become 0");
+}
+
+Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
+    std::vector<batch::Gate> out;
+    if (auto added = addFile(options.gates, batch::parseGates, out); !added)
+        return failure(added.error());
+    if (auto added = addFile(options.expect, batch::parseExpectations, out); !added)
+        return failure(added.error());
+    return out;
+}
+
+Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
+                        Again again, RunReport& run) {
+    std::optional<Error> problem;
+    RunReport missing;
+    missing.version = run.version;
+    auto baseline = [&](const ModelRun& model) -> std::optional<batch::Baseline> {
+        if (options.baseline.empty())
+            return {};
+        auto found = batch::findBaseline(options.baseline, model);
+        if (!found) {
+            problem = found.error();
+            return {};
+        }
+        if (!*found)
+            missing.models.push_back(model);
+        return std::move(*found);
+    };
+    batch::judge({gates, policyOf(options.policy), baseline, again}, run);
+    if (problem)
+        return failure(*problem);
+    if (options.policy == "create" && !options.baseline.empty())
+        return batch::updateBaseline(options.baseline, missing, "");
+    return {};
+}
+
+int printVerdict(const RunReport& run, const GateOptions& options) {
+    std::string out = verdictLine(run) + "\n";
+    for (const GateRow& gate : run.gates)
+        if (gate.verdict != GateRow::Verdict::Pass && gate.verdict != GateRow::Verdict::Skipped)
+            out += fmt::format("  {} {}: {} was {}, is {}, limit {}{}\n", nameOf(gate.verdict),
+                               gate.model, gate.metric, gate.base.empty() ? "unknown" : gate.base,
+                               gate.now.empty() ? "unknown" : gate.now, gate.limit,
+                               gate.note.empty() ? "" : " (" + gate.note + ")");
+    for (const ModelRun& model : run.models)
+        if (model.state != ModelRun::State::Done)
+            out += fmt::format("  {} {}: {}\n", nameOf(model.state), model.id, model.message);
+    printOut(out);
+    std::vector<std::string> reasons;
+    for (const std::string& reason : run.reasons)
+        if (counts(reason, options.failOn))
+            reasons.push_back(reason);
+    const int code = app::exitCodeOf(reasons);
+    const bool excused = code == 1 || code == 4 || code == 6 || code == 7;
+    return options.exitZero && excused ? 0 : code;
+}
+
+} // namespace fuselage::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What batch, compare and merge share: --gate, --expect, --baseline and the end of a run.
+#pragma once
+
+#include "app/batch/gates/evaluate.h"
+#include "app/report/run_report.h"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace fuselage::cli {
+
+struct GateOptions {
+    std::string gates, expect; ///< files
+    std::string baseline;      ///< folder
+    std::string policy = "fail";
+    std::vector<std::string> failOn; ///< "regress", "verify", "expect"; empty: all
+    bool exitZero = false;
+};
+
+/// --gate, --expect, --baseline, --baseline-policy, --fail-on, --exit-zero
+void addGateOptions(CLI::App& app, GateOptions& options);
+
+/// Gates and expectations of the files. Errors "file.read", "usage.gate".
+Result<std::vector<batch::Gate>> loadGates(const GateOptions& options);
+
+using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)>;
+
+/// Judges the run by the baseline folder; with the policy `create` models without a baseline get
+/// one.
+Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
+                        Again again, app::RunReport& run);
+
+/// Prints the verdict, what failed and why; the exit code.
+int printVerdict(const app::RunReport& run, const GateOptions& options);
+
+} // namespace fuselage::cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// `fuselage batch` and the commands on what it writes.
+#include "tests/cli/cli.h"
+#include "tests/support/json_schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <random>
+#include <unistd.h>
+
+using namespace fuselage::cli_test;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> quickly{"--no-verify", "--device", "t4", "--no-models"};
+
+class CliBatch : public Command {
+protected:
+    void SetUp() override {
+        fs::create_directory(folder.file("models"));
+        ProcessResult ran = run({"zoo", "lstm", "-o", "models/lstm.onnx"});
+        ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+        ran = run({"zoo", "unet", "-o", "models/unet.onnx"});
+        ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    }
+
+    ProcessResult batch(const std::string& out, std::vector<std::string> options = {}) const {
+        std::vector<std::string> arguments{"batch", "models", "-o", out};
+        arguments.insert(arguments.end(), quickly.begin(), quickly.end());
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return run(arguments);
+    }
+
+    std::string read(const std::string& name) const { return readAll(folder.file(name)); }
+};
+
+void expectSchema(const std::string& text, const std::string& schema) {
+    json document = json::parse(text, nullptr, false);
+    ASSERT_FALSE(document.is_discarded());
+    for (const std::string& error :
+         fuselage::testing_support::schemaErrors(document, FUSELAGE_SCHEMAS, schema))
+        ADD_FAILURE() << error;
+}
+
+} // namespace
+
+TEST_F(CliBatch, ResultsAreTheSameBytesWhateverTheJobs) {
+    ProcessResult first = batch("a");
+    EXPECT_EQ(first.exitCode, ExitOk) << first.errors;
+    EXPECT_EQ(first.output.rfind("PASSED: 2 of 2 models ran", 0), 0U) << first.output;
+    EXPECT_EQ(batch("b", {"--jobs", "8"}).exitCode, ExitOk);
+    EXPECT_EQ(read("a/results.json"), read("b/results.json"));
+    expectSchema(read("a/results.json"), "results.schema.json");
+    expectSchema(read("a/timings.json"), "timings.schema.json");
+    EXPECT_TRUE(files().contains("a/models/unet.html"));
+    EXPECT_NE(first.errors.find("unet: done"), std::string::npos) << first.errors;
+}
+
+TEST_F(CliBatch, OneBrokenModelHidesNoOther) {
+    folder.write("models/broken.onnx", "not a model");
+    ProcessResult ran = batch("out");
+    EXPECT_EQ(ran.exitCode, ExitInput) << ran.errors;
+    json results = json::parse(read("out/results.json"));
+    ASSERT_EQ(results["models"].size(), 3U);
+    EXPECT_EQ(results["models"][0]["state"], "failed");
+    EXPECT_NE(results["models"][0]["code"], "");
+    EXPECT_EQ(results["models"][2]["state"], "done");
+    EXPECT_EQ(results["status"]["reasons"], json::array({"input:broken"}));
+}
+
+TEST_F(CliBatch, WhatTakesTooLongIsEnded) {
+    ProcessResult ran = batch("out", {"--timeout", "0.001s"});
+    EXPECT_EQ(ran.exitCode, ExitResource) << ran.errors;
+    json results = json::parse(read("out/results.json"));
+    EXPECT_EQ(results["models"][0]["state"], "timeout");
+}
+
+TEST_F(CliBatch, ShardsMergedAreTheWhole) {
+    ASSERT_EQ(batch("whole").exitCode, ExitOk);
+    EXPECT_EQ(batch("one", {"--shard", "1/2"}).exitCode, ExitOk);
+    EXPECT_EQ(batch("two", {"--shard", "2/2"}).exitCode, ExitOk);
+    EXPECT_EQ(run({"merge", "two", "one", "-o", "merged"}).exitCode, ExitOk);
+    EXPECT_EQ(read("merged/results.json"), read("whole/results.json"));
+    EXPECT_EQ(run({"merge", "one", "-o", "part"}).exitCode, ExitPartial);
+    EXPECT_EQ(run({"merge", "one", "one", "-o", "part"}).exitCode, ExitUsage);
+}
+
+TEST_F(CliBatch, AGateFailsWhenAFusionIsLostAndPassesWhenItIsBack) {
+    const std::string norm =
+        "rule NormRelu { match { y = Relu(BatchNormalization(x, a, b, c, d)); } }\n";
+    folder.write("all.fuse", "fuse 1;\n" + norm);
+    folder.write("less.fuse", "fuse 1;\nrule Other { match { y = Relu(Softplus(x)); } }\n");
+    folder.write(
+        "gates.toml",
+        "[gate]\nmatches = { metric = \"matches.NormRelu\", min = 14, models = [\"unet\"] }\n"
+        "launches = { metric = \"launches\", max_increase = 0 }\n");
+    folder.write("expect.toml", "[unet]\nNormRelu = 14\n");
+    const std::vector<std::string> gated{"--gate",   "gates.toml",  "--baseline",   "ci",
+                                         "--expect", "expect.toml", "--no-builtin", "-p"};
+    auto with = [&](const char* rules) {
+        std::vector<std::string> out = gated;
+        out.emplace_back(rules);
+        return out;
+    };
+    ASSERT_EQ(batch("base", {"--no-builtin", "-p", "all.fuse"}).exitCode, ExitOk);
+    EXPECT_EQ(batch("none", with("all.fuse")).exitCode, ExitGate); // no baseline yet
+    EXPECT_EQ(run({"baseline", "update", "base", "--baseline", "ci"}).exitCode, ExitOk);
+    ProcessResult lost = batch("lost", with("less.fuse"));
+    EXPECT_EQ(lost.exitCode, ExitGate) << lost.output << lost.errors;
+    EXPECT_NE(lost.output.find("fail unet: matches.NormRelu"), std::string::npos) << lost.output;
+    json status = json::parse(read("lost/results.json"))["status"];
+    EXPECT_EQ(status["reasons"],
+              json::array({"expect:expect.NormRelu", "gate:launches", "gate:matches"}));
+    ProcessResult back = batch("back", with("all.fuse"));
+    EXPECT_EQ(back.exitCode, ExitOk) << back.output << back.errors;
+    EXPECT_EQ(run({"compare", "base", "lost", "--gate", "gates.toml"}).exitCode, ExitGate);
+    EXPECT_EQ(run({"compare", "base", "lost", "--gate", "gates.toml", "--exit-zero"}).exitCode,
+              ExitOk);
+}
+
+TEST_F(CliBatch, KilledAtAnyMomentItLeavesWholeFiles) {
+    ASSERT_EQ(batch("out").exitCode, ExitOk);
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 50; ++i) {
+        std::vector<std::string> arguments{"batch", "models", "-o", "out", "--jobs", "2"};
+        arguments.insert(arguments.end(), quickly.begin(), quickly.end());
+        Process process = start(arguments);
+        // A moment, not a condition: any one will do.
+        ::usleep(static_cast<useconds_t>(random() % 400'000));
+        process.signal(SIGKILL);
+        process.finish();
+        for (const std::string& name : files()) {
+            if (!name.ends_with(".json") || name.find(".work-") != std::string::npos)
+                continue;
+            EXPECT_FALSE(json::parse(read(name), nullptr, false).is_discarded()) << name;
+        }
+    }
+    EXPECT_EQ(batch("out").exitCode, ExitOk);
+    for (const std::string& name : files())
+        EXPECT_EQ(name.find(".work-"), std::string::npos) << name;
+}
+
+TEST_F(CliBatch, TwoRunsOverOneFolderBothEndWell) {
+    std::vector<std::string> arguments{"batch", "models", "-o", "out"};
+    arguments.insert(arguments.end(), quickly.begin(), quickly.end());
+    Process one = start(arguments), two = start(arguments);
+    EXPECT_EQ(one.finish().exitCode, ExitOk);
+    EXPECT_EQ(two.finish().exitCode, ExitOk);
+    expectSchema(read("out/results.json"), "results.schema.json");
+}
+
+TEST_F(CliBatch, MistakesOnTheCommandLineRunNothing) {
+    expectRefused({"batch", "models", "-o", "out", "--shard", "3/2"}, ExitUsage, {"`3/2`"});
+    expectRefused({"batch", "models", "-o", "out", "--timeout", "soon"}, ExitUsage, {"`soon`"});
+    folder.write("gates.toml", "[gate]\na = { metric = \"x\", min = 1 }\n");
+    expectRefused({"batch", "models", "-o", "out", "--gate", "gates.toml"}, ExitUsage,
+                  {"gates.toml:2", "`x`"});
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gates: how they are read, and what they say of recorded numbers.
+#include "app/batch/gates/evaluate.h"
+#include "app/report/run_json.h"
+#include "tests/unit/report_sample.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace fuselage;
+using namespace fuselage::batch;
+using app::GateRow;
+using Verdict = app::GateRow::Verdict;
+
+namespace {
+
+/// Samples around 1 ms with 1 % noise, times `factor`.
+TimingSummary recorded(double factor, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<double> seconds;
+    for (int i = 0; i < 60; ++i)
+        seconds.push_back(factor * 1e-3 *
+                          (0.99 + 0.02 * static_cast<double>(random() % 1000) / 1000));
+    return summarise(seconds);
+}
+
+app::Report measured(double factor, uint64_t seed = 1) {
+    app::Report out = report_test::sampleReport();
+    out.after.measured = recorded(factor, seed);
+    return out;
+}
+
+Gate gateOf(const std::string& line) {
+    auto gates = parseGates("[gate]\n" + line, "gates.toml");
+    EXPECT_TRUE(gates) << gates.error().text();
+    return gates->at(0);
+}
+
+/// The row of one gate for `now` against `base`; `again` are the factors of fresh processes.
+GateRow judged(const std::string& line, const app::Report& base, const app::Report& now,
+               std::vector<double> again = {}) {
+    app::RunReport run = app::runOf(now);
+    size_t next = 0;
+    auto baseline = [&](const app::ModelRun&) { return std::optional(Baseline{base, {}}); };
+    auto fresh = [&](const app::ModelRun&) -> std::optional<app::Report> {
+        if (next >= again.size())
+            return {};
+        const double factor = again[next++];
+        return measured(factor, 77 + next);
+    };
+    judge({{gateOf(line)}, Policy::Fail, baseline, fresh}, run);
+    return run.gates.at(0);
+}
+
+constexpr const char* timeGate =
+    R"(time = { metric = "e2e_us", max_increase = "5%", confirm = 2 })";
+
+std::string errorOf(const std::string& text) {
+    auto gates = parseGates(text, "gates.toml");
+    return gates ? "read" : gates.error().where + " " + gates.error().message;
+}
+
+} // namespace
+
+TEST(Gates, AreReadInTheOrderOfTheirLines) {
+    auto gates = parseGates(R"([gate]
+z = { metric = "launches", max_increase = 0 }
+a = { metric = "e2e_us", max_increase = "5%", min_abs = "20us", level = "warn", models = ["m"] }
+)",
+                            "gates.toml");
+    ASSERT_TRUE(gates) << gates.error().text();
+    ASSERT_EQ(gates->size(), 2U);
+    EXPECT_EQ(gates->at(0).id, "z");
+    EXPECT_EQ(gates->at(1).maxIncrease->value, 0.05);
+    EXPECT_TRUE(gates->at(1).maxIncrease->relative);
+    EXPECT_DOUBLE_EQ(gates->at(1).minAbsolute, 20e-6);
+    EXPECT_TRUE(gates->at(1).warnOnly);
+}
+
+TEST(Gates, MistakesAreNamedWithTheirLine) {
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"launch\", min = 1 }"),
+              "gates.toml:2 no metric `launch`");
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"launches\" }"),
+              "gates.toml:2 gate `a` has no limit");
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"launches\", maximum = 1 }"),
+              "gates.toml:2 a gate has no `maximum`");
+    EXPECT_EQ(errorOf("[gates]\n"), "gates.toml:1 `gates` is not known here");
+    EXPECT_NE(errorOf("[gate\n"), "read");
+}
+
+TEST(Gates, CountsAreExact) {
+    app::Report base = report_test::sampleReport(), now = base;
+    const char* gate = R"(launches = { metric = "launches", max_increase = 0 })";
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Pass);
+    now.after.launches += 1;
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Fail);
+    EXPECT_EQ(judged(R"(w = { metric = "launches", max_increase = 0, level = "warn" })", base, now)
+                  .verdict,
+              Verdict::Warn);
+    EXPECT_EQ(judged(R"(l = { metric = "launches", max_increase = "50%" })", base, now).verdict,
+              Verdict::Pass);
+}
+
+TEST(Gates, ALostFusionFailsWithoutABaseline) {
+    app::Report now = report_test::sampleReport();
+    const char* gate = R"(m = { metric = "matches.ConvRelu", min = 1 })";
+    EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Pass);
+    now.rules.clear();
+    EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Fail);
+}
+
+TEST(Gates, WhatIsNotMeasuredIsSkippedAndNeverZero) {
+    app::Report now = report_test::sampleReport();
+    now.after.measured.reset();
+    GateRow row = judged(timeGate, now, now);
+    EXPECT_EQ(row.verdict, Verdict::Skipped);
+    EXPECT_EQ(row.now, "");
+}
+
+TEST(GatesOfTime, NothingSlowerPasses) {
+    for (uint64_t seed = 2; seed < 22; ++seed)
+        EXPECT_EQ(judged(timeGate, measured(1), measured(1, seed)).verdict, Verdict::Pass) << seed;
+}
+
+TEST(GatesOfTime, ASlowDownOfAFifthFailsOnceFreshProcessesAgree) {
+    EXPECT_EQ(judged(timeGate, measured(1), measured(1.2), {1.2, 1.2}).verdict, Verdict::Fail);
+    EXPECT_EQ(judged(timeGate, measured(1), measured(1.2), {1.2, 1.0}).verdict, Verdict::Ambiguous);
+    EXPECT_EQ(judged(timeGate, measured(1), measured(1.2)).verdict, Verdict::Ambiguous);
+    EXPECT_EQ(judged(timeGate, measured(1.2), measured(1)).verdict, Verdict::Pass);
+}
+
+TEST(GatesOfTime, OverlappingIntervalsNeverFail) {
+    app::Report base = measured(1), now = measured(1.2);
+    base.after.measured->high = 1.3e-3;
+    EXPECT_EQ(judged(timeGate, base, now, {1.2, 1.2}).verdict, Verdict::Ambiguous);
+}
+
+TEST(GatesOfTime, AreRefusedAcrossDevices) {
+    app::Report base = measured(1);
+    base.machine.cpu = "another processor";
+    GateRow row = judged(timeGate, base, measured(1.2), {1.2, 1.2});
+    EXPECT_EQ(row.verdict, Verdict::Skipped);
+    EXPECT_NE(row.note.find("another processor"), std::string::npos);
+}
+
+TEST(GatesOfTime, TheNoiseOfTheMachineIsTheLeastLimit) {
+    const std::vector<double> quiet{1.0, 1.001, 0.999, 1.0}, noisy{1.0, 1.2, 0.8, 1.15, 0.9};
+    EXPECT_LT(noiseFloor(quiet), 0.01);
+    EXPECT_GT(noiseFloor(noisy), 0.3);
+    EXPECT_EQ(noiseFloor({1.0, 2.0}), 0);
+    app::RunReport run = app::runOf(measured(1.2));
+    auto baseline = [&](const app::ModelRun&) {
+        return std::optional(Baseline{measured(1), noisy});
+    };
+    auto fresh = [&](const app::ModelRun&) { return std::optional(measured(1.2, 5)); };
+    judge({{gateOf(timeGate)}, Policy::Fail, baseline, fresh}, run);
+    EXPECT_NE(run.gates[0].verdict, Verdict::Fail);
+    EXPECT_NE(run.gates[0].note.find("noise"), std::string::npos) << run.gates[0].note;
+}
+
+TEST(GatesOfTime, AreNoPartOfResults) {
+    app::RunReport run = app::runOf(measured(1.2));
+    const std::string before = app::renderResults(run);
+    auto baseline = [&](const app::ModelRun&) { return std::optional(Baseline{measured(1), {}}); };
+    auto fresh = [&](const app::ModelRun&) { return std::optional(measured(1.2, 5)); };
+    judge({{gateOf(timeGate)}, Policy::Fail, baseline, fresh}, run);
+    EXPECT_EQ(run.exitCode, 1);
+    EXPECT_EQ(app::renderResults(run), before);
+}
+
+TEST(Gates, AMissingBaselineFailsUnlessLenient) {
+    for (auto [policy, verdict] :
+         {std::pair(Policy::Fail, Verdict::Fail), {Policy::Lenient, Verdict::Skipped}}) {
+        app::RunReport run = app::runOf(measured(1));
+        auto none = [](const app::ModelRun&) -> std::optional<Baseline> { return {}; };
+        auto again = [](const app::ModelRun&) -> std::optional<app::Report> { return {}; };
+        judge({{gateOf(timeGate)}, policy, none, again}, run);
+        EXPECT_EQ(run.gates[0].verdict, verdict);
+    }
+}
+
+TEST(Expectations, AreExactCountsOfOneModel) {
+    auto gates = parseExpectations("[net]\nConvRelu = 2\n[other]\nX = 1\n", "expect.toml");
+    ASSERT_TRUE(gates) << gates.error().text();
+    app::RunReport run = app::runOf(measured(1));
+    auto none = [](const app::ModelRun&) -> std::optional<Baseline> { return {}; };
+    auto again = [](const app::ModelRun&) -> std::optional<app::Report> { return {}; };
+    judge({*gates, Policy::Fail, none, again}, run);
+    ASSERT_EQ(run.gates.size(), 1U);
+    EXPECT_EQ(run.gates[0].verdict, Verdict::Fail);
+    EXPECT_EQ(run.reasons, std::vector<std::string>{"expect:expect.ConvRelu"});
+}
