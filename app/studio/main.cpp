@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuselage-studio [MODEL] [RULES.fuse ...]: the desktop application.
+#include "app/studio/layout/worker.h"
 #include "app/studio/shell/main_window.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <string_view>
 
 int main(int argc, char** argv) {
+#ifdef FUSELAGE_HAVE_GRAPHVIZ
+    if (argc == 2 && std::string_view(argv[1]) == "--layout-worker")
+        return fuselage::studio::runLayoutWorker();
+#endif
     QApplication app(argc, argv);
     QApplication::setApplicationName("fuselage-studio");
     QApplication::setApplicationDisplayName("Fuselage Studio");
