@@ -15,18 +15,14 @@ namespace fuselage::studio {
 TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& workbench,
                        QWidget* parent)
     : QWidget(parent), m_model(model), m_selection(workbench.selection),
-      m_proxy(new QSortFilterProxyModel(this)), m_filter(new QLineEdit(this)),
-      m_table(new QTableView(this)) {
+      m_proxy(new QueryFilter(this)), m_filter(new QLineEdit(this)), m_table(new QTableView(this)) {
     model->setParent(this);
     m_proxy->setSourceModel(model);
     m_proxy->setSortRole(SortRole);
-    m_proxy->setFilterKeyColumn(-1);
-    m_proxy->setFilterCaseSensitivity(Qt::CaseInsensitive);
-    m_filter->setPlaceholderText(tr("filter"));
+    m_filter->setPlaceholderText(tr("filter: words, rule:NAME, us>10, bytes>1M, -word"));
     m_filter->setClearButtonEnabled(true);
     m_filter->setAccessibleName(tr("filter of %1").arg(name));
-    connect(m_filter, &QLineEdit::textChanged, m_proxy,
-            &QSortFilterProxyModel::setFilterFixedString);
+    connect(m_filter, &QLineEdit::textChanged, m_proxy, &QueryFilter::setQuery);
 
     m_table->setModel(m_proxy);
     m_table->setAccessibleName(name);

@@ -3,11 +3,11 @@
 // nodes and follow the selection, copying as text. A panel gives it a model and fills that.
 #pragma once
 
+#include "app/studio/item_models/query_filter.h"
 #include "app/studio/item_models/row_table.h"
 #include "app/studio/shell/workbench.h"
 
 #include <QLineEdit>
-#include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QWidget>
 #include <functional>
@@ -41,7 +41,7 @@ private:
 
     RowTableBase* m_model;
     SelectionHub& m_selection;
-    QSortFilterProxyModel* m_proxy;
+    QueryFilter* m_proxy;
     QLineEdit* m_filter;
     QTableView* m_table;
     bool m_following = false;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small query language of "find" and of every table's filter:
+//
+//     conv op:Conv shape:1,64 dtype:float16 rule:Gelu us>10 bytes>=1M -op:Cast "exact words"
+//
+// Terms are joined by "and", "-" negates, words without a key are looked for everywhere.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <QVariant>
+#include <functional>
+#include <vector>
+
+namespace fuselage::studio {
+
+class Query {
+public:
+    /// The value of a key, invalid when there is no such key; the empty key: all text.
+    using Fields = std::function<QVariant(const QString& key)>;
+
+    Query() = default;
+    explicit Query(const QString& text);
+
+    bool matches(const Fields& fields) const;
+
+    bool empty() const { return m_terms.empty(); }
+
+private:
+    enum class Relation { Contains, Equal, Less, More, LessOrEqual, MoreOrEqual };
+
+    struct Term {
+        QString key;
+        Relation relation = Relation::Contains;
+        QString text;
+        double number = 0;
+        bool negated = false;
+    };
+
+    static Term termOf(QString word);
+    static bool holds(const Term& term, const QVariant& value);
+
+    std::vector<Term> m_terms;
+};
+
+} // namespace fuselage::studio
