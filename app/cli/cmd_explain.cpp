@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
+#include "app/pipeline/flip.h"
 #include "app/report/trace_text.h"
 
 #include <CLI/CLI.hpp>
@@ -31,11 +32,40 @@ bool concerns(const Options& options, const std::string& rule,
            (options.node.empty() || contains(nodes, options.node));
 }
 
-std::string explain(const Options& options, const Trace& trace) {
+/// "= then it fires 4 times": the suggested change is made and the rules run again.
+class Flips {
+public:
+    Flips(const Options& options, const RewriteInput& input, const Trace& trace, Progress& progress)
+        : m_options(options), m_input(input), m_trace(trace), m_progress(progress) {}
+
+    std::string text(const std::string& rule, const std::optional<RuleEdit>& edit) {
+        if (!edit || m_left == 0)
+            return {};
+        --m_left;
+        app::FuseOptions quick = m_options.rewrite.fuse;
+        auto flipped = app::tryFlip(m_input.model.graph, m_input.library, m_options.rewrite.rules,
+                                    quick, rule, m_trace, *edit, m_progress);
+        if (!flipped) // the change is for a person to write
+            return {};
+        if (flipped->fires <= flipped->before)
+            return "  = another step fails after that\n";
+        return fmt::format("  = then it fires {} times instead of {}: predicted gain {:.3g} us\n",
+                           flipped->fires, flipped->before, flipped->us);
+    }
+
+private:
+    const Options& m_options;
+    const RewriteInput& m_input;
+    const Trace& m_trace;
+    Progress& m_progress;
+    int m_left = 5; ///< each runs all rules
+};
+
+std::string explain(const Options& options, const Trace& trace, Flips& flips) {
     std::string out;
     for (const TraceEvent& event : trace.events)
         if (concerns(options, event.rule, event.nodes))
-            out += app::text(event);
+            out += app::text(event) + flips.text(event.rule, event.edit);
     std::vector<const NearMiss*> misses;
     for (const NearMiss& miss : trace.nearMisses)
         if (concerns(options, miss.rule, {miss.anchor, miss.node}))
@@ -47,7 +77,7 @@ std::string explain(const Options& options, const Trace& trace) {
         return left != right ? left < right : a->step > b->step;
     });
     for (size_t i = 0; i < misses.size() && i < options.limit; ++i)
-        out += app::text(*misses[i]);
+        out += app::text(*misses[i]) + flips.text(misses[i]->rule, misses[i]->edit);
     if (misses.size() > options.limit)
         out +=
             fmt::format("{} more near misses; --limit shows them\n", misses.size() - options.limit);
@@ -74,7 +104,8 @@ int run(Options& options) {
     auto rewritten = app::fuseGraph(model.graph, library, options.rewrite.fuse, progress);
     if (!rewritten)
         return reportError(rewritten.error());
-    std::string out = explain(options, rewritten->trace);
+    Flips flips(options, *opened, rewritten->trace, progress);
+    std::string out = explain(options, rewritten->trace, flips);
     printOut(out.empty() ? "no rule came near\n" : out);
     return ExitOk;
 }

@@ -137,7 +137,7 @@ void Search::run(NodeId anchor) {
                       "the search was cut off after " + std::to_string(m_options.budget) + " steps",
                       "raise the budget, or write fewer alternatives and commutative operators",
                       {{"budget", std::to_string(m_options.budget)}}};
-        m_result.refused.push_back({std::move(match), std::move(reason)});
+        m_result.refused.push_back({std::move(match), std::move(reason), {}});
     }
     bool quiet = m_result.matches.size() > m_firstMatch || !m_hasMiss ||
                  m_result.refused.size() > m_firstRefused;
@@ -211,6 +211,7 @@ EvaluateContext Search::context() const {
 
 bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value,
                   FunctionRef<std::pair<std::string, std::string>()> explain) {
+    m_noted = false;
     if (!m_options.explain || m_quiet > 0)
         return false;
     auto step = static_cast<uint32_t>(m_nodes.size());
@@ -229,13 +230,16 @@ bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value
                  std::move(place),
                  step,
                  std::max(m_prepared.steps, step + 1),
-                 {code, std::move(message), {}, {{"found", found}, {"expected", expected}}}};
+                 {code, std::move(message), {}, {{"found", found}, {"expected", expected}}},
+                 {}};
+    m_noted = true;
+    suggestFor(code, term, node, value);
     return false;
 }
 
-bool Search::refuse(Reason reason) {
+bool Search::refuse(Reason reason, std::optional<RuleEdit> edit) {
     if (m_quiet == 0 && m_result.refused.size() < m_firstRefused + m_options.matchesAtOnce)
-        m_result.refused.push_back({currentMatch(), std::move(reason)});
+        m_result.refused.push_back({currentMatch(), std::move(reason), std::move(edit)});
     return false;
 }
 

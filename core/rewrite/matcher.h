@@ -36,6 +36,7 @@ struct GraphFacts {
 struct RefusedMatch {
     Match match;
     Reason reason;
+    std::optional<RuleEdit> edit = {};
 };
 
 struct MatchResult {

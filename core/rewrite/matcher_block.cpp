@@ -165,7 +165,9 @@ bool Search::holdsConditions(const Block& block) {
                            "give the dimension a number",
                            {{"found", found}, {"expected", expected}}});
         }
-        return miss(code::condition, nullptr, {}, {}, sides);
+        miss(code::condition, nullptr, {}, {}, sides);
+        return suggest("drop this condition, if the rule is right without it",
+                       RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
     }
     return true;
 }

@@ -124,11 +124,18 @@ bool Search::checkDims(const TypePattern& type, const Term& term, ValueId id) {
     }
     const Shape& shape = *value.type.shape;
     size_t fixed = patterns.size() - (open ? 1 : 0);
-    if (open ? shape.size() < fixed : shape.size() != fixed)
-        return miss(code::shape, &term, {}, id, [&] {
+    if (open ? shape.size() < fixed : shape.size() != fixed) {
+        miss(code::shape, &term, {}, id, [&] {
             return std::pair("rank " + std::to_string(shape.size()),
                              (open ? "rank of at least " : "rank ") + std::to_string(fixed));
         });
+        bool plain = type.dtypes.empty() && !type.isScalar && !type.isInput;
+        return suggest("write `[...]`, if any rank will do",
+                       RuleEdit{RuleEdit::Kind::Replace,
+                                plain ? type.span : Span{},
+                                {},
+                                type.isConst ? "const [...]" : "[...]"});
+    }
     auto front = static_cast<size_t>(rest - patterns.begin());
     for (size_t i = 0; i < front; ++i)
         if (!checkDim(patterns[i], shape[i], term, id))
@@ -157,10 +164,13 @@ bool Search::checkDim(const DimPattern& pattern, const Dim& dim, const Term& ter
     Truth same = equal(found, wanted);
     if (same == Truth::True)
         return true;
-    if (same == Truth::False)
-        return miss(code::shape, &term, {}, id, [&] {
+    if (same == Truth::False) {
+        miss(code::shape, &term, {}, id, [&] {
             return std::pair(m_graph.value(id).type.text(), "dimension " + wanted.text());
         });
+        return suggest("write `_` for the dimension, if any will do",
+                       RuleEdit{RuleEdit::Kind::Replace, pattern.span, {}, "_"});
+    }
     return refuse({code::unknown,
                    "a dimension of `" + m_graph.value(id).name + "` is not known: found " +
                        dim.text() + ", the rule wants " + wanted.text(),
@@ -195,9 +205,11 @@ bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {
     if (holds == Truth::True)
         return true;
     std::string expected = test.comparison + " " + wanted.text();
-    if (holds == Truth::False)
-        return miss(code::attribute, &term, id, {},
-                    [&] { return std::pair("`" + test.name + "` " + found.text(), expected); });
+    if (holds == Truth::False) {
+        miss(code::attribute, &term, id, {},
+             [&] { return std::pair("`" + test.name + "` " + found.text(), expected); });
+        return suggestTest(test, found, wanted);
+    }
     std::string why = found.isUnknown() ? unknownText(found) : unknownText(wanted);
     return refuse({code::unknown,
                    "`" + test.name + "` of `" + node.name + "` is not known (" + why +

@@ -133,11 +133,11 @@ bool Search::settleOne(Match& match, ValueId value) {
     for (const Use& use : m_graph.value(value).uses)
         if (m_used[use.node.index()] == 0)
             users += (users.empty() ? "`" : ", `") + m_graph.node(use.node).name + "`";
-    return refuse(
-        {code::escape,
-         "value `" + m_graph.value(value).name + "` is also read by " + users + conditionText,
-         "name the value in the pattern and write `escape ...: export`",
-         {{"value", m_graph.value(value).name}, {"users", users}}});
+    return suggestEscape(value, {code::escape,
+                                 "value `" + m_graph.value(value).name + "` is also read by " +
+                                     users + conditionText,
+                                 "name the value in the pattern and write `escape ...: export`",
+                                 {{"value", m_graph.value(value).name}, {"users", users}}});
 }
 
 } // namespace fuselage

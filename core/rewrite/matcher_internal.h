@@ -142,7 +142,13 @@ private:
     /// Notes how far the search came; `explain` returns {found, expected}. Always false.
     bool miss(const char* code, const Term* term, NodeId node, ValueId value,
               FunctionRef<std::pair<std::string, std::string>()> explain);
-    bool refuse(Reason reason);
+    bool refuse(Reason reason, std::optional<RuleEdit> edit = {});
+    /// What would let the last miss go on, in words and as a change of the text (matcher_flip.cpp).
+    bool suggest(std::string words, std::optional<RuleEdit> edit = {});
+    void suggestFor(const char* code, const Term* term, NodeId node, ValueId value);
+    bool suggestTest(const AttributeTest& test, const Quantity& found, const Quantity& wanted);
+    bool suggestAbsent(const Term& argument);
+    bool suggestEscape(ValueId value, Reason reason);
     Match currentMatch() const;
 
     const Graph& m_graph;
@@ -175,6 +181,7 @@ private:
     uint32_t m_quiet = 0;                      ///< inside `unless`: misses are good news
     std::unordered_set<ValueId> m_triedValues; ///< of rules that start at a value
     bool m_hasMiss = false;
+    bool m_noted = false; ///< the last miss became the nearest one
     NearMiss m_nearest;
 };
 

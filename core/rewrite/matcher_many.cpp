@@ -38,10 +38,16 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
             return std::pair(std::to_string(found.size()) + " instances",
                              std::to_string(many.least) + " or more");
         });
+        std::string range = std::to_string(std::max<size_t>(found.size(), 1));
+        suggest("write `many " + range + ".." + std::to_string(many.most) + "`",
+                RuleEdit{RuleEdit::Kind::Replace, many.span, std::to_string(many.least) + "..",
+                         range + ".."});
         undo(before);
         return false;
     }
     if (many.all && !coversAllUsers(inner)) {
+        suggest("leave `all` out, if readers outside do no harm",
+                RuleEdit{RuleEdit::Kind::Replace, many.span, " all", ""});
         undo(before);
         return false;
     }
@@ -95,12 +101,14 @@ bool Search::coversAllUsers(const BlockPlan& plan) {
             continue;
         ValueId value = m_slots[slot].value;
         for (const Use& use : m_graph.value(value).uses)
-            if (m_used[use.node.index()] == 0)
-                return miss(code::allUsers, nullptr, use.node, value, [&] {
+            if (m_used[use.node.index()] == 0) {
+                miss(code::allUsers, nullptr, use.node, value, [&] {
                     return std::pair("`" + m_graph.node(use.node).name + "` reads `" +
                                          m_graph.value(value).name + "`",
                                      std::string("every reader in an instance"));
                 });
+                return false;
+            }
     }
     return true;
 }

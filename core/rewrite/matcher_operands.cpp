@@ -78,12 +78,14 @@ bool Search::matchArguments(const Term& term, NodeId id, bool swapped, size_t in
     size_t position = swappedPosition(positionOf(term, index, node.op), swapped);
     ValueId operand = position < node.explicitInputs ? node.inputs[position] : ValueId();
     if (!operand.valid() && (argument.kind != Term::Kind::Value || !argument.mayBeAbsent) &&
-        argument.kind != Term::Kind::Hole)
-        return miss(code::operands, &term, id, {}, [&] {
+        argument.kind != Term::Kind::Hole) {
+        miss(code::operands, &term, id, {}, [&] {
             return std::pair(std::string("no operand ") + std::to_string(position + 1),
                              argument.text.empty() ? std::string("one")
                                                    : "`" + argument.text + "`");
         });
+        return suggestAbsent(argument);
+    }
     auto others = [&] { return matchArguments(term, id, swapped, index + 1, hole, next); };
     return matchTerm(term.arguments[index].term, operand, 0, hole, others);
 }

@@ -100,7 +100,7 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
         RuleCount& count = m_trace.count(rule->rule.name, m_step.phase);
         count.matched += static_cast<uint32_t>(found.matches.size());
         for (RefusedMatch& refused : found.refused)
-            refuse(refused.match, std::move(refused.reason), 0);
+            refuse(refused.match, std::move(refused.reason), 0, std::move(refused.edit));
         if (m_iteration == 1 && !m_seenMisses.contains(rule)) {
             m_seenMisses.insert(rule);
             for (NearMiss& nearMiss : found.nearMisses)
@@ -152,7 +152,7 @@ std::optional<double> Phase::admit(const Match& match) {
             "write `gate always`, or decide by rules",
             {{"gain.us", fmt::format("{:.4g}", gain.us)},
              {"gain.peak_bytes", fmt::format("{:.4g}", gain.peakBytes)}}},
-           gain.us);
+           gain.us, RuleEdit{RuleEdit::Kind::Clause, match.rule->span, {}, "gate always;"});
     return std::nullopt;
 }
 

@@ -64,7 +64,7 @@ private:
 
     // What the Trace says (phase_trace.cpp)
     TraceEvent eventOf(const Match& match, double gain) const;
-    void refuse(const Match& match, Reason reason, double gain);
+    void refuse(const Match& match, Reason reason, double gain, std::optional<RuleEdit> edit = {});
     void refuseCycle(const Match& match, const std::vector<NodeId>& cycle, double gain);
     void stop(size_t from);
     void noteCut(uint32_t components);

@@ -42,7 +42,7 @@ TraceEvent Phase::eventOf(const Match& match, double gain) const {
     return event;
 }
 
-void Phase::refuse(const Match& match, Reason reason, double gain) {
+void Phase::refuse(const Match& match, Reason reason, double gain, std::optional<RuleEdit> edit) {
     ++m_trace.count(match.rule->name, m_step.phase).refused;
     TraceEvent event = eventOf(match, gain);
     event.kind = TraceEvent::Kind::Refused;
@@ -53,6 +53,7 @@ void Phase::refuse(const Match& match, Reason reason, double gain) {
     if (!m_refusals.insert(std::move(key)).second)
         return;
     event.reason = std::move(reason);
+    event.edit = std::move(edit);
     m_trace.events.push_back(std::move(event));
 }
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include "core/support/reason.h"
+#include "core/support/source.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,14 +41,31 @@ inline constexpr const char* notSelected = "not-selected";
 inline constexpr const char* disabled = "disabled"; ///< a person switched this match off
 } // namespace code
 
+/// A change of the rule's text after which the step that failed would hold. Reason::flip says it in
+/// words; app/pipeline/flip applies it.
+struct RuleEdit {
+    enum class Kind : uint8_t {
+        Replace,     ///< the first `from` in the span (all of it when empty) becomes `to`
+        Alternative, ///< the span becomes (itself | itself with `to` in place of `from`)
+        Append,      ///< `to` is added behind the span
+        Clause,      ///< `to` is added at the end of the rule whose name the span is
+    };
+
+    Kind kind = Kind::Replace;
+    Span span;
+    std::string from;
+    std::string to;
+};
+
 /// How far the best attempt at one anchor came.
 struct NearMiss {
     std::string rule;
-    std::string anchor; ///< node the search started at
-    std::string node;   ///< node or value where it ended
-    uint32_t step = 0;  ///< nodes that matched before it ended
-    uint32_t steps = 0; ///< nodes of the pattern
-    Reason reason;      ///< facts "found" and "expected" hold both sides
+    std::string anchor;           ///< node the search started at
+    std::string node;             ///< node or value where it ended
+    uint32_t step = 0;            ///< nodes that matched before it ended
+    uint32_t steps = 0;           ///< nodes of the pattern
+    Reason reason;                ///< facts "found" and "expected" hold both sides
+    std::optional<RuleEdit> edit; ///< what Reason::flip says
 };
 
 /// What a name of the rule stood for: a value, or the values of a list.
@@ -73,8 +92,9 @@ struct TraceEvent {
     std::vector<std::string> labels;    ///< alternatives taken
     std::vector<TraceBinding> bindings; ///< in the order of the rule's text
     std::vector<std::string> made;
-    double gain = 0; ///< the number that selection used
-    Reason reason;   ///< of Refused and Stopped
+    double gain = 0;              ///< the number that selection used
+    Reason reason;                ///< of Refused and Stopped
+    std::optional<RuleEdit> edit; ///< of Refused: what Reason::flip says
 };
 
 struct RuleCount {

@@ -13,9 +13,10 @@ namespace fuselage::filetest {
 
 const std::map<std::string, Command>& commands() {
     static const std::map<std::string, Command> table = {
-        {"diagnose", runDiagnose}, {"fold", runFold},         {"infer", runInfer},
-        {"lower", runLower},       {"numerics", runNumerics}, {"parse", runParse},
-        {"prove", runProve},       {"rewrite", runRewrite},   {"same", runSame},
+        {"diagnose", runDiagnose}, {"flip", runFlip},   {"fold", runFold},
+        {"infer", runInfer},       {"lower", runLower}, {"numerics", runNumerics},
+        {"parse", runParse},       {"prove", runProve}, {"rewrite", runRewrite},
+        {"same", runSame},
     };
     return table;
 }

@@ -45,6 +45,7 @@ Outcome readPrepared(const CaseFile& file, const std::string& section, Graph& gr
 
 Outcome runInfer(const CaseFile& file);
 Outcome runFold(const CaseFile& file);
+Outcome runFlip(const CaseFile& file);
 Outcome runLower(const CaseFile& file);
 Outcome runRewrite(const CaseFile& file);
 Outcome runDiagnose(const CaseFile& file);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a near miss would gain: the change that the matcher suggests is made in the rule's text, the
+// rules are loaded again and the rule is tried. Writes no file.
+#pragma once
+
+#include "app/pipeline/fuse.h"
+
+#include <optional>
+#include <string>
+
+namespace fuselage::app {
+
+/// A rule file with a change of its text.
+struct EditedRules {
+    std::string file; ///< by its name in the library
+    std::string text;
+};
+
+/// None when the edit does not fit the text.
+std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit& edit);
+
+struct FlipGain {
+    uint32_t fires = 0;  ///< matches of the rule that are applied then
+    uint32_t before = 0; ///< and now
+    double us = 0;       ///< their gains together, then minus now
+};
+
+/// Error when the changed rules do not load; the first message of what is wrong.
+Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
+                         const FuseOptions& options, const std::string& rule, const Trace& now,
+                         const RuleEdit& edit, Progress& progress);
+
+} // namespace fuselage::app

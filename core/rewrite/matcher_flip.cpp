@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The smallest change of a rule's text after which the step that failed would hold. Says nothing
+// about whether the rule is still true afterwards: that is for its proof.
+#include "core/graph/text.h"
+#include "core/rewrite/matcher_internal.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+RuleEdit replaced(const Span& span, std::string from, std::string to) {
+    return {RuleEdit::Kind::Replace, span, std::move(from), std::move(to)};
+}
+
+/// The name that a term begins with; empty where the text is no name.
+std::string headOf(const Term& term) {
+    bool name = !term.text.empty() &&
+                std::all_of(term.text.begin(), term.text.end(),
+                            [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    return name ? term.text : std::string();
+}
+
+/// A step of a chain: it reads its source through a Hole.
+bool isStep(const Rule& rule, const Term& term) {
+    return std::any_of(term.arguments.begin(), term.arguments.end(), [&](const Argument& it) {
+        return rule.term(it.term).kind == Term::Kind::Hole;
+    });
+}
+
+} // namespace
+
+bool Search::suggest(std::string words, std::optional<RuleEdit> edit) {
+    if (!m_noted)
+        return false;
+    m_nearest.reason.flip = std::move(words);
+    if (edit && !edit->span.empty())
+        m_nearest.edit = std::move(edit);
+    else
+        m_nearest.edit.reset();
+    return false;
+}
+
+/// By kind of miss; the places that know more say more afterwards.
+void Search::suggestFor(const char* code, const Term* term, NodeId node, ValueId value) {
+    if (!term || !m_noted)
+        return;
+    std::string_view kind = code;
+    std::string head = headOf(*term);
+    std::string slot = term->slot ? m_rule.slots[*term->slot].name : std::string();
+    slot = slot.substr(slot.rfind('.') + 1); // without the pattern that it was inlined from
+    if (kind == code::otherOp && node.valid() && !head.empty()) {
+        std::string found = opText(m_graph.node(node));
+        suggest("add an alternative: `(" + head + " | " + found + ")`",
+                RuleEdit{RuleEdit::Kind::Alternative, term->span, head, found});
+    } else if (kind == code::noProducer && !head.empty() && isStep(m_rule, *term)) {
+        suggest("make the step optional: `" + head + "?`",
+                RuleEdit{RuleEdit::Kind::Append, term->span, {}, "?"});
+    } else if (kind == code::number && m_graph.isConstant(value)) {
+        if (std::optional<double> splat = splatOf(*m_graph.value(value).constant)) {
+            std::string found = Quantity::real(*splat).text();
+            suggest("add an alternative: `" + found + "`",
+                    RuleEdit{RuleEdit::Kind::Alternative, term->span, {}, found});
+        }
+    } else if (kind == code::number && value.valid()) {
+        suggest("name the operand instead: `_` takes any value", replaced(term->span, {}, "_"));
+    } else if (kind == code::operands && term->kind == Term::Kind::Value && !slot.empty()) {
+        suggest("let it be absent: `" + slot + "?`", replaced(term->span, slot, slot + "?"));
+    } else if (kind == code::operands && value.valid() && term->kind == Term::Kind::Node) {
+        std::string name = "extra" + std::to_string(term->arguments.size());
+        suggest("name the operand: `" + head + "(..., " + name + ")`",
+                RuleEdit{RuleEdit::Kind::Replace, term->span, ")", ", " + name + "?)"});
+    } else if (kind == code::type && term->type) {
+        const TypePattern& type = *term->type;
+        const Value& found = m_graph.value(value);
+        if (type.isConst && !found.constant)
+            suggest("leave `const` out, if a computed value will do",
+                    type.dims || type.isScalar || !type.dtypes.empty()
+                        ? replaced(term->span, "const ", "")
+                        : replaced(term->span, {}, slot.empty() ? "_" : slot));
+        else if (!type.dtypes.empty() && std::find(type.dtypes.begin(), type.dtypes.end(),
+                                                   found.type.dtype) == type.dtypes.end())
+            suggest(
+                "add the element type: `" + std::string(nameOf(type.dtypes[0])) + " | " +
+                    nameOf(found.type.dtype) + "`",
+                replaced(term->span, nameOf(type.dtypes[0]),
+                         std::string(nameOf(type.dtypes[0])) + " | " + nameOf(found.type.dtype)));
+        else if (type.isScalar)
+            suggest("leave `scalar` out", replaced(term->span, "scalar", ""));
+    } else if (kind == code::otherValue && term->kind == Term::Kind::Value) {
+        suggest("give the value another name, or `_` for any", replaced(term->span, {}, "_"));
+    } else if (kind == code::region) {
+        std::string least = std::to_string(term->least);
+        suggest("write `{1..}` for a smaller region", replaced(term->span, "{" + least, "{1"));
+    }
+}
+
+/// The test with the value that was found let in.
+bool Search::suggestTest(const AttributeTest& test, const Quantity& found, const Quantity& wanted) {
+    if (!m_noted || found.isNone() || found.isUnknown())
+        return false;
+    std::string value = found.text();
+    if (test.comparison == "in") {
+        std::string all;
+        for (const Quantity& item : wanted.items().value_or(Quantity::List{}))
+            all += item.text() + ", ";
+        value = test.name + " in {" + all + value + "}";
+    } else if (test.comparison == "==") {
+        value = test.name + " in {" + wanted.text() + ", " + value + "}";
+    } else {
+        value = test.name + " == " + value;
+    }
+    return suggest("widen the test: `" + value + "`", replaced(test.span, {}, value));
+}
+
+bool Search::suggestAbsent(const Term& argument) {
+    if (argument.kind != Term::Kind::Value || !argument.slot)
+        return false;
+    std::string name = m_rule.slots[*argument.slot].name;
+    name = name.substr(name.rfind('.') + 1);
+    return suggest("let it be absent: `" + name + "?`", replaced(argument.span, name, name + "?"));
+}
+
+/// With the name that the value has in the pattern, if it has one.
+bool Search::suggestEscape(ValueId value, Reason reason) {
+    if (escapeOf(value)) {
+        reason.flip = "loosen the condition of its `escape`";
+        return refuse(std::move(reason));
+    }
+    for (SlotIndex slot = 0; slot < m_slots.size(); ++slot) {
+        const std::string& name = m_rule.slots[slot].name;
+        bool named = m_slots[slot].kind == Binding::Kind::Value && m_slots[slot].value == value;
+        if (!named || name.empty() || name.find('.') != std::string::npos)
+            continue;
+        std::string clause = "escape " + name + (m_rule.isRewrite ? ": duplicate;" : ": export;");
+        reason.flip = "add `" + clause + "`";
+        return refuse(std::move(reason), RuleEdit{RuleEdit::Kind::Clause, m_rule.span, {}, clause});
+    }
+    return refuse(std::move(reason));
+}
+
+} // namespace fuselage
