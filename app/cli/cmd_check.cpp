@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/rules.h"
+#include "dsl/lint.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,18 +13,22 @@ namespace fuselage::cli {
 
 namespace {
 
-int run(const std::vector<std::string>& paths) {
+int run(const std::vector<std::string>& paths, bool strict) {
     auto library = app::loadRuleLibrary({paths, paths.empty()});
     if (!library)
         return reportError(library.error());
-    const Diagnostics& diagnostics = library->loaded.diagnostics;
+    Diagnostics diagnostics = library->loaded.diagnostics;
+    if (strict)
+        diagnostics.append(dsl::lint(library->loaded));
     printOut(render(diagnostics, *library->sources));
     auto counted = [](size_t count, const char* what) {
         return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
     };
     printOut(counted(library->loaded.rules.rules.size(), "rule") + ", " +
              counted(diagnostics.all().size(), "diagnostic") + "\n");
-    return diagnostics.hasErrors() ? ExitInput : ExitOk;
+    if (diagnostics.hasErrors())
+        return ExitInput;
+    return strict && !diagnostics.empty() ? ExitGate : ExitOk;
 }
 
 } // namespace
@@ -31,7 +36,9 @@ int run(const std::vector<std::string>& paths) {
 Action addCheck(CLI::App& app) {
     auto paths = std::make_shared<std::vector<std::string>>();
     app.add_option("files", *paths, ".fuse files or folders; none: the built-in library");
-    return [paths] { return run(*paths); };
+    auto strict = std::make_shared<bool>(false);
+    app.add_flag("--strict", *strict, "lint as well; exit 1 on any warning");
+    return [paths, strict] { return run(*paths, *strict); };
 }
 
 } // namespace fuselage::cli

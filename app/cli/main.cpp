@@ -65,7 +65,7 @@ constexpr Row rows[] = {
      "  fuselage run model.onnx --backend reference"},
     {"check", "parse and check .fuse files; no model needed", addCheck,
      "  fuselage check my_rules.fuse\n"
-     "  fuselage check            the built-in library"},
+     "  fuselage check --strict   the built-in library, with lints"},
     {"fmt", "bring .fuse files into canonical layout; comments stay", addFmt,
      "  fuselage fmt my_rules.fuse\n"
      "  fuselage fmt --check rules/   changes nothing, exit code 1 when something would\n"

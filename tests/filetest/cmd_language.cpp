@@ -2,7 +2,7 @@
 // diagnose: a .fuse text -> the rendered diagnostics. parse: its canonical form, which is a
 // fixpoint.
 #include "app/pipeline/rules.h"
-#include "dsl/load.h"
+#include "dsl/lint.h"
 #include "dsl/parse.h"
 #include "dsl/print.h"
 #include "tests/filetest/commands.h"
@@ -43,6 +43,8 @@ Outcome runDiagnose(const CaseFile& file) {
     };
     SourceSet sources;
     dsl::LoadedRules loaded = dsl::loadRules(sources, {{"input.fuse", *text + "\n"}}, resolver);
+    if (!file.option("lint").empty())
+        loaded.diagnostics.append(dsl::lint(loaded));
     outcome.sections["diagnostics"] =
         loaded.diagnostics.empty() ? "no diagnostics" : render(loaded.diagnostics, sources);
     return outcome;
