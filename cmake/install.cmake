@@ -36,7 +36,8 @@ foreach(room support graph rewrite kernel cost plan)
   install(DIRECTORY core/${room} DESTINATION ${headers}/core
           FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
 endforeach()
-install(FILES core/ops/numeric_class.h core/ops/op_table.h core/ops/reference_value.h core/ops/tape.h
+install(FILES core/ops/numeric_class.h core/ops/op_table.h core/ops/precision.h core/ops/reference_value.h
+              core/ops/tape.h
         DESTINATION ${headers}/core/ops)
 install(FILES core/passes/passes.h DESTINATION ${headers}/core/passes)
 install(FILES core/onnx/model_file.h core/onnx/value_file.h DESTINATION ${headers}/core/onnx)
