@@ -3,7 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
-#include "app/pipeline/compiled.h"
+#include "app/pipeline/backends.h"
 #include "app/pipeline/machine.h"
 
 #include <CLI/CLI.hpp>
@@ -24,18 +24,10 @@ int run() {
                 : fmt::format("{} ({})",
                               library.version.empty() ? "unknown version" : library.version,
                               library.path));
-    std::string used = "cpu";
-    for (const char* name : {"cuda", "cpu", "reference"}) {
-        CompileOptions options;
-        options.backend = name;
-        auto backend = makeBackend(options);
-        out += fmt::format("backend     {}: {}\n", name,
-                           backend ? (*backend)->description()
-                                   : "not usable: " + backend.error().text());
-        if (backend && name == std::string_view("cuda"))
-            used = name;
-    }
-    out += fmt::format("used        {}\n", used);
+    std::vector<app::BackendState> backends = app::inspectBackends();
+    for (const app::BackendState& backend : backends)
+        out += fmt::format("backend     {}: {}\n", backend.name, backend.text);
+    out += fmt::format("used        {}\n", app::usedBackend(backends));
     printOut(out);
     return ExitOk;
 }

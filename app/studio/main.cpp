@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage-studio [MODEL] [RULES.fuse ...]: the desktop application.
+// fuselage-studio [MODEL] [RULES.fuse ...]: the desktop application; --export FILE without a
+// window.
+#include "app/studio/exports/headless.h"
 #include "app/studio/layout/worker.h"
 #include "app/studio/shell/main_window.h"
 
@@ -7,11 +9,28 @@
 #include <QCommandLineParser>
 #include <string_view>
 
+namespace {
+
+/// Before QApplication is made: neither the worker nor an export needs a display.
+bool asked(int argc, char** argv, std::string_view option) {
+    for (int i = 1; i < argc; ++i)
+        if (std::string_view(argv[i]).substr(0, option.size()) == option)
+            return true;
+    return false;
+}
+
+} // namespace
+
 int main(int argc, char** argv) {
+    if (argc == 2 && asked(argc, argv, "--layout-worker")) {
 #ifdef FUSELAGE_HAVE_GRAPHVIZ
-    if (argc == 2 && std::string_view(argv[1]) == "--layout-worker")
         return fuselage::studio::runLayoutWorker();
+#else
+        return 1;
 #endif
+    }
+    if (asked(argc, argv, "--export") && !qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
+        qputenv("QT_QPA_PLATFORM", "offscreen");
     QApplication app(argc, argv);
     QApplication::setApplicationName("fuselage-studio");
     QApplication::setApplicationDisplayName("Fuselage Studio");
@@ -24,11 +43,20 @@ int main(int argc, char** argv) {
     parser.addVersionOption();
     parser.addPositionalArgument("files", "a model and any .fuse files or folders of them",
                                  "[MODEL] [RULES ...]");
+    QCommandLineOption exporting("export", "write FILE, its ending says what, without a window",
+                                 "FILE");
+    parser.addOption(exporting);
     parser.process(app);
+    if (parser.isSet(exporting))
+        return fuselage::studio::exportHeadless(parser.value(exporting),
+                                                parser.positionalArguments());
 
     QSettings settings;
     fuselage::studio::MainWindow window(settings);
     window.show();
-    window.openFiles(parser.positionalArguments());
+    if (parser.positionalArguments().isEmpty())
+        window.restoreOpenFiles();
+    else
+        window.openFiles(parser.positionalArguments());
     return QApplication::exec();
 }

@@ -75,7 +75,7 @@ private Q_SLOTS:
     void bothCanvasesShowTheSameViewportAndSelection() {
         QSettings settings(m_folder.filePath("e.ini"), QSettings::IniFormat);
         MainWindow window(settings);
-        auto* canvases = qobject_cast<CanvasPair*>(window.centralWidget());
+        auto* canvases = window.findChild<CanvasPair*>();
         window.resize(1400, 900);
         window.show();
         window.openFiles({m_model});

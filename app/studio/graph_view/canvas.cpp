@@ -302,21 +302,4 @@ bool Canvas::event(QEvent* event) {
     return QWidget::event(event);
 }
 
-QImage Canvas::picture(double scale) const {
-    if (!m_drawing)
-        return {};
-    QRectF area = rectOf(m_drawing->scene().rect).adjusted(-20, -20, 20, 20);
-    // A picture of a huge graph is made smaller rather than refused.
-    double most = 16'000 / std::max(area.width(), area.height());
-    scale = std::min(scale, most);
-    QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
-    Colours colours(palette());
-    image.fill(colours["background"]);
-    QPainter painter(&image);
-    painter.scale(scale, scale);
-    painter.translate(-area.topLeft());
-    paintScene(painter, *m_drawing, m_side, area, std::max(scale, 0.6), colours, m_style);
-    return image;
-}
-
 } // namespace fuselage::studio

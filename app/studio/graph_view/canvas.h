@@ -55,8 +55,6 @@ public:
     QPointF toScene(const QPointF& position) const;
     QRectF visibleArea() const;
 
-    QImage picture(double scale) const; ///< of the whole side
-
 Q_SIGNALS:
     void viewportChanged(const Viewport& viewport);
     /// Boxes that a person picked; none: the background was clicked.

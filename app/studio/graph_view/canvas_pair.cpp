@@ -2,6 +2,7 @@
 #include "app/studio/graph_view/canvas_pair.h"
 
 #include "app/report/report_scene.h"
+#include "app/studio/graph_view/canvas_access.h"
 #include "app/studio/graph_view/overlay.h"
 #include "app/studio/graph_view/pair_style.h"
 #include "app/studio/shell/undo.h"
@@ -23,6 +24,25 @@ QString keyText(const std::vector<OverlayKey>& keys) {
                            " &nbsp; ")
                 .arg(key.colour.name(), key.text.toHtmlEscaped());
     return out;
+}
+
+struct MadeDrawing {
+    DrawingPtr drawing; ///< null: cancelled
+    bool byDot = false;
+    QString trouble;
+};
+
+MadeDrawing makeDrawing(const app::Report& report, scene::Options options,
+                        const std::optional<DotOptions>& dot, Progress& progress) {
+    scene::SideFigures figures = app::figuresOf(report);
+    std::optional<DotLayout> engine;
+    if (dot)
+        options.engine = &engine.emplace(*dot);
+    auto scene = scene::build({report.graphBefore, report.graphAfter, figures}, options, progress);
+    if (!scene)
+        return {};
+    return {std::make_shared<const Drawing>(std::move(*scene)),
+            engine && engine->trouble().isEmpty(), engine ? engine->trouble() : QString()};
 }
 
 } // namespace
@@ -52,11 +72,13 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
                 [this, side](const std::vector<uint32_t>& boxes) { pick(side, boxes); });
         connect(&here, &Canvas::toggled, this, &CanvasPair::toggle);
     }
-    connect(&workbench.session, &Session::snapshotChanged, this, &CanvasPair::redraw);
+    connect(&workbench.session, &Session::reportChanged, this, &CanvasPair::redraw);
     connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
     connect(&workbench.selection, &SelectionHub::changed, this, &CanvasPair::showSelection);
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showSelection);
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showTitles);
+    m_dot.cache = layoutCacheFolder();
+    installCanvasAccess();
     addCommands();
     showTitles();
 }
@@ -84,6 +106,13 @@ void CanvasPair::addCommands() {
     add("view.tunnels", tr("Draw tunnels as curves"), "T", [this] {
         m_allTunnels = !m_allTunnels;
         showSelection();
+    });
+    add("view.dot", tr("Lay out by dot"), "", [this] {
+        m_untouched = m_before->viewport();
+        refine();
+    });
+    table.add({"view.split", "View", tr("One side or both"), {QKeySequence("Ctrl+\\")}}, [this] {
+        setSplit(!m_splitter->widget(0)->isVisible() || !m_splitter->widget(1)->isVisible());
     });
     for (const OverlayRow& row : overlays())
         add(("view.overlay." + std::string(row.id)).c_str(), tr(row.title), row.key,
@@ -123,26 +152,92 @@ void CanvasPair::redraw() {
     if (m_model.lock() != snapshot->model) {
         m_expanded.clear();
         m_collapsed.clear();
+        m_refined = false;
+        if (m_before->drawing())
+            m_wanted.reset(); // it was of the model before
     }
+    m_refining.cancel();
+    // What dot has placed stays by dot: finished containers come from its cache.
+    auto dot = m_refined ? std::optional(m_dot) : std::nullopt;
+    m_lane.start([this, snapshot, report = m_workbench.session.sharedReport(), dot,
+                  options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
+        auto made = makeDrawing(*report, options, dot, progress);
+        if (!made.drawing) // cancelled: a newer drawing is on its way
+            return {};
+        return [this, made, model = snapshot->model] {
+            bool otherModel = m_model.lock() != model;
+            m_model = model;
+            show(made.drawing);
+            if (otherModel)
+                showFirst();
+            if (m_refined)
+                showTrouble(made.trouble);
+            else if (m_dotEnabled && m_before->viewport() == m_untouched)
+                refine();
+        };
+    });
+}
+
+/// The same drawing by dot, in another process; shown when nobody has moved meanwhile.
+void CanvasPair::refine() {
+    if (!m_dotEnabled || !m_workbench.session.snapshot())
+        return;
+    m_refining.start([this, report = m_workbench.session.sharedReport(), dot = m_dot,
+                      options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
+        auto made = makeDrawing(*report, options, dot, progress);
+        if (!made.drawing)
+            return {};
+        return [this, made] {
+            showTrouble(made.trouble);
+            if (!made.byDot || !(m_before->viewport() == m_untouched))
+                return;
+            m_refined = true;
+            show(made.drawing);
+            showFirst();
+        };
+    });
+}
+
+/// The start of the graph, or what was in view when the window was shut.
+void CanvasPair::showFirst() {
+    if (m_wanted)
+        m_before->setViewport(*m_wanted);
+    else
+        m_before->showStart();
+    m_untouched = m_before->viewport();
+    if (m_refined || !m_dotEnabled)
+        m_wanted.reset();
+}
+
+scene::Options CanvasPair::sceneOptions() const {
     scene::Options options;
     options.expanded = m_expanded;
     options.collapsed = m_collapsed;
-    m_lane.start([this, snapshot, options](Progress& progress) -> JobLane::Delivery {
-        const app::Report& report = snapshot->report();
-        scene::SideFigures figures = app::figuresOf(report);
-        auto scene =
-            scene::build({report.graphBefore, report.graphAfter, figures}, options, progress);
-        if (!scene) // cancelled: a newer drawing is on its way
-            return {};
-        auto drawing = std::make_shared<const Drawing>(std::move(*scene));
-        return [this, drawing, model = snapshot->model] {
-            bool otherModel = m_model.lock() != model;
-            m_model = model;
-            show(drawing);
-            if (otherModel)
-                m_before->showStart();
-        };
-    });
+    return options;
+}
+
+void CanvasPair::showTrouble(const QString& trouble) {
+    m_workbench.session.removeProblems(QStringLiteral("layout."));
+    if (trouble.isEmpty())
+        return;
+    Problem problem;
+    problem.severity = Severity::Warning;
+    problem.code = QStringLiteral("layout.dot");
+    problem.message = trouble + tr("; these parts are laid out by the linear pass");
+    problem.fix = tr("nothing needs to be done: only the drawing is plainer");
+    m_workbench.session.addProblem(problem);
+}
+
+void CanvasPair::setDot(const DotOptions& options, bool enabled) {
+    m_dot = options;
+    m_dotEnabled = enabled;
+    m_refined = m_refined && enabled;
+}
+
+void CanvasPair::setSplit(bool split) {
+    QWidget* hidden = m_splitter->widget(m_after->hasFocus() ? 0 : 1);
+    for (int pane = 0; pane < m_splitter->count(); ++pane)
+        m_splitter->widget(pane)->setVisible(split || m_splitter->widget(pane) != hidden);
 }
 
 void CanvasPair::show(const DrawingPtr& drawing) {

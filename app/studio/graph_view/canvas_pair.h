@@ -3,8 +3,10 @@
 // with selection, viewport and overlay in step. Builds the drawing in the background.
 #pragma once
 
+#include "app/report/scene/build.h"
 #include "app/studio/graph_view/canvas.h"
 #include "app/studio/graph_view/minimap.h"
+#include "app/studio/layout/dot_layout.h"
 #include "app/studio/shell/workbench.h"
 
 #include <QLabel>
@@ -23,6 +25,21 @@ public:
 
     bool drawing() const { return m_lane.busy(); }
 
+    /// The drawing by dot is being made; the linear one is shown meanwhile.
+    bool refining() const { return m_refining.busy(); }
+
+    /// dot made the drawing that is shown.
+    bool refined() const { return m_refined; }
+
+    /// How dot is asked; an empty program: this one.
+    void setDot(const DotOptions& options, bool enabled = true);
+
+    /// Shown when the next model is drawn, in place of its start.
+    void setWanted(const Viewport& viewport) { m_wanted = viewport; }
+
+    /// One canvas alone, or both.
+    void setSplit(bool split);
+
     const QString& overlay() const { return m_overlay; }
 
     void setOverlay(const QString& id); ///< undoable
@@ -34,6 +51,10 @@ private:
     QWidget* makePane(Canvas* canvas, QLabel* title);
     void addCommands();
     void redraw();
+    void refine();
+    void showFirst();
+    scene::Options sceneOptions() const;
+    void showTrouble(const QString& trouble);
     void show(const DrawingPtr& drawing);
     void showSelection();
     void showTitles();
@@ -44,7 +65,12 @@ private:
     void walk(Canvas::Way way);
 
     Workbench& m_workbench;
-    JobLane m_lane;
+    JobLane m_lane, m_refining;
+    DotOptions m_dot;
+    bool m_dotEnabled = dotIsBuiltIn();
+    bool m_refined = false;
+    std::optional<Viewport> m_wanted;
+    Viewport m_untouched; ///< as the program set it: a person has not moved since
     QSplitter* m_splitter;
     Canvas *m_before, *m_after;
     Minimap *m_mapBefore, *m_mapAfter;

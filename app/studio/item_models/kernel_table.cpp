@@ -23,9 +23,69 @@ QString timeText(const KernelReport& kernel) {
     return kernel.measuredSeconds ? text : text + QStringLiteral(" predicted");
 }
 
+/// Time of the baseline on the same nodes, and what became of it.
+void addComparison(std::vector<Column<KernelReport>>& columns,
+                   const std::shared_ptr<const KernelBaseline>& baseline) {
+    using Row = const KernelReport&;
+    auto change = [baseline](Row row) -> std::optional<double> {
+        auto before = baseline->seconds(row);
+        return before && *before > 0 ? std::optional(secondsOf(row) / *before - 1) : std::nullopt;
+    };
+    columns.push_back({"baseline", "time of the baseline run on the same nodes", Qt::AlignRight,
+                       [baseline](Row row) {
+                           auto seconds = baseline->seconds(row);
+                           return seconds ? words(app::secondsText(*seconds)) : QString();
+                       },
+                       [baseline](Row row) {
+                           auto seconds = baseline->seconds(row);
+                           return seconds ? QVariant(*seconds) : QVariant();
+                       }});
+    columns.push_back({"change", "against the baseline run", Qt::AlignRight,
+                       [change](Row row) {
+                           auto value = change(row);
+                           return value ? words(app::percentText(*value)) : QString();
+                       },
+                       [change](Row row) {
+                           auto value = change(row);
+                           return value ? QVariant(*value) : QVariant();
+                       }});
+}
+
 } // namespace
 
-KernelTable* makeKernelTable(QObject* parent) {
+void KernelBaseline::set(const app::Report* report) {
+    m_kernels.clear();
+    m_byNode.clear();
+    if (!report)
+        return;
+    for (const KernelReport& kernel : report->kernels) {
+        if (!kernel.measuredSeconds)
+            continue;
+        for (const std::string& node : kernel.sources)
+            m_byNode[node].push_back(m_kernels.size());
+        m_kernels.push_back({kernel.sources.size(), *kernel.measuredSeconds});
+    }
+}
+
+std::optional<double> KernelBaseline::seconds(const KernelReport& kernel) const {
+    std::unordered_map<size_t, size_t> shared; // nodes in common with each kernel of the baseline
+    for (const std::string& node : kernel.sources) {
+        auto found = m_byNode.find(node);
+        if (found == m_byNode.end())
+            return std::nullopt;
+        for (size_t index : found->second)
+            ++shared[index];
+    }
+    double sum = 0;
+    for (auto [index, nodes] : shared) {
+        if (nodes != m_kernels[index].nodes)
+            return std::nullopt;
+        sum += m_kernels[index].seconds;
+    }
+    return shared.empty() ? std::nullopt : std::optional(sum);
+}
+
+KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseline> baseline) {
     constexpr Qt::Alignment right = Qt::AlignRight;
     using Row = const KernelReport&;
     std::vector<Column<KernelReport>> columns = {
@@ -54,6 +114,8 @@ KernelTable* makeKernelTable(QObject* parent) {
          {},
          [](Row row) { return sourcesOf(row).join('\n'); }},
     };
+    if (baseline)
+        addComparison(columns, baseline);
     return new KernelTable(std::move(columns), sourcesOf, parent);
 }
 

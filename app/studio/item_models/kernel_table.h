@@ -5,10 +5,37 @@
 #include "app/pipeline/report.h"
 #include "app/studio/item_models/row_table.h"
 
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
 namespace fuselage::studio {
 
 using KernelTable = RowTable<app::KernelReport>;
 
-KernelTable* makeKernelTable(QObject* parent);
+/// Times of another run's kernels by the nodes that they compute: exact, whatever was fused how.
+class KernelBaseline {
+public:
+    /// Null: none.
+    void set(const app::Report* report);
+
+    bool empty() const { return m_kernels.empty(); }
+
+    /// What the run spent on the kernel's nodes; nothing when its kernels reach beyond them.
+    std::optional<double> seconds(const app::KernelReport& kernel) const;
+
+private:
+    struct Kernel {
+        size_t nodes = 0;
+        double seconds = 0;
+    };
+
+    std::vector<Kernel> m_kernels;
+    std::unordered_map<std::string, std::vector<size_t>> m_byNode;
+};
+
+/// The last two columns compare with `baseline`, which the caller fills; null: there are none.
+KernelTable* makeKernelTable(QObject* parent,
+                             std::shared_ptr<const KernelBaseline> baseline = nullptr);
 
 } // namespace fuselage::studio

@@ -172,6 +172,7 @@ bool ChartView::event(QEvent* event) {
 QWidget* makeChartPanel(Workbench& workbench, QWidget* parent,
                         std::vector<chart::Chart (*)(const app::Report&)> charts) {
     auto* area = new QScrollArea(parent);
+    area->setAccessibleName(QObject::tr("charts"));
     area->setWidgetResizable(true);
     area->setFrameShape(QFrame::NoFrame);
     auto* inside = new QWidget(area);

@@ -3,6 +3,8 @@
 
 #include "app/pipeline/compiled.h"
 
+#include <QFileInfo>
+
 namespace fuselage::studio {
 
 namespace {
@@ -14,7 +16,8 @@ constexpr int pauseMilliseconds = 120;
 bool sameBefore(const SnapshotPtr& previous, const std::shared_ptr<const app::LoadedModel>& model,
                 const SessionOptions& options) {
     return previous && previous->model == model && previous->device == options.device &&
-           previous->dims == options.fuse.dims;
+           previous->dims == options.fuse.dims && previous->precision == options.fuse.precision &&
+           previous->strict == options.fuse.strict;
 }
 
 } // namespace
@@ -50,6 +53,7 @@ void Session::open(const QString& path) {
             m_path = path;
             m_watcher.addPath(path);
             m_model = model;
+            m_everMeasured = false;
             Q_EMIT modelOpened(path);
             analyse();
         };
@@ -59,6 +63,21 @@ void Session::open(const QString& path) {
 void Session::reload() {
     if (!m_path.isEmpty())
         open(m_path);
+}
+
+QString Session::openFiles(const QStringList& paths) {
+    SessionOptions options = m_options;
+    QString model;
+    for (const QString& path : paths)
+        if (path.endsWith(".fuse", Qt::CaseInsensitive) || QFileInfo(path).isDir())
+            options.rules.paths.push_back(path.toStdString());
+        else
+            model = path;
+    if (options.rules.paths != m_options.rules.paths)
+        setOptions(options);
+    if (!model.isEmpty())
+        open(model);
+    return model;
 }
 
 void Session::setOptions(const SessionOptions& options) {
@@ -133,21 +152,50 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
     snapshot->provenance = ProvenanceMap(snapshot->before(), snapshot->after());
     snapshot->device = options.device;
     snapshot->dims = options.fuse.dims;
+    snapshot->precision = options.fuse.precision;
+    snapshot->strict = options.fuse.strict;
     out.snapshot = snapshot;
     return out;
 }
 
 void Session::take(Outcome outcome) {
-    m_problems = std::move(outcome.problems);
-    Q_EMIT problemsChanged(m_problems);
+    m_analysisProblems = std::move(outcome.problems);
+    collectProblems();
     if (!outcome.snapshot)
         return;
     SnapshotPtr previous = m_snapshot;
     m_snapshot = outcome.snapshot;
+    m_measured.reset();
     setStale(false);
     bool sameModel = previous && previous->model == m_snapshot->model;
     Q_EMIT snapshotChanged(m_snapshot, sameModel ? previous : nullptr);
     Q_EMIT reportChanged();
+}
+
+void Session::setMeasured(const SnapshotPtr& of, std::shared_ptr<const app::Report> report) {
+    m_everMeasured = true;
+    if (of == m_snapshot)
+        m_measured = std::move(report);
+    Q_EMIT reportChanged();
+}
+
+void Session::addProblem(const Problem& problem) {
+    m_otherProblems.append(problem);
+    collectProblems();
+}
+
+void Session::removeProblems(const QString& code) {
+    auto gone = std::remove_if(m_otherProblems.begin(), m_otherProblems.end(),
+                               [&](const Problem& each) { return each.code.startsWith(code); });
+    if (gone == m_otherProblems.end())
+        return;
+    m_otherProblems.erase(gone, m_otherProblems.end());
+    collectProblems();
+}
+
+void Session::collectProblems() {
+    m_problems = m_analysisProblems + m_otherProblems;
+    Q_EMIT problemsChanged(m_problems);
 }
 
 void Session::setStale(bool stale) {

@@ -40,6 +40,10 @@ public:
     void open(const QString& path);
     void reload();
 
+    /// Models, .fuse files and folders of them in any mix, as from a command line: adds the rules,
+    /// opens the model. Returns the model's path; empty when there is none.
+    QString openFiles(const QStringList& paths);
+
     const SessionOptions& options() const { return m_options; }
 
     void setOptions(const SessionOptions& options);
@@ -60,12 +64,35 @@ public:
     const SnapshotPtr& snapshot() const { return m_snapshot; }
 
     /// What tables and charts show; null before the first analysis.
-    const app::Report* report() const { return m_snapshot ? &m_snapshot->report() : nullptr; }
+    const app::Report* report() const {
+        return m_measured ? m_measured.get() : m_snapshot ? &m_snapshot->report() : nullptr;
+    }
+
+    /// The same, for work that outlives the moment.
+    std::shared_ptr<const app::Report> sharedReport() const {
+        return m_measured || !m_snapshot
+                   ? m_measured
+                   : std::shared_ptr<const app::Report>(m_snapshot, &m_snapshot->report());
+    }
+
+    /// Measured figures of that snapshot; shown if it is still the present one.
+    void setMeasured(const SnapshotPtr& of, std::shared_ptr<const app::Report> report);
+
+    /// report() holds measured times.
+    bool measured() const { return m_measured != nullptr; }
+
+    /// What was measured last does not fit the present rules or options any more.
+    bool measurementStale() const { return m_everMeasured && (m_stale || !m_measured); }
 
     /// The snapshot does not show the present options or texts.
     bool stale() const { return m_stale; }
 
     const QList<Problem>& problems() const { return m_problems; }
+
+    /// A problem that is not of the analysis: of a measurement, a layout, an export.
+    void addProblem(const Problem& problem);
+    /// Takes away those whose code starts so.
+    void removeProblems(const QString& code);
 
 Q_SIGNALS:
     void modelOpened(const QString& path); ///< loaded; the analysis follows
@@ -91,6 +118,7 @@ private:
                        Progress& progress);
     void take(Outcome outcome);
     void setStale(bool stale);
+    void collectProblems();
 
     JobLane m_lane;
     QTimer m_pause;
@@ -99,8 +127,9 @@ private:
     SessionOptions m_options;
     std::shared_ptr<const app::LoadedModel> m_model;
     SnapshotPtr m_snapshot;
-    QList<Problem> m_problems;
-    bool m_stale = false;
+    std::shared_ptr<const app::Report> m_measured; ///< of m_snapshot
+    QList<Problem> m_problems, m_analysisProblems, m_otherProblems;
+    bool m_stale = false, m_everMeasured = false;
 };
 
 /// The diagnostics of rule texts as rows for people.

@@ -18,6 +18,8 @@ struct Snapshot {
     ProvenanceMap provenance;
     QString device;                      ///< profile of the predictions
     std::map<std::string, int64_t> dims; ///< as a person bound them
+    Precision precision = Precision::Fp32;
+    bool strict = false;
 
     const Graph& before() const { return *analysis.before->graph; }
 

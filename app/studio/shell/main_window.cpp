@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/shell/main_window.h"
 
-#include "app/studio/graph_view/canvas_pair.h"
+#include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/finders.h"
 #include "app/studio/shell/match_commands.h"
+#include "app/studio/shell/options_dialog.h"
 #include "app/studio/shell/panel_table.h"
+#include "app/studio/shell/perspectives.h"
 #include "app/studio/shell/status_text.h"
+#include "app/studio/shell/window_state.h"
 
+#include <QClipboard>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QGuiApplication>
 #include <QMenuBar>
 #include <QMimeData>
 #include <QStatusBar>
@@ -23,19 +29,31 @@ constexpr int layoutVersion = 1; ///< of saved dock layouts
 constexpr int recentCount = 9;
 constexpr int sideWidth = 320; ///< of the panels left and right at first
 
+/// The first widget inside that takes the focus, else the widget itself.
+void focusInside(QWidget* widget) {
+    if (widget->focusPolicy() & Qt::TabFocus)
+        return widget->setFocus();
+    for (QWidget* each : widget->findChildren<QWidget*>())
+        if ((each->focusPolicy() & Qt::TabFocus) && each->isVisible())
+            return each->setFocus();
+    widget->setFocus();
+}
+
 } // namespace
 
 MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     : QMainWindow(parent),
-      m_settings(settings), m_workbench{m_session, m_selection, m_commands, m_marks, m_undo} {
+      m_settings(settings), m_workbench{m_session, m_selection, m_commands,
+                                        m_marks,   m_undo,      m_measurements} {
     setObjectName("fuselage-studio");
     setAcceptDrops(true);
     resize(1500, 950);
     addCommands();
-    auto* canvases = new CanvasPair(m_workbench, this);
-    setCentralWidget(canvases);
+    m_canvases = new CanvasPair(m_workbench, this);
+    m_exporter = new Exporter(m_workbench, *m_canvases, *this);
+    addCentre();
     addPanels();
-    canvases->adoptCommands();
+    m_canvases->adoptCommands();
     addMenus();
     addStatusLine();
     connect(&m_session, &Session::snapshotChanged, this,
@@ -47,7 +65,7 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::showTitle);
     connect(&m_session, &Session::staleChanged, this, &MainWindow::showNumbers);
-    connect(&m_session, &Session::snapshotChanged, this, &MainWindow::showNumbers);
+    connect(&m_session, &Session::reportChanged, this, &MainWindow::showNumbers);
     showTitle();
     showNumbers();
     if (auto* rules = findChild<QDockWidget*>("editor"))
@@ -63,6 +81,11 @@ void MainWindow::addCommands() {
                    [this] { openDialog(); });
     m_commands.add({"file.reload", "File", tr("Reload model"), {QKeySequence("Ctrl+R")}},
                    [this] { m_session.reload(); });
+    m_commands.add({"file.export", "File", tr("Export ..."), {QKeySequence("Ctrl+E")}},
+                   [this] { m_exporter->ask(); });
+    m_commands.add(
+        {"file.copyCommand", "File", tr("Copy command line"), {QKeySequence("Ctrl+Shift+E")}},
+        [this] { QGuiApplication::clipboard()->setText(m_measurements.command()); });
     m_commands.add({"file.quit", "File", tr("Quit"), {QKeySequence::Quit}}, [this] { close(); });
     QAction* undo = m_commands.add({"edit.undo", "Edit", tr("Undo"), {QKeySequence("Ctrl+Z")}},
                                    [this] { m_undo.undo(); });
@@ -88,8 +111,87 @@ void MainWindow::addCommands() {
     m_commands.add({"view.layout", "View", tr("Reset panel layout"), {}},
                    [this] { resetLayout(); });
     addMatchCommands(m_workbench);
-    m_commands.add({"work.cancel", "Run", tr("Cancel"), {QKeySequence("Shift+F5")}},
-                   [this] { m_session.cancel(); });
+    addRunCommands();
+    addFindCommands();
+}
+
+void MainWindow::addRunCommands() {
+    m_commands.add({"run.measure", "Run", tr("Measure"), {QKeySequence("F5")}},
+                   [this] { measure(); });
+    m_commands.add({"work.cancel", "Run", tr("Cancel"), {QKeySequence("Shift+F5")}}, [this] {
+        m_measurements.cancel();
+        m_session.cancel();
+    });
+    m_commands.add({"run.baseline",
+                    "Run",
+                    tr("Compare with the baseline"),
+                    {QKeySequence("B")},
+                    KeyScope::Canvas},
+                   [this] { m_measurements.setComparing(!m_measurements.comparing()); });
+    m_commands.add({"run.options", "Run", tr("Options ..."), {QKeySequence("Ctrl+,")}},
+                   [this] { optionsDialog(); });
+}
+
+void MainWindow::addFindCommands() {
+    m_commands.add({"find.command",
+                    "Find",
+                    tr("Commands ..."),
+                    {QKeySequence("Ctrl+Shift+P"), QKeySequence("F1")}},
+                   [this] { openPalette(m_commands, this); });
+    m_commands.add({"find.node", "Find", tr("Find nodes ..."), {QKeySequence("Ctrl+K")}},
+                   [this] { openNodeFinder(m_workbench, this); });
+    m_commands.add(
+        {"find.filter", "Find", tr("Filter the focused table"), {QKeySequence("Ctrl+Alt+F")}},
+        [this] {
+            for (QWidget* each = focusWidget(); each; each = each->parentWidget())
+                if (auto* panel = qobject_cast<TablePanel*>(each))
+                    return panel->filter().setFocus();
+            openNodeFinder(m_workbench, this);
+        });
+    m_commands.add({"help.keys", "Help", tr("Keys"), {QKeySequence("?")}, KeyScope::Canvas},
+                   [this] { openCheatSheet(m_commands, this); });
+    for (const Perspective& each : perspectives())
+        m_commands.add({QStringLiteral("perspective.%1").arg(each.id),
+                        "View",
+                        tr("Perspective: %1").arg(tr(each.title)),
+                        {QKeySequence(each.key)}},
+                       [this, &each] { apply(each, *this); });
+    for (int number = 1; number <= recentCount; ++number)
+        m_commands.add({QStringLiteral("file.recent%1").arg(number),
+                        {},
+                        tr("Open recent file %1").arg(number),
+                        {QKeySequence(QStringLiteral("Ctrl+%1").arg(number))}},
+                       [this, number] {
+                           if (QStringList files = recentFiles(); files.size() >= number)
+                               openFiles({files[number - 1]});
+                       });
+    m_commands.add({"panel.next", "View", tr("Next panel"), {QKeySequence("F6")}}, [this] {
+        QList<QWidget*> stops{&m_canvases->canvas(scene::Before)};
+        for (QDockWidget* dock : findChildren<QDockWidget*>())
+            if (dock->isVisible() && !dock->visibleRegion().isEmpty())
+                stops << dock->widget();
+        qsizetype at = -1;
+        for (qsizetype i = 0; i < stops.size(); ++i)
+            if (stops[i] == focusWidget() || stops[i]->isAncestorOf(focusWidget()))
+                at = i;
+        focusInside(stops[(at + 1) % stops.size()]);
+    });
+}
+
+void MainWindow::addCentre() {
+    m_start = new StartPage(this);
+    m_centre = new QStackedWidget(this);
+    m_centre->addWidget(m_start);
+    m_centre->addWidget(m_canvases);
+    setCentralWidget(m_centre);
+    m_start->setRecent(recentFiles());
+    connect(m_start, &StartPage::openWanted, this, &MainWindow::openDialog);
+    connect(m_start, &StartPage::filesWanted, this, &MainWindow::openFiles);
+    connect(&m_session, &Session::modelOpened, this,
+            [this] { m_centre->setCurrentWidget(m_canvases); });
+    connect(&m_session, &Session::busyChanged, this, [this](bool busy) {
+        markOpening(m_settings, busy && m_session.modelPath().isEmpty());
+    });
 }
 
 void MainWindow::addPanels() {
@@ -154,11 +256,17 @@ void MainWindow::addStatusLine() {
     statusBar()->addPermanentWidget(m_cancel);
     m_progress->hide();
     m_cancel->hide();
-    connect(&m_session, &Session::busyChanged, this, [this](bool busy) {
+    auto showBusy = [this] {
+        bool busy = m_session.busy() || m_measurements.running();
         m_progress->setVisible(busy);
         m_cancel->setVisible(busy);
         m_progress->setRange(0, 0);
-    });
+        if (!m_measurements.running())
+            statusBar()->clearMessage();
+    };
+    connect(&m_session, &Session::busyChanged, this, showBusy);
+    connect(&m_measurements, &Measurements::runningChanged, this, showBusy);
+    connect(&m_measurements, &Measurements::progressed, m_progress, &QProgressBar::setFormat);
     connect(&m_session, &Session::progressed, this,
             [this](const QString& stage, qulonglong done, qulonglong total) {
                 m_progress->setFormat(stage);
@@ -167,18 +275,12 @@ void MainWindow::addStatusLine() {
             });
 }
 
+void MainWindow::restoreOpenFiles() {
+    restoreOpen(m_settings, m_workbench, *m_canvases);
+}
+
 void MainWindow::openFiles(const QStringList& paths) {
-    SessionOptions options = m_session.options();
-    QString model;
-    for (const QString& path : paths)
-        if (path.endsWith(".fuse", Qt::CaseInsensitive) || QFileInfo(path).isDir())
-            options.rules.paths.push_back(path.toStdString());
-        else
-            model = path;
-    if (options.rules.paths != m_session.options().rules.paths)
-        m_session.setOptions(options);
-    if (!model.isEmpty())
-        m_session.open(model);
+    m_session.openFiles(paths);
     for (const QString& path : paths)
         if (path.endsWith(".fuse", Qt::CaseInsensitive))
             Q_EMIT m_session.placeWanted(path, 0);
@@ -194,6 +296,7 @@ void MainWindow::remember(const QString& path) {
     files.removeAll(absolute);
     files.prepend(absolute);
     m_settings.setValue("recent", files.mid(0, recentCount));
+    m_start->setRecent(recentFiles());
 }
 
 void MainWindow::showTitle() {
@@ -202,9 +305,28 @@ void MainWindow::showTitle() {
 }
 
 void MainWindow::showNumbers() {
-    const SnapshotPtr& snapshot = m_session.snapshot();
-    m_numbers->setText(snapshot ? statusText(snapshot->report(), m_session.stale())
-                                : tr("open a model: Ctrl+O, or drop a file here"));
+    const app::Report* report = m_session.report();
+    m_numbers->setText(report ? statusText(*report, m_session.stale(), m_session.measurementStale())
+                              : tr("open a model: Ctrl+O, or drop a file here"));
+}
+
+void MainWindow::optionsDialog() {
+    QStringList symbols;
+    if (const SnapshotPtr& snapshot = m_session.snapshot())
+        for (const auto& [name, value] : snapshot->analysis.dims)
+            symbols << QString::fromStdString(name);
+    OptionsDialog dialog(m_session.options(), m_measurements.settings(), symbols, this);
+    if (dialog.exec() != QDialog::Accepted)
+        return;
+    m_measurements.setSettings(dialog.measureSettings());
+    m_session.setOptions(dialog.sessionOptions());
+}
+
+void MainWindow::measure() {
+    m_measurements.start();
+    if (m_measurements.running())
+        statusBar()->showMessage(
+            tr("measuring with backend %1; %2").arg(m_measurements.settings().backend, loadText()));
 }
 
 void MainWindow::openDialog() {
@@ -222,6 +344,8 @@ void MainWindow::restore() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    saveOpen(m_settings, m_workbench, *m_canvases);
+    markOpening(m_settings, false);
     m_settings.setValue("geometry", saveGeometry());
     m_settings.setValue("layout", saveState(layoutVersion));
     QMainWindow::closeEvent(event);

@@ -3,12 +3,15 @@
 // numbers before -> after, progress with cancel. Holds no facts about models of its own.
 #pragma once
 
+#include "app/studio/exports/exporter.h"
+#include "app/studio/shell/start_page.h"
 #include "app/studio/shell/workbench.h"
 
 #include <QLabel>
 #include <QMainWindow>
 #include <QProgressBar>
 #include <QSettings>
+#include <QStackedWidget>
 #include <QToolButton>
 
 namespace fuselage::studio {
@@ -31,8 +34,19 @@ public:
 
     QUndoStack& undo() { return m_undo; }
 
+    Measurements& measurements() { return m_measurements; }
+
+    Exporter& exporter() { return *m_exporter; }
+
+    CanvasPair& canvases() { return *m_canvases; }
+
     /// Models and .fuse files in any mix, as from the command line or a drop.
     void openFiles(const QStringList& paths);
+
+    /// What was open when the window was shut last; the start page when there is nothing.
+    void restoreOpenFiles();
+
+    StartPage& startPage() { return *m_start; }
 
     QStringList recentFiles() const;
 
@@ -43,6 +57,9 @@ protected:
 
 private:
     void addCommands();
+    void addRunCommands();
+    void addFindCommands();
+    void addCentre();
     void addMenus();
     void addPanels();
     void addStatusLine();
@@ -51,15 +68,22 @@ private:
     void showTitle();
     void showNumbers();
     void openDialog();
+    void optionsDialog();
+    void measure();
     void resetLayout();
 
     QSettings& m_settings;
     Session m_session;
+    Measurements m_measurements{m_session};
     SelectionHub m_selection;
     CommandTable m_commands;
     MarkBoard m_marks;
     QUndoStack m_undo;
     Workbench m_workbench;
+    QStackedWidget* m_centre = nullptr;
+    StartPage* m_start = nullptr;
+    CanvasPair* m_canvases = nullptr;
+    Exporter* m_exporter = nullptr;
     QMenu* m_recent = nullptr;
     QLabel* m_numbers = nullptr;
     QProgressBar* m_progress = nullptr;

@@ -9,6 +9,7 @@
 #include "app/studio/panels/outline/outline_panel.h"
 #include "app/studio/panels/problems/problems_panel.h"
 #include "app/studio/panels/roofline/roofline_panel.h"
+#include "app/studio/panels/runs/runs_panel.h"
 #include "app/studio/panels/steps/steps_panel.h"
 #include "app/studio/panels/timeline/timeline_panel.h"
 #include "app/studio/panels/traffic/traffic_panel.h"
@@ -40,6 +41,7 @@ const PanelRow rows[] = {
     {"steps", "Steps", bottom, makeStepsPanel, "what the rewriter did and refused, in order"},
     {"problems", "Problems", bottom, makeProblemsPanel,
      "mistakes in rules and models, each with a fix"},
+    {"runs", "Runs", bottom, makeRunsPanel, "what was measured, each run against a baseline"},
 };
 
 } // namespace

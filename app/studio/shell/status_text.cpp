@@ -15,9 +15,17 @@ QString change(const QString& what, const std::string& before, const std::string
         .arg(what, QString::fromStdString(before), QString::fromStdString(after));
 }
 
+/// " +-1.2 %": half of the interval of the fused median.
+QString intervalText(const app::Report& report) {
+    const TimingSummary& after = *report.after.measured;
+    if (after.median <= 0)
+        return {};
+    return QStringLiteral(" ±%1 %").arg(50 * (after.high - after.low) / after.median, 0, 'f', 1);
+}
+
 } // namespace
 
-QString statusText(const app::Report& report, bool stale) {
+QString statusText(const app::Report& report, bool stale, bool measurementStale) {
     const app::SideReport& before = report.before;
     const app::SideReport& after = report.after;
     QStringList parts;
@@ -29,7 +37,7 @@ QString statusText(const app::Report& report, bool stale) {
     if (before.measured && after.measured)
         parts << change(QObject::tr("time"), app::secondsText(before.measured->median),
                         app::secondsText(after.measured->median)) +
-                     QObject::tr(" measured");
+                     QObject::tr(" measured") + intervalText(report);
     else
         parts << change(QObject::tr("time"), app::secondsText(before.predictedSeconds),
                         app::secondsText(after.predictedSeconds)) +
@@ -37,6 +45,8 @@ QString statusText(const app::Report& report, bool stale) {
     if (!report.agreement.empty())
         parts << (report.verified() ? QObject::tr("numerics agree")
                                     : QObject::tr("numerics DISAGREE"));
+    if (measurementStale)
+        parts << QObject::tr("measured figures are stale: F5 measures again");
     if (stale)
         parts << QObject::tr("stale: shows the last rules that could be matched");
     return parts.join(QStringLiteral("  ·  "));

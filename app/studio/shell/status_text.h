@@ -8,7 +8,8 @@
 
 namespace fuselage::studio {
 
-/// "launches 174 -> 56 . DRAM 284.7 MB -> 156.4 MB predicted . ..."; says so when it is stale.
-QString statusText(const app::Report& report, bool stale);
+/// "launches 174 -> 56 . DRAM 284.7 MB -> 156.4 MB predicted . ..."; says so when it is stale, or
+/// when what was measured was something else.
+QString statusText(const app::Report& report, bool stale, bool measurementStale);
 
 } // namespace fuselage::studio

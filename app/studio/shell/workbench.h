@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/studio/session/mark_board.h"
+#include "app/studio/session/measurements.h"
 #include "app/studio/session/selection_hub.h"
 #include "app/studio/session/session.h"
 #include "app/studio/shell/command_table.h"
@@ -17,6 +18,7 @@ struct Workbench {
     CommandTable& commands;
     MarkBoard& marks;
     QUndoStack& undo; ///< of everything but texts
+    Measurements& measurements;
 };
 
 } // namespace fuselage::studio

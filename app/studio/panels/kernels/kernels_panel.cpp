@@ -7,11 +7,22 @@
 namespace fuselage::studio {
 
 QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
-    KernelTable* table = makeKernelTable(nullptr);
+    auto baseline = std::make_shared<KernelBaseline>();
+    KernelTable* table = makeKernelTable(nullptr, baseline);
     auto* panel =
         new TablePanel(table, QObject::tr("kernels of the fused plan"), workbench, parent);
     panel->showReport(workbench.session,
                       [table](const app::Report& report) { table->setRows(report.kernels); });
+    auto compare = [table, panel, baseline, &workbench] {
+        const Run* run = workbench.measurements.baseline();
+        baseline->set(run ? run->report.get() : nullptr);
+        for (int column : {table->columnCount() - 2, table->columnCount() - 1})
+            panel->table().setColumnHidden(column, baseline->empty());
+        if (const app::Report* report = workbench.session.report())
+            table->setRows(report->kernels);
+    };
+    QObject::connect(&workbench.measurements, &Measurements::runsChanged, panel, compare);
+    compare();
     return panel;
 }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/backends.h"
+
+#include "app/pipeline/compiled.h"
+
+namespace fuselage::app {
+
+std::vector<BackendState> inspectBackends() {
+    std::vector<BackendState> out;
+    for (const char* name : {"cuda", "cpu", "reference"}) {
+        CompileOptions options;
+        options.backend = name;
+        auto backend = makeBackend(options);
+        out.push_back(
+            {name, bool(backend),
+             backend ? (*backend)->description() : "not usable: " + backend.error().text()});
+    }
+    return out;
+}
+
+std::string usedBackend(const std::vector<BackendState>& backends) {
+    for (const BackendState& backend : backends)
+        if (backend.usable)
+            return backend.name;
+    return "cpu";
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/measured.h"
+
+#include "app/report/json_read.h"
+
+namespace fuselage::app {
+
+namespace {
+
+void addKernels(std::vector<KernelReport>& kernels, const std::vector<KernelReport>& measured) {
+    std::map<std::string_view, const KernelReport*> byName;
+    for (const KernelReport& kernel : measured)
+        byName.emplace(kernel.name, &kernel);
+    double total = 0;
+    for (KernelReport& kernel : kernels) {
+        auto found = byName.find(kernel.name);
+        if (found != byName.end() && found->second->measuredSeconds) {
+            const KernelReport& from = *found->second;
+            kernel.measuredSeconds = from.measuredSeconds;
+            kernel.tactic = from.tactic;
+            kernel.facts = from.facts;
+            kernel.inSitu = from.inSitu;
+            kernel.cold = from.cold;
+            kernel.warm = from.warm;
+        }
+        total += kernel.measuredSeconds.value_or(kernel.predictedSeconds);
+    }
+    for (KernelReport& kernel : kernels)
+        kernel.share =
+            total > 0 ? kernel.measuredSeconds.value_or(kernel.predictedSeconds) / total : 0;
+}
+
+void addMatches(std::vector<MatchReport>& matches, const std::vector<MatchReport>& measured) {
+    std::map<std::string_view, const MatchReport*> byName;
+    for (const MatchReport& match : measured)
+        byName.emplace(match.fusedNode, &match);
+    for (MatchReport& match : matches)
+        if (auto found = byName.find(match.fusedNode); found != byName.end()) {
+            match.measuredBefore = found->second->measuredBefore;
+            match.measuredAfter = found->second->measuredAfter;
+        }
+}
+
+} // namespace
+
+Result<void> addMeasurements(Report& report, std::string_view json) {
+    auto measured = readJson(json);
+    if (!measured)
+        return failure("measure.json", "the results of the measurement cannot be read",
+                       measured.error().text(), "measure again");
+    if (!measured->before.measured || !measured->after.measured)
+        return failure("measure.none", "the measurement holds no times", {},
+                       "choose a backend that runs here");
+    report.before.measured = measured->before.measured;
+    report.after.measured = measured->after.measured;
+    report.ratio = measured->ratio;
+    report.agreement = std::move(measured->agreement);
+    addKernels(report.kernels, measured->kernels);
+    addKernels(report.kernelsBefore, measured->kernelsBefore);
+    addMatches(report.matches, measured->matches);
+    report.machine = std::move(measured->machine); // names above point into what stays
+    return {};
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measured part of a JSON report -> a Report that was only analysed: what a front end needs
+// that measures in another process.
+#pragma once
+
+#include "app/pipeline/report.h"
+#include "core/support/result.h"
+
+#include <string_view>
+
+namespace fuselage::app {
+
+/// Puts measured times, shares and agreement into the report of the same model and rules. Kernels
+/// and matches are found by name, so that a backend which plans differently leaves predictions
+/// where it has no such kernel. Errors: "measure.json" (no such file), "measure.none" (it holds no
+/// times).
+Result<void> addMeasurements(Report& report, std::string_view json);
+
+} // namespace fuselage::app

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/exports/export_format.h"
+
+#include "app/report/render.h"
+#include "app/report/svg.h"
+#include "core/onnx/model_file.h"
+#include "core/support/file.h"
+
+#include <QBuffer>
+#include <QImage>
+
+namespace fuselage::studio {
+
+namespace {
+
+constexpr double mostPixels = 16'000;
+constexpr double pictureScale = 2;
+
+Result<void> writeSvg(const ExportSource& source, const QString& path, scene::Side side) {
+    return writeFile(app::svgDocument(source.drawing->scene(), side), path.toStdString());
+}
+
+Result<void> writePng(const ExportSource& source, const QString& path, scene::Side side) {
+    QImage image =
+        pictureOf(*source.drawing, side, side == scene::Before ? source.before : source.after,
+                  source.palette, pictureScale);
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    if (!image.save(&buffer, "PNG"))
+        return failure("save.picture", "the picture cannot be made", path.toStdString(),
+                       "export SVG instead");
+    return writeFile(std::string_view(bytes.constData(), static_cast<size_t>(bytes.size())),
+                     path.toStdString());
+}
+
+std::vector<ExportFormat> makeFormats() {
+    using Source = const ExportSource&;
+    using Path = const QString&;
+    std::vector<ExportFormat> out = {
+        {".before.svg", QObject::tr("drawing before fusion, SVG"),
+         [](Source s, Path path) { return writeSvg(s, path, scene::Before); }},
+        {".after.svg", QObject::tr("drawing after fusion, SVG"),
+         [](Source s, Path path) { return writeSvg(s, path, scene::After); }},
+        {".before.png", QObject::tr("drawing before fusion, PNG"),
+         [](Source s, Path path) { return writePng(s, path, scene::Before); }},
+        {".after.png", QObject::tr("drawing after fusion, PNG"),
+         [](Source s, Path path) { return writePng(s, path, scene::After); }},
+        {".onnx", QObject::tr("fused model, ONNX"),
+         [](Source s, Path path) {
+             return model_io::save(s.snapshot->analysis.fused, path.toStdString());
+         }},
+    };
+    for (const app::ReportFormat& format : app::reportFormats())
+        out.push_back({format.ending, QObject::tr("report, %1").arg(format.ending),
+                       [render = format.render](Source s, Path path) {
+                           return writeFile(render(*s.report), path.toStdString());
+                       }});
+    return out;
+}
+
+} // namespace
+
+const std::vector<ExportFormat>& exportFormats() {
+    static const std::vector<ExportFormat> all = makeFormats();
+    return all;
+}
+
+const ExportFormat* exportFormatOf(const QString& path) {
+    const ExportFormat* best = nullptr;
+    for (const ExportFormat& format : exportFormats())
+        if (path.endsWith(format.ending, Qt::CaseInsensitive) &&
+            (!best || format.ending.size() > best->ending.size()))
+            best = &format;
+    return best;
+}
+
+QImage pictureOf(const Drawing& drawing, scene::Side side, const PaintStyle& style,
+                 const QPalette& palette, double scale) {
+    const scene::Rect& all = drawing.scene().rect;
+    QRectF area = QRectF(all.x, all.y, all.w, all.h).adjusted(-20, -20, 20, 20);
+    // A picture of a huge graph is made smaller rather than refused.
+    scale = std::min(scale, mostPixels / std::max(area.width(), area.height()));
+    QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
+    Colours colours(palette);
+    image.fill(colours["background"]);
+    QPainter painter(&image);
+    painter.scale(scale, scale);
+    painter.translate(-area.topLeft());
+    paintScene(painter, drawing, side, area, std::max(scale, 0.6), colours, style);
+    return image;
+}
+
+} // namespace fuselage::studio

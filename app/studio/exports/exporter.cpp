@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/exports/exporter.h"
+
+#include "app/studio/exports/export_format.h"
+#include "app/studio/item_models/table_export.h"
+#include "app/studio/panels/table_panel.h"
+#include "core/support/file.h"
+
+#include <QDockWidget>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QStatusBar>
+
+namespace fuselage::studio {
+
+Exporter::Exporter(Workbench& workbench, CanvasPair& canvases, QMainWindow& window)
+    : QObject(&window), m_workbench(workbench), m_canvases(canvases), m_window(window) {
+    connect(this, &Exporter::written, &window, [&window](const QString& path) {
+        window.statusBar()->showMessage(tr("written: %1").arg(path), 5000);
+    });
+}
+
+void Exporter::ask() {
+    if (!m_workbench.session.snapshot())
+        return m_window.statusBar()->showMessage(tr("open a model first: Ctrl+O"), 5000);
+    QList<QPair<QString, QString>> tables;
+    for (QDockWidget* dock : m_window.findChildren<QDockWidget*>())
+        if (qobject_cast<TablePanel*>(dock->widget()))
+            tables.append({dock->objectName(), dock->windowTitle()});
+    ExportDialog dialog(tables, m_workbench.measurements.command(), &m_window);
+    if (dialog.exec() != QDialog::Accepted)
+        return;
+    ExportChoice choice = dialog.choice();
+    QString model = QFileInfo(m_workbench.session.modelPath()).completeBaseName();
+    if (choice.ending == ".onnx")
+        model += ".fused";
+    QString path = QFileDialog::getSaveFileName(&m_window, tr("Export: %1").arg(choice.title),
+                                                model + choice.ending);
+    if (path.isEmpty())
+        return;
+    if (choice.format < 0)
+        writeTable(choice.panel, path);
+    else
+        writeFile(path.endsWith(choice.ending) ? path : path + choice.ending);
+}
+
+bool Exporter::writeFile(const QString& path) {
+    const ExportFormat* format = exportFormatOf(path);
+    const Session& session = m_workbench.session;
+    Canvas &before = m_canvases.canvas(scene::Before), &after = m_canvases.canvas(scene::After);
+    if (!format || !session.snapshot() || !before.drawing())
+        return false;
+    ExportSource source{session.snapshot(), session.sharedReport(), before.drawing(),
+                        before.style(),     after.style(),          m_canvases.palette()};
+    start(path, [format, source, path] { return format->write(source, path); });
+    return true;
+}
+
+bool Exporter::writeTable(const QString& panel, const QString& path) {
+    auto* dock = m_window.findChild<QDockWidget*>(panel);
+    auto* table = dock ? qobject_cast<TablePanel*>(dock->widget()) : nullptr;
+    if (!table)
+        return false;
+    TableFormat format = path.endsWith(".md") ? TableFormat::Markdown : TableFormat::Csv;
+    std::string text = exportTable(table->visibleRows(), format).toStdString();
+    start(path, [text, path] { return fuselage::writeFile(text, path.toStdString()); });
+    return true;
+}
+
+void Exporter::start(const QString& path, std::function<Result<void>()> work) {
+    m_workbench.session.removeProblems(QStringLiteral("save."));
+    m_lane.start([this, path, work = std::move(work)](Progress&) -> JobLane::Delivery {
+        auto done = work();
+        std::optional<Problem> problem;
+        if (!done)
+            problem = problemOf(done.error(), path);
+        return [this, path, problem] {
+            if (problem)
+                m_workbench.session.addProblem(*problem);
+            else
+                Q_EMIT written(path);
+        };
+    });
+}
+
+} // namespace fuselage::studio

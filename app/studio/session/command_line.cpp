@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/session/command_line.h"
+
+#include "core/support/file.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <algorithm>
+
+namespace fuselage::studio {
+
+namespace {
+
+QStringList ruleArguments(const SessionOptions& options) {
+    QStringList out;
+    if (!options.rules.builtin)
+        out << "--no-builtin";
+    for (const std::string& path : options.rules.paths)
+        out << "-p" << QString::fromStdString(path);
+    for (const auto& [name, value] : options.fuse.dims)
+        out << "--dim" << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
+    if (options.fuse.pipeline != "default")
+        out << "--pipeline" << QString::fromStdString(options.fuse.pipeline);
+    if (options.fuse.decide != "rules")
+        out << "--decide" << QString::fromStdString(options.fuse.decide);
+    if (options.fuse.precision != Precision::Fp32)
+        out << "--precision" << QString::fromStdString(std::string(nameOf(options.fuse.precision)));
+    if (options.fuse.strict)
+        out << "--strict";
+    return out;
+}
+
+/// A name that starts with a dash would be taken for an option.
+QString fileArgument(const QString& path) {
+    return path.startsWith('-') ? QStringLiteral("./") + path : path;
+}
+
+} // namespace
+
+QStringList benchArguments(const QString& model, const SessionOptions& options,
+                           const MeasureSettings& settings) {
+    QStringList out{"bench", fileArgument(model)};
+    out += ruleArguments(options);
+    if (settings.backend != "auto")
+        out << "--backend" << settings.backend;
+    if (options.device != "cpu")
+        out << "--device" << options.device;
+    if (settings.threads > 0)
+        out << "--threads" << QString::number(settings.threads);
+    if (settings.seconds != MeasureSettings().seconds)
+        out << "--seconds" << QString::number(settings.seconds);
+    if (!settings.verify)
+        out << "--no-verify";
+    return out;
+}
+
+QStringList fuseArguments(const QString& model, const SessionOptions& options,
+                          const QString& output) {
+    QStringList out{"fuse", fileArgument(model)};
+    out += ruleArguments(options);
+    return out << "-o" << fileArgument(output);
+}
+
+QString shellText(const QStringList& words) {
+    static const QRegularExpression plain(QStringLiteral("^[A-Za-z0-9_@%+=:,./-]+$"));
+    QStringList out;
+    for (const QString& word : words)
+        out << (plain.match(word).hasMatch()
+                    ? word
+                    : '\'' + QString(word).replace('\'', QLatin1String("'\\''")) + '\'');
+    return out.join(' ');
+}
+
+QString findFuselage() {
+    QString beside = QCoreApplication::applicationDirPath() + QStringLiteral("/fuselage");
+    return QFileInfo(beside).isExecutable()
+               ? beside
+               : QStandardPaths::findExecutable(QStringLiteral("fuselage"));
+}
+
+Result<app::RuleOptions> rulesOnDisk(const app::RuleOptions& rules, const QString& folder) {
+    app::RuleOptions out = rules;
+    out.unsaved.clear();
+    size_t written = 0;
+    for (size_t i = 0; i < rules.paths.size(); ++i) {
+        auto files = app::ruleFiles(rules.paths[i]);
+        if (!files)
+            return failure(files.error());
+        bool changed = std::any_of(files->begin(), files->end(), [&](const std::string& file) {
+            return rules.unsaved.count(file) != 0;
+        });
+        for (const std::string& file : *files)
+            written += rules.unsaved.count(file);
+        if (!changed)
+            continue;
+        // Imports name the folder, so that the copies lie in one of the same name.
+        QFileInfo original(QString::fromStdString(rules.paths[i]));
+        QString place = folder + QStringLiteral("/rules%1").arg(i);
+        if (original.isDir())
+            place += '/' + QDir(original.filePath()).dirName();
+        QDir().mkpath(place);
+        for (const std::string& file : *files) {
+            auto unsaved = rules.unsaved.find(file);
+            auto text = unsaved != rules.unsaved.end() ? Result<std::string>(unsaved->second)
+                                                       : readFile(file);
+            if (!text)
+                return failure(text.error());
+            QString name = QFileInfo(QString::fromStdString(file)).fileName();
+            if (auto saved = writeFile(*text, (place + '/' + name).toStdString()); !saved)
+                return failure(saved.error());
+        }
+        out.paths[i] = (original.isDir() ? place : place + '/' + original.fileName()).toStdString();
+    }
+    if (written < rules.unsaved.size())
+        return failure("measure.builtin", "a changed built-in rule file cannot be measured", {},
+                       "save your copy as a file of its own");
+    return out;
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring what is open, and what was measured: settings, the running process, the list of runs
+// and the one that others are compared with. No widgets.
+#pragma once
+
+#include "app/studio/session/command_line.h"
+#include "app/studio/session/measurement.h"
+#include "app/studio/session/verdict.h"
+
+#include <QDateTime>
+
+namespace fuselage::studio {
+
+struct Run {
+    int number = 0; ///< from 1, never given twice
+    QDateTime when;
+    QString model;   ///< path
+    QString command; ///< for a shell
+    QString load;    ///< of the machine when it began
+    SnapshotPtr snapshot;
+    std::shared_ptr<const app::Report> report;
+};
+
+class Measurements : public QObject {
+    Q_OBJECT
+
+public:
+    explicit Measurements(Session& session, QObject* parent = nullptr);
+
+    const MeasureSettings& settings() const { return m_settings; }
+
+    void setSettings(const MeasureSettings& settings) { m_settings = settings; }
+
+    /// Another program than findFuselage(), for tests.
+    void setProgram(const QString& program) { m_program = program; }
+
+    Measurement& process() { return m_process; }
+
+    /// Measures the present snapshot; a Problem says why not.
+    void start();
+
+    void cancel() { m_process.cancel(); }
+
+    bool running() const { return m_process.running(); }
+
+    const std::vector<Run>& runs() const { return m_runs; }
+
+    /// The run that others are compared with; null when there is none or it is switched off.
+    const Run* baseline() const;
+    /// By number; 0: none.
+    void setBaseline(int number);
+    void setComparing(bool on);
+
+    bool comparing() const { return m_comparing; }
+
+    /// What it is compared with was another model: no verdict.
+    std::optional<Verdict> verdict(const Run& run) const;
+
+    void remove(int number);
+
+    /// The command of what is on the screen, as copied.
+    QString command() const;
+
+Q_SIGNALS:
+    void runningChanged(bool running);
+    void progressed(const QString& stage);
+    void runsChanged(); ///< the list or the baseline
+
+private:
+    void take(const QByteArray& json);
+
+    Session& m_session;
+    Measurement m_process;
+    MeasureSettings m_settings;
+    QString m_program;
+    std::vector<Run> m_runs;
+    Run m_next; ///< of the process that runs
+    int m_count = 0, m_baseline = 0;
+    bool m_comparing = true;
+};
+
+/// "load 8.3 on 2 cores: other work disturbs times"; what a person should know before measuring.
+QString loadText();
+
+} // namespace fuselage::studio

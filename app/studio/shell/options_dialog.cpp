@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/shell/options_dialog.h"
+
+#include "core/cost/cost.h"
+
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QPushButton>
+#include <QRegularExpression>
+
+namespace fuselage::studio {
+
+namespace {
+
+template <typename Field>
+Field* row(QFormLayout* form, const QString& title, const QString& help, Field* field) {
+    field->setToolTip(help);
+    field->setAccessibleName(title);
+    form->addRow(title, field);
+    return field;
+}
+
+QString dimsText(const std::map<std::string, int64_t>& dims) {
+    QStringList out;
+    for (const auto& [name, value] : dims)
+        out << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
+    return out.join(", ");
+}
+
+} // namespace
+
+std::optional<std::map<std::string, int64_t>> dimsFromText(const QString& text) {
+    std::map<std::string, int64_t> out;
+    static const QRegularExpression separator(QStringLiteral("[,\\s]+"));
+    for (const QString& entry : text.split(separator, Qt::SkipEmptyParts)) {
+        bool good = false;
+        qlonglong value = entry.section('=', 1).toLongLong(&good);
+        if (!good || value <= 0 || entry.startsWith('='))
+            return std::nullopt;
+        out[entry.section('=', 0, 0).toStdString()] = value;
+    }
+    return out;
+}
+
+OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSettings& settings,
+                             const QStringList& symbols, QWidget* parent)
+    : QDialog(parent), m_options(options) {
+    setWindowTitle(tr("Options"));
+    auto* form = new QFormLayout(this);
+    m_backend = row(form, tr("Backend"), tr("what measures; auto is cuda where it can be used"),
+                    new QComboBox(this));
+    m_backend->addItems({"auto", "cpu", "cuda", "reference"});
+    m_backend->setCurrentText(settings.backend);
+    m_device =
+        row(form, tr("Predict for"), tr("device profile of predicted times"), new QComboBox(this));
+    for (const std::string& name : deviceProfileNames())
+        m_device->addItem(QString::fromStdString(name));
+    m_device->setCurrentText(options.device);
+    m_precision =
+        row(form, tr("Precision"), tr("what float32 values are stored as"), new QComboBox(this));
+    for (const char* name : precisionNames)
+        m_precision->addItem(name);
+    m_precision->setCurrentText(nameOf(options.fuse.precision));
+    m_threads = row(form, tr("Threads"), tr("0: all of this machine"), new QSpinBox(this));
+    m_threads->setRange(0, 1024);
+    m_threads->setValue(settings.threads);
+    m_seconds = row(form, tr("Seconds"), tr("to measure for, both sides together"),
+                    new QDoubleSpinBox(this));
+    m_seconds->setRange(0.1, 3600);
+    m_seconds->setValue(settings.seconds);
+    m_dims = row(form, tr("Dimensions"), tr("numbers for symbols, e.g. N=4, seq=128"),
+                 new QLineEdit(dimsText(options.fuse.dims), this));
+    m_dims->setPlaceholderText(symbols.isEmpty() ? tr("none are open")
+                                                 : symbols.join("=1, ") + "=1");
+    m_verify =
+        row(form, tr("Verify"), tr("compare outputs with the reference"), new QCheckBox(this));
+    m_verify->setChecked(settings.verify);
+    m_strict = row(form, tr("Strict"), tr("bit-exact with the unfused run"), new QCheckBox(this));
+    m_strict->setChecked(options.fuse.strict);
+    m_builtin = row(form, tr("Standard library"), tr("run the built-in rules before yours"),
+                    new QCheckBox(this));
+    m_builtin->setChecked(options.rules.builtin);
+    m_cost = row(form, tr("Ask the cost model"), tr("fuse only where the prediction gains"),
+                 new QCheckBox(this));
+    m_cost->setChecked(options.fuse.decide == "cost");
+    m_wrong = new QLabel(this);
+    m_wrong->setAccessibleName(tr("what is wrong"));
+    form->addRow(m_wrong);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
+    form->addRow(buttons);
+    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(m_dims, &QLineEdit::textChanged, this, [this, buttons] {
+        bool good = dimsFromText(m_dims->text()).has_value();
+        buttons->button(QDialogButtonBox::Ok)->setEnabled(good);
+        m_wrong->setText(good ? QString() : tr("write dimensions as NAME=NUMBER, e.g. N=4"));
+    });
+}
+
+SessionOptions OptionsDialog::sessionOptions() const {
+    SessionOptions out = m_options;
+    out.device = m_device->currentText();
+    if (auto precision = precisionFromName(m_precision->currentText().toStdString()))
+        out.fuse.precision = *precision;
+    if (auto dims = dimsFromText(m_dims->text()))
+        out.fuse.dims = *dims;
+    out.fuse.strict = m_strict->isChecked();
+    out.fuse.decide = m_cost->isChecked() ? "cost" : "rules";
+    out.rules.builtin = m_builtin->isChecked();
+    return out;
+}
+
+MeasureSettings OptionsDialog::measureSettings() const {
+    MeasureSettings out;
+    out.backend = m_backend->currentText();
+    out.threads = m_threads->value();
+    out.seconds = m_seconds->value();
+    out.verify = m_verify->isChecked();
+    return out;
+}
+
+} // namespace fuselage::studio

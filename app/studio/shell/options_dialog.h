@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dialog of how the open model is analysed and measured. Returns values; applies nothing.
+#pragma once
+
+#include "app/studio/session/measurements.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QDoubleSpinBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSpinBox>
+
+namespace fuselage::studio {
+
+class OptionsDialog : public QDialog {
+    Q_OBJECT
+
+public:
+    /// `symbols` are the names of dimensions that the model leaves open.
+    OptionsDialog(const SessionOptions& options, const MeasureSettings& settings,
+                  const QStringList& symbols, QWidget* parent);
+
+    SessionOptions sessionOptions() const;
+    MeasureSettings measureSettings() const;
+
+private:
+    SessionOptions m_options;
+    QComboBox *m_backend, *m_device, *m_precision;
+    QSpinBox* m_threads;
+    QDoubleSpinBox* m_seconds;
+    QLineEdit* m_dims;
+    QCheckBox *m_verify, *m_strict, *m_builtin, *m_cost;
+    QLabel* m_wrong;
+};
+
+/// "N=4, seq=128"; nothing when an entry is not NAME=NUMBER with a positive number.
+std::optional<std::map<std::string, int64_t>> dimsFromText(const QString& text);
+
+} // namespace fuselage::studio

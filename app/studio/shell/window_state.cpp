@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/shell/window_state.h"
+
+#include <QFileInfo>
+
+namespace fuselage::studio {
+
+namespace {
+
+QStringList listOf(const std::vector<std::string>& texts) {
+    QStringList out;
+    for (const std::string& text : texts)
+        out << QString::fromStdString(text);
+    return out;
+}
+
+} // namespace
+
+void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canvases) {
+    const SessionOptions& options = workbench.session.options();
+    const MeasureSettings& measuring = workbench.measurements.settings();
+    settings.setValue("open/model",
+                      workbench.session.modelPath().isEmpty()
+                          ? QString()
+                          : QFileInfo(workbench.session.modelPath()).absoluteFilePath());
+    settings.setValue("open/rules", listOf(options.rules.paths));
+    settings.setValue("open/builtin", options.rules.builtin);
+    settings.setValue("open/device", options.device);
+    settings.setValue("open/precision", QString(nameOf(options.fuse.precision)));
+    settings.setValue("open/strict", options.fuse.strict);
+    settings.setValue("open/decide", QString::fromStdString(options.fuse.decide));
+    QVariantMap dims;
+    for (const auto& [name, value] : options.fuse.dims)
+        dims[QString::fromStdString(name)] = QVariant::fromValue<qlonglong>(value);
+    settings.setValue("open/dims", dims);
+    settings.setValue("open/backend", measuring.backend);
+    settings.setValue("open/threads", measuring.threads);
+    settings.setValue("open/seconds", measuring.seconds);
+    settings.setValue("open/verify", measuring.verify);
+    settings.setValue("open/overlay", canvases.overlay());
+    const Viewport& view = canvases.canvas(scene::Before).viewport();
+    settings.setValue("open/centre", view.centre);
+    settings.setValue("open/zoom", view.zoom);
+}
+
+bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases) {
+    QString model = settings.value("open/model").toString();
+    if (model.isEmpty() || !QFileInfo::exists(model) || settings.value("opening").toBool())
+        return false;
+    SessionOptions options = workbench.session.options();
+    for (const QString& path : settings.value("open/rules").toStringList())
+        options.rules.paths.push_back(path.toStdString());
+    options.rules.builtin = settings.value("open/builtin", true).toBool();
+    options.device = settings.value("open/device", options.device).toString();
+    if (auto precision =
+            precisionFromName(settings.value("open/precision", "fp32").toString().toStdString()))
+        options.fuse.precision = *precision;
+    options.fuse.strict = settings.value("open/strict").toBool();
+    options.fuse.decide = settings.value("open/decide", "rules").toString().toStdString();
+    QVariantMap dims = settings.value("open/dims").toMap();
+    for (auto it = dims.cbegin(); it != dims.cend(); ++it)
+        if (it.value().toLongLong() > 0)
+            options.fuse.dims[it.key().toStdString()] = it.value().toLongLong();
+    MeasureSettings measuring;
+    measuring.backend = settings.value("open/backend", measuring.backend).toString();
+    measuring.threads = settings.value("open/threads").toInt();
+    measuring.seconds = settings.value("open/seconds", measuring.seconds).toDouble();
+    measuring.verify = settings.value("open/verify", true).toBool();
+    workbench.measurements.setSettings(measuring);
+    canvases.setOverlay(settings.value("open/overlay", "none").toString());
+    double zoom = settings.value("open/zoom").toDouble();
+    if (zoom > 0)
+        canvases.setWanted({settings.value("open/centre").toPointF(), zoom});
+    workbench.session.setOptions(options);
+    workbench.session.open(model);
+    return true;
+}
+
+void markOpening(QSettings& settings, bool opening) {
+    if (opening)
+        settings.setValue("opening", true);
+    else
+        settings.remove("opening");
+    settings.sync();
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring in another process: its results come back, and whatever it does the session lives and
+// says what happened. The process is a small shell script here; a window with the real program is
+// in flows_test.
+#include "app/report/json.h"
+#include "app/studio/session/measurements.h"
+#include "tests/studio/sample.h"
+
+#include <QElapsedTimer>
+#include <QRegularExpression>
+
+using namespace fuselage;
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+class MeasureTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() {
+        m_model = writeZooModel(m_folder, "resnet18");
+        m_session.open(m_model);
+        QVERIFY(settled(m_session));
+    }
+
+    void init() { m_session.removeProblems({}); }
+
+    void resultsComeBackWithProgressAndAreTheReport() {
+        Measurements measurements(m_session);
+        measurements.setProgram(script("good", "echo 'measure ...' >&2\n" + writing(report())));
+        QSignalSpy progressed(&measurements, &Measurements::progressed);
+        QSignalSpy runs(&measurements, &Measurements::runsChanged);
+        measurements.start();
+        QVERIFY(measurements.running());
+        QVERIFY(runs.wait());
+        QVERIFY(!measurements.running());
+        QCOMPARE(progressed.size(), 1);
+        QCOMPARE(progressed[0][0].toString(), QString("measure"));
+        QVERIFY(m_session.measured());
+        QVERIFY(qFuzzyCompare(m_session.report()->after.measured->median, 2e-3));
+        for (const app::KernelReport& kernel : m_session.report()->kernels)
+            QVERIFY(kernel.measuredSeconds && qFuzzyCompare(*kernel.measuredSeconds, 1e-4));
+        QCOMPARE(measurements.runs().size(), size_t(1));
+        QVERIFY(m_session.problems().isEmpty());
+    }
+
+    void aMeasurementIsStaleWhenRulesChangeAfterwards() {
+        QVERIFY(m_session.measured());
+        SessionOptions options = m_session.options();
+        options.rules.builtin = false;
+        m_session.setOptions(options);
+        QVERIFY(m_session.measurementStale());
+        QVERIFY(settled(m_session));
+        QVERIFY(!m_session.measured());
+        QVERIFY(m_session.measurementStale());
+        m_session.setOptions({});
+        QVERIFY(settled(m_session));
+    }
+
+    void whatGoesWrongIsOneProblem_data() {
+        QTest::addColumn<QByteArray>("body");
+        QTest::addColumn<QString>("code");
+        QTest::newRow("crash") << QByteArray("kill -SEGV $$") << "measure.crash";
+        QTest::newRow("refusal") << QByteArray(
+                                        "echo 'fuselage: no device [device.none]' >&2; exit 5")
+                                 << "measure.failed";
+        QTest::newRow("nothing written") << QByteArray("exit 0") << "measure.json";
+        QTest::newRow("garbage") << writing("{\"timings\": [1,") << "measure.json";
+        QTest::newRow("no times") << writing(report(false)) << "measure.none";
+        QTest::newRow("hang") << QByteArray("exec sleep 60") << "measure.time";
+    }
+
+    void whatGoesWrongIsOneProblem() {
+        QFETCH(QByteArray, body);
+        QFETCH(QString, code);
+        Measurements measurements(m_session);
+        measurements.setProgram(script(QTest::currentDataTag(), body));
+        measurements.process().setLimit(code == "measure.time" ? 200 : 60'000);
+        QSignalSpy problems(&m_session, &Session::problemsChanged);
+        measurements.start();
+        QVERIFY(problems.wait());
+        QVERIFY(!measurements.running());
+        QCOMPARE(m_session.problems().size(), 1);
+        QCOMPARE(m_session.problems()[0].code, code);
+    }
+
+    void aMissingProgramIsAProblem() {
+        Measurements measurements(m_session);
+        measurements.setProgram(m_folder.filePath("absent"));
+        measurements.start();
+        QVERIFY(QTest::qWaitFor([&] { return !measurements.running(); }));
+        QCOMPARE(m_session.problems()[0].code, QString("measure.start"));
+    }
+
+    void cancellingIsIdleAtOnceAndDeliversNothing() {
+        Measurements measurements(m_session);
+        measurements.setProgram(script("slow", "exec sleep 60"));
+        QSignalSpy runs(&measurements, &Measurements::runsChanged);
+        measurements.start();
+        QElapsedTimer time;
+        time.start();
+        measurements.cancel();
+        QVERIFY(!measurements.running());
+        QVERIFY2(time.elapsed() < 100, qPrintable(QString::number(time.elapsed())));
+        QVERIFY(m_session.problems().isEmpty());
+        QCOMPARE(runs.size(), 0);
+    }
+
+    void verdictsGoByIntervals() {
+        auto timing = [](double low, double median, double high) {
+            return TimingSummary{median, low, high, low, high, 9};
+        };
+        TimingSummary base = timing(0.99, 1, 1.01);
+        QCOMPARE(verdictOf(base, timing(0.8, 0.85, 0.9)), Verdict::Faster);
+        QCOMPARE(verdictOf(base, timing(1.1, 1.2, 1.3)), Verdict::Slower);
+        QCOMPARE(verdictOf(base, timing(0.99, 1, 1.01)), Verdict::Same);
+        QCOMPARE(verdictOf(base, timing(0.9, 1, 1.1)), Verdict::Ambiguous);
+    }
+
+    void theCommandSaysWhatDiffersFromTheDefaultsAndQuotes() {
+        SessionOptions options;
+        options.rules.paths = {"my rules.fuse"};
+        options.rules.builtin = false;
+        options.fuse.dims = {{"N", 4}};
+        MeasureSettings settings;
+        settings.backend = "reference";
+        QCOMPARE(shellText(benchArguments("it's.onnx", options, settings)),
+                 QString("bench 'it'\\''s.onnx' --no-builtin -p 'my rules.fuse' --dim N=4 "
+                         "--backend reference"));
+    }
+
+    void unsavedRulesAreMeasuredAsTyped() {
+        QTemporaryDir folder;
+        app::RuleOptions rules;
+        std::string path = writeText(m_folder, "mine.fuse", "fuse 1;\n").toStdString();
+        rules.paths = {path};
+        rules.unsaved[path] = "fuse 1;\n# typed\n";
+        auto onDisk = rulesOnDisk(rules, folder.path());
+        QVERIFY(bool(onDisk));
+        QVERIFY(onDisk->paths[0] != path);
+        QFile copy(QString::fromStdString(onDisk->paths[0]));
+        QVERIFY(copy.open(QFile::ReadOnly));
+        QCOMPARE(copy.readAll(), QByteArray("fuse 1;\n# typed\n"));
+        rules.unsaved["std/activation"] = "fuse 1;\n";
+        QCOMPARE(rulesOnDisk(rules, folder.path()).error().code, std::string("measure.builtin"));
+    }
+
+private:
+    QString script(const QString& name, const QByteArray& body) {
+        QString path = writeText(m_folder, QString(name).replace(' ', '_') + ".sh",
+                                 "#!/bin/sh\n" + body + "\n");
+        QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        return path;
+    }
+
+    /// Writes to the file after --report, the last argument.
+    static QByteArray writing(const QByteArray& json) {
+        return "for last; do :; done\ncat > \"$last\" <<'END'\n" + json + "\nEND";
+    }
+
+    /// What `fuselage bench` would write of the open model.
+    QByteArray report(bool timed = true) const {
+        app::Report report = m_session.snapshot()->report();
+        if (timed) {
+            report.before.measured = TimingSummary{4e-3, 3e-3, 5e-3, 3.9e-3, 4.1e-3, 9};
+            report.after.measured = TimingSummary{2e-3, 1e-3, 3e-3, 1.9e-3, 2.1e-3, 9};
+            for (app::KernelReport& kernel : report.kernels)
+                kernel.measuredSeconds = 1e-4;
+        }
+        return QByteArray::fromStdString(app::renderJson(report));
+    }
+
+    QTemporaryDir m_folder;
+    QString m_model;
+    Session m_session;
+};
+
+QTEST_GUILESS_MAIN(MeasureTest)
+#include "measure_test.moc"
