@@ -47,6 +47,24 @@ private:
     std::string m_path;
 };
 
+/// Fills pointers to a library's functions by name and remembers the first that it lacks.
+class SymbolReader {
+public:
+    explicit SymbolReader(const SharedLibrary& library) : m_library(library) {}
+
+    template <typename Function> void operator()(Function& function, const char* name) {
+        function = m_library.symbol<Function>(name);
+        if (function == nullptr && m_absent.empty())
+            m_absent = name;
+    }
+
+    const std::string& absent() const { return m_absent; } ///< empty: none
+
+private:
+    const SharedLibrary& m_library;
+    std::string m_absent;
+};
+
 /// Names of a library's files, the preferred one first; `name` as in LibraryFacts.
 std::vector<std::string> fileNamesOf(std::string_view name);
 

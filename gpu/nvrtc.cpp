@@ -29,11 +29,7 @@ struct Functions {
 
     /// False when the library lacks one of them.
     bool load(const SharedLibrary& from) {
-        bool all = true;
-        auto find = [&](auto& function, const char* name) {
-            function = from.symbol<std::decay_t<decltype(function)>>(name);
-            all = all && function != nullptr;
-        };
+        SymbolReader find(from);
         find(errorString, "nvrtcGetErrorString");
         find(version, "nvrtcVersion");
         find(archCount, "nvrtcGetNumSupportedArchs");
@@ -45,7 +41,7 @@ struct Functions {
         find(cubin, "nvrtcGetCUBIN");
         find(logSize, "nvrtcGetProgramLogSize");
         find(log, "nvrtcGetProgramLog");
-        return all;
+        return find.absent().empty();
     }
 };
 

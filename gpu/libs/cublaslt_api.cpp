@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <type_traits>
-
 namespace fuselage::gpu::cublaslt {
 
 Result<std::shared_ptr<const Library>> Library::open() {
@@ -13,12 +11,7 @@ Result<std::shared_ptr<const Library>> Library::open() {
         return failure(library.error());
     auto out = std::make_shared<Library>();
     out->m_library = *library;
-    const char* absent = nullptr;
-    auto find = [&](auto& function, const char* name) {
-        function = out->m_library->symbol<std::decay_t<decltype(function)>>(name);
-        if (function == nullptr && absent == nullptr)
-            absent = name;
-    };
+    SymbolReader find(**library);
     Functions& call = out->m_functions;
     find(call.getVersion, "cublasLtGetVersion");
     find(call.statusString, "cublasLtGetStatusString");
@@ -36,8 +29,9 @@ Result<std::shared_ptr<const Library>> Library::open() {
     find(call.heuristic, "cublasLtMatmulAlgoGetHeuristic");
     find(call.algorithmGet, "cublasLtMatmulAlgoConfigGetAttribute");
     find(call.matmul, "cublasLtMatmul");
-    if (absent != nullptr)
-        return failure("library-missing", fmt::format("`{}` lacks `{}`", out->path(), absent), {},
+    if (!find.absent().empty())
+        return failure("library-missing",
+                       fmt::format("`{}` lacks `{}`", out->path(), find.absent()), {},
                        "install the CUDA toolkit 12 or 13");
     return std::shared_ptr<const Library>(std::move(out));
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <type_traits>
 
 namespace fuselage::gpu::cudnn {
 
@@ -24,12 +23,7 @@ Result<std::shared_ptr<const Library>> Library::open() {
         return failure(library.error());
     auto out = std::make_shared<Library>();
     out->m_library = *library;
-    const char* absent = nullptr;
-    auto find = [&](auto& function, const char* name) {
-        function = out->m_library->symbol<std::decay_t<decltype(function)>>(name);
-        if (function == nullptr && absent == nullptr)
-            absent = name;
-    };
+    SymbolReader find(**library);
     Functions& call = out->m_functions;
     find(call.getVersion, "cudnnGetVersion");
     find(call.getErrorString, "cudnnGetErrorString");
@@ -43,8 +37,9 @@ Result<std::shared_ptr<const Library>> Library::open() {
     find(call.setAttribute, "cudnnBackendSetAttribute");
     find(call.getAttribute, "cudnnBackendGetAttribute");
     find(call.execute, "cudnnBackendExecute");
-    if (absent != nullptr)
-        return failure("library-missing", fmt::format("`{}` lacks `{}`", out->path(), absent), {},
+    if (!find.absent().empty())
+        return failure("library-missing",
+                       fmt::format("`{}` lacks `{}`", out->path(), find.absent()), {},
                        "install cuDNN 9");
     out->m_version = call.getVersion();
     if (out->m_version < oldest)

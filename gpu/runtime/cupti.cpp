@@ -56,11 +56,7 @@ struct Functions {
     Code (*dropped)(void*, uint32_t, size_t*);
 
     bool load(const SharedLibrary& from) {
-        bool all = true;
-        auto find = [&](auto& function, const char* name) {
-            function = from.symbol<std::decay_t<decltype(function)>>(name);
-            all = all && function != nullptr;
-        };
+        SymbolReader find(from);
         find(version, "cuptiGetVersion");
         find(resultString, "cuptiGetResultString");
         find(registerCallbacks, "cuptiActivityRegisterCallbacks");
@@ -69,7 +65,7 @@ struct Functions {
         find(flushAll, "cuptiActivityFlushAll");
         find(nextRecord, "cuptiActivityGetNextRecord");
         find(dropped, "cuptiActivityGetNumDroppedRecords");
-        return all;
+        return find.absent().empty();
     }
 };
 

@@ -17,12 +17,7 @@ bool losesContext(DriverCode code) {
 
 /// Empty, or the name of the first function that the library lacks.
 std::string load(const SharedLibrary& from, DriverFunctions& out) {
-    std::string missing;
-    auto find = [&](auto& function, const char* name) {
-        function = from.symbol<std::decay_t<decltype(function)>>(name);
-        if (function == nullptr && missing.empty())
-            missing = name;
-    };
+    SymbolReader find(from);
     find(out.init, "cuInit");
     find(out.driverGetVersion, "cuDriverGetVersion");
     find(out.getErrorName, "cuGetErrorName");
@@ -70,7 +65,7 @@ std::string load(const SharedLibrary& from, DriverFunctions& out) {
     find(out.eventRecord, "cuEventRecord");
     find(out.eventSynchronize, "cuEventSynchronize");
     find(out.eventElapsedTime, "cuEventElapsedTime");
-    return missing;
+    return find.absent();
 }
 
 } // namespace
