@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage check FILES.fuse: parse and check rules; prints every diagnostic.
+// fuselage check FILES.fuse: parse and check rules; prints every diagnostic. --explain CODE: what a
+// code means.
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/rules.h"
+#include "dsl/codes.h"
 #include "dsl/lint.h"
 
 #include <CLI/CLI.hpp>
@@ -12,6 +14,20 @@
 namespace fuselage::cli {
 
 namespace {
+
+int explain(const std::string& code) {
+    if (code == "all") {
+        printOut(dsl::codesAsMarkdown());
+        return ExitOk;
+    }
+    const dsl::CodeRow* row = dsl::codeNamed(code);
+    if (!row)
+        return reportError(failure("usage.code", "no code `" + code + "`", "",
+                                   "take one from `fuselage check --explain all`")
+                               .error);
+    printOut(dsl::explanation(*row));
+    return ExitOk;
+}
 
 int run(const std::vector<std::string>& paths, bool strict) {
     auto library = app::loadRuleLibrary({paths, paths.empty()});
@@ -38,7 +54,10 @@ Action addCheck(CLI::App& app) {
     app.add_option("files", *paths, ".fuse files or folders; none: the built-in library");
     auto strict = std::make_shared<bool>(false);
     app.add_flag("--strict", *strict, "lint as well; exit 1 on any warning");
-    return [paths, strict] { return run(*paths, *strict); };
+    auto code = std::make_shared<std::string>();
+    app.add_option("--explain", *code, "say what a code means, with an example; all: the table")
+        ->type_name("CODE");
+    return [paths, strict, code] { return code->empty() ? run(*paths, *strict) : explain(*code); };
 }
 
 } // namespace fuselage::cli

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of codes against the sources that use them, the cases that show their text, the manual
+// that lists them, and its own examples.
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/prove/proof.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+#include "core/support/file.h"
+#include "dsl/codes.h"
+#include "dsl/lint.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <set>
+
+using namespace fuselage;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path root = FUSELAGE_SOURCE_DIR;
+
+std::set<std::string> codesInSources() {
+    std::set<std::string> out;
+    std::regex literal("\"([EWM]0[0-9]{3})\"");
+    for (const char* room : {"core", "dsl", "app"})
+        for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+            std::string extension = entry.path().extension().string();
+            bool isTable = entry.path().filename() == "codes.cpp";
+            if (isTable || (extension != ".cpp" && extension != ".h"))
+                continue;
+            std::string text = *readFile(entry.path().string());
+            for (std::sregex_iterator it(text.begin(), text.end(), literal), end; it != end; ++it)
+                out.insert((*it)[1]);
+        }
+    return out;
+}
+
+struct CaseText {
+    std::string command;
+    std::string proves;
+    std::string text;
+};
+
+std::vector<CaseText> allCases() {
+    std::vector<CaseText> out;
+    for (const auto& entry : fs::recursive_directory_iterator(root / "tests/cases")) {
+        if (entry.path().extension() != ".case")
+            continue;
+        std::string text = *readFile(entry.path().string());
+        out.push_back({entry.path().parent_path().filename().string(),
+                       text.substr(0, text.find('\n')), text});
+    }
+    return out;
+}
+
+app::RuleLibrary libraryOf(const dsl::CodeRow& row) {
+    std::string example = row.example;
+    app::RuleOptions options;
+    options.builtin = false;
+    options.texts.push_back(
+        {"rules.fuse", (example.starts_with("fuse ") ? "" : "fuse 1; ") + example + "\n"});
+    return std::move(*app::loadRuleLibrary(options));
+}
+
+std::set<std::string> codesOfTrace(const app::RuleLibrary& library, const std::string& graphText) {
+    auto graph = model_io::loadText(graphText);
+    EXPECT_TRUE(graph) << graph.error().text();
+    Progress progress;
+    EXPECT_TRUE(prepareGraph(*graph, progress));
+    app::FuseOptions options;
+    options.explain = true;
+    options.profile = "h200";
+    options.decide = "cost";
+    auto done = app::fuseGraph(*graph, library, options, progress);
+    EXPECT_TRUE(done) << done.error().text();
+    std::set<std::string> out;
+    for (const TraceEvent& event : done->trace.events)
+        out.insert(event.reason.code);
+    for (const NearMiss& miss : done->trace.nearMisses)
+        out.insert(miss.reason.code);
+    return out;
+}
+
+std::set<std::string> codesShownBy(const dsl::CodeRow& row) {
+    app::RuleLibrary library = libraryOf(row);
+    std::set<std::string> out;
+    if (row.code[0] == 'M')
+        return codesOfTrace(library, row.graph);
+    for (const Diagnostic& d : library.loaded.diagnostics.all())
+        out.insert(d.code);
+    if (!out.empty())
+        return out;
+    Diagnostics found = dsl::lint(library.loaded);
+    for (const Diagnostic& d : found.all())
+        out.insert(d.code);
+    Progress progress;
+    auto proofs = app::proveRules(library, {}, progress);
+    for (const app::RuleProof& proof : *proofs)
+        out.insert(proof.passed() ? "" : proof.failing > 0 ? "E0501" : "W0503");
+    return out;
+}
+
+} // namespace
+
+TEST(Codes, EveryCodeThatIsUsedHasARowAndEveryRowIsUsed) {
+    std::set<std::string> used = codesInSources(), listed;
+    used.insert({"E0501", "W0503"}); // written by proofText inside of longer literals
+    for (const dsl::CodeRow& row : dsl::codeTable())
+        EXPECT_TRUE(listed.insert(row.code).second) << row.code << " has two rows";
+    EXPECT_EQ(used, listed);
+}
+
+TEST(Codes, EveryDiagnosticHasACaseWithItsWholeText) {
+    std::vector<CaseText> cases = allCases();
+    for (const dsl::CodeRow& row : dsl::codeTable()) {
+        std::string head = std::string("# ") + row.code + ":";
+        std::string shown = std::string("[") + row.code + "]: ";
+        bool found = std::any_of(cases.begin(), cases.end(), [&](const CaseText& it) {
+            bool named = it.proves.starts_with(head);
+            bool shows = it.text.find(shown) != std::string::npos;
+            if (row.code[0] != 'M')
+                return named && shows;
+            return it.command == "rewrite" && (named || shows) &&
+                   it.text.find("\n--- trace\n") != std::string::npos;
+        });
+        EXPECT_TRUE(found) << "no case of tests/cases begins with `" << head
+                           << "` and shows its text";
+    }
+}
+
+TEST(Codes, EveryExampleShowsItsCode) {
+    for (const dsl::CodeRow& row : dsl::codeTable())
+        if (*row.example != '\0') {
+            EXPECT_TRUE(codesShownBy(row).contains(row.code)) << explanation(row);
+        }
+}
+
+TEST(Codes, TheManualHoldsTheTable) {
+    std::string manual = *readFile((root / "dsl/README.md").string());
+    EXPECT_NE(manual.find(dsl::codesAsMarkdown()), std::string::npos)
+        << "put the output of `fuselage check --explain all` under `## Codes` of dsl/README.md";
+}
