@@ -33,5 +33,7 @@ Action addDevices(CLI::App& app);
 Action addCalibrate(CLI::App& app);
 Action addCache(CLI::App& app);
 Action addDoctor(CLI::App& app);
+Action addManual(CLI::App& app);
+Action addCompletions(CLI::App& app);
 
 } // namespace fuselage::cli

@@ -17,4 +17,23 @@ enum ExitCode : int {
     ExitInterrupted = 130, ///< Ctrl-C
 };
 
+/// A line of the help and of the manual page.
+struct ExitMeaning {
+    ExitCode code;
+    const char* meaning;
+};
+
+inline constexpr ExitMeaning exitMeanings[] = {
+    {ExitOk, "fine"},
+    {ExitGate, "gate or rule test failed"},
+    {ExitUsage, "usage"},
+    {ExitInput, "model or .fuse file invalid"},
+    {ExitVerification, "verification failed"},
+    {ExitDevice, "device missing"},
+    {ExitResource, "resources"},
+    {ExitPartial, "some models did not run"},
+    {ExitInternal, "internal error"},
+    {ExitInterrupted, "interrupted"},
+};
+
 } // namespace fuselage::cli

@@ -97,6 +97,12 @@ constexpr Row rows[] = {
      "  fuselage tactics model.onnx --device t4 --summary\n"
      "  fuselage tactics model.onnx --finish      also finishes one plan a step"},
     {"doctor", "what was found on this machine and what is used", addDoctor, "  fuselage doctor"},
+    {"manual", "the manual page of all commands, for man", addManual,
+     "  fuselage manual > fuselage.1\n"
+     "  fuselage manual | man -l -"},
+    {"completions", "the completion script of a shell: bash, zsh or fish", addCompletions,
+     "  source <(fuselage completions bash)\n"
+     "  fuselage completions fish > ~/.config/fish/completions/fuselage.fish"},
 };
 
 constexpr const char* footer = R"(examples:
@@ -106,10 +112,23 @@ constexpr const char* footer = R"(examples:
   fuselage fuse model.onnx -o out.onnx --no-builtin -p my_rules.fuse
   fuselage explain model.onnx --node Add_17
   fuselage bench model.onnx --dim N=4 --device h200
+)";
 
-exit codes: 0 fine, 1 gate or rule test failed, 2 usage, 3 model or .fuse file invalid,
-4 verification failed, 5 device missing, 6 resources, 7 some models did not run, 10 internal error,
-130 interrupted)";
+/// "exit codes: 0 fine, 1 ...", on lines of at most 100 characters.
+std::string exitCodesText() {
+    std::string out, line = "exit codes:";
+    for (const ExitMeaning& row : exitMeanings) {
+        const std::string piece = fmt::format(" {} {},", static_cast<int>(row.code), row.meaning);
+        if (line.size() + piece.size() > 100) {
+            out += line + "\n";
+            line = piece.substr(1);
+        } else {
+            line += piece;
+        }
+    }
+    line.pop_back();
+    return out + line;
+}
 
 bool isCommand(const std::string& word) {
     return std::any_of(std::begin(rows), std::end(rows),
@@ -148,7 +167,7 @@ int main(int argc, char** argv) {
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");
     app.set_version_flag("--version", FUSELAGE_VERSION);
     app.require_subcommand(1);
-    app.footer(footer);
+    app.footer(footer + exitCodesText());
     std::vector<std::pair<CLI::App*, Action>> actions;
     for (const Row& row : rows) {
         CLI::App* sub = app.add_subcommand(row.name, row.help);
