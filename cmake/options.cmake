@@ -12,6 +12,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(fuselage_options INTERFACE -Wno-restrict)
 endif()
 
+if(FUSELAGE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+    message(FATAL_ERROR "FUSELAGE_FUZZ needs clang 16 or newer: -DCMAKE_CXX_COMPILER=clang++-16")
+  endif()
+  set(instrumented -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer)
+  target_compile_options(fuselage_options INTERFACE ${instrumented} -O1 -g1)
+  target_link_options(fuselage_options INTERFACE -fsanitize=address,undefined)
+endif()
+
 # Asserts stay on in every build type: model files are hostile input.
 string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 

@@ -128,8 +128,8 @@ bool isClosingOrMark(const Piece& piece) {
     return piece.kind == Token::Kind::Symbol && marks.contains(piece.text);
 }
 
-/// Whether a space stands before the piece when it is on the same line as the one before it.
-bool spaceBefore(const std::vector<Piece>& pieces, size_t at) {
+/// Whether a space belongs before the piece when it is on the same line as the one before it.
+bool wantsSpace(const std::vector<Piece>& pieces, size_t at) {
     const Piece& before = pieces[at - 1];
     const Piece& here = pieces[at];
     if (here.is("@")) // "s@Add" and "= @reduction"
@@ -151,6 +151,20 @@ bool spaceBefore(const std::vector<Piece>& pieces, size_t at) {
     if (here.is("(") || here.is("[") || here.is("{"))
         return spaceBeforeOpening(pieces, at);
     return true;
+}
+
+/// Whether pieces become other words when nothing stands between them: "/" and "/", "1" "." "5".
+bool wouldJoin(const std::vector<Piece>& pieces, size_t at) {
+    size_t first = at >= 2 && !wantsSpace(pieces, at - 1) ? at - 2 : at - 1;
+    std::string together;
+    for (size_t i = first; i <= at; ++i)
+        together += pieces[i].text;
+    std::vector<Token> tokens = tokenize(together);
+    return tokens.size() != at - first + 1 || textOf(tokens.back(), together) != pieces[at].text;
+}
+
+bool spaceBefore(const std::vector<Piece>& pieces, size_t at) {
+    return wantsSpace(pieces, at) || wouldJoin(pieces, at);
 }
 
 /// One output line, its trailing comment apart so that neighbours can align.
