@@ -142,6 +142,15 @@ private Q_SLOTS:
         QFile copy(QString::fromStdString(onDisk->paths[0]));
         QVERIFY(copy.open(QFile::ReadOnly));
         QCOMPARE(copy.readAll(), QByteArray("fuse 1;\n# typed\n"));
+        rules.texts.push_back({"new-1.fuse", "fuse 1;\n"});
+        rules.unsaved["new-1.fuse"] = "fuse 1;\n# typed, never saved\n";
+        onDisk = rulesOnDisk(rules, folder.path());
+        QVERIFY(bool(onDisk));
+        QVERIFY(onDisk->texts.empty());
+        QCOMPARE(onDisk->paths.size(), size_t(2));
+        QFile fresh(QString::fromStdString(onDisk->paths[1]));
+        QVERIFY(fresh.open(QFile::ReadOnly));
+        QVERIFY(fresh.readAll().contains("never saved"));
         rules.unsaved["std/activation"] = "fuse 1;\n";
         QCOMPARE(rulesOnDisk(rules, folder.path()).error().code, std::string("measure.builtin"));
     }

@@ -17,6 +17,7 @@ ExportDialog::ExportDialog(const QList<QPair<QString, QString>>& tables, const Q
                            QWidget* parent)
     : QDialog(parent), m_list(new QListWidget(this)), m_command(new QLineEdit(command, this)) {
     setWindowTitle(tr("Export"));
+    setObjectName("export");
     resize(560, 480);
     for (size_t i = 0; i < exportFormats().size(); ++i)
         m_choices.push_back(

@@ -4,10 +4,10 @@
 #include "app/studio/exports/export_format.h"
 #include "app/studio/item_models/table_export.h"
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/file_dialogs.h"
 #include "core/support/file.h"
 
 #include <QDockWidget>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QStatusBar>
 
@@ -27,21 +27,23 @@ void Exporter::ask() {
     for (QDockWidget* dock : m_window.findChildren<QDockWidget*>())
         if (qobject_cast<TablePanel*>(dock->widget()))
             tables.append({dock->objectName(), dock->windowTitle()});
-    ExportDialog dialog(tables, m_workbench.measurements.command(), &m_window);
-    if (dialog.exec() != QDialog::Accepted)
-        return;
-    ExportChoice choice = dialog.choice();
+    auto* dialog = new ExportDialog(tables, m_workbench.measurements.command(), &m_window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QDialog::accepted, this, [this, dialog] { askWhere(dialog->choice()); });
+    dialog->open();
+}
+
+void Exporter::askWhere(const ExportChoice& choice) {
     QString model = QFileInfo(m_workbench.session.modelPath()).completeBaseName();
     if (choice.ending == ".onnx")
         model += ".fused";
-    QString path = QFileDialog::getSaveFileName(&m_window, tr("Export: %1").arg(choice.title),
-                                                model + choice.ending);
-    if (path.isEmpty())
-        return;
-    if (choice.format < 0)
-        writeTable(choice.panel, path);
-    else
-        writeFile(path.endsWith(choice.ending) ? path : path + choice.ending);
+    askSaveFile(&m_window, tr("Export: %1").arg(choice.title), model + choice.ending, {},
+                [this, choice](const QString& path) {
+                    if (choice.format < 0)
+                        writeTable(choice.panel, path);
+                    else
+                        writeFile(path.endsWith(choice.ending) ? path : path + choice.ending);
+                });
 }
 
 bool Exporter::writeFile(const QString& path) {

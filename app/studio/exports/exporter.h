@@ -30,6 +30,7 @@ Q_SIGNALS:
     void written(const QString& path);
 
 private:
+    void askWhere(const ExportChoice& choice);
     void start(const QString& path, std::function<Result<void>()> work);
 
     Workbench& m_workbench;

@@ -114,6 +114,21 @@ Result<app::RuleOptions> rulesOnDisk(const app::RuleOptions& rules, const QStrin
         }
         out.paths[i] = (original.isDir() ? place : place + '/' + original.fileName()).toStdString();
     }
+    // Texts that were never saved go last, as in the window.
+    out.texts.clear();
+    for (size_t i = 0; i < rules.texts.size(); ++i) {
+        const dsl::RuleInput& input = rules.texts[i];
+        auto unsaved = rules.unsaved.find(input.name);
+        written += unsaved != rules.unsaved.end();
+        std::string text =
+            unsaved != rules.unsaved.end() ? unsaved->second : input.text.value_or(std::string());
+        QString place = folder + QStringLiteral("/text%1").arg(i);
+        QDir().mkpath(place);
+        QString file = place + '/' + QFileInfo(QString::fromStdString(input.name)).fileName();
+        if (auto saved = writeFile(text, file.toStdString()); !saved)
+            return failure(saved.error());
+        out.paths.push_back(file.toStdString());
+    }
     if (written < rules.unsaved.size())
         return failure("measure.builtin", "a changed built-in rule file cannot be measured", {},
                        "save your copy as a file of its own");

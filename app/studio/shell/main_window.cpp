@@ -2,6 +2,7 @@
 #include "app/studio/shell/main_window.h"
 
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/file_dialogs.h"
 #include "app/studio/shell/finders.h"
 #include "app/studio/shell/match_commands.h"
 #include "app/studio/shell/options_dialog.h"
@@ -14,7 +15,6 @@
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QGuiApplication>
 #include <QMenuBar>
@@ -37,6 +37,16 @@ void focusInside(QWidget* widget) {
         if ((each->focusPolicy() & Qt::TabFocus) && each->isVisible())
             return each->setFocus();
     widget->setFocus();
+}
+
+/// Marks the first letter that is still free, and takes it.
+QString withMnemonic(const QString& title, QString& taken) {
+    for (qsizetype i = 0; i < title.size(); ++i)
+        if (title[i].isLetter() && !taken.contains(title[i], Qt::CaseInsensitive)) {
+            taken += title[i];
+            return title.left(i) + '&' + title.mid(i);
+        }
+    return title;
 }
 
 } // namespace
@@ -165,17 +175,25 @@ void MainWindow::addFindCommands() {
                            if (QStringList files = recentFiles(); files.size() >= number)
                                openFiles({files[number - 1]});
                        });
-    m_commands.add({"panel.next", "View", tr("Next panel"), {QKeySequence("F6")}}, [this] {
-        QList<QWidget*> stops{&m_canvases->canvas(scene::Before)};
-        for (QDockWidget* dock : findChildren<QDockWidget*>())
-            if (dock->isVisible() && !dock->visibleRegion().isEmpty())
-                stops << dock->widget();
-        qsizetype at = -1;
-        for (qsizetype i = 0; i < stops.size(); ++i)
-            if (stops[i] == focusWidget() || stops[i]->isAncestorOf(focusWidget()))
-                at = i;
-        focusInside(stops[(at + 1) % stops.size()]);
-    });
+    m_commands.add({"panel.next", "View", tr("Next panel"), {QKeySequence("F6")}},
+                   [this] { cyclePanels(1); });
+    m_commands.add({"panel.previous", "View", tr("Previous panel"), {QKeySequence("Shift+F6")}},
+                   [this] { cyclePanels(-1); });
+}
+
+/// From the centre through the panels that are in view, and around.
+void MainWindow::cyclePanels(int direction) {
+    bool opened = m_centre->currentWidget() == m_canvases;
+    QList<QWidget*> stops{opened ? static_cast<QWidget*>(&m_canvases->canvas(scene::Before))
+                                 : m_start};
+    for (QDockWidget* dock : findChildren<QDockWidget*>())
+        if (dock->isVisible() && !dock->visibleRegion().isEmpty())
+            stops << dock->widget();
+    qsizetype at = direction > 0 ? -1 : 0;
+    for (qsizetype i = 0; i < stops.size(); ++i)
+        if (focusWidget() && (stops[i] == focusWidget() || stops[i]->isAncestorOf(focusWidget())))
+            at = i;
+    focusInside(stops[(at + direction + stops.size()) % stops.size()]);
 }
 
 void MainWindow::addCentre() {
@@ -222,13 +240,14 @@ void MainWindow::addPanels() {
 
 void MainWindow::addMenus() {
     QHash<QString, QMenu*> menus;
+    QString letters; // Alt with one of them opens a menu
     for (const CommandTable::Entry& entry : m_commands.all()) {
         addAction(entry.action); // keys work without the menu, too
         if (entry.row.menu.isEmpty())
             continue;
         QMenu*& menu = menus[entry.row.menu];
         if (!menu)
-            menu = menuBar()->addMenu(tr(qPrintable(entry.row.menu)));
+            menu = menuBar()->addMenu(withMnemonic(tr(qPrintable(entry.row.menu)), letters));
         menu->addAction(entry.action);
         if (entry.row.id == "file.open")
             m_recent = menu->addMenu(tr("Open recent"));
@@ -315,11 +334,13 @@ void MainWindow::optionsDialog() {
     if (const SnapshotPtr& snapshot = m_session.snapshot())
         for (const auto& [name, value] : snapshot->analysis.dims)
             symbols << QString::fromStdString(name);
-    OptionsDialog dialog(m_session.options(), m_measurements.settings(), symbols, this);
-    if (dialog.exec() != QDialog::Accepted)
-        return;
-    m_measurements.setSettings(dialog.measureSettings());
-    m_session.setOptions(dialog.sessionOptions());
+    auto* dialog = new OptionsDialog(m_session.options(), m_measurements.settings(), symbols, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        m_measurements.setSettings(dialog->measureSettings());
+        m_session.setOptions(dialog->sessionOptions());
+    });
+    dialog->open();
 }
 
 void MainWindow::measure() {
@@ -330,8 +351,9 @@ void MainWindow::measure() {
 }
 
 void MainWindow::openDialog() {
-    openFiles(QFileDialog::getOpenFileNames(this, tr("Open a model or rules"), {},
-                                            tr("models and rules (*.onnx *.fuse);;all files (*)")));
+    askOpenFiles(this, tr("Open a model or rules"),
+                 tr("models and rules (*.onnx *.fuse);;all files (*)"),
+                 [this](const QStringList& paths) { openFiles(paths); });
 }
 
 void MainWindow::resetLayout() {

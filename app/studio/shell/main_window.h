@@ -59,6 +59,7 @@ private:
     void addCommands();
     void addRunCommands();
     void addFindCommands();
+    void cyclePanels(int direction);
     void addCentre();
     void addMenus();
     void addPanels();

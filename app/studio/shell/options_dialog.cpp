@@ -46,6 +46,7 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
                              const QStringList& symbols, QWidget* parent)
     : QDialog(parent), m_options(options) {
     setWindowTitle(tr("Options"));
+    setObjectName("options");
     auto* form = new QFormLayout(this);
     m_backend = row(form, tr("Backend"), tr("what measures; auto is cuda where it can be used"),
                     new QComboBox(this));

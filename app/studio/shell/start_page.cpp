@@ -85,6 +85,7 @@ void StartPage::setRecent(const QStringList& paths) {
 
 void StartPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
+    m_sample->setFocus(); // Enter shows the whole story
     if (m_inspected || m_inspection.busy())
         return;
     m_inspection.start([this](Progress&) -> JobLane::Delivery {

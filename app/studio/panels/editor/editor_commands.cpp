@@ -3,8 +3,8 @@
 #include "app/pipeline/derive.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/editor/utf8_map.h"
+#include "app/studio/shell/file_dialogs.h"
 
-#include <QFileDialog>
 #include <QMenu>
 #include <QPointer>
 #include <QTextBlock>
@@ -27,6 +27,10 @@ void EditorPanel::addCommands() {
     add("editor.new", tr("New rule file"), "Ctrl+N", [this] { newRule(newText); });
     add("editor.save", tr("Save rules"), "Ctrl+S", [this] { save(false); });
     add("editor.saveAs", tr("Save rules as ..."), "Ctrl+Shift+S", [this] { save(true); });
+    add("editor.close", tr("Close rule file"), "Ctrl+W", [this] {
+        if (m_tabs->currentIndex() >= 0)
+            closeTab(m_tabs->currentIndex());
+    });
     add("editor.find", tr("Find in the rules"), "Ctrl+F", [this] { find(); });
     add("editor.complete", tr("Complete"), "Ctrl+Space", [this] {
         if (CodeView* at = current())
@@ -75,23 +79,25 @@ void EditorPanel::derive() {
         say(QString::fromStdString(text.error().message + ": " + text.error().fix));
 }
 
-void EditorPanel::save(bool elsewhere) {
+void EditorPanel::save(bool elsewhere, std::function<void()> saved) {
     CodeView* at = current();
     const RuleText* text = at ? m_texts.find(at->file()) : nullptr;
     if (!text || text->builtin)
         return;
-    QString path;
-    if (elsewhere || text->isNew) {
-        path =
-            QFileDialog::getSaveFileName(this, tr("Save rules"), text->file, tr("rules (*.fuse)"));
-        if (path.isEmpty())
-            return;
-    }
-    QString error;
-    if (m_texts.save(text->file, path, error).isNull())
-        say(error);
-    else
-        say(tr("saved %1").arg(at->file()));
+    if (!elsewhere && !text->isNew)
+        return write(text->file, {}, saved);
+    askSaveFile(this, tr("Save rules"), text->file, tr("rules (*.fuse)"),
+                [this, file = text->file, saved = std::move(saved)](const QString& path) {
+                    write(file, path, saved);
+                });
+}
+
+void EditorPanel::write(const QString& file, const QString& path,
+                        const std::function<void()>& saved) {
+    QString error, name = m_texts.save(file, path, error);
+    say(name.isNull() ? error : tr("saved %1").arg(name));
+    if (!name.isNull() && saved)
+        saved();
 }
 
 bool EditorPanel::findFrom(const QString& words, int direction, bool again) {

@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <QMenu>
 #include <QMessageBox>
+#include <QPointer>
 #include <QVBoxLayout>
 
 namespace fuselage::studio {
@@ -146,16 +147,20 @@ void EditorPanel::closeTab(int index) {
             QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel);
         if (answer == QMessageBox::Cancel)
             return;
-        if (answer == QMessageBox::Save) {
-            save(false);
-            text = m_texts.find(closing->file());
-            if (text && text->modified())
-                return;
-        }
+        if (answer == QMessageBox::Save)
+            return save(false, [this, closing = QPointer<CodeView>(closing)] {
+                if (closing)
+                    closeView(closing->file());
+            });
     }
-    QString file = closing->file();
-    m_views.remove(file);
-    m_tabs->removeTab(index);
+    closeView(closing->file());
+}
+
+void EditorPanel::closeView(const QString& file) {
+    CodeView* closing = m_views.take(file);
+    if (!closing)
+        return;
+    m_tabs->removeTab(m_tabs->indexOf(closing));
     m_texts.close(file);
     m_language.remove(file);
     closing->deleteLater();

@@ -32,7 +32,8 @@ public:
     /// Opens the file, also a built-in one, and shows a line of it; 0: where it was.
     void showPlace(const QString& file, int line);
 
-    void save(bool elsewhere);
+    /// Asks where if it must; `saved` follows when it is on disk.
+    void save(bool elsewhere, std::function<void()> saved = {});
     void format();
     void find();
     void goToDefinition();
@@ -50,7 +51,9 @@ private:
     void addBuiltinMenu(QToolButton* button);
     void addView(const QString& file);
     void renamed(const QString& from, const QString& to);
+    void write(const QString& file, const QString& path, const std::function<void()>& saved);
     void closeTab(int index);
+    void closeView(const QString& file);
     void edited(CodeView* view);
     void apply(const std::vector<dsl::TextEdit>& edits);
     void showTitle(const QString& file);
