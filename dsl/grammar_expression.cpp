@@ -207,9 +207,10 @@ const auto lowerLed_def =
              -((emptyBrackets >> x3::eps[mark<&ast::Expr::kind, Kind::ListOf>]) |
                (&x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind::Call>] >> arguments))));
 
-const auto nodeAttributes = &(x3::lit('[') >> lower >> '=' >> !x3::lit('=')) >>
-                            x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] >
-                            (named[push<&ast::Expr::named>] % ',') > ']';
+const auto nodeAttributes =
+    &(x3::lit('[') >> lower >> '=' >> !x3::lit('=')) >>
+    x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] > named[push<&ast::Expr::named>] >
+    *(',' > named[push<&ast::Expr::named>]) > ']';
 const auto nodeArguments = &x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] >>
                            ('(' > -(expression[push<&ast::Expr::args>] % ',') > ')');
 const auto upperLed_def =

@@ -60,7 +60,8 @@ const auto classMember_def = ((x3::lit('@') >> x3::eps[mark<&ast::ClassMember::i
                               lower[set<&ast::ClassMember::name>]) |
                              upper[set<&ast::ClassMember::name>];
 const auto classItem_def = spanned(keyword("class") > upper[set<&ast::Class::name>] > '=' >
-                                   (classMember[push<&ast::Class::members>] % '|') > ';');
+                                   classMember[push<&ast::Class::members>] >
+                                   *('|' > classMember[push<&ast::Class::members>]) > ';');
 
 const auto function_def = spanned(keyword("fn") > lower[set<&ast::Function::name>] > '(' >
                                   -(lower[push<&ast::Function::parameters>] % ',') > ')' > '=' >
@@ -71,7 +72,8 @@ const auto parameter_def = lower[set<&ast::Parameter::name>] >>
 const auto pattern_def =
     spanned(keyword("pattern") > upper[set<&ast::Pattern::name>] > '(' >
             -(parameter[push<&ast::Pattern::parameters>] % ',') > ')' > "->" >
-            (lower[push<&ast::Pattern::results>] % ',') > block[set<&ast::Pattern::body>]);
+            lower[push<&ast::Pattern::results>] > *(',' > lower[push<&ast::Pattern::results>]) >
+            block[set<&ast::Pattern::body>]);
 
 const WordTable inTable{"in"};
 const WordTable priorityTable{"priority"};
@@ -90,7 +92,8 @@ const auto pipelineStep_def = lower[set<&ast::PipelineStep::phase>] >>
                               -(keyword("by") > selection[set<&ast::PipelineStep::selection>]);
 const auto pipeline_def =
     spanned(keyword("pipeline") > lower[set<&ast::Pipeline::name>] > '=' >
-            (pipelineStep[push<&ast::Pipeline::steps>] % keyword("then")) > ';');
+            pipelineStep[push<&ast::Pipeline::steps>] >
+            *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) > ';');
 
 const auto anyItem_def = rule[become] | pattern[become] | classItem[become] | function[become] |
                          import[become] | opset[become] | pipeline[become];

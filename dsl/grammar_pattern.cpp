@@ -41,6 +41,8 @@ struct ValueClass {};
 struct StepClass {};
 struct ChainClass {};
 struct AlternativeClass {};
+struct TestComparisonClass {};
+struct CapturedClass {};
 
 const x3::rule<FlagNameClass, ast::Name> flagName = "a type";
 const x3::rule<DtypeNameClass, ast::Name> elementType = "an element type";
@@ -48,10 +50,12 @@ const x3::rule<DimClass, ast::Dim> dim = "a dimension";
 const x3::rule<CaptureClass, ast::Name> capture = "a capture";
 const x3::rule<LabelClass, ast::Name> label = "a label";
 const x3::rule<ArgNameClass, ast::Name> argName = "an operand name";
+const x3::rule<TestComparisonClass, std::string> testComparison = "a comparison";
 const x3::rule<TestClass, ast::Test> attributeTest = "an attribute test";
 const x3::rule<ArgClass, ast::Arg> arg = "an operand";
 const x3::rule<TermClass, ast::Term> term = "a pattern";
 const x3::rule<GroupClass, ast::Term> group = "a pattern";
+const x3::rule<CapturedClass, ast::Term> captured = "an operator";
 const x3::rule<RegionClass, ast::Term> region = "a region";
 const x3::rule<NodeClass, ast::Term> node = "an operator";
 const x3::rule<ValueClass, ast::Term> value = "a value";
@@ -80,16 +84,17 @@ const auto typeSpec_def = spanned(&typeStart >> *flagName[push<&ast::TypeSpec::f
 
 // Operators.
 
+const auto testComparison_def = compareMark[become] | wordOf(inWord)[become];
 const auto attributeTest_def =
-    spanned(lower[set<&ast::Test::attribute>] >
-            ((compareMark[set<&ast::Test::comparison>] |
-              wordOf(inWord)[set<&ast::Test::comparison>]) > expression[set<&ast::Test::value>]));
+    spanned(lower[set<&ast::Test::attribute>] > testComparison[set<&ast::Test::comparison>] >
+            expression[set<&ast::Test::value>]);
 const auto argName_def = word[become] >> '=' >> !x3::lit('=');
 const auto arg_def = -argName[set<&ast::Arg::name>] >> chain[set<&ast::Arg::chain>];
 
 const auto operands = (x3::lit('(') >> x3::eps[mark<&ast::Term::hasArguments>]) >
                       -(arg[push<&ast::Term::args>] % ',') > ')';
-const auto tests = '[' > (attributeTest[push<&ast::Term::tests>] % ',') > ']';
+const auto tests = '[' > attributeTest[push<&ast::Term::tests>] >
+                   *(',' > attributeTest[push<&ast::Term::tests>]) > ']';
 
 const auto node_def =
     spanned(x3::eps[mark<&ast::Term::kind, Kind::Node>] >>
@@ -128,11 +133,10 @@ constexpr auto becomeButCapture = [](auto& context) {
 };
 
 const auto capture_def = lower[become] >> '@';
-const auto term_def =
-    spanned((hole >> x3::eps[mark<&ast::Term::kind, Kind::Hole>]) | numberTerm |
-            ((capture[setCapture] >
-              (group[becomeButCapture] | region[becomeButCapture] | node[becomeButCapture])) |
-             group[become] | region[become] | node[become] | value[become]));
+const auto captured_def = group[become] | region[become] | node[become];
+const auto term_def = spanned((hole >> x3::eps[mark<&ast::Term::kind, Kind::Hole>]) | numberTerm |
+                              ((capture[setCapture] > captured[becomeButCapture]) | group[become] |
+                               region[become] | node[become] | value[become]));
 
 const auto step_def =
     spanned(term[set<&ast::Step::term>] >>
@@ -148,7 +152,8 @@ const auto alternative_def =
 const auto choice_def = spanned(alternative[push<&ast::Choice::alternatives>] % '|');
 
 BOOST_SPIRIT_DEFINE(range, typeSpec, choice, flagName, elementType, dim, capture, label, argName,
-                    attributeTest, arg, term, group, region, node, value, step, chain, alternative)
+                    testComparison, attributeTest, arg, captured, term, group, region, node, value,
+                    step, chain, alternative)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(range), Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(decltype(typeSpec), Iterator, Context)

@@ -26,6 +26,7 @@ struct TargetClass {};
 struct TargetsClass {};
 struct AssignClass {};
 struct RewriteStatementClass : Recovering<false> {};
+struct LetOrAssignClass {};
 struct RewriteClass {};
 struct GateClass {};
 struct EscapeClass {};
@@ -52,6 +53,7 @@ const x3::rule<MatchClass, ast::Match> match = "`match`";
 const x3::rule<TargetClass, ast::Target> target = "a name";
 const x3::rule<TargetsClass, std::vector<ast::Target>> targets = "names";
 const x3::rule<AssignClass, ast::Assign> assign = "an assignment";
+const x3::rule<LetOrAssignClass, ast::RewriteStatement> letOrAssign = "an assignment";
 const x3::rule<RewriteStatementClass, ast::RewriteStatement> rewriteStatement = "an assignment";
 const x3::rule<RewriteClass, ast::Rewrite> rewrite = "`rewrite`";
 const x3::rule<GateClass, ast::Gate> gate = "`gate`";
@@ -92,8 +94,8 @@ const auto define_def =
              choice[set<&ast::Define::choice>]) > ';');
 const auto let_def = spanned(keyword("let") > lower[set<&ast::Let::name>] > '=' >
                              expression[set<&ast::Let::value>] > ';');
-const auto where_def =
-    spanned(keyword("where") > (expression[push<&ast::Where::conditions>] % ',') > ';');
+const auto where_def = spanned(keyword("where") > expression[push<&ast::Where::conditions>] >
+                               *(',' > expression[push<&ast::Where::conditions>]) > ';');
 const auto unless_def = spanned(keyword("unless") > block[set<&ast::Unless::body>]);
 const auto many_def =
     spanned(keyword("many") > range[set<&ast::Many::range>] >
@@ -113,15 +115,17 @@ const auto target_def = lower[set<&ast::Target::name>] >>
 const auto targets_def = target[append] % ',';
 const auto assign_def =
     spanned(targets[set<&ast::Assign::targets>] > '=' > expression[set<&ast::Assign::value>] > ';');
-const auto rewriteStatement_def = !endOfBody >> (x3::eps > (let[become] | assign[become]));
+const auto letOrAssign_def = let[become] | assign[become];
+const auto rewriteStatement_def = !endOfBody >> (x3::eps > letOrAssign[become]);
 const auto rewrite_def =
     spanned(keyword("rewrite") > '{' > *rewriteStatement[push<&ast::Rewrite::body>] > '}');
 
 const auto gate_def = spanned(keyword("gate") > expression[set<&ast::Gate::condition>] > ';');
 const auto policy_def = spanned(wordOf(policyTable)[takeRawWord]);
-const auto escape_def = spanned(keyword("escape") > (lower[push<&ast::Escape::names>] % ',') > ':' >
-                                policy[set<&ast::Escape::policy>] >
-                                -(keyword("if") > expression[takeExpression]) > ';');
+const auto escape_def =
+    spanned(keyword("escape") > lower[push<&ast::Escape::names>] >
+            *(',' > lower[push<&ast::Escape::names>]) > ':' > policy[set<&ast::Escape::policy>] >
+            -(keyword("if") > expression[takeExpression]) > ';');
 const auto numericWord_def = spanned(wordOf(numericTable)[takeRawWord]);
 const auto numeric_def = spanned(keyword("numeric") > numericWord[set<&ast::Numeric::word>] > ';');
 
@@ -133,10 +137,10 @@ const auto qdq_def = spanned(keyword("qdq") > '{' > *qdqPoint[push<&ast::Qdq::po
 const auto inWord_def = keyword("in");
 const auto with_def =
     upper[set<&ast::NamedExpr::name>] > inWord > expression[set<&ast::NamedExpr::value>];
-const auto verify_def =
-    spanned(keyword("verify") > integer[set<&ast::Verify::samples>] >
-            -(keyword("tolerance") > number[set<&ast::Verify::tolerance>]) >
-            -(keyword("with") > '{' > (with[push<&ast::Verify::with>] % ',') > '}') > ';');
+const auto verify_def = spanned(keyword("verify") > integer[set<&ast::Verify::samples>] >
+                                -(keyword("tolerance") > number[set<&ast::Verify::tolerance>]) >
+                                -(keyword("with") > '{' > with[push<&ast::Verify::with>] >
+                                  *(',' > with[push<&ast::Verify::with>]) > '}') > ';');
 const auto hint_def = spanned(keyword("hint") > quoted[set<&ast::Hint::text>] > ';');
 
 // Tests.
@@ -173,8 +177,8 @@ const auto anyClause_def = match[become] | rewrite[become] | gate[become] | esca
 const auto clause_def = !endOfBody >> (x3::eps > anyClause[become]);
 
 BOOST_SPIRIT_DEFINE(block, clause, define, defineNames, let, where, unless, many, statement, match,
-                    target, targets, assign, rewriteStatement, rewrite, gate, escape, numeric,
-                    qdqPoint, qdq, with, verify, hint, testEntry, testBlock, anyStatement,
+                    target, targets, assign, letOrAssign, rewriteStatement, rewrite, gate, escape,
+                    numeric, qdqPoint, qdq, with, verify, hint, testEntry, testBlock, anyStatement,
                     anyClause, policy, numericWord, inWord, testLine, expectation)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(block), Iterator, Context)

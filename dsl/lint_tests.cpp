@@ -5,6 +5,9 @@ namespace fuselage::dsl {
 
 Diagnostics lint(const LoadedRules& loaded) {
     Diagnostics out;
+    lintSchema(loaded, out);
+    lintContradictions(loaded, out);
+    lintBudget(loaded, out);
     lintTests(loaded, out);
     out.sort();
     return out;

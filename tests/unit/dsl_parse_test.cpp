@@ -180,3 +180,13 @@ TEST(DslParse, AMegabyteOfRulesTakesUnderASecond) {
     RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1000));
     EXPECT_LT(seconds.count(), 5.0) << "aim: under one second on an idle machine";
 }
+
+TEST(DslParse, NoMessageShowsTheInsideOfTheParser) {
+    std::string text = test::exampleText();
+    SourceSet sources;
+    for (const Token& token : tokenize(text)) {
+        std::string without = text.substr(0, token.begin) + text.substr(token.end);
+        Parsed parsed(without);
+        EXPECT_EQ(parsed.rendered().find("something else"), std::string::npos) << parsed.rendered();
+    }
+}

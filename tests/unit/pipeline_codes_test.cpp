@@ -56,6 +56,9 @@ std::vector<CaseText> allCases() {
     return out;
 }
 
+/// What `check --strict` looks for beyond mistakes.
+const char* const lints[] = {"E0220", "E0221", "W0311", "W0502"};
+
 app::RuleLibrary libraryOf(const dsl::CodeRow& row) {
     std::string example = row.example;
     app::RuleOptions options;
@@ -128,6 +131,19 @@ TEST(Codes, EveryDiagnosticHasACaseWithItsWholeText) {
         });
         EXPECT_TRUE(found) << "no case of tests/cases begins with `" << head
                            << "` and shows its text";
+    }
+}
+
+TEST(Codes, EveryLintHasACaseInWhichItIsSilent) {
+    std::vector<CaseText> cases = allCases();
+    for (const char* code : lints) {
+        std::string head = std::string("# ") + code + " is silent";
+        EXPECT_TRUE(std::any_of(cases.begin(), cases.end(),
+                                [&](const CaseText& it) {
+                                    return it.proves.starts_with(head) &&
+                                           it.text.ends_with("\nno diagnostics\n");
+                                }))
+            << "no case begins with `" << head << "`";
     }
 }
 
