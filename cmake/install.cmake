@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the program, one shared library with everything, the public headers under their
-# own paths, and a CMake package that asks its user for nothing else.
+# `cmake --install`: the component `cli` (the program, its manual page and completions), `development`
+# (one shared library with everything, the public headers under their own paths, and a CMake package
+# that asks its user for nothing else) and `studio` (the desktop application).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -27,7 +28,7 @@ set(headers ${CMAKE_INSTALL_INCLUDEDIR}/fuselage)
 target_include_directories(fuselage_library INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${headers}>)
 
-install(TARGETS fuselage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(TARGETS fuselage_library EXPORT FuselageTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
@@ -60,4 +61,64 @@ install(FILES ${PROJECT_BINARY_DIR}/FuselageConfig.cmake
               ${PROJECT_BINARY_DIR}/FuselageConfigVersion.cmake
         DESTINATION ${package})
 
-install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/fuselage)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME cli)
+install(TARGETS fuselage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY resources/schemas resources/editors DESTINATION ${CMAKE_INSTALL_DATADIR}/fuselage)
+install(FILES resources/desktop/fuselage.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages)
+
+# The pages come from the program's own table of commands, so they cannot differ from it.
+set(pages ${PROJECT_BINARY_DIR}/pages)
+if(EXISTS /etc/debian_version)
+  set(zsh_folder ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+else()
+  set(zsh_folder ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()
+set(FUSELAGE_ZSH_FOLDER ${zsh_folder} CACHE STRING "Where zsh looks for completions")
+find_program(FUSELAGE_GZIP gzip REQUIRED)
+# page(FILE FOLDER WORD...): what `fuselage WORD...` prints, as FILE; a name of .gz is compressed.
+function(fuselage_page file folder)
+  cmake_path(REMOVE_EXTENSION file LAST_ONLY OUTPUT_VARIABLE plain)
+  set(compress ${CMAKE_COMMAND} -E true)
+  if(file MATCHES "\\.gz$")
+    set(compress ${FUSELAGE_GZIP} -n9f ${plain})
+  else()
+    set(plain ${file})
+  endif()
+  add_custom_command(OUTPUT ${pages}/${file}
+    COMMAND $<TARGET_FILE:fuselage> ${ARGN} > ${plain}
+    COMMAND ${compress}
+    DEPENDS fuselage WORKING_DIRECTORY ${pages} VERBATIM)
+  install(FILES ${pages}/${file} DESTINATION ${folder})
+endfunction()
+file(MAKE_DIRECTORY ${pages})
+fuselage_page(fuselage.1.gz ${CMAKE_INSTALL_MANDIR}/man1 manual)
+fuselage_page(fuselage ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completions bash)
+fuselage_page(_fuselage ${FUSELAGE_ZSH_FOLDER} completions zsh)
+fuselage_page(fuselage.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d completions fish)
+add_custom_target(fuselage_pages ALL
+  DEPENDS ${pages}/fuselage.1.gz ${pages}/fuselage ${pages}/_fuselage ${pages}/fuselage.fish)
+
+if(FUSELAGE_STUDIO)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME studio)
+  install(TARGETS fuselage-studio RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES resources/desktop/fuselage-studio.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
+  install(FILES resources/desktop/fuselage-studio.svg
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
+  add_custom_command(OUTPUT ${pages}/fuselage-studio.1.gz
+    COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/resources/desktop/fuselage-studio.1 .
+    COMMAND ${FUSELAGE_GZIP} -n9f fuselage-studio.1
+    DEPENDS resources/desktop/fuselage-studio.1 WORKING_DIRECTORY ${pages} VERBATIM)
+  add_custom_target(fuselage_studio_pages ALL DEPENDS ${pages}/fuselage-studio.1.gz)
+  install(FILES ${pages}/fuselage-studio.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+
+# A package says under which terms it comes.
+set(packages fuselage cli libfuselage-dev development)
+if(FUSELAGE_STUDIO)
+  list(APPEND packages fuselage-studio studio)
+endif()
+while(packages)
+  list(POP_FRONT packages name component)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name}
+          COMPONENT ${component} RENAME copyright)
+endwhile()
