@@ -31,6 +31,32 @@ std::optional<size_t> endOfRule(const std::string& text, size_t name) {
     return std::nullopt;
 }
 
+/// What goes from a text at `begin`, and what comes in its place.
+struct Splice {
+    size_t begin = 0;
+    std::string remove, insert;
+};
+
+std::optional<Splice> spliceOf(const std::string& text, const RuleEdit& edit) {
+    if (edit.span.end > text.size() || edit.span.begin >= edit.span.end)
+        return std::nullopt;
+    std::string old = text.substr(edit.span.begin, edit.span.end - edit.span.begin);
+    if (edit.kind == RuleEdit::Kind::Append)
+        return Splice{edit.span.end, "", edit.to};
+    if (edit.kind == RuleEdit::Kind::Clause) {
+        auto end = endOfRule(text, edit.span.begin);
+        return end ? std::optional(Splice{*end, "", "  " + edit.to + "\n"}) : std::nullopt;
+    }
+    size_t at = old.find(edit.from); // at the beginning when it is empty
+    if (at == std::string::npos)
+        return std::nullopt;
+    std::string made = old;
+    made.replace(at, edit.from.empty() ? old.size() : edit.from.size(), edit.to);
+    if (edit.kind == RuleEdit::Kind::Alternative)
+        made = "(" + old + " | " + made + ")";
+    return Splice{edit.span.begin, std::move(old), std::move(made)};
+}
+
 double gainOf(const Trace& trace, const std::string& rule) {
     double sum = 0;
     for (const TraceEvent& event : trace.events)
@@ -42,39 +68,26 @@ double gainOf(const Trace& trace, const std::string& rule) {
 
 } // namespace
 
+std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& edit) {
+    const Source& source = (*library.sources)[edit.span.source];
+    auto splice = spliceOf(source.text(), edit);
+    if (!splice)
+        return std::nullopt;
+    LineColumn at = source.position(static_cast<uint32_t>(splice->begin));
+    return TextChange{{source.name(), at.line, at.column,
+                       static_cast<uint32_t>(splice->remove.size()),
+                       std::string(source.line(at.line))},
+                      std::move(splice->remove),
+                      std::move(splice->insert)};
+}
+
 std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit& edit) {
     const Source& source = (*library.sources)[edit.span.source];
-    std::string text(source.text());
-    if (edit.span.end > text.size() || edit.span.begin >= edit.span.end)
+    auto splice = spliceOf(source.text(), edit);
+    if (!splice)
         return std::nullopt;
-    std::string old = text.substr(edit.span.begin, edit.span.end - edit.span.begin);
-    std::string made = old;
-    size_t at = edit.from.empty() ? 0 : old.find(edit.from);
-    size_t length = edit.from.empty() ? old.size() : edit.from.size();
-    switch (edit.kind) {
-    case RuleEdit::Kind::Replace:
-        if (at == std::string::npos)
-            return std::nullopt;
-        made.replace(at, length, edit.to);
-        break;
-    case RuleEdit::Kind::Alternative:
-        if (at == std::string::npos)
-            return std::nullopt;
-        made.replace(at, length, edit.to);
-        made = "(" + old + " | " + made + ")";
-        break;
-    case RuleEdit::Kind::Append:
-        made += edit.to;
-        break;
-    case RuleEdit::Kind::Clause: {
-        auto end = endOfRule(text, edit.span.begin);
-        if (!end)
-            return std::nullopt;
-        text.insert(*end, "  " + edit.to + "\n");
-        return EditedRules{source.name(), std::move(text)};
-    }
-    }
-    text.replace(edit.span.begin, old.size(), made);
+    std::string text = source.text();
+    text.replace(splice->begin, splice->remove.size(), splice->insert);
     return EditedRules{source.name(), std::move(text)};
 }
 

@@ -3,6 +3,7 @@
 // rules are loaded again and the rule is tried. Writes no file.
 #pragma once
 
+#include "app/pipeline/explanation.h"
 #include "app/pipeline/fuse.h"
 
 #include <optional>
@@ -16,7 +17,10 @@ struct EditedRules {
     std::string text;
 };
 
-/// None when the edit does not fit the text.
+/// The edit as places and words; none when it does not fit the text.
+std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& edit);
+
+/// The whole text with the edit made; none as above.
 std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit& edit);
 
 struct FlipGain {

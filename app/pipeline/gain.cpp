@@ -13,19 +13,20 @@ struct Cost {
     double seconds = 0, bytes = 0, launches = 0, flops = 0;
 };
 
-/// Adds what one launch of the body costs; false when it does not lower.
-bool addCost(const LowerRequest& request, const DeviceProfile& profile, Cost& cost) {
+/// Adds what one launch of the body costs; the reason when it does not lower.
+std::optional<Reason> addCost(const LowerRequest& request, const DeviceProfile& profile,
+                              Cost& cost) {
     LowerResult lowered = lower(request);
+    if (auto* refusal = std::get_if<Reason>(&lowered))
+        return std::move(*refusal);
     const auto* program = std::get_if<KernelProgram>(&lowered);
-    if (!program)
-        return false;
     Traffic traffic =
         predictTraffic(*program, profile, std::vector<int64_t>(program->inputs.size(), -1));
     cost.seconds += predictTime(*program, traffic, profile).seconds;
     cost.bytes += static_cast<double>(traffic.logical());
     cost.launches += 1;
     cost.flops += static_cast<double>(workOf(*program).flops);
-    return true;
+    return std::nullopt;
 }
 
 /// The match's nodes as a graph of their own with static shapes; none when some stay unknown.
@@ -51,9 +52,10 @@ GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_
             whole.constants.push_back(graph.value(input).constant);
         whole.operands = cut.inputs;
         whole.results = cut.outputs;
-        if (!addCost(whole, profile, after))
-            after = before;
         Gain gain;
+        gain.refusal = addCost(whole, profile, after);
+        if (gain.refusal)
+            after = before;
         gain.us = (before.seconds - after.seconds) * 1e6;
         gain.bytes = before.bytes - after.bytes;
         gain.launches = before.launches - after.launches;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/convexity.h"
 
+#include "core/rewrite/trace.h"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -102,6 +104,24 @@ void Convexity::added(const std::vector<NodeId>& nodes) {
             }
         }
     }
+}
+
+Reason cycleReason(const Graph& graph, const std::vector<NodeId>& path, const std::string& what) {
+    constexpr size_t mostNamed = 3;
+    std::string names, outside;
+    for (size_t i = 0; i < path.size(); ++i) {
+        const std::string& name = graph.node(path[i]).name;
+        names += (i > 0 ? " -> " : "") + name;
+        if (i + 1 < path.size())
+            outside += (i > 0 ? ", `" : "`") + name + "`";
+    }
+    bool few = !outside.empty() && path.size() <= mostNamed + 1;
+    return {code::cycle,
+            what + " leaves the match and comes back: " + names,
+            few ? "match " + outside + " as well, or leave `" + graph.node(path.back()).name +
+                      "` out"
+                : "include the nodes of the path in the match",
+            {{"path", names}, {"found", "the path " + names}, {"expected", "no way back"}}};
 }
 
 } // namespace fuselage

@@ -5,6 +5,7 @@
 
 #include "core/graph/graph.h"
 #include "core/support/function_ref.h"
+#include "core/support/reason.h"
 
 #include <vector>
 
@@ -37,5 +38,9 @@ private:
     mutable std::vector<uint32_t> m_seen; ///< stamp of the last search that saw the node
     mutable uint32_t m_stamp = 0;
 };
+
+/// M0500 for what cycleOf() found: the path, and which nodes to match as well. `what` begins the
+/// sentence: "a path".
+Reason cycleReason(const Graph& graph, const std::vector<NodeId>& path, const std::string& what);
 
 } // namespace fuselage

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/rewrite/pattern.h"
+#include "core/support/reason.h"
 
 #include <string>
 #include <vector>
@@ -59,6 +60,7 @@ struct Gain {
     double launches = 0;
     double peakBytes = 0;
     double flops = 0;
+    std::optional<Reason> refusal = {}; ///< why no single program computes the match
 };
 
 } // namespace fuselage

@@ -231,7 +231,8 @@ bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value
                  step,
                  std::max(m_prepared.steps, step + 1),
                  {code, std::move(message), {}, {{"found", found}, {"expected", expected}}},
-                 {}};
+                 {},
+                 term ? term->span : Span()};
     m_noted = true;
     suggestFor(code, term, node, value);
     return false;

@@ -185,15 +185,8 @@ bool Search::finish() {
     for (ValueId output : match.outputs)
         replaced.push_back(output);
     std::vector<NodeId> cycle = m_convexity.cycleOf(match.nodes, replaced);
-    if (!cycle.empty()) {
-        std::string path;
-        for (NodeId node : cycle)
-            path += (path.empty() ? "" : " -> ") + m_graph.node(node).name;
-        return refuse({code::cycle,
-                       "a path leaves the match and comes back: " + path,
-                       "include the nodes of the path in the match",
-                       {{"path", path}}});
-    }
+    if (!cycle.empty())
+        return refuse(cycleReason(m_graph, cycle, "a path"));
     ++m_successes;
     if (m_prepared.regionRoot)
         for (NodeId node : match.nodes)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/phase_internal.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace fuselage {
@@ -127,65 +125,6 @@ bool Phase::isDisabled(const Match& match) {
         return false;
     refuse(match, {code::disabled, "this match is switched off", "switch it on again", {}}, 0);
     return true;
-}
-
-/// The gain by which the match competes; none when its gate refuses.
-std::optional<double> Phase::admit(const Match& match) {
-    const Gate& gate = match.rule->gate;
-    if (m_options.decide == Decide::Rules)
-        return m_options.gain ? m_options.gain(m_graph, match).us : nodesSaved(match);
-    // A rewrite without a gate is a normalisation: its gain shows only in what follows.
-    if (match.rule->isRewrite && gate.kind == Gate::Kind::Default)
-        return nodesSaved(match);
-    bool measure = gate.kind == Gate::Kind::Measured && m_options.measuredGain;
-    Gain gain = measure ? m_options.measuredGain(m_graph, match) : m_options.gain(m_graph, match);
-    if (gate.kind == Gate::Kind::Always)
-        return gain.us;
-    if (gate.kind == Gate::Kind::Condition)
-        return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
-    if (gain.us > 0 && gain.peakBytes >= 0)
-        return gain.us;
-    refuse(match,
-           {code::gate,
-            fmt::format("the match gains {:.4g} us and {:.4g} bytes of peak memory", gain.us,
-                        gain.peakBytes),
-            "write `gate always`, or decide by rules",
-            {{"gain.us", fmt::format("{:.4g}", gain.us)},
-             {"gain.peak_bytes", fmt::format("{:.4g}", gain.peakBytes)}}},
-           gain.us, RuleEdit{RuleEdit::Kind::Clause, match.rule->span, {}, "gate always;"});
-    return std::nullopt;
-}
-
-bool Phase::holdsGate(const Match& match, const Gain& gain) {
-    RootFunction roots = [&](const std::string& root, const std::string& member) {
-        if (root == "gain") {
-            const std::pair<const char*, double> members[] = {{"us", gain.us},
-                                                              {"bytes", gain.bytes},
-                                                              {"launches", gain.launches},
-                                                              {"peak_bytes", gain.peakBytes},
-                                                              {"flops", gain.flops}};
-            for (const auto& [name, value] : members)
-                if (member == name)
-                    return Quantity::real(value);
-        }
-        if (m_options.matcher.roots)
-            return m_options.matcher.roots(root, member);
-        return Quantity::unknown("`" + root + "." + member + "`");
-    };
-    EvaluateContext context{m_graph, *match.rule, match.slots, match.dims, &match.regions, &roots};
-    Quantity holds = evaluate(context, *match.rule->gate.condition);
-    if (holds.truth() == Truth::True)
-        return true;
-    bool isKnown = holds.truth() == Truth::False;
-    refuse(match,
-           {isKnown ? code::gate : code::unknown,
-            fmt::format("the gate is {} (gain {:.4g} us, {:.4g} bytes)",
-                        isKnown ? "false" : "not known", gain.us, gain.bytes),
-            "loosen the gate, or decide by rules",
-            {{"gain.us", fmt::format("{:.4g}", gain.us)},
-             {"gain.bytes", fmt::format("{:.4g}", gain.bytes)}}},
-           gain.us);
-    return false;
 }
 
 bool Phase::applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen) {

@@ -58,7 +58,9 @@ private:
     Result<std::vector<Candidate>> findAll(const Rules& rules);
     bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
-    bool holdsGate(const Match& match, const Gain& gain);
+    bool holdsGate(const Match& match, const Gain& gain); // phase_gate.cpp, as admit
+    void refuseGate(const Match& match, const Gain& gain, Reason reason,
+                    std::optional<RuleEdit> edit);
     bool applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen);
     bool applyOne(Candidate& candidate, Forwarding& forwarding);
 

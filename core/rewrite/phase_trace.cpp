@@ -58,15 +58,7 @@ void Phase::refuse(const Match& match, Reason reason, double gain, std::optional
 }
 
 void Phase::refuseCycle(const Match& match, const std::vector<NodeId>& cycle, double gain) {
-    std::string path;
-    for (NodeId node : cycle)
-        path += (path.empty() ? "" : " -> ") + m_graph.node(node).name;
-    refuse(match,
-           {code::cycle,
-            "after the fusions before it, a path leaves the match and comes back: " + path,
-            "include the nodes of the path in the match",
-            {{"path", path}}},
-           gain);
+    refuse(match, cycleReason(m_graph, cycle, "after the fusions before it, a path"), gain);
 }
 
 /// The phase came back to a graph that it had `from` events before: names the rules.

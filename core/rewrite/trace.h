@@ -66,6 +66,7 @@ struct NearMiss {
     uint32_t steps = 0;           ///< nodes of the pattern
     Reason reason;                ///< facts "found" and "expected" hold both sides
     std::optional<RuleEdit> edit; ///< what Reason::flip says
+    Span span = {};               ///< the part of the pattern that did not fit
 };
 
 /// What a name of the rule stood for: a value, or the values of a list.

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/explain.h"
+
+#include "app/pipeline/explain_internal.h"
+#include "app/pipeline/flip.h"
+#include "dsl/suggest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fuselage::app {
+
+namespace {
+
+bool isApplied(const TraceEvent& event) {
+    return event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Error with the nearest name that there is.
+Result<void> requireName(const char* code, const char* what, const std::string& name,
+                         const std::vector<std::string>& known, const std::string& otherwise) {
+    if (name.empty() || contains(known, name))
+        return {};
+    std::string near = dsl::closest(name, known);
+    return failure(code, fmt::format("no {} `{}`", what, name), "",
+                   near.empty() ? otherwise : "did you mean `" + near + "`?");
+}
+
+Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
+                          const ExplainOptions& options) {
+    std::vector<std::string> rules, nodes;
+    for (const Rule& rule : library.loaded.rules.rules)
+        rules.push_back(rule.name);
+    for (NodeId id : topologicalOrder(model.graph))
+        nodes.push_back(model.graph.node(id).name);
+    if (auto known = requireName("usage.rule", "rule", options.rule, rules,
+                                 "one of: " + dsl::listed(rules, 12));
+        !known)
+        return known;
+    return requireName("usage.node", "node", options.node, nodes,
+                       "`fuselage inspect --graph` lists the nodes that are there after folding");
+}
+
+bool isBuiltIn(const std::string& file) {
+    return file.starts_with("std/");
+}
+
+/// Complete matches that lost their nodes are normal, and so are rules of the library for networks
+/// of another kind: one line for all, unless asked for.
+void setNormalAside(std::vector<FindingList::Entry>& entries, Explanation& out) {
+    std::set<std::string> rules, absent;
+    std::erase_if(entries, [&](const FindingList::Entry& entry) {
+        if (entry.finding.absent && isBuiltIn(entry.finding.file)) {
+            absent.insert(entry.finding.rule);
+            return true;
+        }
+        if (entry.finding.stage != Finding::Stage::Select || !out.node.empty())
+            return false;
+        out.takenMatches += static_cast<uint32_t>(entry.finding.sites.size());
+        rules.insert(entry.finding.rule);
+        return true;
+    });
+    out.takenRules.assign(rules.begin(), rules.end());
+    out.absentRules = static_cast<uint32_t>(absent.size());
+}
+
+/// What stands first is read first: a person's own rules, few steps missing, a change that works,
+/// many places, much gain.
+auto rankOf(const Finding& finding) {
+    uint32_t missing = finding.steps - std::min(finding.step, finding.steps);
+    bool theirs = finding.stage == Finding::Stage::Match && isBuiltIn(finding.file);
+    int order = finding.stage == Finding::Stage::Start    ? 4
+                : finding.stage == Finding::Stage::Select ? 3
+                : theirs                                  ? 2
+                : finding.openSites() == 0                ? 1
+                                                          : 0;
+    const auto& outcome = finding.outcome;
+    bool fails = outcome && outcome->fires <= outcome->before;
+    return std::tuple(order, theirs && finding.openSites() == 0, missing,
+                      -static_cast<int64_t>(finding.step), fails,
+                      -static_cast<int64_t>(finding.openSites()),
+                      -static_cast<int64_t>(finding.sites.size()), outcome ? -outcome->us : 0.0);
+}
+
+void rank(std::vector<FindingList::Entry>& entries) {
+    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+        return rankOf(a.finding) < rankOf(b.finding);
+    });
+}
+
+void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOptions& options,
+                const Trace& now, std::vector<FindingList::Entry>& entries, Progress& progress) {
+    size_t tried = 0;
+    for (FindingList::Entry& entry : entries) {
+        if (tried == options.tries || progress.cancelled())
+            break;
+        if (!entry.edit)
+            continue;
+        progress.report("trying changes", tried++, options.tries);
+        auto flip = tryFlip(graph, library, options.rules, options.fuse, entry.finding.rule, now,
+                            *entry.edit, progress);
+        if (flip)
+            entry.finding.outcome = ChangeOutcome{flip->before, flip->fires, flip->us};
+    }
+}
+
+std::vector<RuleStanding> standings(const RuleLibrary& library, const Trace& trace,
+                                    const std::string& only) {
+    std::map<std::string, uint32_t> near;
+    for (const NearMiss& miss : trace.nearMisses)
+        ++near[miss.rule];
+    for (const TraceEvent& event : trace.events)
+        if (event.kind == TraceEvent::Kind::Refused)
+            ++near[event.rule];
+    std::vector<RuleStanding> out;
+    for (const Rule& rule : library.loaded.rules.rules) {
+        if (!only.empty() && rule.name != only)
+            continue;
+        RuleStanding& standing = out.emplace_back();
+        standing = {rule.name, rule.file, rule.line, rule.phase, 0, 0, 0};
+        for (const RuleCount& count : trace.counts)
+            if (count.rule == rule.name) {
+                standing.matched += count.matched;
+                standing.applied += count.applied;
+            }
+        standing.places = standing.applied + near[rule.name];
+    }
+    return out;
+}
+
+} // namespace
+
+Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& library,
+                                 const ExplainOptions& options, Progress& progress) {
+    if (auto known = requireNames(model, library, options); !known)
+        return failure(known.error());
+    auto profile = deviceProfile(options.fuse.profile);
+    if (!profile)
+        return failure(profile.error());
+    AnalysisOptions analysing;
+    analysing.fuse = options.fuse;
+    analysing.fuse.explain = true;
+    analysing.profile = *profile;
+    auto analysis = analyse(model, library, analysing, progress);
+    if (!analysis)
+        return failure(analysis.error());
+    FindingList findings(library, options.rule, options.node);
+    findings.addTrace(analysis->trace);
+    addSplits(*analysis, findings);
+    addUnsearched(model.graph, options.fuse, analysis->trace, findings);
+    findings.dropEmpty();
+
+    Explanation out;
+    out.model = model.path;
+    out.pipeline = options.fuse.pipeline;
+    out.decide = options.fuse.decide;
+    out.device = options.fuse.profile;
+    out.rule = options.rule;
+    out.node = options.node;
+    out.nodesBefore = model.graph.nodeCount();
+    out.nodesAfter = analysis->fused.nodeCount();
+    out.rules = standings(library, analysis->trace, options.rule);
+    auto& entries = findings.entries();
+    if (options.rule.empty())
+        setNormalAside(entries, out);
+    rank(entries);
+    tryChanges(model.graph, library, options, analysis->trace, entries, progress);
+    if (progress.cancelled())
+        return cancelledFailure("explaining");
+    rank(entries);
+    for (FindingList::Entry& entry : entries)
+        out.findings.push_back(std::move(entry.finding));
+    if (!options.node.empty())
+        for (const TraceEvent& event : analysis->trace.events)
+            if (isApplied(event) && contains(event.nodes, options.node))
+                out.happened.push_back(event);
+    return out;
+}
+
+} // namespace fuselage::app

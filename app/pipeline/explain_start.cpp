@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that left nothing in a trace. Their phase is not in the pipeline, the opset is not theirs,
+// another rule replaces them, or the model has no node that the search could start at; then the
+// pattern is searched with any operator in that place, which says what stands there instead.
+#include "app/pipeline/explain_internal.h"
+#include "core/rewrite/engine.h"
+#include "core/support/text.h"
+#include "dsl/suggest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr size_t mostAlternatives = 3; ///< operators that stand where the pattern begins
+
+/// The node term that a search of the rule starts at; none for regions, values and the like.
+std::optional<TermId> startOf(const PreparedRule& prepared) {
+    const BlockPlan& plan = prepared.plan;
+    if (plan.roots.empty() || plan.anchoredByUsers)
+        return std::nullopt;
+    TermId id = plan.block->definitions[plan.roots[0]].term;
+    for (;;) {
+        const Term& term = prepared.rule.term(id);
+        if (term.kind == Term::Kind::Node)
+            return id;
+        if (term.kind == Term::Kind::Pipe)
+            id = term.step;
+        else if (term.kind == Term::Kind::Choice)
+            id = term.alternatives.front().term;
+        else
+            return std::nullopt;
+    }
+}
+
+std::string namesOf(const OpSet& ops) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < ops.size(); ++i)
+        if (ops.test(i))
+            names.emplace_back(nameOf(static_cast<Op>(i)));
+    return dsl::listed(names, 6);
+}
+
+class Unsearched {
+public:
+    Unsearched(const Graph& graph, const FuseOptions& options, FindingList& findings)
+        : m_graph(graph), m_options(options), m_findings(findings), m_facts(graph),
+          m_convexity(graph) {}
+
+    void explain(const Rule& rule) {
+        if (auto reason = whyNotAsked(rule)) {
+            addStart(rule, std::move(*reason));
+            return;
+        }
+        auto prepared = prepareRule(rule);
+        auto start = startOf(*prepared);
+        if (start && prepared->steps > 1 && searchAnyOperator(rule, *prepared, *start))
+            return;
+        std::string ops = prepared->anchors.none() ? "" : namesOf(prepared->anchors);
+        Reason reason{code::otherOp, "nothing in the model is where its search starts", {}, {}};
+        if (!ops.empty())
+            reason = {code::otherOp,
+                      "its search starts at " + ops + ", and the model has none",
+                      {},
+                      {{"found", "no such node"}, {"expected", ops}}};
+        addStart(rule, std::move(reason)).absent = true;
+    }
+
+private:
+    Finding& addStart(const Rule& rule, Reason reason) {
+        Finding& finding = m_findings.at(rule.name + "\nstart", rule, rule.span, {});
+        finding.stage = Finding::Stage::Start;
+        finding.steps = 1;
+        finding.reason = std::move(reason);
+        return finding;
+    }
+
+    /// Why the rule takes no part at all, whatever the model.
+    std::optional<Reason> whyNotAsked(const Rule& rule) const {
+        const RuleSet& rules = m_findings.library().loaded.rules;
+        for (const Rule& other : rules.rules)
+            if (other.replaces == rule.name)
+                return Reason{
+                    "replaced",
+                    fmt::format("`{}` ({}:{}) replaces it", other.name, other.file, other.line),
+                    {},
+                    {}};
+        if (const Pipeline* pipeline = findPipeline(rules, m_options.pipeline)) {
+            std::vector<std::string> phases;
+            for (const PhaseStep& step : pipeline->steps)
+                phases.push_back(step.phase);
+            if (std::find(phases.begin(), phases.end(), rule.phase) == phases.end())
+                return Reason{"phase",
+                              fmt::format("its phase `{}` is not in pipeline `{}`", rule.phase,
+                                          pipeline->name),
+                              "name a pipeline that has it with --pipeline",
+                              {{"found", joined(phases)}, {"expected", rule.phase}}};
+        }
+        if (m_options.strict && rule.isRewrite && rule.numeric != NumericClass::Exact)
+            return Reason{"numeric-class",
+                          "--strict leaves rewrites out that are not `numeric exact`",
+                          "leave --strict out",
+                          {{"found", nameOf(rule.numeric)}, {"expected", "exact"}}};
+        return whyNotThisOpset(rule);
+    }
+
+    std::optional<Reason> whyNotThisOpset(const Rule& rule) const {
+        auto opset = m_graph.opsetImports.find("");
+        bool fits = opset == m_graph.opsetImports.end() ||
+                    (opset->second >= rule.minOpset &&
+                     (rule.maxOpset == 0 || opset->second < rule.maxOpset));
+        if (fits)
+            return std::nullopt;
+        std::string range = fmt::format("opset >= {}", rule.minOpset);
+        if (rule.maxOpset > 0)
+            range += fmt::format(" < {}", rule.maxOpset);
+        return Reason{
+            "opset",
+            fmt::format("the model has opset {}, the rule is for {}", opset->second, range),
+            "widen the `opset` line above the rule",
+            {{"found", std::to_string(opset->second)}, {"expected", range}}};
+    }
+
+    /// The pattern with any operator where its search starts.
+    bool searchAnyOperator(const Rule& rule, const PreparedRule& prepared, TermId start) {
+        Rule open = rule;
+        Term& term = open.terms[start.index()];
+        const Term& wanted = rule.term(start);
+        term.tests.clear();
+        term.byFunction = false;
+        term.ops.clear();
+        for (size_t i = 0; i < static_cast<size_t>(Op::Count_); ++i)
+            if (auto op = static_cast<Op>(i); op != Op::Unknown && op != Op::Fused)
+                term.ops.push_back(op);
+        Matcher matcher(m_graph, m_facts, m_convexity, {});
+        MatchResult result;
+        matcher.find(*prepareRule(open), result);
+        std::map<Op, std::vector<const Match*>> byOp;
+        for (const Match& match : result.matches)
+            byOp[m_graph.node(match.anchor).op].push_back(&match);
+        std::vector<std::pair<Op, std::vector<const Match*>>> ranked(byOp.begin(), byOp.end());
+        std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+            return a.second.size() > b.second.size();
+        });
+        for (size_t i = 0; i < ranked.size() && i < mostAlternatives; ++i)
+            addInstead(rule, wanted, ranked[i].first, ranked[i].second, prepared.steps);
+        return !ranked.empty();
+    }
+
+    void addInstead(const Rule& rule, const Term& wanted, Op found,
+                    const std::vector<const Match*>& matches, uint32_t steps) {
+        std::string name(nameOf(found)), head = wanted.text;
+        std::optional<RuleEdit> edit;
+        if (std::all_of(head.begin(), head.end(),
+                        [](unsigned char c) { return std::isalnum(c) != 0; }))
+            edit = RuleEdit{RuleEdit::Kind::Alternative, wanted.span, head, name};
+        Finding& finding = m_findings.at(rule.name + "\nstart " + name, rule, wanted.span, edit);
+        finding.stage = Finding::Stage::Match;
+        finding.absent = true;
+        finding.steps = std::max(steps, 1U);
+        finding.step = finding.steps - 1;
+        finding.reason = {
+            code::otherOp,
+            fmt::format("found {}, the rule wants {}, of which the model has none", name, head),
+            edit ? fmt::format("add an alternative: `({} | {})`", head, name) : "",
+            {{"found", name}, {"expected", head}}};
+        for (const Match* match : matches) {
+            FindingSite site{m_graph.node(match->anchor).name,
+                             fuselage::namesOf(m_graph, match->nodes), false};
+            if (m_findings.isWanted(rule.name, site))
+                finding.sites.push_back(std::move(site));
+        }
+    }
+
+    const Graph& m_graph;
+    const FuseOptions& m_options;
+    FindingList& m_findings;
+    GraphFacts m_facts;
+    Convexity m_convexity;
+};
+
+} // namespace
+
+void addUnsearched(const Graph& graph, const FuseOptions& options, const Trace& trace,
+                   FindingList& findings) {
+    std::set<std::string> searched;
+    for (const RuleCount& count : trace.counts)
+        if (count.matched > 0 || count.refused > 0)
+            searched.insert(count.rule);
+    for (const NearMiss& miss : trace.nearMisses)
+        searched.insert(miss.rule);
+    for (const TraceEvent& event : trace.events)
+        searched.insert(event.rule);
+    Unsearched unsearched(graph, options, findings);
+    for (const Rule& rule : findings.library().loaded.rules.rules)
+        if (!searched.contains(rule.name))
+            unsearched.explain(rule);
+}
+
+} // namespace fuselage::app

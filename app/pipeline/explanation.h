@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why rules did not fire, or fired less than they could, as plain data: findings in the order in
+// which a person should read them. `explain` prints it as text or JSON; nothing here computes.
+#pragma once
+
+#include "core/rewrite/trace.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+/// A place in a .fuse file with its line of text.
+struct TextPlace {
+    std::string file;
+    uint32_t line = 0, column = 0; ///< from 1
+    uint32_t length = 0;           ///< bytes on that line
+    std::string text;              ///< the line
+};
+
+/// A change of a rule's text: what stands at the place goes, `insert` comes.
+struct TextChange {
+    TextPlace place;
+    std::string remove, insert;
+};
+
+/// What happens with the change, found by making it and running all rules again.
+struct ChangeOutcome {
+    uint32_t before = 0, fires = 0; ///< matches of the rule that are applied now and then
+    double us = 0;                  ///< predicted gain of the rule then, minus now
+};
+
+/// Where in the model.
+struct FindingSite {
+    std::string node;               ///< where the search ended
+    std::vector<std::string> nodes; ///< of the match, as far as it came
+    bool taken = false;             ///< another match has its nodes
+};
+
+/// One reason with all places that share it.
+struct Finding {
+    enum class Stage : uint8_t {
+        Start,   ///< the rule was not searched for
+        Match,   ///< a part of the pattern did not fit
+        Legal,   ///< complete, but an inner value is read outside, or it would close a cycle
+        Gate,    ///< complete and legal, but not worth it
+        Rewrite, ///< what the rule makes cannot stand there
+        Lower,   ///< fused, but no single kernel computes it
+        Select,  ///< another match took its nodes
+    };
+
+    std::string rule, file;
+    uint32_t line = 0; ///< of the rule
+    bool absent = false; ///< the model has no node that the search of the rule could start at
+    Stage stage = Stage::Match;
+    Reason reason; ///< of the first place; facts "found" and "expected" where there are two values
+    uint32_t step = 0, steps = 0; ///< nodes of the pattern that fitted, and all of them
+    std::optional<TextPlace> place;
+    std::vector<FindingSite> sites;
+    std::optional<TextChange> change;
+    std::optional<ChangeOutcome> outcome; ///< none: not tried, or the change is for a person
+    std::vector<std::string> parts;       ///< of Lower: the operators of each kernel
+    int64_t launches = 0, bytes = 0;      ///< of Lower: what one kernel would save
+
+    /// Places whose nodes no other match has.
+    size_t openSites() const;
+};
+
+/// How a rule did in this model.
+struct RuleStanding {
+    std::string rule, file;
+    uint32_t line = 0;
+    std::string phase;
+    uint32_t matched = 0, applied = 0;
+    uint32_t places = 0; ///< where the search came to something: matches, refusals, near misses
+};
+
+struct Explanation {
+    std::string model, pipeline, decide, device;
+    size_t nodesBefore = 0, nodesAfter = 0;
+    std::vector<RuleStanding> rules;     ///< those asked for, in rule order
+    std::vector<Finding> findings;       ///< what to look at first stands first
+    std::vector<TraceEvent> happened;    ///< what was done to the node asked for
+    uint32_t takenMatches = 0;           ///< complete matches that lost their nodes to others ...
+    std::vector<std::string> takenRules; ///< ... and their rules; as findings only when asked for
+    uint32_t absentRules = 0; ///< of the library, whose operators the model does not have
+    std::string rule, node;              ///< what was asked for; empty: everything
+};
+
+} // namespace fuselage::app

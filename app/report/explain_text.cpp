@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/explain_text.h"
+
+#include "app/report/format.h"
+#include "app/report/trace_text.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::app {
+
+namespace {
+
+constexpr size_t inFull = 3;        ///< findings with all that is known
+constexpr size_t sitesNamed = 2;    ///< places by name
+constexpr size_t rulesInTable = 12; ///< rules that fire
+constexpr size_t longestLine = 92;  ///< of a rule's text
+
+std::string counted(size_t count, const std::string& what) {
+    const char* ending = count == 1 ? "" : what.ends_with("ch") ? "es" : "s";
+    return fmt::format("{} {}{}", count, what, ending);
+}
+
+std::string fact(const Reason& reason, const char* name) {
+    for (const ReasonFact& each : reason.facts)
+        if (each.name == name)
+            return each.value;
+    return {};
+}
+
+/// "2 of 3 steps", "complete, but it may not be fused".
+std::string distance(const Finding& finding) {
+    switch (finding.stage) {
+    case Finding::Stage::Start:
+        return "not searched for";
+    case Finding::Stage::Match:
+        return fmt::format("{} of {} steps fit", finding.step, finding.steps);
+    case Finding::Stage::Legal:
+        return "complete, not legal";
+    case Finding::Stage::Gate:
+        return "complete, refused by its gate";
+    case Finding::Stage::Rewrite:
+        return "complete, the rewrite does not fit";
+    case Finding::Stage::Lower:
+        return "fused, but one kernel cannot compute it";
+    case Finding::Stage::Select:
+        return "complete, another match has its nodes";
+    }
+    return {};
+}
+
+std::string places(const Finding& finding) {
+    if (finding.sites.empty())
+        return "";
+    std::string out = ", " + counted(finding.sites.size(), "place");
+    size_t taken = finding.sites.size() - finding.openSites();
+    if (taken > 0 && finding.stage != Finding::Stage::Select)
+        out += taken == finding.sites.size() ? " (in other fusions)"
+                                             : fmt::format(" ({} in other fusions)", taken);
+    return out;
+}
+
+/// The line of the rule and a mark below what the finding is about.
+std::string excerpt(const TextPlace& place) {
+    std::string line = place.text;
+    size_t column = place.column - 1;
+    if (line.size() > longestLine && column > longestLine / 2) {
+        size_t from = column - longestLine / 2;
+        line = "..." + line.substr(from);
+        column = column - from + 3;
+    }
+    line = line.substr(0, longestLine);
+    if (column >= line.size())
+        return {};
+    size_t length = std::clamp<size_t>(place.length, 1, line.size() - column);
+    std::string head = fmt::format("   {} | ", place.line);
+    return head + line + "\n" + std::string(head.size() + column, ' ') + std::string(length, '^') +
+           "\n";
+}
+
+std::string siteText(const FindingSite& site, bool whole) {
+    return whole && !site.nodes.empty() ? joined(site.nodes) : site.node;
+}
+
+/// Those that no other match has stand first.
+std::string sitesText(const Finding& finding) {
+    std::vector<const FindingSite*> sorted;
+    for (const FindingSite& site : finding.sites)
+        sorted.push_back(&site);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto* a, const auto* b) { return a->taken < b->taken; });
+    bool whole = finding.stage != Finding::Stage::Match && finding.sites.size() == 1;
+    std::string out;
+    for (size_t i = 0; i < sorted.size() && i < sitesNamed; ++i)
+        out += (i > 0 ? ", " : "") + siteText(*sorted[i], whole);
+    if (sorted.size() > sitesNamed)
+        out += fmt::format(" and {} more", sorted.size() - sitesNamed);
+    return out;
+}
+
+std::string outcomeText(const Finding& finding) {
+    if (!finding.outcome)
+        return {};
+    const ChangeOutcome& outcome = *finding.outcome;
+    if (outcome.fires <= outcome.before)
+        return "   = tried: then another step fails\n";
+    return fmt::format("   = tried: it fires {} instead of {}, predicted gain {}\n",
+                       counted(outcome.fires, "time"), outcome.before,
+                       secondsText(outcome.us * 1e-6));
+}
+
+std::string full(const Finding& finding) {
+    std::string out = fmt::format("[{}]\n", finding.reason.code);
+    if (finding.place)
+        out += excerpt(*finding.place);
+    if (!finding.sites.empty())
+        out += "   = at " + sitesText(finding) + "\n";
+    out += "   = " + finding.reason.message + "\n";
+    if (finding.parts.size() > 1)
+        out += fmt::format(
+            "   = it runs as {} kernels: {}; one kernel saves {} and {}\n", finding.parts.size(),
+            joined(finding.parts, [](const auto& part) { return "[" + part + "]"; }),
+            counted(static_cast<size_t>(finding.launches), "launch"), bytesText(finding.bytes));
+    if (!finding.reason.flip.empty())
+        out += "   = change: " + finding.reason.flip + "\n";
+    return out + outcomeText(finding);
+}
+
+/// One line: both sides where there are two.
+std::string brief(const Finding& finding) {
+    std::string found = fact(finding.reason, "found"), wanted = fact(finding.reason, "expected");
+    std::string what =
+        found.empty() ? finding.reason.message : "found " + found + ", the rule wants " + wanted;
+    if (what.size() > longestLine)
+        what = what.substr(0, longestLine - 3) + "...";
+    return fmt::format("[{}]\n   = {}\n", finding.reason.code, what);
+}
+
+std::string rulesText(const Explanation& e) {
+    using Align = TextTable::Align;
+    std::string out = fmt::format("{}: {} -> {} nodes", e.model, e.nodesBefore, e.nodesAfter);
+    if (e.rules.size() == 1) {
+        const RuleStanding& rule = e.rules.front();
+        size_t places = 0;
+        for (const Finding& finding : e.findings)
+            places += finding.stage == Finding::Stage::Lower ? 0 : finding.sites.size();
+        out += fmt::format("\n{} ({}:{}) fires {}", rule.rule, rule.file, rule.line,
+                           counted(rule.applied, "time"));
+        return out + (places == 0 ? "" : fmt::format("; {} came near", counted(places, "place"))) +
+               "\n";
+    }
+    size_t firing = static_cast<size_t>(std::count_if(
+        e.rules.begin(), e.rules.end(), [](const RuleStanding& rule) { return rule.applied > 0; }));
+    out += fmt::format("; {} of {} rules fire\n", firing, e.rules.size());
+    TextTable table({Align::Left, Align::Right, Align::Left});
+    size_t shown = 0;
+    for (const RuleStanding& rule : e.rules)
+        if (rule.applied > 0 && shown++ < rulesInTable)
+            table.row({rule.rule, std::to_string(rule.applied),
+                       fmt::format("{}:{}", rule.file, rule.line)});
+    out += shown > 0 ? table.text() : "";
+    if (shown > rulesInTable)
+        out += fmt::format("  and {} more\n", shown - rulesInTable);
+    return out;
+}
+
+} // namespace
+
+std::string renderExplanation(const Explanation& e, size_t limit) {
+    std::string out = e.node.empty() ? rulesText(e) : "";
+    for (const TraceEvent& event : e.happened)
+        out += text(event);
+    bool oneRule = e.rules.size() == 1 && e.node.empty();
+    for (size_t i = 0; i < e.findings.size() && i < limit; ++i) {
+        const Finding& finding = e.findings[i];
+        out += fmt::format(
+            "{}. {}{}{} ", i + 1,
+            oneRule ? "" : fmt::format("{} ({}:{}): ", finding.rule, finding.file, finding.line),
+            distance(finding), places(finding));
+        out += i < inFull ? full(finding) : brief(finding);
+    }
+    if (e.findings.size() > limit)
+        out += fmt::format("{} more {}; --limit shows them\n", e.findings.size() - limit,
+                           e.findings.size() - limit == 1 ? "reason" : "reasons");
+    if (e.takenMatches > 0)
+        out += fmt::format("{} of {} lost their nodes to other fusions; --rule NAME tells more\n",
+                           counted(e.takenMatches, "match"), counted(e.takenRules.size(), "rule"));
+    if (e.absentRules > 0)
+        out += fmt::format("{} of the library want operators that the model does not have\n",
+                           counted(e.absentRules, "rule"));
+    if (e.findings.empty() && e.happened.empty())
+        out += e.takenMatches > 0 ? "" : "no rule came near\n";
+    return out;
+}
+
+} // namespace fuselage::app

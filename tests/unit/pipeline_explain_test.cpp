@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What explain says of a rule that does not fire: the whole text, and the JSON against its schema.
+#include "app/pipeline/explain.h"
+#include "app/report/explain_text.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+#include "tests/support/json_schema.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace fuselage;
+
+namespace {
+
+struct Question {
+    std::string model, rules;
+    std::string rule = {}, node = {};
+    std::string decide = "rules";
+};
+
+app::Explanation explain(const Question& question) {
+    app::LoadedModel model;
+    auto graph = model_io::loadText(question.model);
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    inferShapes(*graph);
+    model.graph = std::move(*graph);
+    model.path = "m.onnx";
+    app::ExplainOptions options;
+    options.rules.builtin = false;
+    options.rules.texts = {{"r.fuse", "fuse 1;\n" + question.rules + "\n"}};
+    options.rule = question.rule;
+    options.node = question.node;
+    options.fuse.profile = "t4";
+    options.fuse.decide = question.decide;
+    auto library = app::requireRuleLibrary(options.rules);
+    EXPECT_TRUE(library) << (library ? "" : library.error().text());
+    Progress quiet;
+    auto out = app::explainModel(model, *library, options, quiet);
+    EXPECT_TRUE(out) << (out ? "" : out.error().text());
+    return out ? std::move(*out) : app::Explanation();
+}
+
+std::string textOf(const Question& question) {
+    return "\n" + app::renderExplanation(explain(question), 6);
+}
+
+void expectSchema(const app::Explanation& explanation) {
+    auto document = nlohmann::json::parse(app::renderExplanationJson(explanation));
+    for (const std::string& error :
+         testing_support::schemaErrors(document, FUSELAGE_SCHEMAS, "explain.schema.json"))
+        ADD_FAILURE() << error << "\n" << document.dump(1);
+}
+
+constexpr const char* chain = "g (float[2,8] x) => (float[2,8] y) { a = Relu(x) y = Tanh(a) }";
+
+} // namespace
+
+TEST(Explain, AnOperatorThatTheModelDoesNotHaveIsNamedWithWhatStandsThere) {
+    EXPECT_EQ(textOf({chain, "rule R { match { y = Relu(x) -> Sigmoid; } }"}), R"(
+m.onnx: 2 -> 2 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. 1 of 2 steps fit, 1 place [M0203]
+   2 | rule R { match { y = Relu(x) -> Sigmoid; } }
+                                       ^^^^^^^
+   = at Tanh
+   = found Tanh, the rule wants Sigmoid, of which the model has none
+   = change: add an alternative: `(Sigmoid | Tanh)`
+   = tried: it fires 1 time instead of 0, predicted gain 1.8 us
+)");
+}
+
+TEST(Explain, AnEscapingValueNamesItsReader) {
+    EXPECT_EQ(textOf({"g (float[2,8] x) => (float[2,8] y, float[2,8] z)"
+                      "{ a = Relu(x) y = Tanh(a) z = Neg(a) }",
+                      "rule R { match { y = a@Relu(x) -> Tanh; } }"}),
+              R"(
+m.onnx: 3 -> 3 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. complete, not legal, 1 place [M0305]
+   = at Relu, Tanh
+   = value `a` is also read by `Neg`
+   = change: add `escape a: export;`
+   = tried: it fires 1 time instead of 0, predicted gain 1.8 us
+)");
+}
+
+TEST(Explain, ACycleNamesThePathAndTheNodesToMatchAsWell) {
+    EXPECT_EQ(textOf({"g (float[4] x) => (float[4] y) { a = Exp(x) h = Softmax(a) y = Add(a, h) }",
+                      "rule R { match { y = Add(s@Exp(x), h); } escape s: export; }"}),
+              R"(
+m.onnx: 3 -> 3 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. complete, not legal, 1 place [M0500]
+   = at Exp, Add
+   = a path leaves the match and comes back: Softmax -> Add
+   = change: match `Softmax` as well, or leave `Add` out
+)");
+}
+
+TEST(Explain, AGateShowsBothNumbersAndALimitThatWouldHold) {
+    EXPECT_EQ(textOf({chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }", "",
+                      "", "cost"}),
+              R"(
+m.onnx: 2 -> 2 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. complete, refused by its gate, 1 place [M0308]
+   2 | rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }
+                                                              ^^^^
+   = at Relu, Tanh
+   = the gate found 1.76, the rule wants > 1000 (gain 1.76 us, 128 bytes)
+   = change: loosen the gate to `> 1.75`
+   = tried: it fires 1 time instead of 0, predicted gain 1.8 us
+)");
+}
+
+TEST(Explain, AGateOfWhatNoKernelComputesGivesThatReason) {
+    EXPECT_EQ(textOf({"g (float[4,8] x, float[8,16] w, float[16] s) => (float[4,16] y)"
+                      "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
+                      "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }", "", "",
+                      "cost"}),
+              R"(
+m.onnx: 2 -> 2 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. complete, refused by its gate, 1 place [M0308]
+   = at MatMul, LayerNormalization
+   = the match gains 0 us and 0 bytes of peak memory: no single kernel computes it: MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
+   = change: match one of them only
+)");
+}
+
+TEST(Explain, AFusedNodeThatIsSplitSaysWhereAndWhatThatCosts) {
+    EXPECT_EQ(textOf({"g (float[4,8] x, float[8,16] w, float[16] s) => (float[4,16] y)"
+                      "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
+                      "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }"}),
+              R"(
+m.onnx: 2 -> 1 nodes
+R (r.fuse:2) fires 1 time
+1. fused, but one kernel cannot compute it, 1 place [kind]
+   = at MatMul, LayerNormalization
+   = MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
+   = it runs as 2 kernels: [MatMul], [LayerNormalization]; one kernel saves 1 launch and 512 B
+   = change: match one of them only
+)");
+}
+
+TEST(Explain, TheSameReasonInManyPlacesIsOneFinding) {
+    EXPECT_EQ(textOf({"g (float[4] x) => (float[4] y)"
+                      "{ a = Relu(x) b = Tanh(a) c = Relu(b) d = Tanh(c) e = Exp(d) y = Tanh(e) }",
+                      "rule R { match { y = Neg(x) -> Tanh; } }"}),
+              R"(
+m.onnx: 6 -> 6 nodes
+R (r.fuse:2) fires 0 times; 3 places came near
+1. 1 of 2 steps fit, 2 places [M0203]
+   2 | rule R { match { y = Neg(x) -> Tanh; } }
+                            ^^^^^^
+   = at Relu_1, Relu
+   = `Relu_1`: found Relu, the rule wants Neg (`Neg`)
+   = change: add an alternative: `(Neg | Relu)`
+   = tried: it fires 2 times instead of 0, predicted gain 3.5 us
+2. 1 of 2 steps fit, 1 place [M0203]
+   2 | rule R { match { y = Neg(x) -> Tanh; } }
+                            ^^^^^^
+   = at Exp
+   = `Exp`: found Exp, the rule wants Neg (`Neg`)
+   = change: add an alternative: `(Neg | Exp)`
+   = tried: it fires 1 time instead of 0, predicted gain 1.8 us
+)");
+}
+
+TEST(Explain, RulesOutsideOfThePipelineOrTheOpsetSaySo) {
+    EXPECT_EQ(textOf({chain, "rule A in elsewhere { match { y = Relu(x) -> Tanh; } }\n"
+                             "opset >= 30;\nrule B { match { y = Relu(x) -> Tanh; } }"}),
+              R"(
+m.onnx: 2 -> 2 nodes; 0 of 2 rules fire
+1. A (r.fuse:2): not searched for [phase]
+   = its phase `elsewhere` is not in pipeline `default`
+   = change: name a pipeline that has it with --pipeline
+2. B (r.fuse:4): not searched for [opset]
+   = the model has opset 17, the rule is for opset >= 30
+   = change: widen the `opset` line above the rule
+)");
+}
+
+TEST(Explain, OneNodeGetsWhatHappenedToItAndOnlyItsFindings) {
+    EXPECT_EQ(textOf({chain,
+                      "rule A { match { y = Relu(x) -> Tanh; } }\n"
+                      "rule B priority -1 { match { y = Neg(x) -> Tanh; } }",
+                      "", "Tanh"}),
+              R"(
+fused by A (r.fuse:2) into A: Relu, Tanh
+)");
+}
+
+TEST(Explain, UnknownNamesAreRefusedWithTheNearest) {
+    app::LoadedModel model;
+    model.graph = std::move(*model_io::loadText(chain));
+    app::ExplainOptions options;
+    options.node = "Tanhh";
+    auto library = app::requireRuleLibrary(options.rules);
+    Progress quiet;
+    auto out = app::explainModel(model, *library, options, quiet);
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "usage.node");
+    EXPECT_EQ(out.error().fix, "did you mean `Tanh`?");
+    options.node.clear();
+    options.rule = "ConvBNRelu";
+    out = app::explainModel(model, *library, options, quiet);
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().fix, "did you mean `ConvBNReLU`?");
+}
+
+TEST(Explain, JsonFitsItsSchema) {
+    expectSchema(explain({chain, "rule R { match { y = Relu(x) -> Sigmoid; } }"}));
+    expectSchema(explain(
+        {chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }", "", "", "cost"}));
+    expectSchema(explain({"g (float[4,8] x, float[8,16] w, float[16] s) => (float[4,16] y)"
+                          "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
+                          "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }", "",
+                          "MatMul"}));
+}
