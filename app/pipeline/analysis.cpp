@@ -66,6 +66,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     // A strict plan copies: a strided operand may be summed in another order.
     planning.stridedViews = !options.fuse.strict;
     planning.groupSmall = true;
+    planning.sweeps = true;
     auto after = planSide(rewritten->graph, planning, out.dims, report.graphAfter, progress);
     if (!after)
         return failure(after.error());

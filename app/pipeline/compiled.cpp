@@ -106,6 +106,7 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     planning.backend = out.m_backend.get();
     planning.stridedViews = !options.oneKernelPerNode && !options.strict;
     planning.groupSmall = !options.oneKernelPerNode;
+    planning.sweeps = !options.oneKernelPerNode;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
     if (!plan)
         return failure(plan.error());

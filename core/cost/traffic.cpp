@@ -2,6 +2,7 @@
 // Bytes of one program: logical by counting, L2 by passes over tiles, DRAM by stack distance.
 #include "core/cost/cost.h"
 #include "core/cost/operand_bytes_internal.h"
+#include "core/cost/pass_bytes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -32,6 +33,21 @@ int64_t writtenToDram(const OperandBytes& bytes, const DeviceProfile& profile, d
 
 } // namespace
 
+double missShare(double distance, double bytes, const DeviceProfile& profile) {
+    const double resident = profile.residency * profile.l2Bytes;
+    return resident > 0 ? std::clamp((distance + bytes) / resident, 0.0, 1.0) : 1;
+}
+
+PassBytes passBytes(const KernelProgram& program, const DeviceProfile& profile) {
+    const OperandBytes bytes = operandBytes(program);
+    PassBytes out;
+    out.read.assign(bytes.read.begin(), bytes.read.end());
+    out.written.assign(bytes.written.begin(), bytes.written.end());
+    out.passes = readPasses(program, profile.sharedBytesPerUnit);
+    out.passes.resize(out.read.size(), 1.0);
+    return out;
+}
+
 Traffic logicalTraffic(const KernelProgram& program) {
     const OperandBytes bytes = operandBytes(program);
     Traffic out;
@@ -52,10 +68,8 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
         const auto size = static_cast<double>(bytes.read[i]);
         l2 += size * passes[i];
         const int64_t distance = i < reuseDistance.size() ? reuseDistance[i] : -1;
-        double hit = 0; // a producer's data is found as long as not too much came between
-        if (distance >= 0 && resident > 0)
-            hit = std::clamp(1 - (static_cast<double>(distance) + size) / resident, 0.0, 1.0);
-        dram += size * (1 - hit);
+        // A producer's data is found as long as not too much came between.
+        dram += size * (distance < 0 ? 1 : missShare(static_cast<double>(distance), size, profile));
     }
     out.l2 = static_cast<int64_t>(l2) + out.logicalWritten;
     out.dram = static_cast<int64_t>(dram) + writtenToDram(bytes, profile, resident);

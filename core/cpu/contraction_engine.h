@@ -3,8 +3,8 @@
 // epilogue as it takes. contraction.cpp puts the rest around it.
 #pragma once
 
-#include "core/kernel/epilogue_match.h"
 #include "core/cpu/kernel.h"
+#include "core/kernel/epilogue_match.h"
 
 #include <memory>
 #include <variant>

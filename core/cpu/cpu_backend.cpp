@@ -4,6 +4,7 @@
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/prepare_kernel.h"
+#include "core/cpu/sweep_run.h"
 #include "core/cpu/value_store.h"
 #include "core/plan/backend.h"
 #include "core/support/memory.h"
@@ -29,18 +30,26 @@ public:
                                     Progress& progress) override;
 
     std::string tactic(size_t step) const override {
-        if (m_kernels[step])
-            return m_kernels[step]->tactic;
+        if (const Kernel* kernel = kernelOf(step))
+            return kernel->tactic;
         if (m_dynamic[step] && m_dynamic[step]->kernel())
             return m_dynamic[step]->kernel()->tactic + ", prepared for the last run's shapes";
         return std::string("reference ") + kindOf(m_plan->steps[step].program);
     }
 
     std::vector<Reason> fallbacks(size_t step) const override {
-        return m_kernels[step] ? m_kernels[step]->fallbacks : m_reasons[step];
+        const Kernel* kernel = kernelOf(step);
+        return kernel ? kernel->fallbacks : m_reasons[step];
     }
 
 private:
+    const Kernel* kernelOf(size_t step) const {
+        const SweepRun* sweep = m_sweepOf[step];
+        return sweep ? &sweep->kernel(static_cast<uint32_t>(step)) : m_kernels[step].get();
+    }
+
+    void prepareSweeps(std::map<std::string, bool>& measured);
+    void prepareStep(const Step& step, std::map<std::string, bool>& measured);
     std::unique_ptr<DynamicStep> dynamicStep(const Step& step) const;
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
     Result<void> runReference(size_t index, Progress& progress);
@@ -53,42 +62,69 @@ private:
     std::vector<std::unique_ptr<Kernel>> m_kernels;      ///< null: reference
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
     std::vector<std::vector<Reason>> m_reasons;
+    std::vector<std::unique_ptr<SweepRun>> m_sweeps;
+    std::vector<SweepRun*> m_sweepOf; ///< per step; null: it runs by itself
 };
 
 Result<void> CpuExecutable::prepare(Progress& progress) {
     m_threads.activate();
     std::map<std::string, bool> measured;
+    m_reasons.resize(m_plan->steps.size());
+    prepareSweeps(measured);
     for (const Step& step : m_plan->steps) {
         if (progress.cancelled())
             return cancelledFailure("prepare");
         progress.report("prepare", m_kernels.size(), m_plan->steps.size());
-        const bool strict = m_options.strict || step.strict;
-        PrepareContext context{{}, {}, vectorTable(), m_threads, strict, step.inPlace, &measured};
-        bool host = false;
-        for (uint32_t input : step.inputs) {
-            context.inputs.push_back(layoutOf(m_plan->values[input]));
-            host = host || m_plan->values[input].residence == Residence::Host;
-        }
-        for (uint32_t output : step.outputs) {
-            context.outputs.push_back(layoutOf(m_plan->values[output]));
-            host = host || m_plan->values[output].residence == Residence::Host;
-        }
         m_kernels.emplace_back();
-        m_reasons.emplace_back();
         m_dynamic.emplace_back();
-        if (host) {
-            if (step.program.body)
-                m_dynamic.back() = dynamicStep(step);
-            m_reasons.back().push_back({"dynamic-dim", "shapes depend on data", {}, {}});
-            continue;
-        }
-        KernelResult kernel = prepareKernel(step.program, context);
-        if (kernel)
-            m_kernels.back() = std::move(*kernel);
-        else
-            m_reasons.back().push_back({kernel.error().code, kernel.error().message, {}, {}});
+        if (!m_sweepOf[m_kernels.size() - 1])
+            prepareStep(step, measured);
     }
     return {};
+}
+
+/// A sweep with a step that has no kernel for some images at a time is run step by step instead.
+void CpuExecutable::prepareSweeps(std::map<std::string, bool>& measured) {
+    m_sweepOf.assign(m_plan->steps.size(), nullptr);
+    for (const Sweep& sweep : m_plan->sweeps) {
+        auto run = SweepRun::prepare(*m_plan, sweep, m_threads, measured);
+        if (!run) {
+            m_store.widen(sweep, m_threads.pages());
+            for (uint32_t i = sweep.first; i <= sweep.last; ++i)
+                m_reasons[i].push_back({run.error().code, run.error().message, {}, {}});
+            continue;
+        }
+        m_sweeps.push_back(std::move(*run));
+        for (uint32_t i = sweep.first; i <= sweep.last; ++i)
+            m_sweepOf[i] = m_sweeps.back().get();
+    }
+}
+
+/// The kernel of the step that was added last, or why it has none.
+void CpuExecutable::prepareStep(const Step& step, std::map<std::string, bool>& measured) {
+    const size_t index = m_kernels.size() - 1;
+    const bool strict = m_options.strict || step.strict;
+    PrepareContext context{{}, {}, vectorTable(), m_threads, strict, step.inPlace, &measured};
+    bool host = false;
+    for (uint32_t input : step.inputs) {
+        context.inputs.push_back(layoutOf(m_plan->values[input]));
+        host = host || m_plan->values[input].residence == Residence::Host;
+    }
+    for (uint32_t output : step.outputs) {
+        context.outputs.push_back(layoutOf(m_plan->values[output]));
+        host = host || m_plan->values[output].residence == Residence::Host;
+    }
+    if (host) {
+        if (step.program.body)
+            m_dynamic.back() = dynamicStep(step);
+        m_reasons[index].push_back({"dynamic-dim", "shapes depend on data", {}, {}});
+        return;
+    }
+    KernelResult kernel = prepareKernel(step.program, context);
+    if (kernel)
+        m_kernels.back() = std::move(*kernel);
+    else
+        m_reasons[index].push_back({kernel.error().code, kernel.error().message, {}, {}});
 }
 
 /// The value without its data.
@@ -170,6 +206,13 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
     for (size_t i = 0; i < count; ++i) {
         if (progress.cancelled())
             return cancelledFailure("run");
+        if (SweepRun* sweep = m_sweepOf[i]) {
+            if (i == 0 || sweep != m_sweepOf[i - 1])
+                sweep->run(m_store, options.stepSeconds, progress);
+            if (progress.cancelled())
+                return cancelledFailure("run");
+            continue;
+        }
         CountedBytes bytes;
         RunContext context{m_threads, options.stepBytes ? &bytes : nullptr};
         auto start = options.stepSeconds ? Clock::now() : Clock::time_point();
@@ -205,6 +248,12 @@ public:
     void chooseLayouts(Plan& plan) const override {
         if (!m_options.strict && !plan.strict)
             cpu::chooseLayouts(plan);
+    }
+
+    uint32_t sweepWorkers() const override {
+        if (m_options.strict)
+            return 0;
+        return static_cast<uint32_t>(m_options.threads > 0 ? m_options.threads : machineThreads());
     }
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,

@@ -52,6 +52,8 @@ struct RunContext {
 class Kernel {
 public:
     virtual ~Kernel() = default;
+    /// Workers of a sweep run one kernel at the same time, each with threads of its own: kernels of
+    /// programs that sliceImages() cuts keep nothing of a run in themselves.
     virtual void run(const Operands& operands, RunContext& context) = 0;
 
     std::string tactic;

@@ -100,27 +100,52 @@ void EngineBase::runShared(const std::byte* a, std::byte* c, std::byte* scratch)
     execute(m_primitive, arguments);
 }
 
+bool EngineBase::varies(int argument) const {
+    if (argument == DNNL_ARG_WEIGHTS)
+        return !m_constantWeights;
+    for (const PostOpArgument& operand : m_operands)
+        if (operand.argument == argument)
+            return operand.constants.empty();
+    return argument != DNNL_ARG_BIAS;
+}
+
+/// Memory objects hold the address: workers that run at the same time each need their own.
 void EngineBase::run(const Arguments& arguments, std::byte* scratch) {
-    auto place = [&](std::optional<Reorder>& reorder, const std::byte* data, int argument) {
+    if (!m_inUse.test_and_set(std::memory_order_acquire)) {
+        runWith(m_arguments, arguments, scratch);
+        m_inUse.clear(std::memory_order_release);
+        return;
+    }
+    Memories own;
+    for (const auto& [argument, memory] : m_arguments)
+        own[argument] =
+            varies(argument) ? dnnl::memory(memory.get_desc(), engine(), nullptr) : memory;
+    runWith(own, arguments, scratch);
+}
+
+void EngineBase::runWith(Memories& memories, const Arguments& arguments, std::byte* scratch) const {
+    auto place = [&](const std::optional<Reorder>& reorder, const std::byte* data, int argument) {
+        auto* given = const_cast<std::byte*>(data);
         if (!reorder) {
-            m_arguments[argument].set_data_handle(const_cast<std::byte*>(data));
+            memories[argument].set_data_handle(given);
             return;
         }
-        reorder->from.set_data_handle(const_cast<std::byte*>(data));
-        reorder->to.set_data_handle(scratch + reorder->scratchAt);
-        execute(reorder->primitive, {{DNNL_ARG_FROM, reorder->from}, {DNNL_ARG_TO, reorder->to}});
-        m_arguments[argument].set_data_handle(scratch + reorder->scratchAt);
+        std::byte* to = scratch + reorder->scratchAt;
+        execute(reorder->primitive,
+                {{DNNL_ARG_FROM, dnnl::memory(reorder->from.get_desc(), engine(), given)},
+                 {DNNL_ARG_TO, dnnl::memory(reorder->to.get_desc(), engine(), to)}});
+        memories[argument].set_data_handle(to);
     };
     place(m_sourceReorder, arguments.a, DNNL_ARG_SRC);
     if (!m_constantWeights)
         place(m_weightsReorder, arguments.b, DNNL_ARG_WEIGHTS);
-    m_arguments[DNNL_ARG_DST].set_data_handle(arguments.c);
-    m_arguments[DNNL_ARG_SCRATCHPAD].set_data_handle(scratch + m_scratchpadAt);
+    memories[DNNL_ARG_DST].set_data_handle(arguments.c);
+    memories[DNNL_ARG_SCRATCHPAD].set_data_handle(scratch + m_scratchpadAt);
     for (const PostOpArgument& operand : m_operands)
         if (operand.constants.empty())
-            m_arguments[operand.argument].set_data_handle(
+            memories[operand.argument].set_data_handle(
                 const_cast<std::byte*>(arguments.reads[operand.read]));
-    execute(m_primitive, m_arguments);
+    execute(m_primitive, memories);
 }
 
 } // namespace fuselage::cpu::onednn

@@ -5,6 +5,8 @@
 #include "core/cpu/contraction_engine.h"
 #include "core/cpu/onednn_internal.h"
 
+#include <atomic>
+
 namespace fuselage::cpu::onednn {
 
 /// Folds need constant weights: otherwise the scale becomes a post-op.
@@ -38,8 +40,14 @@ private:
         size_t scratchAt = 0;
     };
 
+    using Memories = std::unordered_map<int, dnnl::memory>;
+    /// Whether each run gives the argument's address.
+    bool varies(int argument) const;
+    void runWith(Memories& memories, const Arguments& arguments, std::byte* scratch) const;
+
     dnnl::primitive m_primitive;
-    std::unordered_map<int, dnnl::memory> m_arguments;
+    Memories m_arguments;
+    std::atomic_flag m_inUse = ATOMIC_FLAG_INIT; ///< m_arguments by a run
     std::optional<Reorder> m_sourceReorder, m_weightsReorder;
     bool m_constantWeights = false;
     std::vector<PostOpArgument> m_operands;

@@ -2,8 +2,8 @@
 // The few things that all oneDNN executors share. Included by core/cpu/onednn_*.cpp only.
 #pragma once
 
-#include "core/kernel/epilogue_match.h"
 #include "core/cpu/kernel.h"
+#include "core/kernel/epilogue_match.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
 

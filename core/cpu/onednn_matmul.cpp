@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products, batched and strided.
-#include "core/kernel/matmul_shape.h"
 #include "core/cpu/onednn_engine_internal.h"
+#include "core/kernel/matmul_shape.h"
 
 namespace fuselage::cpu {
 

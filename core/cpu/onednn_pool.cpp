@@ -15,34 +15,34 @@ class OneDnnPool final : public PoolEngine {
 public:
     /// `source` is where the operand lies; it is copied when the primitive wants another order.
     OneDnnPool(const dnnl::pooling_v2_forward::primitive_desc& pd, const memory::desc& source)
-        : m_primitive(pd), m_given(source, engine(), nullptr),
-          m_source(pd.src_desc(), engine(), nullptr), m_target(pd.dst_desc(), engine(), nullptr),
-          m_scratchpad(pd.scratchpad_desc(), engine(), nullptr) {
+        : m_primitive(pd), m_given(source), m_source(pd.src_desc()), m_target(pd.dst_desc()),
+          m_scratchpad(pd.scratchpad_desc()) {
         implementation = pd.impl_info_str();
         m_copyAt = (pd.scratchpad_desc().get_size() + 63) / 64 * 64;
         scratchBytes = m_copyAt;
         if (source == pd.src_desc())
             return;
-        m_reorder = dnnl::reorder(m_given, m_source);
+        m_reorder =
+            dnnl::reorder(memory(m_given, engine(), nullptr), memory(m_source, engine(), nullptr));
         scratchBytes += pd.src_desc().get_size();
     }
 
     void run(const std::byte* source, std::byte* target, std::byte* scratch) override {
-        m_given.set_data_handle(const_cast<std::byte*>(source));
-        m_source.set_data_handle(m_reorder ? scratch + m_copyAt : m_given.get_data_handle());
-        m_target.set_data_handle(target);
-        m_scratchpad.set_data_handle(scratch);
-        if (m_reorder)
-            execute(*m_reorder, {{DNNL_ARG_FROM, m_given}, {DNNL_ARG_TO, m_source}});
-        execute(m_primitive, {{DNNL_ARG_SRC, m_source},
-                              {DNNL_ARG_DST, m_target},
-                              {DNNL_ARG_SCRATCHPAD, m_scratchpad}});
+        memory given(m_given, engine(), const_cast<std::byte*>(source));
+        memory used = given;
+        if (m_reorder) {
+            used = memory(m_source, engine(), scratch + m_copyAt);
+            execute(*m_reorder, {{DNNL_ARG_FROM, given}, {DNNL_ARG_TO, used}});
+        }
+        execute(m_primitive, {{DNNL_ARG_SRC, used},
+                              {DNNL_ARG_DST, memory(m_target, engine(), target)},
+                              {DNNL_ARG_SCRATCHPAD, memory(m_scratchpad, engine(), scratch)}});
     }
 
 private:
     dnnl::pooling_v2_forward m_primitive;
     std::optional<dnnl::reorder> m_reorder;
-    memory m_given, m_source, m_target, m_scratchpad;
+    memory::desc m_given, m_source, m_target, m_scratchpad;
     size_t m_copyAt = 0;
 };
 

@@ -53,7 +53,8 @@ void Threads::forRange(size_t count, size_t grain, const Body& body) const {
     if (count == 0)
         return;
     if (omp_in_parallel()) // a loop within a loop: this worker does all of it
-        return body(static_cast<size_t>(omp_get_thread_num()), 0, count);
+        return body(m_scratch.size() == 1 ? 0 : static_cast<size_t>(omp_get_thread_num()), 0,
+                    count);
     size_t workers = std::min(m_scratch.size(), count / std::max<size_t>(grain, 1));
     if (workers <= 1) {
         body(0, 0, count);

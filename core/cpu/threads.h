@@ -50,7 +50,8 @@ public:
 
     using Body = std::function<void(size_t worker, size_t begin, size_t end)>;
     /// Calls body over contiguous parts of [0, count), at most one a worker, none smaller than
-    /// `grain` unless it is the only one. Within another body: one call, by the same worker.
+    /// `grain` unless it is the only one. Within another body: one call, by the same worker; where
+    /// count() is 1 it is worker 0, whoever calls, since such threads belong to one caller.
     void forRange(size_t count, size_t grain, const Body& body) const;
 
     /// Memory of one worker, for use within one call of a body.

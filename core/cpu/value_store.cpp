@@ -38,8 +38,10 @@ std::byte* ValueStore::data(uint32_t index) {
         return m_tensors[index].bytes();
     case Residence::Constant: // kernels only read constants
         return const_cast<std::byte*>(value.constant->bytes());
-    case Residence::Arena:
-        return m_arena + value.offset;
+    case Residence::Arena: {
+        auto widened = value.inner ? m_widened.find(index) : m_widened.end();
+        return widened != m_widened.end() ? widened->second : m_arena + value.offset;
+    }
     case Residence::Alias: {
         std::byte* base = data(value.aliasOf);
         return base ? base + value.offset * static_cast<int64_t>(sizeOf(value.dtype)) : nullptr;
@@ -48,6 +50,15 @@ std::byte* ValueStore::data(uint32_t index) {
         return nullptr;
     }
     return nullptr;
+}
+
+void ValueStore::widen(const Sweep& sweep, Pages& pages) {
+    for (uint32_t i = 0; i < m_plan->values.size(); ++i) {
+        const PlanValue& value = m_plan->values[i];
+        if (value.inner && value.firstStep >= sweep.first && value.firstStep <= sweep.last)
+            m_widened[i] =
+                pages.take(static_cast<size_t>(layoutOf(value).span()) * sizeOf(value.dtype));
+    }
 }
 
 Tensor ValueStore::gather(uint32_t index) {

@@ -21,8 +21,12 @@ public:
     /// Checks the caller's tensors and makes the outputs.
     Result<void> begin(std::span<const Tensor> inputs);
 
-    /// First element of a value; null for Host values.
+    /// First element of a value; null for Host values. Of an inner value: as if the memory of a
+    /// sweep's workers began at the arena's start.
     std::byte* data(uint32_t value);
+
+    /// Gives the inner values of a sweep memory for all images, for running its steps one by one.
+    void widen(const Sweep& sweep, Pages& pages);
 
     ReferenceValue reference(uint32_t value);
     /// Error "run.shape": the computed value is not of the planned type.
@@ -36,7 +40,8 @@ private:
 
     std::shared_ptr<const Plan> m_plan;
     std::byte* m_arena;
-    std::vector<Tensor> m_tensors; ///< per plan value: inputs and outputs
+    std::map<uint32_t, std::byte*> m_widened; ///< by plan value
+    std::vector<Tensor> m_tensors;            ///< per plan value: inputs and outputs
     std::vector<ReferenceValue> m_host;
 };
 

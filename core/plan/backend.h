@@ -62,6 +62,8 @@ public:
     /// Preferred memory order per value: a permutation of its dims, outermost first. Called by
     /// makePlan with lowered steps before buffers are placed; leave strides row-major to decline.
     virtual void chooseLayouts(Plan& plan) const { (void)plan; }
+    /// Workers that take passes of a sweep side by side; 0: it runs none.
+    virtual uint32_t sweepWorkers() const { return 0; }
     /// Numbers of the device it runs on, where it can ask for them.
     virtual std::optional<DeviceProfile> profile() const { return std::nullopt; }
     virtual Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,

@@ -16,15 +16,24 @@ int64_t aligned(int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Bytes from the first to one past the last element of a layout with gaps or padding.
-int64_t spanBytes(const PlanValue& value) {
+/// Bytes from the first to one past the last element of a layout with gaps or padding; of the
+/// images of one pass where it is given.
+int64_t spanBytes(const PlanValue& value, const Sweep* sweep = nullptr) {
     int64_t last = 0;
     for (size_t d = 0; d < value.extents.size(); ++d) {
-        if (value.extents[d] == 0)
+        const int64_t extent = sweep && d == 0 ? sweep->images : value.extents[d];
+        if (extent == 0)
             return 0;
-        last += (value.extents[d] - 1) * value.strides[d];
+        last += (extent - 1) * value.strides[d];
     }
     return (last + 1) * static_cast<int64_t>(sizeOf(value.dtype));
+}
+
+const Sweep* sweepOf(const Plan& plan, uint32_t step) {
+    for (const Sweep& sweep : plan.sweeps)
+        if (sweep.first <= step && step <= sweep.last)
+            return &sweep;
+    return nullptr;
 }
 
 void findLifetimes(Plan& plan) {
@@ -48,6 +57,15 @@ void findLifetimes(Plan& plan) {
     }
     for (uint32_t output : plan.outputs)
         plan.values[rootOf(plan, output)].lastStep = lastStep;
+    // What all images of a sweep read or write lives as long as it runs.
+    for (const Sweep& sweep : plan.sweeps)
+        for (uint32_t i = sweep.first; i <= sweep.last; ++i)
+            for (const auto* list : {&plan.steps[i].inputs, &plan.steps[i].outputs})
+                for (uint32_t value : *list)
+                    if (PlanValue& owner = plan.values[rootOf(plan, value)]; !owner.inner) {
+                        owner.firstStep = std::min(owner.firstStep, sweep.first);
+                        owner.lastStep = std::max(owner.lastStep, sweep.last);
+                    }
 }
 
 bool identicalIndex(const Access& read, const Access& write) {
@@ -89,7 +107,8 @@ std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
     if (step.outputs.size() != 1)
         return std::nullopt;
     const PlanValue& output = plan.values[step.outputs[0]];
-    if (output.residence != Residence::Arena)
+    // Other images may still need what a sweep reads from outside.
+    if (output.residence != Residence::Arena || (!output.inner && sweepOf(plan, stepIndex)))
         return std::nullopt;
     for (uint32_t i = 0; i < step.inputs.size(); ++i) {
         uint32_t input = step.inputs[i];
@@ -98,8 +117,9 @@ std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
         auto readers = std::count_if(step.inputs.begin(), step.inputs.end(),
                                      [&](uint32_t other) { return rootOf(plan, other) == input; });
         bool fits = value.residence == Residence::Arena && value.lastStep == stepIndex &&
-                    value.dtype == output.dtype && value.extents == output.extents &&
-                    value.strides == output.strides && readers == 1;
+                    value.inner == output.inner && value.dtype == output.dtype &&
+                    value.extents == output.extents && value.strides == output.strides &&
+                    readers == 1;
         if (fits && readsLikeWrite(step.program, i))
             return input;
     }
@@ -112,6 +132,7 @@ struct Block {
     int64_t bytes = 0;
     uint32_t first = 0, last = 0;
     int64_t offset = 0;
+    const Sweep* sweep = nullptr; ///< of inner values
 };
 
 std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory) {
@@ -120,7 +141,9 @@ std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory) {
     auto open = [&](uint32_t value) {
         const PlanValue& owner = plan.values[value];
         blockOf[value] = static_cast<uint32_t>(blocks.size());
-        blocks.push_back({{value}, aligned(spanBytes(owner)), owner.firstStep, owner.lastStep, 0});
+        const Sweep* sweep = owner.inner ? sweepOf(plan, owner.firstStep) : nullptr;
+        blocks.push_back(
+            {{value}, aligned(spanBytes(owner, sweep)), owner.firstStep, owner.lastStep, 0, sweep});
     };
     std::vector<bool> placed(plan.values.size(), false);
     for (uint32_t i = 0; i < plan.steps.size(); ++i)
@@ -198,11 +221,29 @@ int64_t peakOf(const Plan& plan, const std::vector<Block>& blocks) {
 
 void placeBuffers(Plan& plan, bool reuseMemory) {
     findLifetimes(plan);
+    auto place = [&](std::vector<Block>& blocks) {
+        const int64_t bytes = placeBlocks(blocks, reuseMemory);
+        for (const Block& block : blocks)
+            for (uint32_t value : block.values)
+                plan.values[value].offset = block.offset;
+        return bytes;
+    };
     std::vector<Block> blocks = makeBlocks(plan, reuseMemory);
-    plan.arenaBytes = placeBlocks(blocks, reuseMemory);
-    for (const Block& block : blocks)
-        for (uint32_t value : block.values)
-            plan.values[value].offset = block.offset;
+    for (Sweep& sweep : plan.sweeps) {
+        std::vector<Block> inner;
+        std::erase_if(blocks, [&](const Block& block) {
+            if (block.sweep == &sweep)
+                inner.push_back(block);
+            return block.sweep == &sweep;
+        });
+        sweep.workerBytes = place(inner);
+        // What the workers' memory amounts to; it is a block like any other.
+        blocks.push_back({{}, sweep.workers * sweep.workerBytes, sweep.first, sweep.last, 0});
+    }
+    plan.arenaBytes = place(blocks);
+    size_t last = blocks.size() - plan.sweeps.size();
+    for (Sweep& sweep : plan.sweeps)
+        sweep.offset = blocks[last++].offset;
     plan.peakBytes = peakOf(plan, blocks);
     plan.constantBytes = 0;
     for (const PlanValue& value : plan.values)

@@ -9,6 +9,12 @@
 
 namespace fuselage {
 
+uint32_t rootOf(const Plan& plan, uint32_t value) {
+    while (plan.values[value].residence == Residence::Alias)
+        value = plan.values[value].aliasOf;
+    return value;
+}
+
 namespace planner {
 
 namespace {
@@ -94,12 +100,6 @@ Result<void> checkSizes(const Plan& plan) {
         total += value.bytes;
     }
     return {};
-}
-
-uint32_t rootOf(const Plan& plan, uint32_t value) {
-    while (plan.values[value].residence == Residence::Alias)
-        value = plan.values[value].aliasOf;
-    return value;
 }
 
 void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
@@ -253,6 +253,12 @@ void predictSteps(Plan& plan, const DeviceProfile& profile) {
         for (uint32_t output : step.outputs)
             producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
     }
+    for (const Sweep& sweep : plan.sweeps)
+        for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
+            Step& step = plan.steps[i];
+            step.traffic = sweep.traffic[i - sweep.first];
+            step.predicted = predictTime(step.program, step.traffic, profile);
+        }
 }
 
 } // namespace planner
@@ -310,6 +316,8 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     planner::classifySteps(*plan, options);
     if (options.groupSmall)
         planner::groupSteps(*plan, options);
+    if (options.sweeps && !options.strict)
+        planner::findSweeps(*plan, options);
     planner::placeBuffers(*plan, options.reuseMemory);
     planner::predictSteps(*plan, *options.profile);
     return std::shared_ptr<const Plan>(std::move(plan));

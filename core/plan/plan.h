@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/cost/cost.h"
+#include "core/kernel/image_slice.h"
 #include "core/kernel/program.h"
 #include "core/ops/precision.h"
 #include "core/support/progress.h"
@@ -40,6 +41,8 @@ struct PlanValue {
     uint32_t aliasOf = 0;
     TensorPtr constant;
     uint32_t firstStep = 0, lastStep = 0; ///< lifetime, inclusive
+    /// Of a sweep: memory for the images of one pass, at `offset` in that of each worker.
+    bool inner = false;
 };
 
 /// One launch.
@@ -78,6 +81,20 @@ struct GroupRecord {
     bool taken = false;
 };
 
+/// Consecutive steps that all run for a few images (positions along the first dimension) before
+/// the next few, so that what passes between them stays in a cache. Every worker has passes of its
+/// own.
+struct Sweep {
+    uint32_t first = 0, last = 0;   ///< steps, inclusive
+    int64_t images = 1, passes = 1; ///< images of one pass
+    uint32_t workers = 1;
+    std::vector<ImageSlice> slices; ///< the steps' programs for one pass
+    std::vector<Traffic> traffic;   ///< of the steps, over all passes
+    int64_t workerBytes = 0;        ///< of inner values, for each worker
+    int64_t offset = 0;             ///< in the arena, of the first worker's
+    Reason reason;                  ///< what decided
+};
+
 struct Plan {
     std::shared_ptr<const Graph> graph;
     Precision precision = Precision::Fp32; ///< as asked for; the graph is already converted
@@ -88,13 +105,17 @@ struct Plan {
     std::vector<uint32_t> outputs; ///< plan values, parallel to the graph's outputs
     std::vector<SplitRecord> splits;
     std::vector<GroupRecord> groups;
-    int64_t arenaBytes = 0; ///< size of the arena after placement
-    int64_t peakBytes = 0;  ///< exact: largest sum of live arena and output bytes at any step
+    std::vector<Sweep> sweeps; ///< ascending, apart
+    int64_t arenaBytes = 0;    ///< size of the arena after placement
+    int64_t peakBytes = 0;     ///< exact: largest sum of live arena and output bytes at any step
     int64_t constantBytes = 0;
 
     Traffic totalTraffic() const;
     TimeEstimate totalPredicted() const;
 };
+
+/// The plan value that owns the memory of a value: itself, or the end of its alias chain.
+uint32_t rootOf(const Plan& plan, uint32_t value);
 
 struct PlanOptions {
     const DeviceProfile* profile = nullptr; ///< required
@@ -105,6 +126,9 @@ struct PlanOptions {
     /// Small independent steps share a launch where the profile is a GPU's and the cost model says
     /// that it pays.
     bool groupSmall = false;
+    /// Steps run for a few images at a time where the backend can and the cost model says that it
+    /// pays; false: each step for the whole batch.
+    bool sweeps = false;
     /// Tf32 lets contractions round float32 operands, except where a rule asks for exact or wider.
     /// 16-bit precisions are recorded; the graph must have been converted
     /// (core/passes/precision.h).

@@ -47,13 +47,13 @@ void classifySteps(Plan& plan, const PlanOptions& options);
 /// Phase 6, which predicts: small independent steps become Group programs (group_steps.cpp).
 void groupSteps(Plan& plan, const PlanOptions& options);
 
+/// Phase 6b, which predicts: steps that run for a few images at a time (sweeps.cpp).
+void findSweeps(Plan& plan, const PlanOptions& options);
+
 /// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
 void placeBuffers(Plan& plan, bool reuseMemory);
 
 /// Phase 8: traffic and predicted time of every step.
 void predictSteps(Plan& plan, const DeviceProfile& profile);
-
-/// The plan value that owns the memory of a value: itself, or the end of its alias chain.
-uint32_t rootOf(const Plan& plan, uint32_t value);
 
 } // namespace fuselage::planner
