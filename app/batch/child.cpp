@@ -57,7 +57,10 @@ pid_t spawn(const ChildTask& task, int errors) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (task.keepOutput)
+        posix_spawn_file_actions_adddup2(&actions, errors, STDOUT_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -73,8 +76,8 @@ pid_t spawn(const ChildTask& task, int errors) {
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     std::vector<std::string> words = task.arguments, environment = environmentOfChild();
     pid_t process = -1;
-    const int failed = posix_spawn(&process, words[0].c_str(), &actions, &attributes,
-                                   pointers(words).data(), pointers(environment).data());
+    const int failed = posix_spawnp(&process, words[0].c_str(), &actions, &attributes,
+                                    pointers(words).data(), pointers(environment).data());
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (failed != 0) {

@@ -14,9 +14,10 @@
 namespace fuselage::batch {
 
 struct ChildTask {
-    std::vector<std::string> arguments; ///< the first is the program; PATH is not searched
+    std::vector<std::string> arguments; ///< the first is the program; PATH is searched for a name
     double seconds = 0;                 ///< of wall-clock time; 0: no limit
     int64_t memoryBytes = 0;            ///< of address space; 0: no limit
+    bool keepOutput = false;            ///< standard output goes where standard error goes
 };
 
 struct ChildResult {
@@ -24,7 +25,7 @@ struct ChildResult {
 
     End end = End::NotStarted;
     int code = 0;       ///< exit code or signal
-    std::string errors; ///< the last of standard error
+    std::string errors; ///< the last of standard error (and output, when it was asked for)
     double seconds = 0;
 };
 

@@ -20,6 +20,7 @@ Action addBatch(CLI::App& app);
 Action addCompare(CLI::App& app);
 Action addMerge(CLI::App& app);
 Action addBaseline(CLI::App& app);
+Action addReduce(CLI::App& app);
 Action addExplain(CLI::App& app);
 Action addInspect(CLI::App& app);
 Action addRun(CLI::App& app);

@@ -52,6 +52,10 @@ constexpr Row rows[] = {
      "  fuselage baseline update out/ --baseline ci/baseline --commit 1a2b3c4\n"
      "  fuselage baseline show --baseline ci/baseline\n"
      "  fuselage baseline prune --baseline ci/baseline --keep 20"},
+    {"reduce", "the smallest model for which a command still fails", addReduce,
+     "  fuselage reduce model.onnx -o small.onnx -- fuselage bench {} --no-measure\n"
+     "  fuselage reduce model.onnx -o small.onnx --exit 1 --text NaN -- ./check.sh\n"
+     "Ctrl-C keeps the smallest so far; models are written and run, so trust the command"},
     {"explain", "why a node or rule did not fuse: the step, both values", addExplain,
      "  fuselage explain model.onnx --node Add_17\n"
      "  fuselage explain model.onnx --rule ConvBNReLU\n"
