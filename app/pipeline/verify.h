@@ -40,4 +40,13 @@ size_t roundingDepth(const Graph& graph, DType storage);
 /// toleranceOf the type.
 double storageTolerance(DType storage, size_t depth);
 
+/// The inputs with every float32 number moved to a neighbour, up or down at random: as close as two
+/// float32 inputs can be.
+std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed);
+
+/// What an output may lose that changes by `change` when the inputs are nudged: every one of
+/// `depth` roundings on the way is amplified like that of the inputs, and they add up like their
+/// root.
+double amplifiedTolerance(double change, size_t depth);
+
 } // namespace fuselage::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numeric classes: what strict rounding changes, what a rule's clause refuses, what tf32 allows,
 // and that jumps see stored values.
+#include "app/pipeline/bench.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/inputs.h"
@@ -9,6 +10,8 @@
 #include "core/passes/passes.h"
 
 #include <gtest/gtest.h>
+
+#include <filesystem>
 
 using namespace fuselage;
 
@@ -235,4 +238,41 @@ TEST(Numeric, TheLimitOfAStorageGrowsWithItsDepth) {
     EXPECT_EQ(app::storageTolerance(DType::Float16, 1), app::toleranceOf(DType::Float16));
     EXPECT_DOUBLE_EQ(app::storageTolerance(DType::Float16, 100), 40.0 / 2048);
     EXPECT_DOUBLE_EQ(app::storageTolerance(DType::BFloat16, 100), 40.0 / 256);
+}
+
+TEST(Numeric, AModelThatAmplifiesRoundingIsJudgedByHowMuch) {
+    const auto path = std::filesystem::temp_directory_path() / "fuselage_amplifies.onnx";
+    auto reportOf = [&](const char* factor) {
+        Graph graph =
+            graphOf(std::string("(float[64] x) => (float[64] y) { k = Constant<value=float "
+                                "{") +
+                    factor + "}>()  m = Mul(x, k)  y = Sin(m) }");
+        EXPECT_TRUE(model_io::save(graph, path.string()));
+        app::BenchOptions options;
+        options.model = path.string();
+        options.backend = "cpu";
+        options.measure = false;
+        Progress progress;
+        auto result = app::bench(options, progress);
+        std::filesystem::remove(path);
+        EXPECT_TRUE(result) << (result ? "" : result.error().text());
+        return result ? std::move(result->report) : app::Report{};
+    };
+    const app::Report usual = reportOf("10.0"), steep = reportOf("100000.0");
+    EXPECT_TRUE(usual.verified() && steep.verified());
+    EXPECT_EQ(usual.agreement.size(), 2U);
+    ASSERT_EQ(steep.agreement.size(), 3U);
+    EXPECT_EQ(steep.agreement[0].side, "inputs");
+    EXPECT_GT(steep.agreement[1].maxRelative, app::originalTolerance(DType::Float32));
+    EXPECT_LE(steep.agreement[1].tolerance, 2 * steep.agreement[0].maxRelative);
+}
+
+TEST(Numeric, NudgedInputsAreTheNextNumbers) {
+    Tensor x(DType::Float32, {2}), n(DType::Int64, {1});
+    x.as<float>()[0] = 1;
+    n.set(0, 7);
+    const auto moved = app::nudged({x, n}, 1);
+    EXPECT_NEAR(moved[0].as<float>()[0], 1, 1.2e-7);
+    EXPECT_NE(moved[0].as<float>()[0], 1);
+    EXPECT_TRUE(identical(moved[1], n));
 }
