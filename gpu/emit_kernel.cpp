@@ -62,6 +62,10 @@ Reason refusal(const char* code, std::string message, std::vector<ReasonFact> fa
     return {code, std::move(message), {}, std::move(facts)};
 }
 
+std::string launchBounds(const KernelText& kernel) {
+    return fmt::format("__launch_bounds__({}, {})", kernel.block[0], kernel.residentBlocks);
+}
+
 double toleranceOf(const KernelProgram& program, NumericClass numeric) {
     double out = 0;
     for (const OperandType& output : program.outputs) {
@@ -175,10 +179,9 @@ std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const Kern
                        {{"variant", set.variant}});
     kernel.grid[0] = static_cast<uint32_t>(blocks);
     // The second bound keeps the assembler from spilling for more threads at a time.
-    text +=
-        fmt::format("extern \"C\" __global__ void __launch_bounds__({}, {}) @(\n    {}) {{\n{}}}\n",
-                    kernel.block[0], resident != 0 ? resident : std::max(1U, 512 / kernel.block[0]),
-                    types, calls);
+    kernel.residentBlocks = resident != 0 ? resident : std::max(1U, 512 / kernel.block[0]);
+    text += fmt::format("extern \"C\" __global__ void {} @(\n    {}) {{\n{}}}\n",
+                        launchBounds(kernel), types, calls);
     const std::string comment = headComment(set.variant.c_str(), request, parts, set, kernel);
     kernel.name =
         fmt::format("{}_{}", set.variant, Hasher().text(comment).text(text).hex().substr(0, 12));

@@ -36,8 +36,13 @@ struct KernelText {
     std::array<uint32_t, 3> grid{1, 1, 1};
     std::array<uint32_t, 3> block{1, 1, 1};
     uint32_t sharedBytes = 0; ///< dynamic shared memory
+    /// Blocks on a multiprocessor that registers must leave room for: the second launch bound.
+    uint32_t residentBlocks = 1;
     std::vector<KernelArgument> arguments;
 };
+
+/// "__launch_bounds__(128, 3)", as it stands in the text.
+std::string launchBounds(const KernelText& kernel);
 
 /// A constant operand as a kernel wants it in memory: dims in another order, dense, with zeros
 /// where `extents` go beyond the operand's own.

@@ -81,6 +81,9 @@ public:
                                    const CompileOptions& options) override;
 
 private:
+    Result<CompiledKernel> compileOnce(const KernelText& kernel,
+                                       const CompileOptions& options) const;
+
     std::string logOf(Program program) const {
         size_t size = 0;
         if (m_functions.logSize(program, &size) != 0 || size <= 1)
@@ -96,8 +99,30 @@ private:
     Functions m_functions;
 };
 
+/// The same text for another number of blocks on a multiprocessor.
+KernelText withResidentBlocks(const KernelText& kernel, uint32_t blocks) {
+    KernelText out = kernel;
+    out.residentBlocks = blocks;
+    const std::string before = launchBounds(kernel);
+    if (const size_t at = out.source.rfind(before); at != std::string::npos)
+        out.source.replace(at, before.size(), launchBounds(out));
+    return out;
+}
+
 Result<CompiledKernel> LoadedNvrtc::compile(const KernelText& kernel,
                                             const CompileOptions& options) {
+    auto best = compileOnce(kernel, options);
+    for (uint32_t blocks = kernel.residentBlocks; best && best->localBytes > 0 && blocks > 1;) {
+        auto next = compileOnce(withResidentBlocks(kernel, --blocks), options);
+        if (!next || next->localBytes >= best->localBytes)
+            break; // what lies in local memory does so for another reason
+        best = std::move(next);
+    }
+    return best;
+}
+
+Result<CompiledKernel> LoadedNvrtc::compileOnce(const KernelText& kernel,
+                                                const CompileOptions& options) const {
     Program program = nullptr;
     const std::string file = kernel.name + ".cu";
     if (Code code =

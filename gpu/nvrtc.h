@@ -36,7 +36,8 @@ public:
     virtual ~Nvrtc() = default;
     virtual std::string version() const = 0;
     virtual std::vector<std::string> architectures() const = 0;
-    /// Error "nvrtc.compile" holds the log with lines of the text.
+    /// A kernel that spills is compiled again for fewer blocks on a multiprocessor, which leaves
+    /// each thread more registers. Error "nvrtc.compile" holds the log with lines of the text.
     virtual Result<CompiledKernel> compile(const KernelText& kernel,
                                            const CompileOptions& options) = 0;
 };
