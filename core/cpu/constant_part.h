@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a pointwise program that only constants reach, computed once while preparing: what
-// BatchNormalization makes of its four parameters is two numbers a channel, not a root and a
-// division for every element.
+// The part of a pointwise program that only constants reach (core/kernel/constant_part.h), computed
+// by the tile interpreter while preparing.
 #pragma once
 
 #include "core/cpu/kernel.h"
@@ -14,8 +13,7 @@ struct FoldedPointwise {
     int64_t bytes = 0;                 ///< of operands that the program reads no longer
 };
 
-/// Folds where all constants that meet lie along the same dimensions of the space, in types that
-/// hold what a register holds.
+/// What foldConstantReads() folds.
 FoldedPointwise foldConstantPart(const Pointwise& program, const PrepareContext& context);
 
 } // namespace fuselage::cpu
