@@ -111,6 +111,7 @@ std::string TiledEmitter::softmax() const {
         "                const float weight = key + c >= {6} || top == {3} ? 0.0f : {5};\n"
         "                row[c] = weight;\n                total += weight;\n            }}\n"
         "            total = reduceWarp<Sum>(total);\n"
+        "            __syncwarp();\n" // every lane has read tops[r]
         "            if (laneOfWarp == 0) {{\n"
         "                const float shrink = tops[r] == top ? 1.0f : {7};\n"
         "                shrinks[r] = shrink;\n"

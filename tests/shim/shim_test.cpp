@@ -1,268 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the suite, run as host code, against the evaluator of its program; and the shim
-// itself: what it must refuse.
-#include "core/kernel/evaluate.h"
-#include "core/plan/backend.h"
-#include "gpu/emit_tape.h"
-#include "gpu/pack_operand.h"
-#include "tests/shim/simt_launch.h"
+// Every kernel of the suite, run as host code, against the evaluator of its program; and what GELU
+// gives for every 16-bit number.
+#include "tests/shim/kernel_run.h"
 #include "tests/shim/suite.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <sstream>
 
 namespace {
 
 using namespace fuselage;
+using namespace fuselage::gpu_suite;
 
-class Random {
-public:
-    uint32_t next() { return (m_state = m_state * 1664525U + 1013904223U) >> 8; }
-
-private:
-    uint32_t m_state = 2463534242U;
-};
-
-ReferenceValue dataFor(const OperandType& type, bool special, Random& random) {
-    ReferenceValue out = ReferenceValue::tensor(type.dtype, type.extents);
-    for (double& number : out.floats)
-        number = roundTo(type.dtype, static_cast<double>(random.next() % 4001) / 1000.0 - 2.0);
-    if (special)
-        for (size_t i = 0; i < out.floats.size(); i += 7 + random.next() % 13) {
-            const double choices[] = {std::nan(""), INFINITY, -INFINITY, 0.0, -0.0, 7.5, -7.5};
-            out.floats[i] = choices[random.next() % 7];
-        }
-    for (int64_t& number : out.ints)
-        number = type.dtype == DType::Bool ? random.next() % 2
-                 : isSigned(type.dtype)    ? static_cast<int64_t>(random.next() % 21) - 10
-                                           : random.next() % 21;
-    return out;
-}
-
-/// Elements that lie between the first and the last one of an operand.
-int64_t spanOf(const gpu::OperandLayout& layout) {
-    int64_t last = 0;
-    for (size_t d = 0; d < layout.extents.size(); ++d)
-        last += (layout.extents[d] - 1) * layout.strides[d];
-    return *elementCount(layout.extents) == 0 ? 0 : last + 1;
-}
-
-/// Calls body(row-major number, element offset) for every element.
-template <typename Body> void forEachElement(const gpu::OperandLayout& layout, Body&& body) {
-    const int64_t count = *elementCount(layout.extents);
-    for (int64_t i = 0; i < count; ++i) {
-        int64_t rest = i, offset = 0;
-        for (size_t d = layout.extents.size(); d-- > 0;) {
-            offset += rest % layout.extents[d] * layout.strides[d];
-            rest /= layout.extents[d];
-        }
-        body(i, offset);
-    }
-}
-
-void storeElement(std::byte* at, DType type, double number, int64_t integer) {
-    const auto narrow = static_cast<float>(number);
-    const uint16_t bits = type == DType::Float16 ? floatToHalf(narrow) : floatToBfloat16(narrow);
-    if (type == DType::Float32)
-        std::memcpy(at, &narrow, 4);
-    else if (type == DType::Float64)
-        std::memcpy(at, &number, 8);
-    else if (isFloat(type))
-        std::memcpy(at, &bits, 2);
-    else
-        std::memcpy(at, &integer, sizeOf(type)); // little endian
-}
-
-double loadFloat(const std::byte* at, DType type) {
-    float narrow = 0;
-    double number = 0;
-    uint16_t bits = 0;
-    if (type == DType::Float32) {
-        std::memcpy(&narrow, at, 4);
-        return narrow;
-    }
-    if (type == DType::Float64) {
-        std::memcpy(&number, at, 8);
-        return number;
-    }
-    std::memcpy(&bits, at, 2);
-    return type == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits);
-}
-
-int64_t loadInteger(const std::byte* at, DType type) {
-    int64_t out = 0;
-    std::memcpy(&out, at, sizeOf(type));
-    return wrapTo(type, out);
-}
-
-/// The device's memory for one case: inputs, then outputs.
-struct Arena {
-    std::vector<simt::GuardedMemory> inputs, outputs;
-    std::vector<simt::GuardedMemory> packed, scratch, tables; ///< of the set that runs
-};
-
-/// Weights as the set wants them, and its scratch memory.
-void addNeeds(Arena& arena, const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
-              const std::vector<ReferenceValue>& values) {
-    for (const gpu::PackedOperand& packed : set.packed) {
-        const OperandType& type = prepared.program->inputs[packed.input];
-        const size_t size = sizeOf(type.dtype), count = values[packed.input].floats.size();
-        std::vector<std::byte> dense(count * size);
-        for (size_t i = 0; i < count; ++i)
-            storeElement(dense.data() + i * size, type.dtype, values[packed.input].floats[i], 0);
-        const auto made = gpu::packOperand(packed, type.dtype, type.extents, dense);
-        arena.packed.emplace_back(made.size());
-        std::memcpy(arena.packed.back().data(), made.data(), made.size());
-    }
-    arena.scratch.emplace_back(static_cast<size_t>(set.scratchBytes));
-    for (const std::string& table : set.tables) {
-        arena.tables.emplace_back(table.size());
-        std::memcpy(arena.tables.back().data(), table.data(), table.size());
-    }
-}
-
-Arena arenaFor(const gpu_suite::Prepared& prepared, const std::vector<ReferenceValue>& values) {
-    Arena out;
-    for (size_t i = 0; i < values.size(); ++i) {
-        const gpu::OperandLayout& layout = prepared.request.inputs[i];
-        const size_t size = sizeOf(layout.dtype);
-        out.inputs.emplace_back(static_cast<size_t>(spanOf(layout)) * size);
-        std::byte* data = out.inputs.back().data();
-        forEachElement(layout, [&](int64_t number, int64_t offset) {
-            const auto n = static_cast<size_t>(number);
-            storeElement(data + static_cast<size_t>(offset) * size, layout.dtype,
-                         isFloat(layout.dtype) ? values[i].floats[n] : 0,
-                         isFloat(layout.dtype) ? 0 : values[i].ints[n]);
-        });
-    }
-    for (const gpu::OperandLayout& layout : prepared.request.outputs)
-        out.outputs.emplace_back(static_cast<size_t>(spanOf(layout)) * sizeOf(layout.dtype));
-    return out;
-}
-
-void compare(const gpu::OperandLayout& layout, const std::byte* data, const ReferenceValue& wanted,
-             double tolerance) {
-    double largest = 0;
-    for (double number : wanted.floats)
-        if (std::isfinite(number))
-            largest = std::max(largest, std::fabs(number));
-    int reported = 0;
-    forEachElement(layout, [&](int64_t number, int64_t offset) {
-        if (reported > 3)
-            return;
-        const std::byte* at = data + static_cast<size_t>(offset) * sizeOf(layout.dtype);
-        const auto n = static_cast<size_t>(number);
-        if (!isFloat(layout.dtype)) {
-            if (loadInteger(at, layout.dtype) != wanted.ints[n] && ++reported)
-                ADD_FAILURE() << "element " << number << ": " << loadInteger(at, layout.dtype)
-                              << ", wanted " << wanted.ints[n];
-            return;
-        }
-        const double got = loadFloat(at, layout.dtype);
-        const double want = roundTo(layout.dtype, wanted.floats[n]);
-        const bool same = std::isfinite(want) ? std::fabs(got - want) <= tolerance * largest
-                                              : got == want || (got != got && want != want);
-        if (!same && ++reported)
-            ADD_FAILURE() << "element " << number << ": " << got << ", wanted " << want
-                          << " within " << tolerance * largest;
-    });
-}
-
-const simt::KernelRow* find(const std::string& name) {
-    for (const simt::KernelRow& row : simt::kernels())
-        if (name == row.name)
-            return &row;
-    return nullptr;
-}
-
-void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
-    switch (argument.kind) {
-    case gpu::KernelArgument::Kind::Input:
-        return arena.inputs[argument.index].data();
-    case gpu::KernelArgument::Kind::Output:
-        return arena.outputs[argument.index].data();
-    case gpu::KernelArgument::Kind::Packed:
-        return arena.packed[argument.index].data();
-    case gpu::KernelArgument::Kind::Scratch:
-        return arena.scratch[0].data() + argument.offset;
-    case gpu::KernelArgument::Kind::Table:
-        return arena.tables[argument.index].data();
-    }
-    return nullptr;
-}
-
-void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies = false) {
-    for (const gpu::KernelText& kernel : set.kernels) {
-        const simt::KernelRow* row = find(kernel.name);
-        ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
-        std::vector<void*> arguments;
-        for (const gpu::KernelArgument& argument : kernel.arguments) {
-            arguments.push_back(addressOf(argument, arena));
-        }
-        simt::run({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
-                   kernel.sharedBytes, earlyCopies});
-    }
-}
-
-void runSet(const gpu_suite::Prepared& prepared, const gpu::KernelSet& set,
-            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted,
-            bool earlyCopies) {
-    SCOPED_TRACE(set.variant + (earlyCopies ? ", copies done early" : ""));
-    Arena arena = arenaFor(prepared, inputs);
-    addNeeds(arena, prepared, set, inputs);
-    launchAll(set, arena, earlyCopies);
-    for (const auto* memories :
-         {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch, &arena.tables})
-        for (const simt::GuardedMemory& memory : *memories)
-            EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
-    for (size_t i = 0; i < wanted.size(); ++i) {
-        SCOPED_TRACE("output " + std::to_string(i));
-        compare(prepared.request.outputs[i], arena.outputs[i].data(), wanted[i], set.tolerance);
-    }
-}
-
-/// Outputs of the program, or of the members of a group one after the other.
-std::vector<ReferenceValue> wantedFor(const KernelProgram& program,
-                                      const std::vector<ReferenceValue>& inputs) {
-    if (const auto* group = std::get_if<Group>(&program.code)) {
-        std::vector<ReferenceValue> out;
-        auto next = inputs.begin();
-        for (const KernelProgram& member : group->members) {
-            const auto end = next + static_cast<ptrdiff_t>(member.inputs.size());
-            for (ReferenceValue& value : wantedFor(member, {next, end}))
-                out.push_back(std::move(value));
-            next = end;
-        }
-        return out;
-    }
-    if (std::holds_alternative<Library>(program.code)) {
-        ThreadPool threads(1);
-        Progress progress;
-        auto outputs = interpret(*program.body, inputs, threads, progress);
-        EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-        return outputs ? *outputs : std::vector<ReferenceValue>{};
-    }
-    auto evaluation = evaluate(program, inputs);
-    EXPECT_TRUE(evaluation) << (evaluation ? "" : evaluation.error().text());
-    return evaluation ? evaluation->outputs : std::vector<ReferenceValue>{};
-}
-
-/// Copies run beside the threads, so the order of both matters.
-bool copiesLater(const gpu::KernelSet& set) {
-    return std::any_of(set.kernels.begin(), set.kernels.end(), [](const gpu::KernelText& kernel) {
-        return kernel.source.find("commitCopies();") != std::string::npos;
-    });
-}
-
-class ShimSuite : public testing::TestWithParam<gpu_suite::Case> {};
+class ShimSuite : public testing::TestWithParam<Case> {};
 
 TEST_P(ShimSuite, everyVariantAgreesWithTheEvaluator) {
-    const gpu_suite::Prepared prepared = gpu_suite::prepare(GetParam());
+    const Prepared prepared = prepare(GetParam());
     ASSERT_TRUE(prepared.program);
     const gpu::Candidates candidates = gpu::emitAll(prepared.request);
     ASSERT_FALSE(candidates.accepted.empty());
@@ -275,9 +30,7 @@ TEST_P(ShimSuite, everyVariantAgreesWithTheEvaluator) {
     const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
     ASSERT_EQ(wanted.size(), prepared.program->outputs.size());
     for (const gpu::KernelSet& set : candidates.accepted)
-        for (const bool early : {false, true})
-            if (!early || copiesLater(set))
-                runSet(prepared, set, inputs, wanted, early);
+        runSet(prepared.request, set, inputs, wanted);
 
     std::istringstream names(GetParam().variants);
     for (std::string name; names >> name;) {
@@ -300,10 +53,10 @@ int32_t ordered(uint16_t bits) {
 /// The GELU case of this type on all 65536 bit patterns, against the exact function.
 void checkEveryGelu(DType type) {
     const bool half = type == DType::Float16;
-    for (const gpu_suite::Case& source : gpu_suite::cases()) {
+    for (const Case& source : cases()) {
         if (source.name != std::string("pointwise_gelu_every_") + nameOf(type))
             continue;
-        const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+        const Prepared prepared = prepare(source);
         ReferenceValue input = ReferenceValue::tensor(type, {256, 256});
         for (uint32_t bits = 0; bits < 65536; ++bits)
             input.floats[bits] = half ? halfToFloat(static_cast<uint16_t>(bits))
@@ -312,7 +65,7 @@ void checkEveryGelu(DType type) {
         ASSERT_EQ(candidates.accepted.size(), 2U);
         for (const gpu::KernelSet& set : candidates.accepted) {
             EXPECT_EQ(set.numeric, NumericClass::Wider);
-            const Arena arena = arenaFor(prepared, {input});
+            const Arena arena = arenaFor(prepared.request, {input});
             launchAll(set, arena);
             int worst = 0, where = 0;
             for (int bits = 0; bits < 65536; ++bits) {
@@ -353,9 +106,9 @@ TEST(Gelu, isWithinOneUlpForEveryBfloat16) {
     checkEveryGelu(DType::BFloat16);
 }
 
-std::vector<gpu_suite::Case> runnableCases() {
-    std::vector<gpu_suite::Case> out = gpu_suite::cases();
-    std::erase_if(out, [](const gpu_suite::Case& source) { return source.compileOnly; });
+std::vector<Case> runnableCases() {
+    std::vector<Case> out = cases();
+    std::erase_if(out, [](const Case& source) { return source.compileOnly; });
     return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/shim/simt.h"
 
+#include "tests/shim/races.h"
+#include "tests/shim/simt_internal.h"
 #include "tests/shim/simt_launch.h"
 
 #include <csignal>
@@ -14,13 +16,12 @@
 
 namespace {
 
-constexpr size_t sharedLimit = size_t{228} << 10;
 constexpr size_t stackBytes = size_t{64} << 10;
 constexpr unsigned char sharedMargin = 0xa5;
 
 } // namespace
 
-alignas(128) unsigned char sharedMemory[sharedLimit + 128];
+alignas(128) unsigned char sharedMemory[simt::sharedLimit + 128];
 
 namespace simt {
 
@@ -37,6 +38,7 @@ struct Copy {
     int bytes;
     bool inside;
     size_t group;
+    bool done; ///< early; its thread may still not rely on it
 };
 
 struct Fiber {
@@ -74,17 +76,29 @@ struct Machine {
 
 Machine machine;
 
+} // namespace
+
+size_t currentThread() {
+    return machine.current;
+}
+
+bool running() {
+    return machine.launch != nullptr;
+}
+
 [[noreturn]] void stop(const char* what, int line) {
-    char text[512];
-    std::snprintf(text, sizeof text, "%s: %s (line %d of the suite), block %u thread %u",
-                  machine.launch->name.c_str(), what, line, block.x, thread.x);
+    const std::string where = line == 0 ? "" : " (line " + std::to_string(line) + " of the suite)";
+    const std::string text = machine.launch->name + ": " + what + where + ", block " +
+                             std::to_string(block.x) + " thread " + std::to_string(thread.x);
     if (machine.survive) {
         machine.outcome.message = text;
         setcontext(&machine.scheduler);
     }
-    std::fprintf(stderr, "%s\n", text);
+    std::fprintf(stderr, "%s\n", text.c_str());
     std::abort();
 }
+
+namespace {
 
 void onFault(int signal) {
     if (machine.launch == nullptr) { // not a kernel's
@@ -133,7 +147,8 @@ void wait(State state) {
     swapcontext(&self.context, &machine.scheduler);
 }
 
-Warp& meet(unsigned mask, int line) {
+/// True for the lane that comes last.
+bool meet(unsigned mask, int line) {
     const size_t first = machine.current / 32 * 32;
     Warp& warp = machine.warps[machine.current / 32];
     const unsigned lane = static_cast<unsigned>(machine.current % 32);
@@ -150,13 +165,13 @@ Warp& meet(unsigned mask, int line) {
             stop("a warp operation waits for a lane that left", line);
     if (warp.arrived != mask) {
         wait(State::InWarp);
-        return warp;
+        return false;
     }
     warp.arrived = 0;
     for (unsigned other = 0; other < 32; ++other)
         if ((mask >> other & 1) != 0)
             machine.fibers[first + other].state = State::Ready;
-    return warp;
+    return true;
 }
 
 void startBlock(const Launch& launch) {
@@ -178,6 +193,7 @@ void startBlock(const Launch& launch) {
     for (Warp& warp : machine.warps)
         warp = {};
     machine.done = machine.atBarrier = 0;
+    races::startBlock(machine.fibers.size());
     std::memset(sharedMemory, 0xff, launch.sharedBytes);
     std::memset(sharedMemory + launch.sharedBytes, sharedMargin, 128);
 }
@@ -229,8 +245,14 @@ void barrier(int line) {
     if (machine.atBarrier < machine.fibers.size())
         return wait(State::AtBarrier);
     machine.atBarrier = 0;
+    races::barrier();
     for (Fiber& other : machine.fibers)
         other.state = State::Ready;
+}
+
+void syncWarp(int line) {
+    if (meet(0xffffffffU, line))
+        races::syncWarp(machine.current / 32);
 }
 
 uint64_t shuffle(unsigned mask, uint64_t bits, unsigned source, int line) {
@@ -280,11 +302,11 @@ void perform(const Copy& copy) {
 
 void copyLater(void* to, const void* from, int bytes, bool inside) {
     Fiber& self = machine.fibers[machine.current];
-    const Copy copy{to, from, bytes, inside, self.groups};
-    if (machine.launch->earlyCopies)
+    const Copy copy{to, from, bytes, inside, self.groups, machine.launch->earlyCopies};
+    races::beginCopy(to, static_cast<size_t>(bytes), __builtin_return_address(0));
+    if (copy.done)
         perform(copy);
-    else
-        self.copies.push_back(copy);
+    self.copies.push_back(copy);
 }
 
 void commitCopies() {
@@ -295,8 +317,12 @@ void waitCopies(int pending) {
     Fiber& self = machine.fibers[machine.current];
     size_t done = 0;
     while (done < self.copies.size() &&
-           self.copies[done].group + static_cast<size_t>(pending) < self.groups)
-        perform(self.copies[done++]);
+           self.copies[done].group + static_cast<size_t>(pending) < self.groups) {
+        const Copy& copy = self.copies[done++];
+        if (!copy.done)
+            perform(copy);
+        races::endCopy(copy.to, static_cast<size_t>(copy.bytes));
+    }
     self.copies.erase(self.copies.begin(), self.copies.begin() + static_cast<ptrdiff_t>(done));
 }
 

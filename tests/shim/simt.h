@@ -31,6 +31,9 @@ void barrier(int line);
 uint64_t shuffle(unsigned mask, uint64_t bits, unsigned source, int line);
 unsigned ballot(unsigned mask, bool vote, int line);
 
+/// All lanes of the warp meet, and see what the others wrote to shared memory.
+void syncWarp(int line);
+
 /// All lanes of a warp meet; the words of lane l then lie at `count` * l, until the second meeting
 /// after this one. At most 8 words.
 const uint32_t* gather(const uint32_t* words, int count);
@@ -66,7 +69,7 @@ extern unsigned char sharedMemory[];
 #define blockDim simt::blockSize
 #define gridDim simt::gridSize
 #define __syncthreads() simt::barrier(__LINE__)
-#define __syncwarp() static_cast<void>(simt::ballot(0xffffffffu, true, __LINE__))
+#define __syncwarp() simt::syncWarp(__LINE__)
 #define __shfl_sync(mask, value, source)                                                           \
     simt::shuffleValue(mask, value, static_cast<unsigned>(source), __LINE__)
 #define __shfl_xor_sync(mask, value, distance)                                                     \

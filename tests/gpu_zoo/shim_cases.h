@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of zoo models that run in the shim: one of each form, shrunk as far as the kernels
+// stay of the same variants, with the kernels that need no matrix units.
+#pragma once
+
+#include "tests/gpu_zoo/shrink.h"
+#include "tests/gpu_zoo/zoo_programs.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::gpu_zoo {
+
+struct ShimCase {
+    std::string name; ///< describe() of the program it was made from
+    ShrunkProgram made;
+    std::vector<gpu::KernelSet> sets; ///< that no case before has in this form
+};
+
+struct ShimCases {
+    std::vector<ShimCase> cases;
+    size_t programs = 0;           ///< of all models
+    size_t forms = 0;              ///< among them
+    std::vector<std::string> left; ///< "program: variant": kernels that no small size has
+};
+
+/// The same in every process.
+ShimCases shimCases();
+
+} // namespace fuselage::gpu_zoo

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/shim/kernel_run.h"
+
+#include "core/kernel/evaluate.h"
+#include "core/plan/backend.h"
+#include "gpu/pack_operand.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace fuselage::gpu_suite {
+
+ReferenceValue dataFor(const OperandType& type, bool special, Random& random) {
+    ReferenceValue out = ReferenceValue::tensor(type.dtype, type.extents);
+    for (double& number : out.floats)
+        number = roundTo(type.dtype, static_cast<double>(random.next() % 4001) / 1000.0 - 2.0);
+    if (special)
+        for (size_t i = 0; i < out.floats.size(); i += 7 + random.next() % 13) {
+            const double choices[] = {std::nan(""), INFINITY, -INFINITY, 0.0, -0.0, 7.5, -7.5};
+            out.floats[i] = choices[random.next() % 7];
+        }
+    for (int64_t& number : out.ints)
+        number = type.dtype == DType::Bool ? random.next() % 2
+                 : isSigned(type.dtype)    ? static_cast<int64_t>(random.next() % 21) - 10
+                                           : random.next() % 21;
+    return out;
+}
+
+namespace {
+
+/// Elements that lie between the first and the last one of an operand.
+int64_t spanOf(const gpu::OperandLayout& layout) {
+    int64_t last = 0;
+    for (size_t d = 0; d < layout.extents.size(); ++d)
+        last += (layout.extents[d] - 1) * layout.strides[d];
+    return *elementCount(layout.extents) == 0 ? 0 : last + 1;
+}
+
+/// Calls body(row-major number, element offset) for every element.
+template <typename Body> void forEachElement(const gpu::OperandLayout& layout, Body&& body) {
+    const int64_t count = *elementCount(layout.extents);
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t rest = i, offset = 0;
+        for (size_t d = layout.extents.size(); d-- > 0;) {
+            offset += rest % layout.extents[d] * layout.strides[d];
+            rest /= layout.extents[d];
+        }
+        body(i, offset);
+    }
+}
+
+void storeElement(std::byte* at, DType type, double number, int64_t integer) {
+    const auto narrow = static_cast<float>(number);
+    const uint16_t bits = type == DType::Float16 ? floatToHalf(narrow) : floatToBfloat16(narrow);
+    if (type == DType::Float32)
+        std::memcpy(at, &narrow, 4);
+    else if (type == DType::Float64)
+        std::memcpy(at, &number, 8);
+    else if (isFloat(type))
+        std::memcpy(at, &bits, 2);
+    else
+        std::memcpy(at, &integer, sizeOf(type)); // little endian
+}
+
+} // namespace
+
+double loadFloat(const std::byte* at, DType type) {
+    float narrow = 0;
+    double number = 0;
+    uint16_t bits = 0;
+    if (type == DType::Float32) {
+        std::memcpy(&narrow, at, 4);
+        return narrow;
+    }
+    if (type == DType::Float64) {
+        std::memcpy(&number, at, 8);
+        return number;
+    }
+    std::memcpy(&bits, at, 2);
+    return type == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits);
+}
+
+namespace {
+
+int64_t loadInteger(const std::byte* at, DType type) {
+    int64_t out = 0;
+    std::memcpy(&out, at, sizeOf(type));
+    return wrapTo(type, out);
+}
+
+/// Weights as the set wants them, and its scratch memory.
+void addNeeds(Arena& arena, const gpu::EmitRequest& request, const gpu::KernelSet& set,
+              const std::vector<ReferenceValue>& values) {
+    for (const gpu::PackedOperand& packed : set.packed) {
+        const OperandType& type = request.program->inputs[packed.input];
+        const size_t size = sizeOf(type.dtype), count = values[packed.input].floats.size();
+        std::vector<std::byte> dense(count * size);
+        for (size_t i = 0; i < count; ++i)
+            storeElement(dense.data() + i * size, type.dtype, values[packed.input].floats[i], 0);
+        const auto made = gpu::packOperand(packed, type.dtype, type.extents, dense);
+        arena.packed.emplace_back(made.size());
+        std::memcpy(arena.packed.back().data(), made.data(), made.size());
+    }
+    arena.scratch.emplace_back(static_cast<size_t>(set.scratchBytes));
+    for (const std::string& table : set.tables) {
+        arena.tables.emplace_back(table.size());
+        std::memcpy(arena.tables.back().data(), table.data(), table.size());
+    }
+}
+
+} // namespace
+
+Arena arenaFor(const gpu::EmitRequest& request, const std::vector<ReferenceValue>& values) {
+    Arena out;
+    for (size_t i = 0; i < values.size(); ++i) {
+        const gpu::OperandLayout& layout = request.inputs[i];
+        const size_t size = sizeOf(layout.dtype);
+        out.inputs.emplace_back(static_cast<size_t>(spanOf(layout)) * size);
+        std::byte* data = out.inputs.back().data();
+        forEachElement(layout, [&](int64_t number, int64_t offset) {
+            const auto n = static_cast<size_t>(number);
+            storeElement(data + static_cast<size_t>(offset) * size, layout.dtype,
+                         isFloat(layout.dtype) ? values[i].floats[n] : 0,
+                         isFloat(layout.dtype) ? 0 : values[i].ints[n]);
+        });
+    }
+    for (const gpu::OperandLayout& layout : request.outputs)
+        out.outputs.emplace_back(static_cast<size_t>(spanOf(layout)) * sizeOf(layout.dtype));
+    return out;
+}
+
+namespace {
+
+void compare(const gpu::OperandLayout& layout, const std::byte* data, const ReferenceValue& wanted,
+             double tolerance) {
+    double largest = 0;
+    for (double number : wanted.floats)
+        if (std::isfinite(number))
+            largest = std::max(largest, std::fabs(number));
+    int reported = 0;
+    forEachElement(layout, [&](int64_t number, int64_t offset) {
+        if (reported > 3)
+            return;
+        const std::byte* at = data + static_cast<size_t>(offset) * sizeOf(layout.dtype);
+        const auto n = static_cast<size_t>(number);
+        if (!isFloat(layout.dtype)) {
+            if (loadInteger(at, layout.dtype) != wanted.ints[n] && ++reported)
+                ADD_FAILURE() << "element " << number << ": " << loadInteger(at, layout.dtype)
+                              << ", wanted " << wanted.ints[n];
+            return;
+        }
+        const double got = loadFloat(at, layout.dtype);
+        const double want = roundTo(layout.dtype, wanted.floats[n]);
+        const bool same = std::isfinite(want) ? std::fabs(got - want) <= tolerance * largest
+                                              : got == want || (got != got && want != want);
+        if (!same && ++reported)
+            ADD_FAILURE() << "element " << number << ": " << got << ", wanted " << want
+                          << " within " << tolerance * largest;
+    });
+}
+
+const simt::KernelRow* find(const std::string& name) {
+    for (const simt::KernelRow& row : simt::kernels())
+        if (name == row.name)
+            return &row;
+    return nullptr;
+}
+
+void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
+    switch (argument.kind) {
+    case gpu::KernelArgument::Kind::Input:
+        return arena.inputs[argument.index].data();
+    case gpu::KernelArgument::Kind::Output:
+        return arena.outputs[argument.index].data();
+    case gpu::KernelArgument::Kind::Packed:
+        return arena.packed[argument.index].data();
+    case gpu::KernelArgument::Kind::Scratch:
+        return arena.scratch[0].data() + argument.offset;
+    case gpu::KernelArgument::Kind::Table:
+        return arena.tables[argument.index].data();
+    }
+    return nullptr;
+}
+
+} // namespace
+
+void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies) {
+    for (const gpu::KernelText& kernel : set.kernels) {
+        const simt::KernelRow* row = find(kernel.name);
+        ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
+        std::vector<void*> arguments;
+        for (const gpu::KernelArgument& argument : kernel.arguments) {
+            arguments.push_back(addressOf(argument, arena));
+        }
+        const simt::Outcome outcome =
+            simt::tryRun({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
+                          kernel.sharedBytes, earlyCopies});
+        ASSERT_TRUE(outcome.ok()) << outcome.message;
+    }
+}
+
+namespace {
+
+void runOnce(const gpu::EmitRequest& request, const gpu::KernelSet& set,
+             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted,
+             bool earlyCopies) {
+    SCOPED_TRACE(set.variant + (earlyCopies ? ", copies done early" : ""));
+    Arena arena = arenaFor(request, inputs);
+    addNeeds(arena, request, set, inputs);
+    launchAll(set, arena, earlyCopies);
+    for (const auto* memories :
+         {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch, &arena.tables})
+        for (const simt::GuardedMemory& memory : *memories)
+            EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        SCOPED_TRACE("output " + std::to_string(i));
+        compare(request.outputs[i], arena.outputs[i].data(), wanted[i], set.tolerance);
+    }
+}
+
+/// Copies run beside the threads, so the order of both matters.
+bool copiesLater(const gpu::KernelSet& set) {
+    return std::any_of(set.kernels.begin(), set.kernels.end(), [](const gpu::KernelText& kernel) {
+        return kernel.source.find("commitCopies();") != std::string::npos;
+    });
+}
+
+} // namespace
+
+void runSet(const gpu::EmitRequest& request, const gpu::KernelSet& set,
+            const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
+    for (const bool early : {false, true})
+        if (!early || copiesLater(set))
+            runOnce(request, set, inputs, wanted, early);
+}
+
+/// Outputs of the program, or of the members of a group one after the other.
+std::vector<ReferenceValue> wantedFor(const KernelProgram& program,
+                                      const std::vector<ReferenceValue>& inputs) {
+    if (const auto* group = std::get_if<Group>(&program.code)) {
+        std::vector<ReferenceValue> out;
+        auto next = inputs.begin();
+        for (const KernelProgram& member : group->members) {
+            const auto end = next + static_cast<ptrdiff_t>(member.inputs.size());
+            for (ReferenceValue& value : wantedFor(member, {next, end}))
+                out.push_back(std::move(value));
+            next = end;
+        }
+        return out;
+    }
+    if (std::holds_alternative<Library>(program.code)) {
+        ThreadPool threads(1);
+        Progress progress;
+        auto outputs = interpret(*program.body, inputs, threads, progress);
+        EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
+        return outputs ? *outputs : std::vector<ReferenceValue>{};
+    }
+    auto evaluation = evaluate(program, inputs);
+    EXPECT_TRUE(evaluation) << (evaluation ? "" : evaluation.error().text());
+    return evaluation ? evaluation->outputs : std::vector<ReferenceValue>{};
+}
+
+} // namespace fuselage::gpu_suite

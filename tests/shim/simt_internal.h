@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the scheduler share: the running thread, and how a mistake ends a launch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simt {
+
+constexpr size_t sharedLimit = size_t{228} << 10;
+
+/// Number of the running thread in its block.
+size_t currentThread();
+
+/// A kernel runs; else accesses are of the test itself.
+bool running();
+
+/// Ends the launch with a message; `line` of the suite, 0: not known.
+[[noreturn]] void stop(const char* what, int line);
+
+} // namespace simt
