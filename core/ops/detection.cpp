@@ -23,9 +23,12 @@ struct Box {
     double left = 0;
     double bottom = 0;
     double right = 0;
-
-    double area() const { return (bottom - top) * (right - left); }
+    double area = 0;
 };
+
+Box boxOf(double top, double left, double bottom, double right) {
+    return {top, left, bottom, right, (bottom - top) * (right - left)};
+}
 
 /// The box at four numbers: two corners in any order, or centre and size.
 Box boxAt(const double* numbers, bool centred) {
@@ -34,20 +37,59 @@ Box boxAt(const double* numbers, bool centred) {
         const double y = numbers[1];
         const double halfWidth = numbers[2] / 2;
         const double halfHeight = numbers[3] / 2;
-        return {y - halfHeight, x - halfWidth, y + halfHeight, x + halfWidth};
+        return boxOf(y - halfHeight, x - halfWidth, y + halfHeight, x + halfWidth);
     }
-    return {std::min(numbers[0], numbers[2]), std::min(numbers[1], numbers[3]),
-            std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3])};
+    return boxOf(std::min(numbers[0], numbers[2]), std::min(numbers[1], numbers[3]),
+                 std::max(numbers[0], numbers[2]), std::max(numbers[1], numbers[3]));
 }
 
-bool overlapMoreThan(const Box& a, const Box& b, double threshold) {
-    const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-    const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
-    if (height <= 0 || width <= 0 || a.area() <= 0 || b.area() <= 0)
+/// Boxes field by field: one is compared with many at a time.
+class BoxList {
+public:
+    void add(const Box& box) {
+        m_top.push_back(box.top);
+        m_left.push_back(box.left);
+        m_bottom.push_back(box.bottom);
+        m_right.push_back(box.right);
+        m_area.push_back(box.area);
+    }
+
+    /// Whether some box overlaps this one by more than the threshold.
+    bool covers(const Box& box, double threshold) const {
+        constexpr size_t block = 32;
+        for (size_t begin = 0; begin < m_top.size(); begin += block) {
+            const size_t end = std::min(begin + block, m_top.size());
+            int64_t near = 0;
+            for (size_t i = begin; i < end; ++i) {
+                const double height =
+                    std::min(box.bottom, m_bottom[i]) - std::max(box.top, m_top[i]);
+                const double width =
+                    std::min(box.right, m_right[i]) - std::max(box.left, m_left[i]);
+                const double common = height * width;
+                const double both = box.area + m_area[i] - common;
+                near |= int64_t(height > 0) & int64_t(width > 0) &
+                        int64_t(common >= 0.999 * threshold * both);
+            }
+            // Few are near the threshold: only they need the division that the operator names.
+            for (size_t i = begin; near != 0 && i < end; ++i)
+                if (overlapsMoreThan(i, box, threshold))
+                    return true;
+        }
         return false;
-    const double common = height * width;
-    return common / (a.area() + b.area() - common) > threshold;
-}
+    }
+
+private:
+    bool overlapsMoreThan(size_t i, const Box& box, double threshold) const {
+        const double height = std::min(box.bottom, m_bottom[i]) - std::max(box.top, m_top[i]);
+        const double width = std::min(box.right, m_right[i]) - std::max(box.left, m_left[i]);
+        if (height <= 0 || width <= 0 || box.area <= 0 || m_area[i] <= 0)
+            return false;
+        const double common = height * width;
+        return common / (box.area + m_area[i] - common) > threshold;
+    }
+
+    std::vector<double> m_top, m_left, m_bottom, m_right, m_area;
+};
 
 /// Boxes by the stretches of the vertical axis that they reach into: only boxes that share one can
 /// overlap, so each is compared with few of the others.
@@ -66,15 +108,14 @@ public:
 
     void add(const Box& box) {
         for (size_t cell = cellOf(box.top), last = cellOf(box.bottom); cell <= last; ++cell)
-            m_cells[cell].push_back(box);
+            m_cells[cell].add(box);
     }
 
     /// Whether some box overlaps this one by more than the threshold.
     bool covers(const Box& box, double threshold) const {
         for (size_t cell = cellOf(box.top), last = cellOf(box.bottom); cell <= last; ++cell)
-            for (const Box& other : m_cells[cell])
-                if (overlapMoreThan(box, other, threshold))
-                    return true;
+            if (m_cells[cell].covers(box, threshold))
+                return true;
         return false;
     }
 
@@ -90,7 +131,7 @@ private:
     }
 
     double m_top = 0, m_perUnit = 0;
-    std::vector<std::vector<Box>> m_cells{1};
+    std::vector<BoxList> m_cells{1};
 };
 
 void inferNonMaxSuppression(InferContext& context) {
@@ -122,22 +163,21 @@ Results runNonMaxSuppression(const Node& node, ReferenceInputs inputs, Reference
         const auto box = [&](int64_t i) {
             return boxAt(boxes.floats.data() + (batch * count + i) * 4, centred);
         };
-        std::vector<int64_t> order;
+        std::vector<std::pair<double, int64_t>> order; // equal scores in the order of the boxes
         for (int64_t i = 0; i < count; ++i)
             if (score[i] > least)
-                order.push_back(i);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int64_t a, int64_t b) { return score[a] > score[b]; });
+                order.emplace_back(-score[i], i);
+        std::sort(order.begin(), order.end());
         double top = std::numeric_limits<double>::infinity(), bottom = -top;
         double heights = 0;
-        for (int64_t i : order) {
+        for (const auto& [negated, i] : order) {
             top = std::min(top, box(i).top);
             bottom = std::max(bottom, box(i).bottom);
             heights += box(i).bottom - box(i).top;
         }
         BoxIndex kept(top, bottom, heights, order.size());
         double taken = 0;
-        for (int64_t i : order) {
+        for (const auto& [negated, i] : order) {
             if (taken >= limit)
                 break;
             const Box candidate = box(i);

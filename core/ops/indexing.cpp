@@ -182,8 +182,9 @@ Result<Slices> sliceOffsets(const Node& node, const Extents& extents, const Refe
     const int64_t tuples = countOf(indices.extents, 0, indices.extents.size() - 1);
     const int64_t batches = countOf(extents, 0, batch);
     const int64_t batchStride = countOf(extents, batch, extents.size());
+    out.offsets.reserve(static_cast<size_t>(tuples));
     for (int64_t i = 0; i < tuples; ++i) {
-        int64_t offset = batches ? i / (tuples / batches) * batchStride : 0;
+        int64_t offset = batches > 1 ? i / (tuples / batches) * batchStride : 0;
         for (int64_t k = 0; k < width; ++k) {
             const size_t axis = batch + static_cast<size_t>(k);
             const int64_t index = indices.ints[static_cast<size_t>(i * width + k)];
@@ -210,9 +211,15 @@ Results runGatherND(const Node& node, ReferenceInputs inputs, ReferenceContext&)
     extents.insert(extents.end(),
                    data.extents.begin() + static_cast<std::ptrdiff_t>(slices->consumed),
                    data.extents.end());
-    return single(mapElements(node, data, std::move(extents), [&](int64_t i) {
-        return slices->offsets[static_cast<size_t>(i / slices->inner)] + i % slices->inner;
-    }));
+    auto out = allocateResult(node, data.dtype, std::move(extents));
+    if (!out)
+        return single(std::move(out));
+    onElements(data, *out, [&](const auto& from, auto& to) {
+        auto target = to.begin();
+        for (int64_t offset : slices->offsets)
+            target = std::copy_n(from.begin() + offset, slices->inner, target);
+    });
+    return single(std::move(out));
 }
 
 // --- Scatter ------------------------------------------------------------------------------

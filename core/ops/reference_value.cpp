@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/reference_value.h"
 
+#include <algorithm>
+
 namespace fuselage {
 
 ReferenceValue ReferenceValue::tensor(DType dtype, Extents extents) {
@@ -27,6 +29,12 @@ ReferenceValue ReferenceValue::from(const Tensor& tensor) {
     } else if (isFloat(tensor.dtype())) {
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
             out.floats[static_cast<size_t>(i)] = tensor.at(i);
+    } else if (tensor.dtype() == DType::Int64) {
+        auto source = tensor.as<int64_t>();
+        out.ints.assign(source.begin(), source.end());
+    } else if (tensor.dtype() == DType::Bool) {
+        std::transform(tensor.bytes(), tensor.bytes() + tensor.byteCount(), out.ints.begin(),
+                       [](std::byte value) { return value == std::byte{0} ? 0 : 1; });
     } else {
         out.ints = tensor.toInts();
     }
@@ -52,6 +60,11 @@ Tensor ReferenceValue::toTensor() const {
     } else if (isFloat(dtype)) {
         for (size_t i = 0; i < floats.size(); ++i)
             out.set(static_cast<int64_t>(i), floats[i]);
+    } else if (dtype == DType::Int64) {
+        std::copy(ints.begin(), ints.end(), out.as<int64_t>().begin());
+    } else if (dtype == DType::Bool) {
+        std::transform(ints.begin(), ints.end(), out.bytes(),
+                       [](int64_t value) { return std::byte{value != 0}; });
     } else {
         for (size_t i = 0; i < ints.size(); ++i)
             out.setInt(static_cast<int64_t>(i), ints[i]);

@@ -72,10 +72,15 @@ Results runTopK(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
             };
             std::iota(order.begin(), order.end(), 0);
             // Ties keep their order; `sorted = 0` allows any order, so it is sorted too.
-            std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-                return largest ? precedes(element(b), element(a))
-                               : precedes(element(a), element(b));
-            });
+            const auto before = [&](int64_t a, int64_t b) {
+                const auto& first = element(largest ? b : a);
+                const auto& second = element(largest ? a : b);
+                return precedes(first, second) || (!precedes(second, first) && a < b);
+            };
+            const auto end = order.begin() + static_cast<std::ptrdiff_t>(k);
+            if (end != order.end())
+                std::nth_element(order.begin(), end, order.end(), before);
+            std::sort(order.begin(), end, before);
             for (int64_t i = 0; i < k; ++i) {
                 const auto at =
                     static_cast<size_t>(row / inner * k * inner + row % inner + i * inner);
@@ -100,22 +105,31 @@ void inferNonZero(InferContext& context) {
     setTensor(context, 0, DType::Int64, std::move(shape));
 }
 
+/// Where the values differ from `nothing`.
+template <typename Element>
+std::vector<int64_t> positionsOther(const std::vector<Element>& values, const Element& nothing) {
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < values.size(); ++i)
+        if (values[i] != nothing)
+            out.push_back(static_cast<int64_t>(i));
+    return out;
+}
+
 Results runNonZero(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     const ReferenceValue& x = *inputs[0];
-    std::vector<int64_t> found;
-    for (int64_t i = 0; i < x.count(); ++i) {
-        const bool set = x.dtype == DType::String ? !x.strings[static_cast<size_t>(i)].empty()
-                         : isFloat(x.dtype)       ? x.at(i) != 0
-                                                  : x.intAt(i) != 0;
-        if (set)
-            found.push_back(i);
-    }
+    const std::vector<int64_t> found = x.dtype == DType::String ? positionsOther(x.strings, {})
+                                       : isFloat(x.dtype)       ? positionsOther(x.floats, 0.0)
+                                                                : positionsOther(x.ints, {0});
     const Extents extents = x.extents.empty() ? Extents{1} : x.extents;
     const auto rank = static_cast<int64_t>(extents.size());
     const auto count = static_cast<int64_t>(found.size());
     auto out = allocateResult(node, DType::Int64, {rank, count});
     if (!out)
         return single(std::move(out));
+    if (rank == 1) {
+        out->ints = found;
+        return single(std::move(out));
+    }
     for (int64_t i = 0; i < count; ++i) {
         int64_t rest = found[static_cast<size_t>(i)];
         for (int64_t axis = rank; axis-- > 0; rest /= extents[static_cast<size_t>(axis)])

@@ -59,14 +59,23 @@ std::string spread(const Rounds& values, int decimals) {
                        decimals);
 }
 
-Result<json> benchOnce(const Options& options, const Row& row, const std::string& file,
+Result<json> benchOnce(const Options& options, const Row& row, const bench::Subject& subject,
                        const std::string& folder) {
     std::string report = folder + "/report.json";
-    auto ran =
-        testing_support::runProcess({options.program, "bench", file, "--quiet", "--no-verify",
-                                     "--threads", std::to_string(row.threads), "--seconds",
-                                     fmt::format("{}", options.seconds), "--report", report},
-                                    {});
+    std::vector<std::string> command{options.program,
+                                     "bench",
+                                     subject.job.model,
+                                     "--quiet",
+                                     "--no-verify",
+                                     "--threads",
+                                     std::to_string(row.threads),
+                                     "--seconds",
+                                     fmt::format("{}", options.seconds),
+                                     "--report",
+                                     report};
+    if (subject.images > 1)
+        command.insert(command.end(), {"--dim", fmt::format("N={}", subject.images)});
+    auto ran = testing_support::runProcess(command, {});
     if (!ran)
         return failure(ran.error());
     if (ran->exitCode != 0)
@@ -81,7 +90,7 @@ Result<json> benchOnce(const Options& options, const Row& row, const std::string
 
 Result<void> addRound(const Options& options, const ort::OnnxRuntime* runtime,
                       const bench::Subject& subject, const std::string& folder, Row& row) {
-    auto timings = benchOnce(options, row, subject.job.model, folder);
+    auto timings = benchOnce(options, row, subject, folder);
     if (!timings)
         return failure(timings.error());
     row.unfused.push_back((*timings)["before"]["median_us"].get<double>() / 1e3);
@@ -195,7 +204,7 @@ bool parse(int argc, char** argv, Options& out) {
     if (out.threads.empty())
         out.threads = {2};
     if (out.models.empty())
-        out.models = {"resnet50", "vit_b_16", "bert_base"};
+        out.models = {"resnet50", "resnet50:16", "vit_b_16", "bert_base"};
     bool positive =
         std::all_of(out.threads.begin(), out.threads.end(), [](int n) { return n > 0; });
     return positive && out.rounds > 0 && out.seconds > 0 && !out.program.empty() &&

@@ -10,6 +10,7 @@
 #include "core/passes/passes.h"
 
 #include <chrono>
+#include <cstdlib>
 
 namespace fuselage::bench {
 
@@ -56,10 +57,17 @@ Graph largeGraph() {
 Result<Subject> makeSubject(const std::string& name, const std::string& folder) {
     Subject out;
     out.name = name;
-    auto graph = zoo::build(name);
+    const size_t colon = name.find(':');
+    const std::string network = name.substr(0, colon);
+    if (colon != std::string::npos)
+        out.images = std::atoll(name.c_str() + colon + 1);
+    if (out.images < 1)
+        return failure("bench.subject", "`" + name + "` does not end in a batch size", name,
+                       "e.g. " + network + ":16");
+    auto graph = zoo::build(network);
     if (!graph)
         return failure(graph.error());
-    out.job.model = folder + "/" + name + ".onnx";
+    out.job.model = folder + "/" + network + ".onnx";
     if (auto saved = model_io::save(*graph, out.job.model); !saved)
         return failure(saved.error());
     Progress progress;
@@ -67,7 +75,7 @@ Result<Subject> makeSubject(const std::string& name, const std::string& folder) 
     if (!loaded)
         return failure(loaded.error());
     Graph& bound = loaded->graph;
-    bindAllDimensions(bound, {});
+    bindAllDimensions(bound, {{"N", out.images}});
     auto inputs = app::generateInputs(bound, 1);
     if (!inputs)
         return failure(inputs.error());

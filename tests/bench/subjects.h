@@ -10,12 +10,14 @@
 
 namespace fuselage::bench {
 
-/// A network's file and the job that gives ONNX Runtime the same inputs (batch 1, seed 1).
+/// A network's file and the job that gives ONNX Runtime the same inputs (seed 1).
 struct Subject {
     std::string name;
+    int64_t images = 1; ///< of the batch
     ort::Job job;
 };
 
+/// `name` of the zoo, or name:16 for a batch of 16.
 Result<Subject> makeSubject(const std::string& name, const std::string& folder);
 
 struct LargeGraph {
