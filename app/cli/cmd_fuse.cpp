@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
+#include "app/pipeline/fuse_plan.h"
 #include "app/report/format.h"
 #include "core/onnx/model_file.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 struct Options {
     std::string model;
-    std::string output;
+    std::string output, plan, planOut;
     RewriteOptions rewrite;
 };
 
@@ -37,15 +38,31 @@ std::string countsText(const RuleSet& rules, const Trace& trace, size_t before, 
     return counts + fmt::format("nodes {} -> {}\n", before, after);
 }
 
+/// By the rules, or exactly what a plan says.
+Result<Rewritten> rewrite(const Options& options, const RewriteInput& input, Progress& progress) {
+    if (options.plan.empty())
+        return app::fuseGraph(input.model.graph, input.library, options.rewrite.fuse, progress);
+    auto plan = app::readPlan(options.plan);
+    if (!plan)
+        return failure(plan.error());
+    return app::fuseByPlan(input.model.graph, input.library, options.rewrite.fuse, *plan, progress);
+}
+
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     auto opened = openForRewrite(options.model, options.rewrite, progress);
     if (!opened)
         return reportError(opened.error());
     const auto& [library, model] = *opened;
-    auto rewritten = app::fuseGraph(model.graph, library, options.rewrite.fuse, progress);
+    auto rewritten = rewrite(options, *opened, progress);
     if (!rewritten)
         return reportError(rewritten.error());
+    if (!options.planOut.empty()) {
+        app::FusePlan plan =
+            app::planOf(model.graph, rewritten->trace, options.rewrite.fuse.precision);
+        if (auto written = writeFile(options.planOut, app::planText(plan)); !written)
+            return reportError(written.error());
+    }
     if (!options.output.empty())
         if (auto saved = model_io::save(rewritten->graph, options.output); !saved)
             return reportError(saved.error());
@@ -60,6 +77,10 @@ Action addFuse(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
     app.add_option("-o,--output", options->output, "fused ONNX file to write");
+    app.add_option("--plan-out", options->planOut,
+                   ".fuseplan to write: which matches were applied");
+    app.add_option("--plan", options->plan,
+                   ".fuseplan to replay: its matches and no others, or an error");
     addRewriteOptions(app, options->rewrite);
     return [options] { return run(*options); };
 }

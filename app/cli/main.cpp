@@ -30,6 +30,8 @@ constexpr Row rows[] = {
      "  fuselage fuse model.onnx -o fused.onnx\n"
      "  fuselage fuse model.onnx -o fused.onnx -p my_rules.fuse\n"
      "  fuselage fuse model.onnx -o fused.onnx --no-builtin -p my_rules.fuse\n"
+     "  fuselage fuse model.onnx --plan-out model.fuseplan\n"
+     "  fuselage fuse model.onnx --plan model.fuseplan -o fused.onnx\n"
      "without -o only the counts are printed"},
     {"bench", "run a model before and after fusion, verify, time every kernel", addBench,
      "  fuselage bench model.onnx\n"
@@ -60,6 +62,13 @@ constexpr Row rows[] = {
      "  fuselage explain model.onnx --node Add_17\n"
      "  fuselage explain model.onnx --rule ConvBNReLU\n"
      "  fuselage explain model.onnx --no-builtin -p my_rules.fuse --limit 50"},
+    {"derive", "a rule from nodes of a model, or what several places have in common", addDerive,
+     "  fuselage derive model.onnx --nodes Conv_1,Relu_2\n"
+     "  fuselage derive model.onnx --nodes Conv_1,Relu_2 --nodes Conv_4,Clip_5 -o mine.fuse\n"
+     "the rule goes to standard output, what it fires on to standard error"},
+    {"plan", "compare which matches two runs applied", addPlan,
+     "  fuselage plan diff before.fuseplan after.fuseplan     exit code 1 when they differ\n"
+     "`fuse --plan-out` writes a plan, `fuse --plan` replays it"},
     {"inspect", "operators, shapes and traffic of a model; what is unknown", addInspect,
      "  fuselage inspect model.onnx\n"
      "  fuselage inspect model.onnx --dim N=4 --graph"},

@@ -1,259 +1,213 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/derive.h"
 
-#include "core/ops/op_table.h"
-#include "dsl/resolve.h"
-#include "dsl/tokens.h"
+#include "app/pipeline/derive_internal.h"
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/prove/sample.h"
+#include "core/graph/text.h"
+#include "core/onnx/model_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <unordered_map>
-#include <unordered_set>
 
 namespace fuselage::app {
 
 namespace {
 
-constexpr size_t opsInName = 4;
-constexpr size_t longestList = 16; ///< an attribute with more numbers is left out
+constexpr uint32_t graphsTried = 24; ///< to find a small one for the test
 
-/// The operator as rules write it; empty when they cannot.
-std::string ruleNameOf(Op op) {
-    for (const std::string& name : {std::string(nameOf(op)), "Ms" + std::string(nameOf(op))})
-        if (dsl::operatorNamed(name) == op)
-            return name;
+std::string nameFor(const SharedPattern& pattern, const DeriveOptions& options) {
+    return options.name.empty() ? "My" + pattern.operators : options.name;
+}
+
+Result<RuleLibrary> libraryOf(const std::string& text) {
+    RuleOptions rules;
+    rules.builtin = false;
+    rules.texts = {{"derived.fuse", text}};
+    return requireRuleLibrary(rules);
+}
+
+/// The nodes of each match that is applied; near misses for what did not come.
+Result<Trace> applied(const Graph& graph, const RuleLibrary& library, Progress& progress) {
+    FuseOptions options;
+    options.explain = true;
+    auto out = fuseGraph(graph, library, options, progress);
+    if (!out)
+        return failure(out.error());
+    return std::move(out->trace);
+}
+
+std::string escapedQuotes(const std::string& text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '\n')
+            c = ' ';
+        else if (c == '"' || c == '\\')
+            out += '\\';
+        if (!(c == ' ' && out.ends_with(' ')))
+            out += c;
+    }
+    return out;
+}
+
+std::string testText(const std::string& title, const Graph& graph, const std::string& expects) {
+    TextOptions options;
+    options.maxConstant = 64;
+    std::string body = escapedQuotes(text(graph, options));
+    while (body.ends_with(' '))
+        body.pop_back();
+    return fmt::format("\n  test \"{}\" {{\n    graph \"{}\";\n{}  }}\n", title, body, expects);
+}
+
+/// The rule's matches in a graph, when all of them are applied.
+uint32_t firesIn(const Graph& graph, const RuleLibrary& library, Progress& progress) {
+    auto out = fuseGraph(graph, library, {}, progress);
+    return out ? out->trace.applied(library.loaded.rules.rules[0].name) : 0;
+}
+
+/// The smallest of some generated graphs in which the rule fires once and all can be written.
+std::optional<Graph> firingGraph(const RuleLibrary& library, Progress& progress) {
+    auto prepared = prepareRule(library.loaded.rules.rules[0]);
+    std::optional<Graph> best;
+    std::string bestText;
+    PairCoverage coverage;
+    for (uint32_t seed = 0; seed < graphsTried && !progress.cancelled(); ++seed) {
+        Choices choices = seed == 0 ? Choices(std::vector<uint32_t>()) : Choices(seed, coverage);
+        auto sample = generateSample(*prepared, choices, progress);
+        if (!sample || firesIn(sample->graph, library, progress) != 1)
+            continue;
+        TextOptions options;
+        options.maxConstant = 64;
+        std::string text = fuselage::text(sample->graph, options);
+        auto again = model_io::loadText(text);
+        if (!again || (best && text.size() >= bestText.size()))
+            continue;
+        best = std::move(sample->graph);
+        bestText = std::move(text);
+    }
+    return best;
+}
+
+/// The graph with one more reader of a value that the match makes and reads: it must be refused.
+std::optional<Graph> escapingGraph(const Graph& graph, const RuleLibrary& library,
+                                   Progress& progress) {
+    for (NodeId id : topologicalOrder(graph)) {
+        const Node& node = graph.node(id);
+        if (node.outputs.size() != 1 || graph.isGraphOutput(node.outputs[0]))
+            continue;
+        Graph out = graph.clone();
+        NodeSpec reader{Op::Identity, "other", {node.outputs[0]}, {"other"}, {}, {}};
+        NodeId made = out.addNode(std::move(reader));
+        ValueId value = out.node(made).outputs[0];
+        out.setType(value, graph.value(node.outputs[0]).type);
+        out.addOutput(value);
+        auto trace = applied(out, library, progress);
+        if (!trace || trace->applied(library.loaded.rules.rules[0].name) > 0)
+            continue;
+        for (const TraceEvent& event : trace->events)
+            if (event.reason.code == code::escape)
+                return out;
+    }
+    return std::nullopt;
+}
+
+/// Tests to go into the rule: one that fires, one in which a value is read elsewhere.
+std::string testsFor(const RuleLibrary& library, uint32_t& count, Progress& progress) {
+    auto fires = firingGraph(library, progress);
+    if (!fires)
+        return {};
+    count = 1;
+    std::string out = testText("fires", *fires, "    expect fires 1;\n    expect same 1e-4;\n");
+    if (auto escapes = escapingGraph(*fires, library, progress)) {
+        ++count;
+        out += testText("a value inside is read elsewhere", *escapes,
+                        "    expect fires 0;\n    expect miss M0305;\n");
+    }
+    return out;
+}
+
+/// How often the rule fires on the sites and elsewhere; an error names a site without.
+Result<void> countSites(const Graph& graph, const std::vector<SiteNodes>& sites,
+                        const RuleLibrary& library, DerivedRule& out, Progress& progress) {
+    auto trace = applied(graph, library, progress);
+    if (!trace)
+        return failure(trace.error());
+    std::set<std::set<std::string>> found;
+    for (const TraceEvent& event : trace->events)
+        if (event.kind == TraceEvent::Kind::Fused)
+            found.insert({event.nodes.begin(), event.nodes.end()});
+    for (const SiteNodes& site : sites) {
+        std::set<std::string> names;
+        for (NodeId id : site)
+            names.insert(graph.node(id).name);
+        if (found.erase(names) == 1) {
+            ++out.sites;
+            continue;
+        }
+        std::string why = "it does not match there";
+        for (const NearMiss& miss : trace->nearMisses)
+            if (names.contains(miss.anchor))
+                why = miss.reason.message;
+        for (const TraceEvent& event : trace->events)
+            if (event.kind == TraceEvent::Kind::Refused && names.contains(event.nodes.back()))
+                why = event.reason.message;
+        return failure("derive.verify",
+                       fmt::format("the rule found in common does not fire on the site of `{}`: {}",
+                                   graph.node(site.back()).name, why),
+                       "", "derive from fewer sites, or from fewer nodes");
+    }
+    out.others = static_cast<uint32_t>(found.size());
     return {};
 }
 
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (char c : text)
-        out += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-    return out + "\"";
-}
-
-template <typename List, typename Print>
-std::optional<std::string> listText(const List& list, Print print) {
-    if (list.size() > longestList)
-        return std::nullopt;
-    std::string out;
-    for (const auto& each : list)
-        out += (out.empty() ? "" : ", ") + print(each);
-    return "[" + out + "]";
-}
-
-/// As an expression of the language; none for tensors, graphs and long lists.
-struct AttributeText {
-    using Text = std::optional<std::string>;
-
-    static std::string number(double value) { return fmt::format("{:.9g}", value); }
-
-    Text operator()(int64_t value) const { return std::to_string(value); }
-
-    Text operator()(double value) const {
-        return std::isfinite(value) ? Text(number(value)) : std::nullopt;
-    }
-
-    Text operator()(const std::string& value) const { return quoted(value); }
-
-    Text operator()(const std::vector<int64_t>& list) const {
-        return listText(list, [](int64_t each) { return std::to_string(each); });
-    }
-
-    Text operator()(const std::vector<double>& list) const { return listText(list, number); }
-
-    Text operator()(const std::vector<std::string>& list) const { return listText(list, quoted); }
-
-    Text operator()(const TensorPtr&) const { return std::nullopt; }
-
-    Text operator()(const std::shared_ptr<Graph>&) const { return std::nullopt; }
-};
-
-class Derivation {
-public:
-    Derivation(const Graph& graph, std::vector<NodeId> nodes)
-        : m_graph(graph), m_nodes(std::move(nodes)) {
-        for (NodeId id : m_nodes)
-            m_inside.insert(id.index());
-    }
-
-    std::string rule(const DeriveOptions& options) {
-        std::string statements, escapes;
-        for (NodeId id : m_nodes) {
-            const Node& node = m_graph.node(id);
-            if (isInlined(node))
-                continue;
-            std::string names;
-            for (ValueId output : node.outputs)
-                if (output.valid()) {
-                    names += (names.empty() ? "" : ", ") + nameOfMade(output);
-                    if (isReadInside(output) && isReadOutside(output))
-                        escapes += "  escape " + nameOfMade(output) + ": export;\n";
-                }
-            statements += "    " + names + " = " + term(id) + ";\n";
-        }
-        std::string name = options.name.empty() ? nameOfRule() : options.name;
-        return fmt::format("fuse 1;\n\n/// {} nodes, derived from a selection.\n"
-                           "rule {} priority {} {{\n  match {{\n{}  }}\n{}}}\n",
-                           m_nodes.size(), name, options.priority, statements, escapes);
-    }
-
-private:
-    bool isInside(NodeId id) const { return id.valid() && m_inside.contains(id.index()); }
-
-    bool isReadInside(ValueId id) const {
-        const auto& uses = m_graph.value(id).uses;
-        return std::any_of(uses.begin(), uses.end(),
-                           [this](const Use& use) { return isInside(use.node); });
-    }
-
-    bool isReadOutside(ValueId id) const {
-        const auto& uses = m_graph.value(id).uses;
-        return m_graph.isGraphOutput(id) ||
-               std::any_of(uses.begin(), uses.end(),
-                           [this](const Use& use) { return !isInside(use.node); });
-    }
-
-    /// Written where its only reader stands.
-    bool isInlined(const Node& node) const {
-        size_t made = 0;
-        for (ValueId output : node.outputs)
-            made += output.valid();
-        if (made != 1 || !node.outputs[0].valid())
-            return false;
-        ValueId value = node.outputs[0];
-        return m_graph.value(value).uses.size() == 1 && isReadInside(value) &&
-               !m_graph.isGraphOutput(value);
-    }
-
-    bool isInlined(ValueId id) const {
-        NodeId maker = m_graph.producer(id);
-        return isInside(maker) && isInlined(m_graph.node(maker));
-    }
-
-    /// "Conv(x, w: const) -> Relu": the first operand that is made here stands before the arrow.
-    std::string term(NodeId id) {
-        const Node& node = m_graph.node(id);
-        size_t chained = node.explicitInputs;
-        for (size_t i = 0; i < node.explicitInputs && chained == node.explicitInputs; ++i)
-            if (node.inputs[i].valid() && isInlined(node.inputs[i]))
-                chained = i;
-        std::string before;
-        if (chained < node.explicitInputs)
-            before = term(m_graph.producer(node.inputs[chained])) + " -> ";
-        std::string operands;
-        bool omitted = false;
-        size_t last = node.explicitInputs;
-        while (last > 0 && !node.inputs[last - 1].valid())
-            --last;
-        for (size_t i = 0; i < last; ++i) {
-            if (!node.inputs[i].valid()) {
-                omitted = true;
-                continue;
-            }
-            std::string text = i == chained ? "_" : operand(node, i);
-            if (omitted)
-                text = inputNamesOf(node.op)[i] + " = " + text;
-            operands += (operands.empty() ? "" : ", ") + text;
-        }
-        bool alone = chained == 0 && last == 1;
-        return before + ruleNameOf(node.op) + (alone ? "" : "(" + operands + ")") + tests(node);
-    }
-
-    std::string operand(const Node& node, size_t slot) {
-        ValueId id = node.inputs[slot];
-        NodeId maker = m_graph.producer(id);
-        if (isInside(maker))
-            return isInlined(id) ? term(maker) : nameOfMade(id);
-        if (const TensorPtr& data = m_graph.value(id).constant)
-            return constant(node, slot, *data);
-        auto known = m_names.find(id.index());
-        return known != m_names.end() ? known->second : named(id, "x");
-    }
-
-    std::string constant(const Node& node, size_t slot, const Tensor& data) {
-        bool isNumber = data.elementCount() == 1 && isFloat(data.dtype()) &&
-                        std::isfinite(data.at(0)) && hasTrait(node.op, Elementwise);
-        if (isNumber)
-            return fmt::format("{:.7g}", data.at(0));
-        ValueId id = node.inputs[slot];
-        if (auto known = m_names.find(id.index()); known != m_names.end())
-            return known->second;
-        const auto& names = inputNamesOf(node.op);
-        return named(id, names.empty() ? "c" : names[std::min(slot, names.size() - 1)]) + ": const";
-    }
-
-    std::string tests(const Node& node) const {
-        std::string out;
-        for (const auto& entry : node.attributes) {
-            if (isSchemaDefault(node.op, entry.name, entry.value))
-                continue;
-            if (auto value = std::visit(AttributeText{}, entry.value))
-                out += (out.empty() ? "" : ", ") + entry.name + " == " + *value;
-        }
-        return out.empty() ? out : "[" + out + "]";
-    }
-
-    std::string nameOfMade(ValueId id) {
-        auto known = m_names.find(id.index());
-        if (known != m_names.end())
-            return known->second;
-        return named(id, isReadInside(id) ? "t" : "y");
-    }
-
-    /// A name of its own that begins like the wish.
-    std::string named(ValueId id, const std::string& wish) {
-        std::string base;
-        for (char c : wish)
-            if (std::isalnum(static_cast<unsigned char>(c)) || c == '_')
-                base += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        if (base.empty() || !std::isalpha(static_cast<unsigned char>(base[0])))
-            base = "v" + base;
-        std::string name = base;
-        for (int number = 2; m_taken.contains(name) || dsl::isReserved(name); ++number)
-            name = base + std::to_string(number);
-        m_taken.insert(name);
-        return m_names[id.index()] = name;
-    }
-
-    std::string nameOfRule() const {
-        std::string out = "My";
-        for (size_t i = 0; i < std::min(m_nodes.size(), opsInName); ++i)
-            out += nameOf(m_graph.node(m_nodes[i]).op);
-        return m_nodes.size() > opsInName ? out + std::to_string(m_nodes.size()) : out;
-    }
-
-    const Graph& m_graph;
-    std::vector<NodeId> m_nodes; ///< producers first
-    std::unordered_set<uint32_t> m_inside;
-    std::unordered_map<uint32_t, std::string> m_names; ///< of values
-    std::unordered_set<std::string> m_taken;
-};
-
 } // namespace
+
+std::string ruleText(const SharedPattern& pattern, const std::string& name,
+                     const DeriveOptions& options, const std::string& note,
+                     const std::string& tests) {
+    return fmt::format("fuse 1;\n\n/// {}\nrule {} priority {} {{\n  match {{\n{}  }}\n{}{}}}\n",
+                       note, name, options.priority, pattern.statements, pattern.escapes, tests);
+}
 
 Result<std::string> deriveRule(const Graph& graph, const std::vector<std::string>& nodes,
                                const DeriveOptions& options) {
-    std::unordered_set<std::string> wanted(nodes.begin(), nodes.end());
-    std::vector<NodeId> chosen;
-    for (NodeId id : topologicalOrder(graph)) {
-        const Node& node = graph.node(id);
-        if (!wanted.erase(node.name))
-            continue;
-        if (ruleNameOf(node.op).empty())
-            return failure("derive.operator",
-                           "rules cannot name the operator of `" + node.name + "`", node.name,
-                           "leave it out of the selection");
-        chosen.push_back(id);
-    }
-    if (!wanted.empty())
-        return failure("derive.nodes", "the graph has no node `" + *wanted.begin() + "`");
-    if (chosen.empty())
-        return failure("derive.nodes", "no nodes to derive a rule from", "",
-                       "select nodes of the graph before fusion");
-    return Derivation(graph, std::move(chosen)).rule(options);
+    auto sites = resolveSites(graph, {nodes});
+    if (!sites)
+        return failure(sites.error());
+    auto pattern = sharedPattern(graph, *sites);
+    if (!pattern)
+        return failure(pattern.error());
+    return ruleText(*pattern, nameFor(*pattern, options), options,
+                    fmt::format("{} nodes, derived from a selection.", (*sites)[0].size()), {});
+}
+
+Result<DerivedRule> deriveShared(const Graph& graph,
+                                 const std::vector<std::vector<std::string>>& names,
+                                 const DeriveOptions& options, Progress& progress) {
+    auto sites = resolveSites(graph, names);
+    if (!sites)
+        return failure(sites.error());
+    auto pattern = sharedPattern(graph, *sites);
+    if (!pattern)
+        return failure(pattern.error());
+    DerivedRule out;
+    out.name = nameFor(*pattern, options);
+    std::string note = sites->size() == 1
+                           ? fmt::format("{} nodes of one place.", (*sites)[0].size())
+                           : fmt::format("What {} places have in common.", sites->size());
+    auto library = libraryOf(ruleText(*pattern, out.name, options, note, {}));
+    if (!library)
+        return failure(library.error());
+    if (auto counted = countSites(graph, *sites, *library, out, progress); !counted)
+        return failure(counted.error());
+    std::string tests = testsFor(*library, out.tests, progress);
+    if (progress.cancelled())
+        return cancelledFailure("deriving");
+    out.text = ruleText(*pattern, out.name, options, note, tests);
+    if (auto checked = libraryOf(out.text); !checked)
+        return failure(checked.error());
+    return out;
 }
 
 } // namespace fuselage::app

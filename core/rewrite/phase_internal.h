@@ -3,9 +3,10 @@
 // what the Trace says about them. Used by the engine only.
 #pragma once
 
-#include "core/rewrite/engine.h"
+#include "core/rewrite/replay.h"
 
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -42,6 +43,8 @@ struct EarlyMatch {
     std::vector<std::string> nodes;
 };
 
+using PlannedSpan = std::span<const PlannedMatch>;
+
 class Phase {
 public:
     Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
@@ -50,8 +53,12 @@ public:
     /// Errors: "cancelled".
     Result<void> run();
 
+    /// These matches and no others (phase_replay.cpp). Errors: those of fuselage::replay.
+    Result<void> replay(PlannedSpan plan);
+
 private:
     using Rules = std::vector<const PreparedRule*>;
+    using Replayable = std::map<std::pair<std::string, std::vector<std::string>>, Match>;
 
     Result<bool> runLevel(const Rules& rules);
     void refreshFacts();
@@ -63,6 +70,11 @@ private:
                     std::optional<RuleEdit> edit);
     bool applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen);
     bool applyOne(Candidate& candidate, Forwarding& forwarding);
+
+    Replayable findReplayable(PlannedSpan plan);
+    Result<size_t> replayStretch(PlannedSpan plan);
+    Failure whyNotReplayed(const PlannedMatch& planned);
+    const PreparedRule* ruleNamed(const std::string& name) const;
 
     // What the Trace says (phase_trace.cpp)
     TraceEvent eventOf(const Match& match, double gain) const;

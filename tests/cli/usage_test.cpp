@@ -18,8 +18,8 @@ TEST_F(CliUsage, HelpListsCommandsExamplesAndExitCodes) {
     ProcessResult ran = run({"--help"});
     EXPECT_EQ(ran.exitCode, ExitOk);
     for (const char* piece :
-         {"fuse", "bench", "explain", "inspect", "run", "check", "zoo", "devices", "cache",
-          "doctor", "examples:", "exit codes:", "130 interrupted"})
+         {"fuse", "bench", "explain", "derive", "inspect", "run", "check", "zoo", "devices",
+          "cache", "doctor", "examples:", "exit codes:", "130 interrupted"})
         EXPECT_TRUE(has(ran.output, piece)) << piece;
 }
 
@@ -30,7 +30,7 @@ TEST_F(CliUsage, VersionIsANumber) {
 }
 
 TEST_F(CliUsage, EachCommandTeachesItselfByExamples) {
-    for (const char* name : {"fuse", "bench", "explain", "inspect", "run", "check", "zoo",
+    for (const char* name : {"fuse", "bench", "explain", "derive", "inspect", "run", "check", "zoo",
                              "devices", "cache", "calibrate", "doctor"}) {
         ProcessResult ran = run({name, "--help"});
         EXPECT_EQ(ran.exitCode, ExitOk) << name;
@@ -59,6 +59,7 @@ TEST_F(CliUsage, WrongValuesOfOptionsNameTheChoices) {
                   {"`tpu`", "cuda, reference"});
     expectRefused({"bench", "lstm.onnx", "--device", "h9000"}, ExitUsage, {"h9000", "h200"});
     expectRefused({"bench", "lstm.onnx", "--report", "r.pdf"}, ExitUsage, {"`r.pdf`", ".json"});
+    expectRefused({"derive", "lstm.onnx", "--nodes", "NoNode"}, ExitInput, {"`NoNode`", "fix:"});
     expectRefused({"explain", "lstm.onnx", "--rule", "NoRule"}, ExitUsage, {"`NoRule`"});
     expectRefused({"explain", "lstm.onnx", "--node", "NoNode"}, ExitUsage, {"`NoNode`", "fix:"});
 }

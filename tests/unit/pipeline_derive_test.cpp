@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules derived from nodes: each must compile and fire on the site it was derived from.
+// Rules derived from nodes: each must compile and fire on the sites it was derived from, and pass
+// the tests that were put inside.
 #include "app/pipeline/derive.h"
 #include "app/pipeline/fuse.h"
+#include "app/pipeline/rule_tests.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 
@@ -93,4 +95,119 @@ TEST(Derive, UnknownNodesAndNothingAreRefused) {
     Graph graph = graphOf("g (float[4] x) => (float[4] y) { y = Exp(x) }");
     EXPECT_EQ(app::deriveRule(graph, {}).error().code, "derive.nodes");
     EXPECT_EQ(app::deriveRule(graph, {"nobody"}).error().code, "derive.nodes");
+}
+
+namespace {
+
+using Sites = std::vector<std::vector<std::string>>;
+
+/// Derives a rule from the nodes that make these values, one list a site.
+Result<app::DerivedRule> shared(const Graph& graph, const Sites& values) {
+    Sites sites;
+    for (const auto& site : values) {
+        sites.emplace_back();
+        for (const std::string& value : site)
+            sites.back().push_back(graph.node(graph.producer(graph.findValue(value))).name);
+    }
+    Progress quiet;
+    return app::deriveShared(graph, sites, {}, quiet);
+}
+
+/// The line of the pattern; its tests inside must pass.
+std::string patternOf(const Result<app::DerivedRule>& derived, size_t tests) {
+    if (!derived)
+        return derived.error().text();
+    app::RuleOptions rules;
+    rules.builtin = false;
+    rules.texts = {{"derived.fuse", derived->text}};
+    auto library = app::requireRuleLibrary(rules);
+    EXPECT_TRUE(library) << derived->text;
+    Progress quiet;
+    auto results = app::runRuleTests(*library, {}, quiet);
+    EXPECT_EQ(results->size(), tests) << derived->text;
+    for (const app::RuleTestResult& result : *results)
+        EXPECT_TRUE(result.passed()) << derived->text;
+    size_t begin = derived->text.find("match {") + 12;
+    return derived->text.substr(begin, derived->text.find("\n  }", begin) - begin);
+}
+
+constexpr const char* twoTails = "g (float[4,8] x, float[4,8] z) => (float[4,8] y, float[4,8] u)"
+                                 "<float half = {0.5}, float two = {2}> {";
+
+} // namespace
+
+TEST(DeriveShared, AttributesThatDifferBecomeASet) {
+    Graph graph =
+        graphOf("g (float[4,8] x) => (float[4,8] y, float[4,8] u) {"
+                "a = Relu(x) y = Softmax<axis = 0>(a) b = Relu(x) u = Softmax<axis = 1>(b) }");
+    auto derived = shared(graph, {{"a", "y"}, {"b", "u"}});
+    EXPECT_EQ(patternOf(derived, 2), "y = Relu(x) -> Softmax[axis in {0, 1}];");
+    EXPECT_EQ(derived->sites, 2U);
+    EXPECT_EQ(derived->others, 0U);
+}
+
+TEST(DeriveShared, OperatorsThatDifferBecomeAlternatives) {
+    Graph graph = graphOf(std::string(twoTails) +
+                          "a = Add(x, z) y = Relu(a) b = Add(x, z) u = Clip(b, half, two) }");
+    EXPECT_EQ(patternOf(shared(graph, {{"a", "y"}, {"b", "u"}}), 2),
+              "y = Add(x, res) -> (Relu | Clip(_, 0.5, 2));");
+}
+
+TEST(DeriveShared, ANodeThatOnlySomeHaveIsOptional) {
+    Graph graph = graphOf("g (float[4,8] x, float[8,8] w) => (float[4,8] y, float[4,8] u)"
+                          "<float half = {0.5}> { a = MatMul(x, w) s = Mul(a, half) y = Relu(s)"
+                          "b = MatMul(x, w) u = Relu(b) }");
+    EXPECT_EQ(patternOf(shared(graph, {{"a", "s", "y"}, {"b", "u"}}), 2),
+              "y = MatMul(x, other) -> Mul(_, 0.5)? -> Relu;");
+}
+
+TEST(DeriveShared, NumbersThatDifferBecomeConstants) {
+    Graph graph = graphOf(std::string(twoTails) +
+                          "a = Relu(x) y = Mul(a, half) b = Relu(z) u = Mul(b, two) }");
+    EXPECT_EQ(patternOf(shared(graph, {{"a", "y"}, {"b", "u"}}), 2),
+              "y = Relu(x) -> Mul(_, scale: const);");
+}
+
+TEST(DeriveShared, OperandsOfCommutativeOperatorsAreBroughtSideBySide) {
+    Graph graph =
+        graphOf(std::string(twoTails) + "a = Relu(x) y = Add(a, z) b = Relu(z) u = Add(x, b) }");
+    EXPECT_EQ(patternOf(shared(graph, {{"a", "y"}, {"b", "u"}}), 2), "y = Relu(x) -> Add(_, res);");
+}
+
+TEST(DeriveShared, OtherPlacesWhereItFiresAreCounted) {
+    Graph graph =
+        graphOf(std::string(twoTails) + "a = Relu(x) y = Exp(a) b = Relu(z) u = Exp(b) }");
+    auto derived = shared(graph, {{"a", "y"}});
+    ASSERT_TRUE(derived) << derived.error().text();
+    EXPECT_EQ(derived->sites, 1U);
+    EXPECT_EQ(derived->others, 1U);
+}
+
+TEST(DeriveShared, SitesOfTwoFormsAreRefused) {
+    Graph graph = graphOf("g (float[4] x) => (float[4] y, float[4] u, float[4] v) {"
+                          "a = Relu(x) y = Exp(a) u = Abs(x) v = Neg(x) }");
+    auto derived = shared(graph, {{"a", "y"}, {"u", "v"}});
+    ASSERT_FALSE(derived);
+    EXPECT_EQ(derived.error().code, "derive.differ");
+}
+
+TEST(DeriveShared, ANodeBetweenTheNodesIsNamed) {
+    Graph graph = graphOf("g (float[4] x) => (float[4] y) { a = Neg(x) b = Exp(a) y = Abs(b) }");
+    auto derived = shared(graph, {{"a", "y"}});
+    ASSERT_FALSE(derived);
+    EXPECT_EQ(derived.error().code, "derive.convex");
+    EXPECT_NE(derived.error().fix.find("add `Exp`"), std::string::npos) << derived.error().text();
+}
+
+TEST(DeriveShared, ANodeInTwoSitesIsRefused) {
+    Graph graph = graphOf("g (float[4] x) => (float[4] y) { a = Neg(x) y = Abs(a) }");
+    EXPECT_EQ(shared(graph, {{"a", "y"}, {"y"}}).error().code, "derive.nodes");
+}
+
+TEST(DeriveShared, AnUnknownNameBringsTheNearestNames) {
+    Graph graph = graphOf("g (float[4] x) => (float[4] y) { a = Neg(x) y = Abs(a) }");
+    Progress quiet;
+    auto derived = app::deriveShared(graph, {{"Absx"}}, {}, quiet);
+    ASSERT_FALSE(derived);
+    EXPECT_EQ(derived.error().fix, "nearest: `Abs`");
 }
