@@ -36,6 +36,16 @@ double fusedTolerance(DType dtype, double originalError, double originalLimit) {
     return std::max(toleranceOf(dtype), 2 * std::min(originalError, originalLimit));
 }
 
+namespace {
+
+/// What so many roundings of `unit` amount to: they add up like their root, and a sum of many
+/// products loses several units.
+double accumulated(double unit, size_t depth) {
+    return 4 * unit * std::sqrt(static_cast<double>(depth));
+}
+
+} // namespace
+
 size_t roundingDepth(const Graph& graph, DType storage) {
     std::vector<size_t> depth(graph.valueBound(), 0);
     size_t deepest = 0;
@@ -58,12 +68,10 @@ size_t roundingDepth(const Graph& graph, DType storage) {
 }
 
 double storageTolerance(DType storage, size_t depth) {
-    constexpr double amplification = 4;
     const double unit = storage == DType::Float16    ? std::ldexp(1.0, -11)
                         : storage == DType::BFloat16 ? std::ldexp(1.0, -8)
                                                      : std::ldexp(1.0, -24);
-    return std::max(toleranceOf(storage),
-                    amplification * unit * std::sqrt(static_cast<double>(depth)));
+    return std::max(toleranceOf(storage), accumulated(unit, depth));
 }
 
 std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed) {
@@ -80,7 +88,7 @@ std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed) {
 }
 
 double amplifiedTolerance(double change, size_t depth) {
-    return change * std::sqrt(static_cast<double>(depth));
+    return accumulated(change, depth);
 }
 
 OutputAgreement compareOutput(const std::string& name, const std::string& side,

@@ -45,8 +45,8 @@ double storageTolerance(DType storage, size_t depth);
 std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed);
 
 /// What an output may lose that changes by `change` when the inputs are nudged: every one of
-/// `depth` roundings on the way is amplified like that of the inputs, and they add up like their
-/// root.
+/// `depth` roundings on the way is amplified like that of the inputs; they add up as in
+/// storageTolerance().
 double amplifiedTolerance(double change, size_t depth);
 
 } // namespace fuselage::app

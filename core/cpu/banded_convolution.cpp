@@ -98,9 +98,9 @@ std::optional<Reason> BandedConvolution::prepareEngine(const Contraction& progra
     x.extents[2] = (m_rows - 1) * program.window.strides[0] + 1;
     x.strides = channelsLast(x.extents);
     Threads::Alone alone(context.threads);
-    EngineResult engine = makeConvolutionEngine(band, x, context.inputs[program.b.operand],
-                                                StridedAccess{0, channelsLast(m_space)}, split.head,
-                                                context.threads.pages());
+    EngineResult engine =
+        makeConvolutionEngine(band, x, context.inputs[program.b.operand],
+                              {{0, channelsLast(m_space)}}, split.head, context.threads.pages());
     if (auto* reason = std::get_if<Reason>(&engine))
         return std::move(*reason);
     m_engine = std::move(std::get<std::unique_ptr<ContractionEngine>>(engine));

@@ -24,8 +24,10 @@ struct Region {
 class ContractionKernel final : public Kernel {
 public:
     /// By minimal filtering instead of oneDNN on request: needs canBeWinograd().
-    ContractionKernel(const Contraction& program, const PrepareContext& context, bool winograd)
-        : m_program(program), m_inputs(context.inputs), m_winograd(winograd) {}
+    /// By operands as they are stored on request: needs canBeNative().
+    ContractionKernel(const Contraction& program, const PrepareContext& context, bool winograd,
+                      bool native)
+        : m_program(program), m_inputs(context.inputs), m_winograd(winograd), m_native(native) {}
 
     std::optional<Reason> prepare(const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
@@ -36,12 +38,12 @@ private:
     bool tryMatched(const PrepareContext& context);
     void useBare(const PrepareContext& context);
     void useNaive(const PrepareContext& context);
-    bool accept(EngineResult result, const StridedAccess& c, bool allowSlow);
+    bool accept(EngineResult result, bool allowSlow);
     void addPass(const PrepareContext& context, const Tape& tape, const std::vector<Access>& reads,
                  const OperandLayout& accumulator);
     void addSumCopy(const PrepareContext& context, const OperandLayout& c);
     void addPool(const PrepareContext& context);
-    EngineResult engineFor(const PrepareContext& context, const StridedAccess& c,
+    EngineResult engineFor(const PrepareContext& context, const EngineTarget& c,
                            const MatchedEpilogue& epilogue) const;
     OperandLayout accumulatorLayout() const;
 
@@ -53,7 +55,7 @@ private:
 
     Contraction m_program;
     std::vector<OperandLayout> m_inputs;
-    bool m_winograd;
+    bool m_winograd, m_native;
     OperandLayout m_a, m_b; ///< as the engine sees them
     std::unique_ptr<Kernel> m_stageA, m_stageB;
     Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion, m_pooledRegion;
@@ -97,7 +99,7 @@ void ContractionKernel::stage(const PrepareContext& context, bool isA) {
     const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
     OperandLayout& layout = isA ? m_a : m_b;
     layout = context.inputs[access.operand];
-    bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_naive);
+    bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_naive || m_native);
     if (asItIs)
         return;
     if (layout.constant && (!prologue || prologue->reads.empty()))
@@ -145,17 +147,16 @@ void ContractionKernel::stageConstant(const PrepareContext& context, bool isA) {
     layout = staged;
 }
 
-EngineResult ContractionKernel::engineFor(const PrepareContext& context, const StridedAccess& c,
+EngineResult ContractionKernel::engineFor(const PrepareContext& context, const EngineTarget& c,
                                           const MatchedEpilogue& epilogue) const {
     if (m_winograd)
-        return makeWinogradEngine(m_program, m_a, m_b, c, epilogue, context);
+        return makeWinogradEngine(m_program, m_a, m_b, c.at, epilogue, context);
     return m_program.kind == Contraction::Kind::MatMul
                ? makeMatMulEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages())
                : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages());
 }
 
-bool ContractionKernel::accept(EngineResult result, const StridedAccess& c, bool allowSlow) {
-    (void)c;
+bool ContractionKernel::accept(EngineResult result, bool allowSlow) {
     if (auto* reason = std::get_if<Reason>(&result)) {
         fallbacks.push_back(std::move(*reason));
         return false;
@@ -229,18 +230,19 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
     const Access& write =
         m_program.poolWindow ? identityAccess(0, dims) : m_program.epilogue.writes[0];
     StridedAccess direct = stridedFor(write, m_output, dims);
-    if (m_output.dtype == DType::Float32 && direct.offset == 0) {
-        if (accept(engineFor(context, direct, epilogue), direct, false)) {
+    const bool stores =
+        m_output.dtype == DType::Float32 || (m_native && m_output.dtype == m_a.dtype);
+    if (stores && direct.offset == 0) {
+        if (accept(engineFor(context, {direct, m_output.dtype}, epilogue), false)) {
             m_cIsOutput = !m_program.poolWindow;
-            addSumCopy(context, {DType::Float32, m_program.space, direct.strides, nullptr});
+            addSumCopy(context, {m_output.dtype, m_program.space, direct.strides, nullptr});
             if (m_program.poolWindow)
                 m_cRegion = m_resultRegion;
             return true;
         }
     }
     OperandLayout own = accumulatorLayout();
-    StridedAccess c{0, own.strides};
-    if (!accept(engineFor(context, c, epilogue), c, false))
+    if (!accept(engineFor(context, {{0, own.strides}}, epilogue), false))
         return false;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
     addSumCopy(context, own);
@@ -251,8 +253,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
 
 void ContractionKernel::useBare(const PrepareContext& context) {
     OperandLayout own = accumulatorLayout();
-    StridedAccess c{0, own.strides};
-    if (!accept(engineFor(context, c, {}), c, true))
+    if (!accept(engineFor(context, {{0, own.strides}}, {}), !m_native))
         return;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
     addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);
@@ -311,6 +312,8 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     }
     if (narrow && (context.strict || !tryMatched(context))) // post-ops may add in another order
         useBare(context);
+    if (!m_engine && m_native)
+        return Reason{"support", "oneDNN multiplies no such operands as they are stored", {}, {}};
     if (!m_engine && m_winograd)
         return Reason{"support", "no minimal filtering for these layouts", {}, {}};
     if (!m_engine) {
@@ -387,12 +390,31 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
 
 namespace {
 
+/// Whether the operands are of a 16-bit type that needs no widening here.
+bool canBeNative(const Contraction& program, const PrepareContext& context) {
+    const DType type = context.inputs[program.a.operand].dtype;
+    return !context.strict && type != DType::Float32 && multipliesNatively(type) &&
+           context.inputs[program.b.operand].dtype == type &&
+           program.accumulate == DType::Float32 && !program.prologueA && !program.prologueB;
+}
+
 KernelResult prepareWhole(const Contraction& program, const PrepareContext& context,
                           bool winograd) {
-    auto kernel = std::make_unique<ContractionKernel>(program, context, winograd);
-    if (auto reason = kernel->prepare(context))
-        return failure("cpu." + reason->code, reason->message);
-    return std::unique_ptr<Kernel>(std::move(kernel));
+    std::optional<Reason> refused;
+    const bool mayBeNative = !winograd && canBeNative(program, context);
+    for (bool native : {true, false}) {
+        if (native && !mayBeNative)
+            continue;
+        auto kernel = std::make_unique<ContractionKernel>(program, context, winograd, native);
+        auto reason = kernel->prepare(context);
+        if (!reason) {
+            if (refused)
+                kernel->fallbacks.push_back(std::move(*refused));
+            return std::unique_ptr<Kernel>(std::move(kernel));
+        }
+        refused = std::move(reason);
+    }
+    return failure("cpu." + refused->code, refused->message);
 }
 
 } // namespace

@@ -36,13 +36,24 @@ public:
 
 using EngineResult = std::variant<std::unique_ptr<ContractionEngine>, Reason>;
 
-/// Packed weights go to `pages`. `a` and `b` are float; `c` are the strides of the float result
-/// over the program's space. Reasons: layout, support (with oneDNN's words).
+/// Whether this processor multiplies operands of the type without widening them in memory, with
+/// sums in float32.
+bool multipliesNatively(DType type);
+
+/// Where the result goes: its strides over the program's space, and float32, or bfloat16 where the
+/// operands are.
+struct EngineTarget {
+    StridedAccess at;
+    DType dtype = DType::Float32;
+};
+
+/// Packed weights go to `pages`. Operands are both float32, or both of a type that this processor
+/// multipliesNatively(). Reasons: layout, support (with oneDNN's words).
 EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
-                              const OperandLayout& b, const StridedAccess& c,
+                              const OperandLayout& b, const EngineTarget& c,
                               const MatchedEpilogue& epilogue, Pages& pages);
 EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
-                                   const OperandLayout& w, const StridedAccess& c,
+                                   const OperandLayout& w, const EngineTarget& c,
                                    const MatchedEpilogue& epilogue, Pages& pages);
 
 } // namespace fuselage::cpu

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/contraction_engine.h"
 #include "core/cpu/onednn_internal.h"
 
 #include <cassert>
@@ -160,3 +161,15 @@ dnnl::algorithm poolAlgorithm(PoolKind kind) {
 }
 
 } // namespace fuselage::cpu::onednn
+
+namespace fuselage::cpu {
+
+bool multipliesNatively(DType type) {
+    if (type != DType::BFloat16)
+        return type == DType::Float32;
+    constexpr auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+    const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    return (have & needed) == needed;
+}
+
+} // namespace fuselage::cpu

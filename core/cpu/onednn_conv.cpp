@@ -14,23 +14,23 @@ using dnnl::memory;
 
 /// With one element along some dimensions several orders describe the same memory; oneDNN picks its
 /// implementation by name of the order, and channels last has the good ones.
-memory::desc describeImage(const Extents& extents, const Extents& strides) {
+memory::desc describeImage(const Extents& extents, const Extents& strides, DType dtype) {
     Extents last = channelsLast(extents);
     for (size_t d = 0; d < extents.size(); ++d)
         if (extents[d] != 1 && strides[d] != last[d])
-            return describe(extents, strides, DType::Float32);
-    return {extents, dataType(DType::Float32), last};
+            return describe(extents, strides, dtype);
+    return {extents, dataType(dtype), last};
 }
 
 class ConvolutionEngine final : public EngineBase {
 public:
     ConvolutionEngine(const Contraction& program, const OperandLayout& x, const OperandLayout& w,
-                      const StridedAccess& c, const MatchedEpilogue& epilogue, Pages& pages)
+                      const EngineTarget& c, const MatchedEpilogue& epilogue, Pages& pages)
         : m_program(program), m_pages(pages), m_w(w),
-          m_epilogue(w.constant ? epilogue : withoutScale(epilogue)), m_out(program.space) {
+          m_epilogue(canScale(w) ? epilogue : withoutScale(epilogue)), m_out(program.space) {
         setGeometry(x);
-        m_source = describeImage(x.extents, x.strides);
-        m_destination = describeImage(m_out, c.strides);
+        m_source = describeImage(x.extents, x.strides, x.dtype);
+        m_destination = describeImage(m_out, c.at.strides, c.dtype);
         Extents channelDims(m_out.size(), 1);
         channelDims[1] = m_out[1];
         PostOps postOps = makePostOps(m_epilogue, channelDims);
@@ -66,7 +66,8 @@ private:
         }
         m_weightDims.insert(m_weightDims.end(), window.kernel.begin(), window.kernel.end());
         strides.insert(strides.end(), m_w.strides.begin() + 2, m_w.strides.end());
-        m_plainWeights = memory::desc(m_weightDims, memory::data_type::f32, strides);
+        m_plainWeights = memory::desc(
+            m_weightDims, m_w.constant ? memory::data_type::f32 : dataType(m_w.dtype), strides);
     }
 
     template <typename Primitive>
@@ -75,11 +76,10 @@ private:
                                                   const PostOps& postOps) const {
         memory::desc bias({m_out[1]}, memory::data_type::f32, memory::format_tag::x);
         const SlidingWindow& window = m_program.window;
-        typename Primitive::desc desc(dnnl::prop_kind::forward_inference, algorithm, source,
-                                      describeAny(m_weightDims, DType::Float32),
-                                      m_epilogue.shift.empty() ? memory::desc() : bias,
-                                      m_destination, window.strides, m_dilations, window.padsBegin,
-                                      m_padsEnd);
+        typename Primitive::desc desc(
+            dnnl::prop_kind::forward_inference, algorithm, source,
+            describeAny(m_weightDims, m_w.dtype), m_epilogue.shift.empty() ? memory::desc() : bias,
+            m_destination, window.strides, m_dilations, window.padsBegin, m_padsEnd);
         return {desc, postOps.attributes, engine()};
     }
 
@@ -88,7 +88,7 @@ private:
         auto pd = descriptor<Primitive>(algorithm, m_source, postOps);
         if (isSlow(pd.impl_info_str())) {
             // Another order of the source's elements may have a good implementation.
-            memory::desc other = describe(x.extents, channelsLast(x.extents), DType::Float32);
+            memory::desc other = describe(x.extents, channelsLast(x.extents), x.dtype);
             auto alternative = descriptor<Primitive>(algorithm, other, postOps);
             if (!isSlow(alternative.impl_info_str()))
                 pd = alternative;
@@ -107,8 +107,7 @@ private:
 
     /// Weights times the epilogue's scale, computed in double and rounded once.
     std::vector<float> scaledWeights() const {
-        std::span<const float> values = m_w.constant->as<float>();
-        std::vector<float> out(values.begin(), values.end());
+        std::vector<float> out = numbersOf(*m_w.constant);
         const auto& scale = m_epilogue.scale;
         if (scale.empty())
             return out;
@@ -121,7 +120,7 @@ private:
             size_t channel = i / (out.size() / (perGroup * groups)); // W is [K, C/groups, ...]
             if (transposed())                                        // W is [C, K/groups, ...]
                 channel = i / (out.size() / groups) * perGroup + i / inner % perGroup;
-            out[i] = static_cast<float>(values[i] * scale[scale.size() == 1 ? 0 : channel]);
+            out[i] = static_cast<float>(out[i] * scale[scale.size() == 1 ? 0 : channel]);
         }
         return out;
     }
@@ -138,7 +137,7 @@ private:
 } // namespace
 
 EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
-                                   const OperandLayout& w, const StridedAccess& c,
+                                   const OperandLayout& w, const EngineTarget& c,
                                    const MatchedEpilogue& epilogue, Pages& pages) {
     try {
         return std::make_unique<ConvolutionEngine>(program, x, w, c, epilogue, pages);

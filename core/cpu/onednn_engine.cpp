@@ -16,6 +16,21 @@ MatchedEpilogue withoutScale(const MatchedEpilogue& epilogue) {
     return out;
 }
 
+bool canScale(const OperandLayout& weights) {
+    return weights.constant && weights.dtype == DType::Float32;
+}
+
+std::vector<float> numbersOf(const Tensor& tensor) {
+    if (tensor.dtype() == DType::Float32) {
+        auto values = tensor.as<float>();
+        return {values.begin(), values.end()};
+    }
+    std::vector<float> out(static_cast<size_t>(tensor.elementCount()));
+    for (size_t i = 0; i < out.size(); ++i)
+        out[i] = static_cast<float>(tensor.at(static_cast<int64_t>(i)));
+    return out;
+}
+
 size_t EngineBase::reserveScratch(size_t bytes) {
     size_t at = scratchBytes;
     scratchBytes += (bytes + 63) / 64 * 64;

@@ -12,6 +12,12 @@ namespace fuselage::cpu::onednn {
 /// Folds need constant weights: otherwise the scale becomes a post-op.
 MatchedEpilogue withoutScale(const MatchedEpilogue& epilogue);
 
+/// 16-bit weights stay as the model has them: scaled ones would be rounded again.
+bool canScale(const OperandLayout& weights);
+
+/// The elements as float32, which holds every 16-bit number.
+std::vector<float> numbersOf(const Tensor& tensor);
+
 class EngineBase : public ContractionEngine {
 public:
     void run(const Arguments& arguments, std::byte* scratch) override;

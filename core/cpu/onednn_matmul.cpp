@@ -12,10 +12,10 @@ using dnnl::memory;
 
 class MatMulEngine final : public EngineBase {
 public:
-    MatMulEngine(const MatMulShape& shape, const OperandLayout& b, bool packedWeights,
+    MatMulEngine(const MatMulShape& shape, const OperandLayout& b, DType result, bool packedWeights,
                  const MatchedEpilogue& epilogue, Pages& pages)
-        : m_shape(shape) {
-        bool fold = packedWeights || epilogue.scale.empty();
+        : m_shape(shape), m_type(b.dtype), m_resultType(result) {
+        bool fold = (packedWeights && canScale(b)) || epilogue.scale.empty();
         MatchedEpilogue used = fold ? epilogue : withoutScale(epilogue);
         memory::desc source = operand(0, shape.m, shape.aM, shape.k, shape.aK);
         memory::desc weights = operand(1, shape.k, shape.bK, shape.n, shape.bN);
@@ -25,7 +25,7 @@ public:
         channelDims.back() = shape.n;
         PostOps postOps = makePostOps(used, channelDims);
         memory::desc bias = describe(channelDims, rowMajorStrides(channelDims), DType::Float32);
-        memory::desc anyWeights = describeAny(weights.dims(), DType::Float32);
+        memory::desc anyWeights = describeAny(weights.dims(), m_type);
         dnnl::matmul::desc desc =
             used.shift.empty()
                 ? dnnl::matmul::desc(source, packedWeights ? anyWeights : weights, destination)
@@ -45,10 +45,11 @@ public:
 
     void run(const Arguments& arguments, std::byte* scratch) override {
         Arguments moved = arguments;
-        moved.a += m_shape.aOffset * static_cast<int64_t>(sizeof(float));
+        const auto bytes = static_cast<int64_t>(sizeOf(m_type));
+        moved.a += m_shape.aOffset * bytes;
         if (moved.b)
-            moved.b += m_shape.bOffset * static_cast<int64_t>(sizeof(float));
-        moved.c += m_shape.cOffset * static_cast<int64_t>(sizeof(float));
+            moved.b += m_shape.bOffset * bytes;
+        moved.c += m_shape.cOffset * static_cast<int64_t>(sizeOf(m_resultType));
         EngineBase::run(moved, scratch);
     }
 
@@ -63,14 +64,14 @@ private:
         }
         dims.insert(dims.end(), {rows, cols});
         strides.insert(strides.end(), {rowStride, colStride});
-        return describe(dims, strides, DType::Float32);
+        return describe(dims, strides, which == 2 ? m_resultType : m_type);
     }
 
     void pack(const OperandLayout& b, const std::vector<double>& scale, const memory::desc& packed,
               Pages& pages) {
         auto k = static_cast<size_t>(m_shape.k), n = static_cast<size_t>(m_shape.n);
         std::vector<float> values(k * n);
-        std::span<const float> from = b.constant->as<float>();
+        const std::vector<float> from = numbersOf(*b.constant);
         for (size_t i = 0; i < k; ++i)
             for (size_t j = 0; j < n; ++j) {
                 auto at = m_shape.bOffset + static_cast<int64_t>(i) * m_shape.bK +
@@ -85,6 +86,7 @@ private:
     }
 
     MatMulShape m_shape;
+    DType m_type, m_resultType;
 };
 
 bool isMatrix(int64_t rowStride, int64_t rows, int64_t colStride, int64_t cols) {
@@ -94,11 +96,11 @@ bool isMatrix(int64_t rowStride, int64_t rows, int64_t colStride, int64_t cols) 
 } // namespace
 
 EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
-                              const OperandLayout& b, const StridedAccess& c,
+                              const OperandLayout& b, const EngineTarget& c,
                               const MatchedEpilogue& epilogue, Pages& pages) {
     size_t dims = program.space.size() + program.k.size();
     auto found =
-        matMulShape(program, stridedFor(program.a, a, dims), stridedFor(program.b, b, dims), c);
+        matMulShape(program, stridedFor(program.a, a, dims), stridedFor(program.b, b, dims), c.at);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
     const auto& shape = std::get<MatMulShape>(found);
@@ -111,7 +113,8 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
     for (const Loop& loop : shape.batch)
         sharedB = sharedB && loop.strides[1] == 0;
     try {
-        return std::make_unique<MatMulEngine>(shape, b, b.constant && sharedB, epilogue, pages);
+        return std::make_unique<MatMulEngine>(shape, b, c.dtype, b.constant && sharedB, epilogue,
+                                              pages);
     } catch (const dnnl::error& error) {
         return Reason{"support", std::string("oneDNN matmul: ") + error.what(), {}, {}};
     }

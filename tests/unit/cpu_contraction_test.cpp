@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions and their epilogues against the plain evaluation, and which of them run as post-ops.
+#include "core/cpu/contraction_engine.h"
 #include "core/kernel/epilogue_match.h"
 #include "cpu_support.h"
 
@@ -156,6 +157,36 @@ TEST(CpuMatMul, OtherTypes) {
                "Contraction");
     expectRuns("(float16[5,16] x, float16[16,7] z) => (float16[5,7] y) { y = MatMul(x, z) }",
                "Contraction", 2e-3);
+}
+
+/// Where the processor multiplies bfloat16: oneDNN gets the operands as they are stored, and the
+/// result is within the rounding of the type.
+TEST(CpuContraction, BFloat16OperandsAreNotWidened) {
+    if (!cpu::multipliesNatively(DType::BFloat16))
+        GTEST_SKIP() << "this processor has no bfloat16 products";
+    const char* programs[] = {
+        "(bfloat16[2,32,9,11] x, bfloat16[48,32,3,3] w, bfloat16[48] b, bfloat16[2,48,5,6] r) => "
+        "(bfloat16[2,48,5,6] y) { c = Conv<kernel_shape=[3,3],pads=[1,1,1,1],strides=[2,2]>(x, w, "
+        "b)  a = Add(c, r)  y = Relu(a) }",
+        "(bfloat16[2,32,9,11] x, bfloat16[48,32,1,1] w, float[48] s, float[48] o, float[48] m, "
+        "float[48] v) => (bfloat16[2,48,9,11] y) { c = Conv(x, w)  f = Cast<to=1>(c)"
+        "  n = BatchNormalization(f, s, o, m, v)  g = Cast<to=16>(n)  y = Relu(g) }",
+        "(bfloat16[7,64] x, bfloat16[64,32] w, bfloat16[32] b) => (bfloat16[7,32] y) "
+        "{ m = MatMul(x, w)  a = Add(m, b)  y = Relu(a) }",
+        "(bfloat16[3,7,64] x, bfloat16[3,64,32] z) => (bfloat16[3,7,32] y) { y = MatMul(x, z) }",
+    };
+    for (const char* program : programs) {
+        const std::string text = program;
+        std::map<std::string, Tensor> constants;
+        for (auto& [name, extents] :
+             std::map<std::string, Extents>{{"s", {48}}, {"o", {48}}, {"m", {48}}})
+            if (text.find("float[48] " + name + ",") != std::string::npos)
+                constants.emplace(name, weights(extents));
+        if (!constants.empty())
+            constants.emplace("v", Tensor::ofFloats({48}, std::vector<float>(48, 0.7F)));
+        CpuRun run = expectRuns(text, "Contraction", 2e-2, constants);
+        EXPECT_NE(run.tactic.find("bf16"), std::string::npos) << program << ": " << run.tactic;
+    }
 }
 
 TEST(EpilogueMatch, AffinePerChannelFoldsIntoWeightsAndBias) {
