@@ -21,6 +21,10 @@ int64_t whole(double value) {
     return std::llround(value);
 }
 
+double hundredths(double value) {
+    return std::round(value * 100) / 100;
+}
+
 json indexOrNone(uint32_t index) {
     return index == scene::none ? json(-1) : json(index);
 }
@@ -79,7 +83,7 @@ json PageData::boxJson(const scene::Box& b) {
     json badges = json::array();
     for (const scene::Badge& badge : b.badges)
         badges.push_back({text(badge.text), text(badge.token)});
-    double us = b.figures.seconds < 0 ? -1 : std::round(b.figures.seconds * 1e8) / 100;
+    double us = b.figures.seconds < 0 ? -1 : hundredths(b.figures.seconds * 1e6);
     return {whole(b.rect.x),
             whole(b.rect.y),
             whole(b.rect.w),
@@ -148,13 +152,17 @@ json PageData::matchJson(const MatchReport& match) {
             kernel.sources.front() == match.nodes.front())
             kernels += (kernels.empty() ? "" : ", ") + kernel.kind +
                        (kernel.tactic.empty() ? "" : " (" + kernel.tactic + ")");
-    return {{"bind", bindings},
-            {"labels", texts(match.labels)},
-            {"bytes", {match.bytesBefore, match.bytesAfter}},
-            {"launches", {match.launchesBefore, match.launchesAfter}},
-            {"us", {before * 1e6, after * 1e6}},
-            {"measured", measured},
-            {"kernel", text(kernels)}};
+    // There may be thousands: what is usual is left out, and digits that nobody sees.
+    json out{{"bind", bindings},
+             {"bytes", {match.bytesBefore, match.bytesAfter}},
+             {"launches", {match.launchesBefore, match.launchesAfter}},
+             {"us", {hundredths(before * 1e6), hundredths(after * 1e6)}},
+             {"kernel", text(kernels)}};
+    if (!match.labels.empty())
+        out["labels"] = texts(match.labels);
+    if (measured)
+        out["measured"] = true;
+    return out;
 }
 
 /// Groups with the step that made them, and the steps.

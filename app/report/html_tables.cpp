@@ -14,7 +14,7 @@ namespace fuselage::app {
 
 namespace {
 
-constexpr size_t rowsShown = 500;
+constexpr size_t rowsShown = 200;
 constexpr size_t sourcesShown = 8;
 
 std::string cell(const std::string& text) {

@@ -11,7 +11,7 @@ namespace fuselage::chart {
 namespace {
 
 constexpr double width = 1120, left = 64, right = 40, laneHeight = 40;
-constexpr double narrowest = 0.4; ///< pixels; thinner neighbours become one bar
+constexpr double narrowest = 1; ///< pixels; thinner neighbours become one bar
 
 double secondsOf(const app::KernelReport& kernel) {
     return kernel.measuredSeconds.value_or(kernel.predictedSeconds);
