@@ -1,55 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-# Script: writes FILES (relative to ROOT) as one C++ table to OUTPUT. Texts are split, since
-# compilers limit the length of a literal.
+# Texts that binaries carry, so that they need no files beside them. Included it defines
+# fuselage_embed; as a script it writes rows {"NAME", R"(TEXT)"}, for a table that a .cpp includes.
+
+# fuselage_embed(SOURCE ROOT FILE... [SUFFIX .ending] [WITHOUT_LICENSE]): SOURCE.cpp of this folder
+# may say #include "SOURCE.inc". A name is the path below ROOT without SUFFIX.
+function(fuselage_embed source root)
+  cmake_parse_arguments(ARG "WITHOUT_LICENSE" "SUFFIX" "" ${ARGN})
+  set(rows ${CMAKE_CURRENT_BINARY_DIR}/${source}.inc)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+  add_custom_command(
+    OUTPUT ${rows}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${root} "-DFILES=${ARG_UNPARSED_ARGUMENTS}" -DOUTPUT=${rows}
+            -DSUFFIX=${ARG_SUFFIX} -DWITHOUT_LICENSE=${ARG_WITHOUT_LICENSE} -P ${script}
+    DEPENDS ${ARG_UNPARSED_ARGUMENTS} ${script}
+    COMMENT "Embedding ${source}"
+    VERBATIM)
+  set_source_files_properties(${source}.cpp PROPERTIES
+    INCLUDE_DIRECTORIES ${CMAKE_CURRENT_BINARY_DIR} OBJECT_DEPENDS ${rows})
+endfunction()
+
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+  return()
+endif()
 set(rows "")
-foreach(name IN LISTS FILES)
-  file(READ ${ROOT}/${name} text)
-  string(FIND "${text}" ")fuse\"" clash)
-  if(NOT clash EQUAL -1)
-    message(FATAL_ERROR "${name} contains the mark that ends an embedded text")
+foreach(path IN LISTS FILES)
+  file(READ ${path} text)
+  if(WITHOUT_LICENSE)
+    string(REPLACE "// SPDX-License-Identifier: Apache-2.0\n" "" text "${text}")
   endif()
-  string(REGEX REPLACE "\\.fuse$" "" path ${name})
+  string(FIND "${text}" ")embed\"" clash)
+  if(NOT clash EQUAL -1)
+    message(FATAL_ERROR "${path} contains the mark that ends an embedded text")
+  endif()
+  file(RELATIVE_PATH name ${ROOT} ${path})
+  if(SUFFIX)
+    string(REGEX REPLACE "\\${SUFFIX}$" "" name ${name})
+  endif()
+  # Compilers limit the length of a literal.
   set(literal "")
   string(LENGTH "${text}" length)
   set(at 0)
   while(at LESS length)
     string(SUBSTRING "${text}" ${at} 8000 part)
-    string(APPEND literal "\n        R\"fuse(${part})fuse\"")
+    string(APPEND literal "\n    R\"embed(${part})embed\"")
     math(EXPR at "${at} + 8000")
   endwhile()
-  string(APPEND rows "    {\"${path}\",${literal}},\n")
+  string(APPEND rows "{\"${name}\",${literal}},\n")
 endforeach()
-file(WRITE ${OUTPUT}.new "// Generated from patterns/*.fuse.
-#include \"patterns/embedded.h\"
-
-namespace fuselage {
-
-namespace {
-
-struct Row {
-    std::string_view path;
-    std::string_view text;
-};
-
-constexpr Row rows[] = {
-${rows}};
-
-} // namespace
-
-std::optional<std::string_view> embeddedPattern(std::string_view path) {
-    for (const Row& row : rows)
-        if (row.path == path)
-            return row.text;
-    return std::nullopt;
-}
-
-std::vector<std::string_view> embeddedPatternPaths() {
-    std::vector<std::string_view> paths;
-    for (const Row& row : rows)
-        paths.push_back(row.path);
-    return paths;
-}
-
-} // namespace fuselage
-")
+file(WRITE ${OUTPUT}.new "${rows}")
 file(RENAME ${OUTPUT}.new ${OUTPUT})

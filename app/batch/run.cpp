@@ -23,7 +23,8 @@ namespace {
 constexpr const char* modelEndings[] = {".html", ".svg"};
 
 std::vector<std::string> benchCommand(const BatchOptions& options, const std::string& model) {
-    std::vector<std::string> out{options.program, "bench"};
+    // What the project's file says is among the options that are handed on.
+    std::vector<std::string> out{options.program, "--config=none", "bench"};
     out.insert(out.end(), options.forward.begin(), options.forward.end());
     // A name that begins like an option stays a name.
     const bool relative = fs::path(model).is_relative();

@@ -64,7 +64,8 @@ std::vector<std::string> writtenOptions(const std::vector<CLI::Option*>& options
     return out;
 }
 
-Result<void> prepare(Options& options) {
+/// `timed`: some gate asks for times.
+Result<void> prepare(Options& options, bool timed) {
     batch::BatchOptions& run = options.batch;
     if (auto ready = finish(options.rewrite); !ready)
         return ready;
@@ -83,7 +84,7 @@ Result<void> prepare(Options& options) {
     run.version = FUSELAGE_VERSION;
     run.forward = writtenOptions(options.forwarded);
     run.config = Hasher().text(fmt::format("{}", fmt::join(run.forward, "\n"))).hex();
-    if (options.measure == "on")
+    if (options.measure == "on" || (options.measure == "auto" && timed))
         run.jobs = 1; // two at once would measure each other
     else
         run.forward.emplace_back("--no-measure");
@@ -95,11 +96,14 @@ Result<void> prepare(Options& options) {
 }
 
 int run(Options& options) {
-    if (auto ready = prepare(options); !ready)
-        return reportError(ready.error());
     auto gates = loadGates(options.gates);
     if (!gates)
         return reportError(gates.error());
+    const bool timed = std::any_of(gates->begin(), gates->end(), [](const batch::Gate& gate) {
+        return batch::isTimed(gate.metric);
+    });
+    if (auto ready = prepare(options, timed); !ready)
+        return reportError(ready.error());
     ConsoleProgress progress(true);
     auto log = [&](const std::string& line) {
         if (!options.rewrite.quiet)
@@ -118,7 +122,7 @@ int run(Options& options) {
         return reportError(written.error());
     if (progress.cancelled()) {
         fmt::print(stderr, "fuselage: interrupted; what ran is in {}\n", options.batch.output);
-        return ExitInterrupted;
+        return interruptedCode();
     }
     return printVerdict(*result, options.gates);
 }
@@ -137,8 +141,9 @@ Action addBatch(CLI::App& app) {
         if (std::find(own.begin(), own.end(), option) == own.end() &&
             option->get_name() != "--quiet")
             options->forwarded.push_back(option);
-    app.add_option("--measure", options->measure, "on or off; on runs one model at a time")
-        ->check(CLI::IsMember({"on", "off"}))
+    app.add_option("--measure", options->measure,
+                   "on, off, or auto: when a gate asks for times; then one model runs at a time")
+        ->check(CLI::IsMember({"auto", "on", "off"}))
         ->capture_default_str();
     app.add_option("--jobs", batch.jobs, "models at once")
         ->check(CLI::Range(1, 1024))

@@ -33,7 +33,7 @@ int run(const Options& options) {
         return ExitOk;
     fmt::print(stderr, "fuselage: {}; the smallest so far is in {}\n",
                progress.cancelled() ? "interrupted" : "out of runs", options.reduce.output);
-    return progress.cancelled() ? ExitInterrupted : ExitPartial;
+    return progress.cancelled() ? interruptedCode() : ExitPartial;
 }
 
 } // namespace

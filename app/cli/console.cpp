@@ -20,11 +20,13 @@ using Clock = std::chrono::steady_clock;
 
 // A signal handler can reach nothing but a global; ConsoleProgress owns what it points to.
 std::atomic<Progress*> activeProgress{nullptr};
+std::atomic<int> endedBy{SIGINT};
 
-void onInterrupt(int) {
+void onInterrupt(int signal) {
+    endedBy.store(signal);
     Progress* progress = activeProgress.load();
     if (progress == nullptr || progress->cancelled())
-        _exit(ExitInterrupted);
+        _exit(interruptedCode());
     progress->cancel();
 }
 
@@ -59,7 +61,8 @@ ConsoleProgress::ConsoleProgress(bool quiet) : m_state(std::make_unique<State>()
     m_state->quiet = quiet;
     m_state->terminal = isatty(STDERR_FILENO) != 0;
     activeProgress.store(this);
-    std::signal(SIGINT, onInterrupt);
+    for (int signal : {SIGINT, SIGTERM})
+        std::signal(signal, onInterrupt);
 }
 
 ConsoleProgress::~ConsoleProgress() {
@@ -88,6 +91,10 @@ void ConsoleProgress::report(std::string_view stage, size_t done, size_t total) 
     state.onScreen = true;
 }
 
+int interruptedCode() {
+    return endedBy.load() == SIGTERM ? ExitTerminated : ExitInterrupted;
+}
+
 int reportError(const Error& error) {
     std::string place = error.where.empty() ? "" : error.where + ": ";
     fmt::print(stderr, "fuselage: {}{} [{}]\n", place, error.message, error.code);
@@ -95,7 +102,7 @@ int reportError(const Error& error) {
         fmt::print(stderr, "  fix: {}\n", error.fix);
     auto starts = [&](std::string_view prefix) { return error.code.rfind(prefix, 0) == 0; };
     if (error.code == "cancelled")
-        return ExitInterrupted;
+        return interruptedCode();
     if (starts("usage.") || error.code.ends_with(".unknown"))
         return ExitUsage; // a name on the command line
     if (error.code == "tune.frozen" || error.code == "tune.fallback")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the command line shows on standard error: a progress bar for work over a second, and errors.
-// Ctrl-C cancels the running work; a second Ctrl-C ends the program at once.
+// Ctrl-C and SIGTERM cancel the running work; a second one ends the program at once.
 #pragma once
 
 #include "core/support/progress.h"
@@ -16,7 +16,7 @@ namespace fuselage::cli {
 /// second; on a file or pipe one line a stage.
 class ConsoleProgress final : public Progress {
 public:
-    /// `quiet` draws nothing but still cancels. Installs the Ctrl-C handler while alive.
+    /// `quiet` draws nothing but still cancels. Installs the handler of Ctrl-C and SIGTERM.
     explicit ConsoleProgress(bool quiet);
     ~ConsoleProgress() override;
     void report(std::string_view stage, size_t done, size_t total) override;
@@ -29,6 +29,9 @@ private:
 /// Prints "fuselage: where: message" with the fix on a line of its own and returns the exit code
 /// that its code prefix stands for ("load." 3, "cancelled" 130 ...).
 int reportError(const Error& error);
+
+/// Exit code of work that Ctrl-C or SIGTERM ended.
+int interruptedCode();
 
 /// "N=4" entries as a map; error "usage.dim" quotes the entry that is not NAME=NUMBER.
 Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>& entries);

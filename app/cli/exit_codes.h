@@ -15,6 +15,7 @@ enum ExitCode : int {
     ExitPartial = 7,       ///< some models were not run, and nothing worse
     ExitInternal = 10,     ///< a mistake in Fuselage itself
     ExitInterrupted = 130, ///< Ctrl-C
+    ExitTerminated = 143,  ///< SIGTERM
 };
 
 /// A line of the help and of the manual page.
@@ -34,6 +35,7 @@ inline constexpr ExitMeaning exitMeanings[] = {
     {ExitPartial, "some models did not run"},
     {ExitInternal, "internal error"},
     {ExitInterrupted, "interrupted"},
+    {ExitTerminated, "terminated"},
 };
 
 } // namespace fuselage::cli

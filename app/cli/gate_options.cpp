@@ -3,12 +3,16 @@
 
 #include "app/batch/baseline.h"
 #include "app/cli/console.h"
+#include "app/report/github.h"
+#include "app/report/markdown.h"
 #include "core/support/file.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 
 namespace fuselage::cli {
@@ -52,6 +56,19 @@ bool counts(const std::string& reason, const std::vector<std::string>& failOn) {
            std::find(failOn.begin(), failOn.end(), word->second) != failOn.end();
 }
 
+/// Annotations on standard output; the summary goes to the file that the host names.
+void tellGithub(const RunReport& run) {
+    printOut(app::renderAnnotations(run));
+    const char* file = std::getenv("GITHUB_STEP_SUMMARY");
+    if (file == nullptr || *file == '\0')
+        return;
+    // Other steps write there too: it is added to, never replaced.
+    std::ofstream out(file, std::ios::binary | std::ios::app);
+    out << app::renderMarkdown(run, app::githubSummaryLimit);
+    if (!out.flush())
+        fmt::print(stderr, "fuselage: {}: the summary cannot be written\n", file);
+}
+
 } // namespace
 
 void addGateOptions(CLI::App& app, GateOptions& options) {
@@ -68,6 +85,8 @@ void addGateOptions(CLI::App& app, GateOptions& options) {
         ->allow_extra_args(false)
         ->check(CLI::IsMember({"regress", "verify", "expect"}));
     app.add_flag("--exit-zero", options.exitZero, "exit codes 1, 4, 6 and 7 become 0");
+    app.add_flag("--github", options.github,
+                 "GitHub Actions: annotations, and the summary of the job");
 }
 
 Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
@@ -116,6 +135,8 @@ int printVerdict(const RunReport& run, const GateOptions& options) {
         if (model.state != ModelRun::State::Done)
             out += fmt::format("  {} {}: {}\n", nameOf(model.state), model.id, model.message);
     printOut(out);
+    if (options.github)
+        tellGithub(run);
     std::vector<std::string> reasons;
     for (const std::string& reason : run.reasons)
         if (counts(reason, options.failOn))

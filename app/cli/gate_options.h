@@ -20,9 +20,10 @@ struct GateOptions {
     std::string policy = "fail";
     std::vector<std::string> failOn; ///< "regress", "verify", "expect"; empty: all
     bool exitZero = false;
+    bool github = false;
 };
 
-/// --gate, --expect, --baseline, --baseline-policy, --fail-on, --exit-zero
+/// --gate, --expect, --baseline, --baseline-policy, --fail-on, --exit-zero, --github
 void addGateOptions(CLI::App& app, GateOptions& options);
 
 /// Gates and expectations of the files. Errors "file.read", "usage.gate".
@@ -35,7 +36,7 @@ using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)
 Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
                         Again again, app::RunReport& run);
 
-/// Prints the verdict, what failed and why; the exit code.
+/// Prints the verdict, what failed and why, also as the host of the job reads it; the exit code.
 int printVerdict(const app::RunReport& run, const GateOptions& options);
 
 } // namespace fuselage::cli

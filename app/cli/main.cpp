@@ -4,14 +4,17 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/project_options.h"
 #include "app/cli/wait_policy.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 
 namespace {
 
@@ -157,6 +160,30 @@ int unknownCommand(const char* word) {
                            .error);
 }
 
+void parseWords(CLI::App& app, std::vector<std::string> words) {
+    std::reverse(words.begin(), words.end()); // as CLI11 wants them
+    app.parse(std::move(words));
+}
+
+/// The exit code when there is nothing to run: help, or a mistake.
+std::optional<int> parse(CLI::App& app, const ProjectWords& project) {
+    try {
+        try {
+            parseWords(app, project.words);
+        } catch (const CLI::RequiredError&) {
+            if (project.models.empty())
+                throw;
+            std::vector<std::string> words = project.words;
+            words.insert(words.end(), project.models.begin(), project.models.end());
+            parseWords(app, std::move(words));
+        }
+    } catch (const CLI::ParseError& error) {
+        std::fputs(placeOf(error.what(), project).c_str(), stderr);
+        return app.exit(error) == 0 ? ExitOk : ExitUsage;
+    }
+    return {};
+}
+
 /// What a library throws past its room is said in the words of an error.
 int guarded(const Action& action) {
     try {
@@ -178,6 +205,9 @@ int main(int argc, char** argv) {
     batch::followParent();
     shortenSpins(argv);
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");
+    std::string config; // taken out of the words before they are parsed
+    app.add_option("--config", config,
+                   "file of options (default: the nearest fuselage.toml; none: no file)");
     app.set_version_flag("--version", FUSELAGE_VERSION);
     app.require_subcommand(1);
     app.footer(footer + exitCodesText());
@@ -187,13 +217,13 @@ int main(int argc, char** argv) {
         sub->footer(std::string("examples:\n") + row.examples);
         actions.emplace_back(sub, row.add(*sub));
     }
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        if (argc > 1 && argv[1][0] != '-' && !isCommand(argv[1]))
-            return unknownCommand(argv[1]);
-        return app.exit(error) == 0 ? ExitOk : ExitUsage;
-    }
+    if (argc > 1 && argv[1][0] != '-' && !isCommand(argv[1]))
+        return unknownCommand(argv[1]);
+    auto project = withProject(app, {argv + 1, argv + argc});
+    if (!project)
+        return reportError(project.error());
+    if (auto stopped = parse(app, *project))
+        return *stopped;
     for (const auto& [sub, action] : actions)
         if (sub->parsed())
             return guarded(action);

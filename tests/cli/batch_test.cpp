@@ -123,6 +123,86 @@ TEST_F(CliBatch, AGateFailsWhenAFusionIsLostAndPassesWhenItIsBack) {
               ExitOk);
 }
 
+namespace {
+
+/// Every summary of times in a file of timings: around a millisecond, `factor` times as long.
+void setTimes(json& value, double factor, double spread) {
+    if (value.is_object() && value.contains("median_us")) {
+        value["median_us"] = 1000 * factor;
+        for (auto [key, sign] :
+             {std::pair("low_us", -1), {"p10_us", -2}, {"high_us", 1}, {"p90_us", 2}})
+            value[key] = 1000 * factor * (1 + sign * spread);
+    }
+    for (json& item : value)
+        if (item.is_structured())
+            setTimes(item, factor, spread);
+}
+
+} // namespace
+
+TEST_F(CliBatch, OnlyTimesWhoseIntervalsAreApartFailAGate) {
+    fs::remove(folder.file("models/unet.onnx"));
+    ProcessResult ran = batch("base", {"--measure", "on", "--seconds", "0.05"});
+    ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    json timings = json::parse(read("base/timings.json"));
+    for (const char* side : {"before", "after"})
+        EXPECT_GT(timings["models"][0]["timings"][side]["samples"], 0) << timings.dump(1);
+    folder.write("gates.toml", "[gate]\ntime = { metric = \"e2e_us\", max_increase = \"5%\", "
+                               "confirm = 0 }\n");
+    setTimes(timings, 1, 0.01);
+    folder.write("base/timings.json", timings.dump());
+    auto verdict = [&](double factor, double spread) {
+        fs::remove_all(folder.file("now"));
+        fs::copy(folder.file("base"), folder.file("now"), fs::copy_options::recursive);
+        json now = timings;
+        setTimes(now, factor, spread);
+        folder.write("now/timings.json", now.dump());
+        return run({"compare", "base", "now", "--gate", "gates.toml"});
+    };
+    ProcessResult same = verdict(1.0, 0.01);
+    EXPECT_EQ(same.exitCode, ExitOk) << same.output;
+    EXPECT_NE(same.output.find("PASSED"), std::string::npos) << same.output;
+    ProcessResult slower = verdict(1.2, 0.01);
+    EXPECT_EQ(slower.exitCode, ExitGate) << slower.output;
+    EXPECT_NE(slower.output.find("fail lstm: e2e_us"), std::string::npos) << slower.output;
+    // The same slow-down, and intervals that touch: said, and no failure.
+    ProcessResult overlapping = verdict(1.2, 0.2);
+    EXPECT_EQ(overlapping.exitCode, ExitOk) << overlapping.output;
+    EXPECT_NE(overlapping.output.find("ambiguous lstm: e2e_us"), std::string::npos)
+        << overlapping.output;
+}
+
+TEST_F(CliBatch, MeasuresByItselfWhenAGateAsksForTimes) {
+    fs::remove(folder.file("models/unet.onnx"));
+    folder.write("times.toml", "[gate]\ntime = { metric = \"e2e_us\", max = 1e9 }\n");
+    folder.write("counts.toml", "[gate]\ncount = { metric = \"launches\", min = 1 }\n");
+    for (auto [file, measured] : {std::pair("times.toml", true), {"counts.toml", false}}) {
+        ProcessResult ran =
+            batch("out", {"--measure", "auto", "--seconds", "0.05", "--gate", file});
+        EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+        const json timings = json::parse(read("out/timings.json"));
+        EXPECT_EQ(timings["models"][0]["timings"].contains("after"), measured) << timings.dump(1);
+    }
+}
+
+TEST_F(CliBatch, SigtermEndsItAsCtrlCDoesAndKeepsWhatRan) {
+    for (auto [signal, code] : {std::pair(SIGTERM, ExitTerminated), {SIGINT, ExitInterrupted}}) {
+        fs::remove_all(folder.file("out"));
+        // With verification the second model takes a while.
+        Process process = start({"batch", "models", "-o", "out"});
+        ASSERT_TRUE(process.waitUntil([](const ProcessResult& soFar) {
+            return soFar.errors.find("lstm: done") != std::string::npos;
+        }));
+        process.signal(signal);
+        ProcessResult ran = process.finish();
+        EXPECT_EQ(ran.exitCode, code) << ran.errors;
+        json results = json::parse(read("out/results.json"));
+        EXPECT_EQ(results["models"][0]["state"], "done");
+        EXPECT_EQ(results["models"][1]["state"], "not_run") << ran.errors;
+        expectSchema(read("out/results.json"), "results.schema.json");
+    }
+}
+
 TEST_F(CliBatch, KilledAtAnyMomentItLeavesWholeFiles) {
     ASSERT_EQ(batch("out").exitCode, ExitOk);
     std::mt19937_64 random(7);

@@ -3,6 +3,10 @@
 // synthetic.
 #include "tests/cli/cli.h"
 
+#include <csignal>
+#include <random>
+#include <unistd.h>
+
 using namespace fuselage::cli_test;
 
 namespace {
@@ -55,6 +59,40 @@ TEST_F(CliCache, PruneDropsWhatThisProgramDoesNotAskFor) {
                     "1 keys removed, 0 kept"));
     folder.write("a", header + key("Row x", "row_warp", "12.5"));
     EXPECT_TRUE(has(run({"cache", "prune", "a"}), "1 keys removed, 0 kept"));
+}
+
+TEST_F(CliCache, KilledAtAnyMomentOrWrittenByTwoItStaysWholeAndLosesNothing) {
+    constexpr int keys = 400;
+    auto part = [&](const std::string& name) {
+        std::string text = header;
+        for (int i = 0; i < keys; ++i)
+            text += key("Row " + name + std::to_string(i), "row_warp", std::to_string(i + 1));
+        folder.write(name, text);
+    };
+    for (const char* name : {"a", "b", "c"})
+        part(name);
+    ASSERT_EQ(run({"cache", "merge", "a", "-o", "all"}).exitCode, ExitOk);
+    const std::string before = readAll(folder.file("all"));
+    std::mt19937_64 random(11);
+    for (int i = 0; i < 50; ++i) {
+        Process one = start({"cache", "merge", "all", "b", "-o", "all"});
+        Process two = start({"cache", "merge", "all", "c", "-o", "all"});
+        // A moment, not a condition: any one will do.
+        ::usleep(static_cast<useconds_t>(random() % 40'000));
+        one.signal(SIGKILL);
+        one.finish();
+        EXPECT_EQ(two.finish().exitCode, ExitOk);
+        ProcessResult shown = run({"cache", "show", "all"});
+        EXPECT_EQ(shown.exitCode, ExitOk);
+        EXPECT_EQ(shown.errors, "") << "no line is broken";
+    }
+    // Two at once, and nobody is killed: the union.
+    folder.write("all", before);
+    Process one = start({"cache", "merge", "all", "b", "-o", "all"});
+    Process two = start({"cache", "merge", "all", "c", "-o", "all"});
+    EXPECT_EQ(one.finish().exitCode, ExitOk);
+    EXPECT_EQ(two.finish().exitCode, ExitOk);
+    EXPECT_TRUE(has(run({"cache", "show", "all"}), std::to_string(3 * keys) + " keys"));
 }
 
 TEST_F(CliCache, WrongFilesAreRefused) {

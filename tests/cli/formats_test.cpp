@@ -117,6 +117,30 @@ TEST_F(CliFormats, JUnitIsReadByAnXmlParser) {
         EXPECT_NE(ran->output.find(line), std::string::npos) << line << ran->output;
 }
 
+TEST_F(CliFormats, GithubGetsAnnotationsAndASummary) {
+    model("lstm", "lstm.onnx");
+    folder.write("models/a,b:c%d\n::error::x.onnx", "not a model");
+    folder.write("gates.toml", "[gate]\nless = { metric = \"launches\", max = 1 }\n");
+    folder.write("summary.md", "another step\n");
+    ASSERT_EQ(setenv("GITHUB_STEP_SUMMARY", folder.file("summary.md").c_str(), 1), 0);
+    ProcessResult ran = batch("out", {"--gate", "gates.toml", "--github"});
+    unsetenv("GITHUB_STEP_SUMMARY");
+    EXPECT_EQ(ran.exitCode, ExitInput) << ran.errors;
+    EXPECT_NE(
+        ran.output.find("\n::error file=models/lstm.onnx,title=lstm%3A gate less::launches was "
+                        "unknown, is "),
+        std::string::npos)
+        << ran.output;
+    EXPECT_NE(ran.output.find("\n::error file=models/a%2Cb%3Ac%25d%0A%3A%3Aerror%3A%3Ax.onnx,"),
+              std::string::npos)
+        << ran.output;
+    EXPECT_EQ(ran.output.find("\n::error::x"), std::string::npos) << "a name is no command";
+    const std::string summary = read("summary.md");
+    EXPECT_EQ(summary.rfind("another step\n", 0), 0U);
+    EXPECT_NE(summary.find("lstm"), std::string::npos) << summary;
+    EXPECT_EQ(batch("out", {"--gate", "gates.toml"}).output.find("::error"), std::string::npos);
+}
+
 TEST_F(CliFormats, EveryJsonFitsItsSchema) {
     runEverything();
     for (auto [file, schema] : {std::pair("results.json", "results.schema.json"),

@@ -119,6 +119,10 @@ bool isMeasured(const std::string& name) {
     return row != nullptr && row->measured;
 }
 
+bool isTimed(const std::string& name) {
+    return name.ends_with("_us") || name == "speed_up";
+}
+
 std::vector<std::string> metricNames() {
     std::vector<std::string> out;
     for (const Row& row : rows)

@@ -25,6 +25,9 @@ bool isMetric(const std::string& name);
 /// Times, and what is measured on the machine in other ways: belongs to timings.
 bool isMeasured(const std::string& name);
 
+/// Times only: they need a run that measures.
+bool isTimed(const std::string& name);
+
 /// Every name; those with a rule as "matches.RULE".
 std::vector<std::string> metricNames();
 

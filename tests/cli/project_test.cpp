@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuselage.toml: options of a project.
+#include "tests/cli/cli.h"
+
+#include <filesystem>
+
+using namespace fuselage::cli_test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has(const std::string& text, const std::string& piece) {
+    return text.find(piece) != std::string::npos;
+}
+
+class CliProject : public Command {
+protected:
+    void SetUp() override { zoo("lstm"); }
+
+    void project(const std::string& text) const { folder.write("fuselage.toml", text); }
+};
+
+} // namespace
+
+TEST_F(CliProject, OptionsOfTheFileAreTakenAndThoseOfThePersonWin) {
+    project("device = \"t4\"\nquiet = true\ndim = { N = 3, S = 5 }\n");
+    const std::vector<std::string> bench{"bench", "lstm.onnx", "--no-measure", "--no-verify"};
+    ProcessResult ran = run(bench);
+    ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran.output, "(t4)")) << ran.output;
+    EXPECT_TRUE(has(ran.output, "int64[3,5]")) << ran.output;
+    std::vector<std::string> other = bench;
+    other.insert(other.end(), {"--device", "h200", "--dim", "N=2", "--dim", "S=4"});
+    ran = run(other);
+    EXPECT_TRUE(has(ran.output, "(h200)")) << ran.output;
+    EXPECT_TRUE(has(ran.output, "int64[2,4]")) << ran.output;
+    other = bench;
+    other.emplace_back("--config=none");
+    EXPECT_FALSE(has(run(other).output, "(t4)"));
+}
+
+TEST_F(CliProject, ABatchNeedsNothingButItsFile) {
+    fs::create_directory(folder.file("ci"));
+    fs::create_directory(folder.file("models"));
+    fs::rename(folder.file("lstm.onnx"), folder.file("models/lstm.onnx"));
+    folder.write("gates.toml", "[gate]\nless = { metric = \"launches\", max = 1 }\n");
+    folder.write("mine.fuse", "fuse 1;\nrule Mine { match { y = Relu(Softplus(x)); } }\n");
+    project("device = \"t4\"\npatterns = [\"mine.fuse\"]\n"
+            "[batch]\nmodels = [\"models\"]\ngate = \"gates.toml\"\noutput = \"out\"\n"
+            "no-verify = true\njobs = 2\nno-builtin = true\n[bench]\nreport = \"never.json\"\n");
+    ProcessResult ran = run({"batch"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output << ran.errors;
+    EXPECT_TRUE(has(ran.output, "fail lstm: launches")) << ran.output;
+    EXPECT_TRUE(files().contains("out/results.json"));
+    EXPECT_FALSE(files().contains("never.json")) << "children are told everything";
+    EXPECT_TRUE(has(readAll(folder.file("out/results.json")), "mine.fuse") ||
+                !has(readAll(folder.file("out/results.json")), "std/"));
+    EXPECT_EQ(run({"batch", "--exit-zero"}).exitCode, ExitOk);
+}
+
+TEST_F(CliProject, MistakesAreNamedWithTheirLine) {
+    const std::vector<std::string> inspect{"inspect", "lstm.onnx"};
+    project("device = \"t4\"\ndevise = \"t4\"\n");
+    expectRefused(inspect, ExitUsage, {"fuselage.toml:2", "`devise`", "did you mean `device`?"});
+    project("[batch]\nbaselines = \"x\"\n");
+    expectRefused(inspect, ExitUsage, {"fuselage.toml:2", "`batch`", "`baselines`", "`baseline`"});
+    project("[bathc]\njobs = 1\n");
+    expectRefused(inspect, ExitUsage, {"fuselage.toml:2", "`bathc`"});
+    project("device = [1979-05-27]\n");
+    expectRefused(inspect, ExitUsage, {"fuselage.toml:1", "`device`"});
+    project("device = \n");
+    expectRefused(inspect, ExitUsage, {"fuselage.toml:1"});
+    project("\n\njobs = 0\n");
+    expectRefused({"batch", "lstm.onnx", "-o", "out"}, ExitUsage, {"fuselage.toml:3: ", "--jobs"});
+    expectRefused({"--config", "absent.toml", "inspect", "lstm.onnx"}, ExitInput, {"absent.toml"});
+}
