@@ -5,7 +5,8 @@
 #include "core/plan/value_transfer.h"
 #include "core/support/file.h"
 #include "core/support/text.h"
-#include "gpu/pack_operand.h"
+#include "gpu/fold_constants.h"
+#include "gpu/packed_constant.h"
 #include "gpu/repro_text.h"
 #include "gpu/runtime/plan_steps.h"
 #include "gpu/runtime/random_fill.h"
@@ -23,9 +24,10 @@ namespace {
 /// Operations that the scalar evaluator does in about a second.
 constexpr int64_t mostWork = int64_t{1} << 24;
 
-/// Contents of one operand: from a seed, or a constant that decides a kernel's shape.
-Tensor dataOf(const OperandLayout& layout, const TensorPtr& known, uint64_t seed) {
-    if (known && !isFloat(layout.dtype))
+/// Contents of one operand: from a seed, or a constant that decides a kernel's shape or went into a
+/// table of it.
+Tensor dataOf(const OperandLayout& layout, const TensorPtr& known, bool folded, uint64_t seed) {
+    if (known && (folded || !isFloat(layout.dtype)))
         return *known;
     const auto count = static_cast<size_t>(elementCount(layout.extents).value_or(0));
     return Tensor(layout.dtype, layout.extents,
@@ -61,8 +63,10 @@ class StepDump {
 public:
     StepDump(const TacticRequest& request, std::string folder)
         : m_request(request), m_folder(std::move(folder)) {
+        const auto folded = foldConstants(request.emit);
         for (size_t i = 0; i < request.emit.inputs.size(); ++i)
-            m_inputs.push_back(dataOf(request.emit.inputs[i], request.constants[i], i + 1));
+            m_inputs.push_back(dataOf(request.emit.inputs[i], request.constants[i],
+                                      folded && !folded->reads(static_cast<uint32_t>(i)), i + 1));
         m_expected = expectedOf(request.emit, m_inputs);
     }
 
@@ -79,12 +83,15 @@ public:
             if (auto saved = save(repro.tableFile(i), set.tables[i]); !saved)
                 return saved;
         for (size_t i = 0; i < set.packed.size(); ++i) {
-            const PackedOperand& packed = set.packed[i];
-            const Tensor& weight = m_inputs[packed.input];
-            const std::vector<std::byte> bytes = packOperand(
-                packed, weight.dtype(), weight.extents(), {weight.bytes(), weight.byteCount()});
+            const Tensor& weight = m_inputs[set.packed[i].input];
+            PackedConstant recipe = recipeOf(set.packed[i], weight.dtype(), weight.extents());
+            recipe.input = 0;
+            const TensorPtr constants[] = {std::make_shared<const Tensor>(weight)};
+            auto bytes = pack(recipe, constants);
+            if (!bytes)
+                return failure(bytes.error());
             if (auto saved = save(repro.packedFile(i),
-                                  {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+                                  {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
                 !saved)
                 return saved;
         }

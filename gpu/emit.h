@@ -24,8 +24,8 @@ struct OperandLayout {
 struct EmitRequest {
     const KernelProgram* program = nullptr;
     std::vector<OperandLayout> inputs, outputs;
-    /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read only
-    /// for what decides a kernel's shape, the sizes of a Resize: weights stay arguments.
+    /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read for
+    /// what decides a kernel's shape, and by foldConstants(): weights stay arguments.
     std::vector<TensorPtr> contents;
     const DeviceProfile* profile = nullptr; ///< multiprocessors, shared memory: grid and tile sizes
     NumericClass allowed = NumericClass::Reassociated;

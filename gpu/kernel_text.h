@@ -20,7 +20,7 @@ struct KernelArgument {
         Output,  ///< operand `index` of the program's outputs
         Scratch, ///< the step's scratch memory, `offset` bytes in
         Table,   ///< constant bytes `KernelSet::tables[index]`, uploaded once
-        Packed,  ///< a weight as `KernelSet::packed[index]` wants it, made once by packOperand
+        Packed,  ///< a weight as `KernelSet::packed[index]` wants it, made once (recipeOf)
     };
 
     Kind kind = Kind::Input;

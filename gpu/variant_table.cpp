@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All kernel variants; within one kind of program the always-correct one is last.
 #include "gpu/emit.h"
+#include "gpu/fold_constants.h"
 #include "gpu/kernels/attention.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/copy.h"
@@ -90,14 +91,18 @@ std::span<const VariantRow> kernelVariants() {
 
 Candidates emitAll(const EmitRequest& request) {
     Candidates out;
+    const std::unique_ptr<FoldedRequest> folded = foldConstants(request);
     for (const VariantRow& row : kernelVariants()) {
         if (std::string_view(row.program) != kindOf(*request.program))
             continue;
-        EmitResult result = row.emit(request);
-        if (auto* reason = std::get_if<Reason>(&result))
+        EmitResult result = row.emit(folded ? folded->request : request);
+        if (auto* reason = std::get_if<Reason>(&result)) {
             out.refused.push_back(std::move(*reason));
-        else
-            out.accepted.push_back(std::move(std::get<KernelSet>(result)));
+            continue;
+        }
+        out.accepted.push_back(std::move(std::get<KernelSet>(result)));
+        if (folded)
+            renumber(out.accepted.back(), *folded);
     }
     return out;
 }

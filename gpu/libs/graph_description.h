@@ -4,7 +4,7 @@
 // accesses, layouts and tapes only.
 #pragma once
 
-#include "gpu/libs/packed_constant.h"
+#include "gpu/packed_constant.h"
 #include "gpu/tactic.h"
 
 #include <optional>

@@ -5,7 +5,7 @@
 
 #include "core/kernel/matmul_shape.h"
 #include "gpu/libs/contraction_match.h"
-#include "gpu/libs/packed_constant.h"
+#include "gpu/packed_constant.h"
 
 namespace fuselage::gpu {
 

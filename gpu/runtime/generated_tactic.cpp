@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/generated_tactic.h"
 
-#include "gpu/pack_operand.h"
+#include "gpu/packed_constant.h"
 #include "gpu/runtime/device.h"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ class GeneratedTactic final : public Tactic {
 public:
     GeneratedTactic(std::string name, KernelSet set, const TacticRequest& request,
                     std::shared_ptr<CubinCache> cache)
-        : m_name(std::move(name)), m_set(std::move(set)), m_inputs(request.emit.inputs),
-          m_constants(request.constants), m_cache(std::move(cache)) {
+        : m_name(std::move(name)), m_set(std::move(set)), m_constants(request.constants),
+          m_cache(std::move(cache)) {
         m_options.arch = request.arch;
         m_options.contraction = !request.emit.strict;
     }
@@ -48,7 +48,6 @@ private:
 
     std::string m_name;
     KernelSet m_set;
-    std::vector<OperandLayout> m_inputs;
     std::vector<TensorPtr> m_constants;
     std::shared_ptr<CubinCache> m_cache;
     CompileOptions m_options;
@@ -93,14 +92,14 @@ Result<void> GeneratedTactic::uploadPacked(Device& device, const PackedOperand& 
     if (!constant)
         return failure("device.pack", fmt::format("`{}` packs operand {}, which is no constant",
                                                   m_name, packed.input));
-    const std::vector<std::byte> bytes =
-        packOperand(packed, m_inputs[packed.input].dtype, constant->extents(),
-                    {constant->bytes(), constant->byteCount()});
-    auto memory = device.allocate(static_cast<int64_t>(bytes.size()));
+    auto bytes = pack(recipeOf(packed, constant->dtype(), constant->extents()), m_constants);
+    if (!bytes)
+        return failure(bytes.error());
+    auto memory = device.allocate(static_cast<int64_t>(bytes->size()));
     if (!memory)
         return failure(memory.error());
     m_packed.push_back(std::move(*memory));
-    return device.upload(m_packed.back().address(), bytes.data(), bytes.size());
+    return device.upload(m_packed.back().address(), bytes->data(), bytes->size());
 }
 
 Result<void> GeneratedTactic::load(Device& device) {

@@ -3,7 +3,7 @@
 
 #include "core/kernel/evaluate.h"
 #include "core/plan/backend.h"
-#include "gpu/pack_operand.h"
+#include "gpu/packed_constant.h"
 
 #include <gtest/gtest.h>
 
@@ -92,17 +92,17 @@ int64_t loadInteger(const std::byte* at, DType type) {
 }
 
 /// Weights as the set wants them, and its scratch memory.
-void addNeeds(Arena& arena, const gpu::EmitRequest& request, const gpu::KernelSet& set,
-              const std::vector<ReferenceValue>& values) {
+void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<ReferenceValue>& values) {
     for (const gpu::PackedOperand& packed : set.packed) {
-        const OperandType& type = request.program->inputs[packed.input];
-        const size_t size = sizeOf(type.dtype), count = values[packed.input].floats.size();
-        std::vector<std::byte> dense(count * size);
-        for (size_t i = 0; i < count; ++i)
-            storeElement(dense.data() + i * size, type.dtype, values[packed.input].floats[i], 0);
-        const auto made = gpu::packOperand(packed, type.dtype, type.extents, dense);
-        arena.packed.emplace_back(made.size());
-        std::memcpy(arena.packed.back().data(), made.data(), made.size());
+        gpu::PackedConstant recipe =
+            gpu::recipeOf(packed, values[packed.input].dtype, values[packed.input].extents);
+        recipe.input = 0;
+        const TensorPtr constants[] = {
+            std::make_shared<const Tensor>(values[packed.input].toTensor())};
+        const auto made = gpu::pack(recipe, constants);
+        ASSERT_TRUE(made);
+        arena.packed.emplace_back(made->size());
+        std::memcpy(arena.packed.back().data(), made->data(), made->size());
     }
     arena.scratch.emplace_back(static_cast<size_t>(set.scratchBytes));
     for (const std::string& table : set.tables) {
@@ -209,7 +209,7 @@ void runOnce(const gpu::EmitRequest& request, const gpu::KernelSet& set,
              bool earlyCopies) {
     SCOPED_TRACE(set.variant + (earlyCopies ? ", copies done early" : ""));
     Arena arena = arenaFor(request, inputs);
-    addNeeds(arena, request, set, inputs);
+    addNeeds(arena, set, inputs);
     launchAll(set, arena, earlyCopies);
     for (const auto* memories :
          {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch, &arena.tables})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/libs/packed_constant.h"
+#include "gpu/packed_constant.h"
 
 #include <cassert>
 #include <cmath>
@@ -19,7 +19,8 @@ template <typename Row> void eachRow(const PackedConstant& recipe, Row row) {
             out += index[d] * strides[d];
         return out;
     };
-    const int64_t count = recipe.elements() / std::max<int64_t>(recipe.extents[outer], 1);
+    const int64_t count =
+        elementCount(recipe.extents).value_or(0) / std::max<int64_t>(recipe.extents[outer], 1);
     for (int64_t i = 0; i < count; ++i) {
         row(dot(recipe.strides), recipe.offset + dot(recipe.sourceStrides),
             dot(recipe.factorStrides));
@@ -69,7 +70,25 @@ std::vector<std::byte> bytesOf(const Tensor& tensor) {
 } // namespace
 
 int64_t PackedConstant::elements() const {
-    return values.empty() ? elementCount(extents).value_or(0) : static_cast<int64_t>(values.size());
+    return size != 0        ? size
+           : values.empty() ? elementCount(extents).value_or(0)
+                            : static_cast<int64_t>(values.size());
+}
+
+PackedConstant recipeOf(const PackedOperand& packed, DType dtype, const Extents& extents) {
+    assert(packed.order.size() == extents.size() && packed.extents.size() == extents.size());
+    PackedConstant out;
+    out.dtype = dtype;
+    out.extents = extents;
+    out.strides = Extents(extents.size(), 0);
+    out.input = packed.input;
+    out.sourceStrides = rowMajorStrides(extents);
+    out.size = 1;
+    for (size_t i = extents.size(); i-- > 0;) {
+        out.strides[packed.order[i]] = out.size;
+        out.size *= packed.extents[i];
+    }
+    return out;
 }
 
 Result<std::vector<std::byte>> pack(const PackedConstant& recipe,
@@ -84,12 +103,19 @@ Result<std::vector<std::byte>> pack(const PackedConstant& recipe,
     assert(!recipe.extents.empty() && "a recipe with dimensions");
     const Tensor& source = *constants[recipe.input];
     if (recipe.factors.empty() && source.dtype() == recipe.dtype) {
-        if (sizeOf(recipe.dtype) == 2)
+        switch (sizeOf(recipe.dtype)) {
+        case 1:
+            moveElements<uint8_t>(recipe, source.bytes(), out.bytes());
+            break;
+        case 2:
             moveElements<uint16_t>(recipe, source.bytes(), out.bytes());
-        else if (sizeOf(recipe.dtype) == 4)
+            break;
+        case 4:
             moveElements<uint32_t>(recipe, source.bytes(), out.bytes());
-        else
-            scaleElements(recipe, source, out);
+            break;
+        default:
+            moveElements<uint64_t>(recipe, source.bytes(), out.bytes());
+        }
         return bytesOf(out);
     }
     if (!scaleElements(recipe, source, out))

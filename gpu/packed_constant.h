@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in the form that a library call wants them: weights reordered and scaled, values of an
-// epilogue as a vector. First a recipe, made while planning; the bytes only when they are uploaded.
+// Constants in the form that a kernel or a library call wants them: weights reordered, scaled and
+// with zeros around them, values of an epilogue as a vector. First a recipe, made while planning;
+// the bytes only when they are uploaded.
 #pragma once
 
 #include "core/graph/tensor.h"
 #include "core/support/result.h"
+#include "gpu/kernel_text.h"
 
 #include <span>
 #include <vector>
@@ -22,9 +24,13 @@ struct PackedConstant {
     std::vector<double> factors; ///< empty: one
     Extents factorStrides;
     std::vector<double> values; ///< the whole result, in order of memory
+    int64_t size = 0; ///< elements of the result where it is more than `extents`: the rest is zero
 
     int64_t elements() const;
 };
+
+/// The recipe of what a generated kernel asked for, from a constant of this type and these extents.
+PackedConstant recipeOf(const PackedOperand& packed, DType dtype, const Extents& extents);
 
 /// The bytes of the result; `constants` are parallel to the program's inputs. Error
 /// "constant.range" when a scaled element does not fit in the type.
