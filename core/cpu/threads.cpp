@@ -24,6 +24,8 @@ std::byte* Scratch::reserve(size_t bytes) {
     if (bytes > m_size) {
         m_memory.reset();
         m_size = 0;
+        if (bytes >= hugePageBytes) // a part of a huge page would lie in small ones
+            bytes = (bytes + hugePageBytes - 1) / hugePageBytes * hugePageBytes;
         auto* memory =
             static_cast<std::byte*>(::operator new(bytes, std::align_val_t(hugePageBytes)));
         m_memory.reset(memory);
