@@ -48,7 +48,7 @@ public:
         return Reason{"kind", "a library program without its body", {}, {}};
     }
 
-    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan); }
+    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                 Progress& progress) override {

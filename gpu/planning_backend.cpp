@@ -20,7 +20,7 @@ public:
         return std::nullopt;
     }
 
-    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan); }
+    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }
 

@@ -23,9 +23,11 @@ Extents denseLike(const Extents& extents, const Extents& strides) {
 }
 
 void chooseLayouts(Plan& plan) {
-    chooseChannelsLast(plan, [](const KernelProgram& program) {
+    LayoutChoice choice;
+    choice.library = [](const KernelProgram& program) {
         return followsOrder(std::get<Library>(program.code), program);
-    });
+    };
+    chooseChannelsLast(plan, choice);
 }
 
 } // namespace fuselage::cpu

@@ -22,12 +22,19 @@ namespace {
 
 class LayoutChooser {
 public:
-    LayoutChooser(Plan& plan, const KeepsOrder& library)
-        : m_plan(plan), m_library(library), m_marked(plan.values.size(), false) {}
+    LayoutChooser(Plan& plan, const LayoutChoice& choice)
+        : m_plan(plan), m_choice(choice), m_marked(plan.values.size(), false),
+          m_votes(plan.values.size(), 0) {}
 
     void run() {
         for (const Step& step : m_plan.steps)
             seed(step);
+        for (const Step& step : m_plan.steps)
+            if (m_choice.products)
+                vote(step);
+        for (uint32_t i = 0; i < m_votes.size(); ++i)
+            if (m_votes[i] > 0)
+                mark(i, m_plan.values[i].extents.size());
         for (const Step& step : m_plan.steps)
             spread(step);
         for (size_t i = 0; i < m_marked.size(); ++i)
@@ -75,11 +82,42 @@ private:
         }
     }
 
+    /// Where products and rows put neighbours: what they write and read is best contiguous along
+    /// their innermost dimension. Products count twice: no library has another form of them, while
+    /// rows have kernels across rows.
+    void vote(const Step& step) {
+        auto count = [&](uint32_t value, const Access& access, size_t dims, int weight) {
+            const auto innermost = static_cast<uint32_t>(dims - 1);
+            const size_t rank = access.index.size();
+            for (size_t d = 1; rank >= 3 && d < rank; d += rank - 2)
+                for (const IndexTerm& term : access.index[d].terms)
+                    if (term == IndexTerm{innermost, 1})
+                        m_votes[value] += d == 1 ? weight : -weight;
+        };
+        auto all = [&](const std::vector<uint32_t>& values, const std::vector<Access>& accesses,
+                       size_t dims, int weight) {
+            for (const Access& access : accesses)
+                count(values[access.operand], access, dims, weight);
+        };
+        if (const auto* p = std::get_if<Contraction>(&step.program.code)) {
+            if (p->kind != Contraction::Kind::MatMul)
+                return;
+            const size_t dims = p->space.size();
+            count(step.inputs[p->a.operand], p->a, dims + p->k.size(), 2);
+            all(step.inputs, p->epilogue.reads, dims, 2);
+            all(step.outputs, p->epilogue.writes, dims, 2);
+        } else if (const auto* row = std::get_if<Row>(&step.program.code)) {
+            const size_t dims = row->outer.size() + row->inner.size();
+            all(step.inputs, row->reads, dims, 1);
+            all(step.outputs, row->elementWrites, dims, 1);
+        }
+    }
+
     void spread(const Step& step) {
         bool moves = std::holds_alternative<Pointwise>(step.program.code) ||
                      std::holds_alternative<Copy>(step.program.code);
         if (std::holds_alternative<Library>(step.program.code))
-            moves = m_library && m_library(step.program);
+            moves = m_choice.library && m_choice.library(step.program);
         if (!moves)
             return;
         if (const auto* p = std::get_if<Pointwise>(&step.program.code))
@@ -96,14 +134,15 @@ private:
     }
 
     Plan& m_plan;
-    const KeepsOrder& m_library;
+    const LayoutChoice& m_choice;
     std::vector<bool> m_marked;
+    std::vector<int> m_votes; ///< for channels innermost; below zero: against
 };
 
 } // namespace
 
-void chooseChannelsLast(Plan& plan, const KeepsOrder& library) {
-    LayoutChooser(plan, library).run();
+void chooseChannelsLast(Plan& plan, const LayoutChoice& choice) {
+    LayoutChooser(plan, choice).run();
 }
 
 } // namespace fuselage

@@ -15,9 +15,16 @@ Extents channelsLast(const Extents& extents);
 /// Whether a Library program writes its outputs in the order in which its inputs lie.
 using KeepsOrder = std::function<bool(const KernelProgram&)>;
 
+struct LayoutChoice {
+    KeepsOrder library; ///< may be empty: none does
+    /// Also values that no convolution touches, where what matrix products and rows read and write
+    /// is then contiguous along their innermost dimension.
+    bool products = false;
+};
+
 /// Puts channels innermost in the arena values around convolutions and pools, and in what
-/// pointwise and copying programs (and `library`, where given) make of them. Called before views
-/// and buffers are decided.
-void chooseChannelsLast(Plan& plan, const KeepsOrder& library = {});
+/// pointwise and copying programs (and `library`) make of them. Called before views and buffers
+/// are decided.
+void chooseChannelsLast(Plan& plan, const LayoutChoice& choice);
 
 } // namespace fuselage
