@@ -151,4 +151,19 @@ Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
     return out;
 }
 
+std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profile) {
+    if (onHost(plan, plan.steps[step]))
+        return "// runs on the host\n";
+    const TacticRequest request = requestOf(plan, plan.steps[step], {profile, profile.arch, 0});
+    const Candidates candidates = emitAll(request.emit);
+    std::string out;
+    if (candidates.accepted.empty())
+        for (const Reason& reason : candidates.refused)
+            out += "// " + reason.text() + "\n";
+    else
+        for (const KernelText& kernel : candidates.accepted.front().kernels)
+            out += kernel.source + "\n";
+    return out;
+}
+
 } // namespace fuselage::gpu

@@ -5,6 +5,7 @@
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/machine.h"
+#include "app/pipeline/match_errors.h"
 #include "app/pipeline/model.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
@@ -25,12 +26,13 @@ struct Side {
 
 Result<std::vector<ReferenceValue>> referenceOutputs(const Graph& graph,
                                                      const std::vector<Tensor>& inputs, int threads,
-                                                     Progress& progress) {
+                                                     Progress& progress,
+                                                     const std::vector<ValueId>& keep = {}) {
     std::vector<ReferenceValue> values;
     for (const Tensor& input : inputs)
         values.push_back(ReferenceValue::from(input));
     ThreadPool pool(threads);
-    return interpret(graph, std::move(values), pool, progress);
+    return interpret(graph, std::move(values), pool, progress, keep);
 }
 
 /// What the 16-bit storage of a plan may lose, and what it does lose in double precision.
@@ -142,31 +144,67 @@ Result<void> timeFirstRun(Side& side, const std::vector<Tensor>& inputs, Report&
     return {};
 }
 
+/// As the fused side was compiled.
+CompileOptions compileOptions(const BenchOptions& options) {
+    CompileOptions out;
+    out.backend = options.backend;
+    out.threads = options.threads;
+    out.tune = options.tune;
+    out.cache = options.cache;
+    out.measureTactics = options.measure;
+    return out;
+}
+
+/// The model as it was loaded, and the graph after its rules, both with numbers for dimensions.
+struct Graphs {
+    Graph model, fused;
+};
+
+Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
+                           const std::vector<Tensor>& inputs, Side& before, Side& after,
+                           Report& report, Progress& progress) {
+    std::vector<ValueId> kept = valuesOfMatches(graphs.model, graphs.fused);
+    auto expected = referenceOutputs(graphs.model, inputs, options.threads, progress, kept);
+    if (!expected)
+        return failure(expected.error());
+    std::vector<ReferenceValue> inner(
+        std::make_move_iterator(expected->begin() +
+                                static_cast<ptrdiff_t>(graphs.model.outputs().size())),
+        std::make_move_iterator(expected->end()));
+    expected->resize(graphs.model.outputs().size());
+    auto loss = storageLoss(options, before, inputs, progress);
+    if (!loss)
+        return failure(loss.error());
+    if (auto ran = verifySides(before, after, inputs, *expected, *loss, report, progress); !ran)
+        return ran;
+    if (!*loss && !options.fuse.strict && !report.verified())
+        if (auto allowed = allowAmplification(graphs.model, inputs, *expected, options.threads,
+                                              report, progress);
+            !allowed)
+            return allowed;
+    CompileOptions compile = compileOptions(options);
+    compile.precision = options.fuse.precision;
+    compile.strict = options.fuse.strict;
+    // Where digits are lost is a help, not a verdict: a model that has no room for it has no such
+    // figures.
+    (void)addMatchErrors(graphs.model, kept, inner, graphs.fused, compile, inputs, report);
+    return {};
+}
+
 /// The parts of a bench that run something: first result, agreement, times.
-Result<void> runSides(const BenchOptions& options, const Graph& reference, Side& before,
-                      Side& after, Report& report, Progress& progress) {
-    auto inputs = options.inputs.empty() ? generateInputs(reference, options.seed)
-                                         : readInputs(reference, options.inputs);
+Result<void> runSides(const BenchOptions& options, const Graphs& graphs, Side& before, Side& after,
+                      Report& report, Progress& progress) {
+    auto inputs = options.inputs.empty() ? generateInputs(graphs.model, options.seed)
+                                         : readInputs(graphs.model, options.inputs);
     if (!inputs)
         return failure(inputs.error());
     if (auto ran = timeFirstRun(after, *inputs, report, progress); !ran)
         return ran;
     if (options.verify) {
         Stopwatch watch;
-        auto expected = referenceOutputs(reference, *inputs, options.threads, progress);
-        if (!expected)
-            return failure(expected.error());
-        auto loss = storageLoss(options, before, *inputs, progress);
-        if (!loss)
-            return failure(loss.error());
-        if (auto ran = verifySides(before, after, *inputs, *expected, *loss, report, progress);
+        if (auto ran = verifyAgainst(graphs, options, *inputs, before, after, report, progress);
             !ran)
             return ran;
-        if (!*loss && !options.fuse.strict && !report.verified())
-            if (auto allowed = allowAmplification(reference, *inputs, *expected, options.threads,
-                                                  report, progress);
-                !allowed)
-                return allowed;
         report.stageSeconds["verify"] = watch.lap();
     }
     if (options.measure) {
@@ -191,14 +229,8 @@ struct Target {
 
 /// A backend that needs a device and has none still predicts, for a device of its kind.
 Result<Target> openTarget(const BenchOptions& options) {
-    CompileOptions compile;
-    compile.backend = options.backend;
-    compile.threads = options.threads;
-    compile.tune = options.tune;
-    compile.cache = options.cache;
-    compile.measureTactics = options.measure;
     Target out;
-    auto backend = makeBackend(compile);
+    auto backend = makeBackend(compileOptions(options));
     if (backend)
         out.backend = std::move(*backend);
     else if (backend.error().code.starts_with("device."))
@@ -282,9 +314,10 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         side->executable = std::move(*executable);
         report.stageSeconds[stage] += watch.lap();
     }
-    Graph reference = model->graph.clone();
-    bindAllDimensions(reference, options.fuse.dims);
-    if (auto ran = runSides(options, reference, before, after, report, progress); !ran)
+    Graphs graphs{model->graph.clone(), out.fused.clone()};
+    bindAllDimensions(graphs.model, options.fuse.dims);
+    bindAllDimensions(graphs.fused, options.fuse.dims);
+    if (auto ran = runSides(options, graphs, before, after, report, progress); !ran)
         return failure(ran.error());
     // Only a run decides how steps with data-dependent shapes are computed.
     addTactics(*before.executable, report.kernelsBefore);

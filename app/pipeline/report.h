@@ -147,6 +147,9 @@ struct MatchReport {
     int64_t flops = 0;
     double secondsBefore = 0, secondsAfter = 0; ///< predicted
     std::optional<double> measuredBefore, measuredAfter;
+    /// Largest difference of its outputs from the reference, relative to the largest magnitude
+    /// there; what the nodes before it lost is in it. Only when verified.
+    std::optional<double> error;
 
     int64_t bytesSaved() const { return bytesBefore - bytesAfter; }
 
@@ -173,6 +176,7 @@ struct NearMissReport {
     Reason reason;
     std::string file = {}; ///< of the rule
     uint32_t line = 0;
+    std::vector<std::string> bound = {}; ///< nodes that matched before it ended
 };
 
 struct Report {

@@ -105,8 +105,15 @@ void addMatches(const Trace& trace, Report& report) {
             madeBy[event.made.front()] = &event;
     }
     for (const NearMiss& miss : trace.nearMisses)
-        report.nearMisses.push_back(
-            {miss.rule, miss.anchor, miss.node, miss.step, miss.steps, miss.reason, {}, 0});
+        report.nearMisses.push_back({miss.rule,
+                                     miss.anchor,
+                                     miss.node,
+                                     miss.step,
+                                     miss.steps,
+                                     miss.reason,
+                                     {},
+                                     0,
+                                     miss.bound});
     for (const GraphNodeReport& node : report.graphAfter.nodes) {
         if (!node.fused)
             continue;

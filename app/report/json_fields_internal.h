@@ -245,6 +245,7 @@ template <typename A> void timingFields(A& a, MatchReport& m) {
     a.micros("predicted_after_us", m.secondsAfter);
     a.micros("before_us", m.measuredBefore);
     a.micros("after_us", m.measuredAfter);
+    a("error", m.error);
 }
 
 template <typename A> void timingFields(A& a, StepReport& s) {

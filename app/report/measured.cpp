@@ -38,6 +38,7 @@ void addMatches(std::vector<MatchReport>& matches, const std::vector<MatchReport
         if (auto found = byName.find(match.fusedNode); found != byName.end()) {
             match.measuredBefore = found->second->measuredBefore;
             match.measuredAfter = found->second->measuredAfter;
+            match.error = found->second->error;
         }
 }
 

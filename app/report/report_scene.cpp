@@ -34,6 +34,12 @@ scene::SideFigures figuresOf(const Report& report) {
                          : fusedBySource.find(kernel.rule + "\n" + kernel.sources.front());
         add(kernel, out.after[fused == fusedBySource.end() ? kernel.node : fused->second]);
     }
+    for (const MatchReport& match : report.matches)
+        if (match.error) {
+            out.after[match.fusedNode].error = *match.error;
+            for (const std::string& node : match.nodes)
+                out.before[node].error = *match.error;
+        }
     return out;
 }
 

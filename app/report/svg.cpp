@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 namespace fuselage::app {
 
@@ -25,17 +26,49 @@ std::string classOf(const std::string& token) {
     return token.rfind("rule-", 0) == 0 ? "r" + token.substr(5) : token;
 }
 
-/// At most one digit behind the point, no "-0".
+int64_t whole(double value) {
+    return std::llround(value);
+}
+
+/// Whole pixels: half the size, and lines are sharp.
 std::string number(double value) {
-    double rounded = std::round(value * 10) / 10;
-    if (rounded == std::round(rounded))
-        return std::to_string(static_cast<int64_t>(rounded));
-    return fmt::format("{:.1f}", rounded);
+    return std::to_string(whole(value));
+}
+
+/// A number after a command or another number: a minus sign parts as well as a space.
+void append(std::string& path, int64_t value, bool first) {
+    if (!first && value >= 0)
+        path += ' ';
+    path += std::to_string(value);
+}
+
+/// Joined by cubics that start and end vertically; relative, which is shorter.
+std::string edgePath(const scene::Edge& edge) {
+    int64_t x = whole(edge.points[0].x), y = whole(edge.points[0].y);
+    std::string out = "M";
+    append(out, x, true);
+    append(out, y, false);
+    for (size_t i = 1; i < edge.points.size(); ++i) {
+        const int64_t dx = whole(edge.points[i].x) - x, dy = whole(edge.points[i].y) - y;
+        if (dx == 0) {
+            out += "v" + std::to_string(dy);
+        } else {
+            bool first = true;
+            out += 'c';
+            for (int64_t each : {int64_t{0}, dy / 2, dx, dy / 2, dx, dy}) {
+                append(out, each, first);
+                first = false;
+            }
+        }
+        x += dx;
+        y += dy;
+    }
+    return out;
 }
 
 std::string rectPath(const Rect& r) {
-    return fmt::format("M{} {}h{}v{}h-{}z", number(r.x), number(r.y), number(r.w), number(r.h),
-                       number(r.w));
+    int64_t w = whole(r.x + r.w) - whole(r.x), h = whole(r.y + r.h) - whole(r.y);
+    return fmt::format("M{} {}h{}v{}h-{}z", number(r.x), number(r.y), w, h, w);
 }
 
 class SceneWriter {
@@ -47,9 +80,7 @@ public:
         for (uint32_t c = 0; c < m_scene.containers.size(); ++c)
             if (shown(m_scene.containers[c].sides) && !m_scene.containers[c].collapsed)
                 container(c);
-        for (const scene::Edge& e : m_scene.edges)
-            if (shown(e.sides) && !e.tunnel)
-                edge(e);
+        edges();
         for (uint32_t b = 0; b < m_scene.boxes.size(); ++b)
             if (shown(m_scene.boxes[b].sides))
                 box(b);
@@ -63,7 +94,7 @@ private:
     bool shown(uint8_t sides) const { return (sides & m_side) != 0; }
 
     void container(uint32_t index);
-    void edge(const scene::Edge& e);
+    void edges();
     void box(uint32_t index);
     void stub(const scene::Stub& s);
     void badge(const std::string& text, const std::string& token, double x, double y);
@@ -95,34 +126,31 @@ void SceneWriter::container(uint32_t index) {
     m_out += "\n";
 }
 
-void SceneWriter::edge(const scene::Edge& e) {
-    std::string d = fmt::format("M{} {}", number(e.points[0].x), number(e.points[0].y));
-    for (size_t i = 1; i < e.points.size(); ++i) {
-        const scene::Point &a = e.points[i - 1], &b = e.points[i];
-        double middle = (a.y + b.y) / 2;
-        if (std::abs(a.x - b.x) < 0.5)
-            d += "V" + number(b.y);
-        else
-            d += fmt::format("C{} {} {} {} {} {}", number(a.x), number(middle), number(b.x),
-                             number(middle), number(b.x), number(b.y));
-    }
-    m_out += fmt::format("<path class=\"e w{}\" d=\"{}\"/>\n", e.width, d);
+/// All of one width are one element.
+void SceneWriter::edges() {
+    std::map<uint32_t, std::string> byWidth;
+    for (const scene::Edge& e : m_scene.edges)
+        if (shown(e.sides) && !e.tunnel)
+            byWidth[e.width] += edgePath(e);
+    for (const auto& [width, d] : byWidth)
+        m_out += fmt::format("<path class=\"e w{}\" d=\"{}\"/>\n", width, d);
 }
 
 void SceneWriter::box(uint32_t index) {
     const Box& b = m_scene.boxes[index];
     double x = b.rect.x + 10;
     double y = scene::textTop(b) + 18;
+    m_out += fmt::format("<path id=\"{}b{}\" class=\"{}{}{}\" d=\"{}\"", m_prefix, index,
+                         classOf(b.token), b.fill == b.token ? "" : " m",
+                         b.kind == Box::Kind::Collapsed ? " k" : "", rectPath(b.rect));
+    m_out += b.name.empty() || b.name == b.title ? "/>"
+                                                 : "><title>" + escaped(b.name) + "</title></path>";
+    std::string color =
+        b.token.rfind("rule-", 0) == 0 ? fmt::format(" class=\"{}\"", classOf(b.token)) : "";
     m_out +=
-        fmt::format("<path id=\"{}b{}\" class=\"{}{}{}\" d=\"{}\"><title>{}</title></path>",
-                    m_prefix, index, classOf(b.token), b.fill == b.token ? "" : " m",
-                    b.kind == Box::Kind::Collapsed ? " k" : "", rectPath(b.rect), escaped(b.name));
-    std::string color = b.token.rfind("rule-", 0) == 0 ? " " + classOf(b.token) : "";
-    m_out += fmt::format("<text class=\"t{}\" x=\"{}\" y=\"{}\">{}", color, number(x), number(y),
-                         escaped(b.title));
+        fmt::format("<text{} x=\"{}\" y=\"{}\">{}", color, number(x), number(y), escaped(b.title));
     for (const std::string& line : b.lines)
-        m_out += fmt::format("<tspan class=\"s\" x=\"{}\" dy=\"14\">{}</tspan>", number(x),
-                             escaped(line));
+        m_out += fmt::format("<tspan x=\"{}\" dy=\"14\">{}</tspan>", number(x), escaped(line));
     m_out += "</text>";
     bool beside = scene::badgeBeside(b.badges);
     double bx = x, by = y + 14 * static_cast<double>(b.lines.size()) + 5;
@@ -159,6 +187,7 @@ std::string colorRules(const Theme& theme, const std::string& scope, const Color
     rule(".bg", "fill:" + color("background"));
     rule("text", "fill:" + color("text"));
     rule(".s", "fill:" + color("text.dim"));
+    rule("tspan", "fill:" + color("text.dim"));
     rule(".l", "fill:" + color("container.text"));
     rule(".e", "stroke:" + color("edge"));
     rule(".u", "stroke:" + color("tunnel.line"));
@@ -194,6 +223,11 @@ std::string formRules(const std::string& scope) {
     rule(".t", "font-size:13px;font-weight:600");
     rule(".s", "font-size:11px;font-weight:400");
     rule(".l", "font-size:11px;font-weight:600");
+    // Of a scene: what is most frequent needs no class.
+    rule(".d text", "font-size:13px;font-weight:600");
+    rule(".d tspan", "font-size:11px;font-weight:400");
+    rule(".d .s", "font-size:11px;font-weight:400");
+    rule(".d .l", "font-size:11px;font-weight:600");
     rule(".e", "fill:none");
     rule(".u", "fill:none;stroke-dasharray:3 2");
     rule(".k", "stroke-width:1.5;stroke-dasharray:none");
@@ -224,7 +258,7 @@ std::string svgPageStyle(const std::string& scope) {
 
 std::string svgElements(const Scene& scene, scene::Side side, double x, double y,
                         const std::string& idPrefix) {
-    return fmt::format("<g transform=\"translate({} {})\">\n", number(x), number(y)) +
+    return fmt::format("<g class=\"d\" transform=\"translate({} {})\">\n", number(x), number(y)) +
            SceneWriter(scene, side, idPrefix).run() + "</g>\n";
 }
 

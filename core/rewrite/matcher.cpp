@@ -2,6 +2,7 @@
 #include "core/rewrite/matcher.h"
 
 #include "core/rewrite/matcher_internal.h"
+#include "core/rewrite/rewriter.h"
 
 #include <algorithm>
 
@@ -141,8 +142,10 @@ void Search::run(NodeId anchor) {
     }
     bool quiet = m_result.matches.size() > m_firstMatch || !m_hasMiss ||
                  m_result.refused.size() > m_firstRefused;
-    if (!quiet)
+    if (!quiet) {
+        m_nearest.bound = namesOf(m_graph, m_nearestNodes);
         m_result.nearMisses.push_back(m_nearest);
+    }
 }
 
 Search::Mark Search::mark() const {
@@ -225,6 +228,7 @@ bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value
     std::string message = "`" + place + "`: found " + found + ", the rule wants " + expected;
     if (term && !term->text.empty())
         message += " (`" + term->text + "`)";
+    m_nearestNodes = m_nodes;
     m_nearest = {m_rule.name,
                  m_graph.node(m_anchor).name,
                  std::move(place),

@@ -183,6 +183,7 @@ private:
     bool m_hasMiss = false;
     bool m_noted = false; ///< the last miss became the nearest one
     NearMiss m_nearest;
+    std::vector<NodeId> m_nearestNodes; ///< those it had bound
 };
 
 } // namespace fuselage

@@ -60,13 +60,14 @@ struct RuleEdit {
 /// How far the best attempt at one anchor came.
 struct NearMiss {
     std::string rule;
-    std::string anchor;           ///< node the search started at
-    std::string node;             ///< node or value where it ended
-    uint32_t step = 0;            ///< nodes that matched before it ended
-    uint32_t steps = 0;           ///< nodes of the pattern
-    Reason reason;                ///< facts "found" and "expected" hold both sides
-    std::optional<RuleEdit> edit; ///< what Reason::flip says
-    Span span = {};               ///< the part of the pattern that did not fit
+    std::string anchor;                  ///< node the search started at
+    std::string node;                    ///< node or value where it ended
+    uint32_t step = 0;                   ///< nodes that matched before it ended
+    uint32_t steps = 0;                  ///< nodes of the pattern
+    Reason reason;                       ///< facts "found" and "expected" hold both sides
+    std::optional<RuleEdit> edit;        ///< what Reason::flip says
+    Span span = {};                      ///< the part of the pattern that did not fit
+    std::vector<std::string> bound = {}; ///< nodes that matched before it ended
 };
 
 /// What a name of the rule stood for: a value, or the values of a list.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each flow as a person goes through it, in a real window, by the keyboard where there are keys:
 // sample, open, find, select, measure, compare, export, restore.
+#include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/session/match_keys.h"
 #include "app/studio/shell/chooser.h"
 #include "app/studio/shell/finders.h"
 #include "app/studio/shell/main_window.h"
@@ -103,6 +105,13 @@ private Q_SLOTS:
         size_t timed = 0;
         for (const app::KernelReport& kernel : window.session().report()->kernels)
             timed += kernel.measuredSeconds.has_value();
+        size_t judged = 0;
+        for (const app::MatchReport& match : window.session().report()->matches)
+            judged += match.error.has_value();
+        QCOMPARE(judged, window.session().report()->matches.size());
+        window.canvases().setOverlay("error");
+        const auto& fill = window.canvases().canvas(scene::After).style().fill;
+        QVERIFY(std::any_of(fill.begin(), fill.end(), [](QColor c) { return c.isValid(); }));
         QCOMPARE(timed, window.session().report()->kernels.size());
         QVERIFY(window.measurements().verdict(window.measurements().runs()[1]));
         QTableView& kernels = tableOf(window, "kernels").table();
@@ -171,6 +180,82 @@ private Q_SLOTS:
         QCOMPARE(window.session().modelPath(), m_model);
         QCOMPARE(window.canvases().overlay(), QString("time"));
         QTRY_COMPARE(window.canvases().canvas(scene::Before).viewport(), view);
+    }
+
+    void switchedOffMatchesTabsAndUnsavedTextComeBackToo() {
+        QSettings settings(m_folder.filePath("restore2.ini"), QSettings::IniFormat);
+        QFile::remove(recoveryFileOfUser());
+        QString rules = writeText(m_folder, "kept.fuse", "fuse 1;\n// on disk\n");
+        std::vector<MatchKey> off;
+        size_t left = 0;
+        {
+            MainWindow window(settings);
+            open(window);
+            window.openFiles({rules});
+            auto* editor = window.findChild<EditorPanel*>();
+            editor->newRule("fuse 1;\n// never saved\n");
+            editor->view(rules)->insertPlainText("// typed, not saved\n");
+            off = {keyOf(window.session().report()->matches.front())};
+            setDisabled(window.session(), off);
+            QVERIFY(settled(window.session()));
+            left = window.session().report()->matches.size();
+            window.close();
+        }
+        MainWindow window(settings);
+        show(window);
+        window.restoreOpenFiles();
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(window.session().report());
+        QCOMPARE(window.session().options().fuse.disabled, off);
+        QCOMPARE(window.session().report()->matches.size(), left);
+        auto* editor = window.findChild<EditorPanel*>();
+        QCOMPARE(editor->openFiles().size(), 2);
+        QVERIFY(editor->view(rules));
+        QVERIFY(editor->view(rules)->toPlainText().contains("// typed, not saved"));
+        QVERIFY(editor->current()->toPlainText().contains("// never saved") ||
+                editor->openFiles().last() != rules);
+        QFile::remove(recoveryFileOfUser());
+    }
+
+    void aModelThatChangesOnDiskIsSaidAndLoadedWhenAPersonWants() {
+        QSettings settings(m_folder.filePath("changed.ini"), QSettings::IniFormat);
+        QString path = m_folder.filePath("changing.onnx");
+        QVERIFY(QFile::copy(m_model, path));
+        MainWindow window(settings);
+        show(window);
+        window.openFiles({path});
+        QVERIFY(settled(window.session()));
+        SnapshotPtr shown = window.session().snapshot();
+        QFile file(path);
+        QVERIFY(file.open(QFile::WriteOnly | QFile::Truncate));
+        file.write("no model any more");
+        file.close();
+        QTRY_VERIFY(!window.session().problems().isEmpty());
+        QCOMPARE(window.session().problems()[0].code, QString("model.changed"));
+        QCOMPARE(window.session().snapshot(), shown);
+        press(window, "file.reload");
+        QVERIFY(settled(window.session()));
+        QCOMPARE(window.session().snapshot(), shown); // what is there is no model
+        QVERIFY(window.session().problems().size() >= 1);
+        QVERIFY(QFile::remove(path));
+        QVERIFY(QFile::copy(m_model, path));
+        press(window, "file.reload");
+        QVERIFY(settled(window.session()));
+        QVERIFY(window.session().snapshot() != shown);
+        QVERIFY2(window.session().problems().isEmpty(),
+                 qPrintable(window.session().problems().value(0).message));
+    }
+
+    void aModelThatEndedTheProgramIsNotOpenedAgainByItself() {
+        QSettings settings(m_folder.filePath("ended.ini"), QSettings::IniFormat);
+        settings.setValue("open/model", m_model);
+        settings.setValue("opening", true);
+        MainWindow window(settings);
+        show(window);
+        window.restoreOpenFiles();
+        QVERIFY(!window.session().busy());
+        QCOMPARE(window.session().problems().size(), 1);
+        QCOMPARE(window.session().problems()[0].code, QString("start.ended"));
     }
 
     void perspectivesShowTheirPanelsAndNoOthers() {

@@ -111,6 +111,7 @@ private Q_SLOTS:
         key(Qt::Key_Down);
         QVERIFY(!table.selectionModel()->selectedRows().isEmpty());
         QVERIFY(!m_window->selection().selection().before.isEmpty());
+        QVERIFY(marked(NodeMark::Kind::Failed));
         key(Qt::Key_F, Qt::ControlModifier | Qt::AltModifier); // its filter
         QVERIFY(qobject_cast<QLineEdit*>(QApplication::focusWidget()));
         type("nothing-is-called-so");
@@ -118,6 +119,19 @@ private Q_SLOTS:
         key(Qt::Key_A, Qt::ControlModifier);
         key(Qt::Key_Delete);
         QVERIFY(table.model()->rowCount() > 0);
+        toTheGraph();
+        key(Qt::Key_A, Qt::ControlModifier | Qt::ShiftModifier);
+        key(Qt::Key_M); // the same from the graph
+        QVERIFY(marked(NodeMark::Kind::Failed));
+        bool bound = false;
+        for (int press = 0; press < table.model()->rowCount() && !bound; ++press) {
+            key(Qt::Key_M);
+            bound = marked(NodeMark::Kind::Bound);
+        }
+        QVERIFY(bound);
+        key(Qt::Key_N);
+        QVERIFY(!marked(NodeMark::Kind::Failed));
+        QCOMPARE(m_window->selection().selection().after.size(), 1);
     }
 
     void changeTheRulesAndSeeThemMatchAgain() {
@@ -277,6 +291,13 @@ private:
     Canvas& canvas(scene::Side side) { return m_window->canvases().canvas(side); }
 
     EditorPanel& editor() { return *m_window->findChild<EditorPanel*>(); }
+
+    bool marked(NodeMark::Kind kind) {
+        for (const NodeMark& mark : m_window->marks().all())
+            if (mark.kind == kind)
+                return true;
+        return false;
+    }
 
     size_t matches() { return session().snapshot()->report().matches.size(); }
 

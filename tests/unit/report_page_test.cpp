@@ -140,7 +140,7 @@ TEST(ReportPage, SvgTakesLittleRoomForANode) {
     std::string svg = svgDocument(sceneOf(report, open), scene::Before);
     printf("1,001 nodes: %.0f kB of SVG\n", static_cast<double>(svg.size()) / 1e3);
     // The frames of 286 groups and 180 scopes included.
-    EXPECT_LT(svg.size(), 340'000U);
+    EXPECT_LT(svg.size(), 270'000U);
 }
 
 TEST(ReportPage, EveryTokenHasAColourInBothThemes) {

@@ -160,6 +160,24 @@ TEST(Scene, AValueReadEverywhereIsATunnel) {
     expectTidy(scene);
 }
 
+TEST(Scene, LayersThatReadAllLayersBeforeThemStayNarrow) {
+    GraphBuilder graph;
+    std::vector<uint32_t> all{graph.input("x")};
+    for (int layer = 0; layer < 16; ++layer) {
+        std::string scope = "/dense/layer" + std::to_string(layer) + "/";
+        uint32_t joined = graph.node(scope + "Concat", "Concat", all);
+        all.push_back(graph.node(scope + "Relu", "Relu", {joined}));
+    }
+    GraphReport before = graph.finish({all.back()});
+    scene::Scene scene = built(before, before);
+    EXPECT_LT(scene.rect.w, 900); // 1206 with all lines drawn
+    size_t drawn = 0;
+    for (const scene::Edge& edge : scene.edges)
+        drawn += edge.tunnel ? 0 : 1;
+    EXPECT_GE(drawn, 48U); // what is near is still seen
+    expectTidy(scene);
+}
+
 TEST(Scene, ARewriteShowsWhatItMade) {
     GraphBuilder before, after;
     uint32_t a = before.node("Mul_1", "Mul", {before.input("x")});

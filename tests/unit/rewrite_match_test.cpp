@@ -312,6 +312,7 @@ TEST(Match, NearMissSaysHowFarItCame) {
     ASSERT_EQ(found.nearMisses.size(), 1U);
     EXPECT_EQ(found.nearMisses[0].step, 2U);
     EXPECT_EQ(found.nearMisses[0].steps, 4U);
+    EXPECT_EQ(found.nearMisses[0].bound.size(), 2U); // the Sigmoid and the Add
     EXPECT_EQ(found.nearMisses[0].reason.code, code::otherOp);
     EXPECT_EQ(found.nearMisses[0].reason.facts[0].value, "Conv");
     EXPECT_EQ(found.nearMisses[0].reason.facts[1].value, "BatchNormalization");

@@ -15,6 +15,8 @@ namespace {
 constexpr uint32_t longAcross = 12; ///< rows between containers
 constexpr uint32_t longInside = 24; ///< rows between plain boxes of one container
 constexpr size_t manyReaders = 8;   ///< containers that read one producer
+constexpr uint32_t manyLines = 6;   ///< that pass beside the boxes of one rank
+constexpr uint32_t shortSkip = 3;   ///< ranks that a line may always go past
 
 class Projector {
 public:
@@ -31,6 +33,7 @@ public:
             placeInLevel(edge);
         rankLevels();
         markFanOut();
+        thinOut();
         markUsed();
         return std::move(m_out);
     }
@@ -40,6 +43,8 @@ private:
     void placeInLevel(DrawnEdge& edge);
     void rankLevels();
     void markFanOut();
+    void thinOut();
+    static void thinOut(const Level& level, std::vector<uint8_t>& drawn);
     void markUsed();
     bool comesIn(uint32_t node) const;
 
@@ -107,6 +112,51 @@ void Projector::rankLevels() {
                       m_model.tree[container.children[way.to]].isContainer();
         edge.tunnel =
             level.ranks[way.to] - level.ranks[way.from] > (across ? longAcross : longInside);
+    }
+}
+
+/// Where too many lines run side by side (layers that read all layers before them) the longest
+/// become tunnels: else the picture is as wide as they are many.
+void Projector::thinOut() {
+    std::vector<std::vector<uint8_t>> drawn(m_out.levels.size());
+    for (const DrawnEdge& edge : m_out.edges)
+        if (!edge.tunnel) {
+            drawn[edge.inside].resize(m_out.levels[edge.inside].edges.size());
+            drawn[edge.inside][edge.level] = 1;
+        }
+    for (size_t id = 0; id < drawn.size(); ++id)
+        thinOut(m_out.levels[id], drawn[id]);
+    for (DrawnEdge& edge : m_out.edges)
+        edge.tunnel = edge.tunnel || !drawn[edge.inside][edge.level];
+}
+
+/// Clears `drawn` of edges that must go.
+void Projector::thinOut(const Level& level, std::vector<uint8_t>& drawn) {
+    std::unordered_map<uint32_t, uint32_t> passing; ///< lines beside the boxes of a rank
+    auto span = [&](uint32_t e) {
+        return level.ranks[level.edges[e].to] - level.ranks[level.edges[e].from];
+    };
+    auto ranksOf = [&](uint32_t e, auto each) {
+        const uint32_t last = level.ranks[level.edges[e].to];
+        for (uint32_t rank = level.ranks[level.edges[e].from] + 1; rank < last; ++rank)
+            each(passing[rank]);
+    };
+    std::vector<uint32_t> longest;
+    for (uint32_t e = 0; e < drawn.size(); ++e)
+        if (drawn[e]) {
+            ranksOf(e, [](uint32_t& lines) { ++lines; });
+            if (span(e) > shortSkip)
+                longest.push_back(e);
+        }
+    std::stable_sort(longest.begin(), longest.end(),
+                     [&](uint32_t a, uint32_t b) { return span(a) > span(b); });
+    for (uint32_t e : longest) {
+        bool crowded = false;
+        ranksOf(e, [&](uint32_t lines) { crowded = crowded || lines > manyLines; });
+        if (!crowded)
+            continue;
+        ranksOf(e, [](uint32_t& lines) { --lines; });
+        drawn[e] = 0;
     }
 }
 

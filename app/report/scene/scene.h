@@ -59,6 +59,7 @@ struct Badge {
 struct Figures {
     double bytes = -1;   ///< logical
     double seconds = -1; ///< measured, else predicted
+    double error = -1;   ///< of a fused node and the nodes it replaced, relative; verified
     bool measured = false;
     uint32_t launches = 0;
     std::string kernel; ///< kind of program and tactic

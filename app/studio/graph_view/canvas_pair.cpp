@@ -5,6 +5,7 @@
 #include "app/studio/graph_view/canvas_access.h"
 #include "app/studio/graph_view/overlay.h"
 #include "app/studio/graph_view/pair_style.h"
+#include "app/studio/session/dispose.h"
 #include "app/studio/shell/undo.h"
 
 #include <QVBoxLayout>
@@ -19,10 +20,12 @@ constexpr scene::Side sides[] = {scene::Before, scene::After};
 QString keyText(const std::vector<OverlayKey>& keys) {
     QString out;
     for (const OverlayKey& key : keys)
-        out +=
-            QStringLiteral("<span style=\"background-color:%1\">&nbsp;&nbsp;&nbsp;</span>&nbsp;%2"
-                           " &nbsp; ")
-                .arg(key.colour.name(), key.text.toHtmlEscaped());
+        out += !key.colour.isValid()
+                   ? key.text.toHtmlEscaped()
+                   : QStringLiteral(
+                         "<span style=\"background-color:%1\">&nbsp;&nbsp;&nbsp;</span>&nbsp;%2"
+                         " &nbsp; ")
+                         .arg(key.colour.name(), key.text.toHtmlEscaped());
     return out;
 }
 
@@ -41,7 +44,7 @@ MadeDrawing makeDrawing(const app::Report& report, scene::Options options,
     auto scene = scene::build({report.graphBefore, report.graphAfter, figures}, options, progress);
     if (!scene)
         return {};
-    return {std::make_shared<const Drawing>(std::move(*scene)),
+    return {DrawingPtr(new Drawing(std::move(*scene)), disposeLater<const Drawing>),
             engine && engine->trouble().isEmpty(), engine ? engine->trouble() : QString()};
 }
 

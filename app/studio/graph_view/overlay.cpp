@@ -5,6 +5,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace fuselage::studio {
@@ -44,6 +45,36 @@ OverlayColours byTime(const Drawing& drawing, scene::Side side, const Colours& c
 OverlayColours byBytes(const Drawing& drawing, scene::Side side, const Colours& colours) {
     return byFigure(drawing, side, colours, &scene::Figures::bytes,
                     [](double bytes) { return app::bytesText(static_cast<int64_t>(bytes)); });
+}
+
+/// By the logarithm: errors of one model lie decades apart.
+OverlayColours byError(const Drawing& drawing, scene::Side side, const Colours& colours) {
+    constexpr double least = 1e-9; // below is no error to look at
+    OverlayColours out;
+    const auto& boxes = drawing.scene().boxes;
+    double most = 0;
+    bool known = false;
+    for (const scene::Box& box : boxes) {
+        known = known || box.figures.error >= 0;
+        most = std::max(most, box.figures.error);
+    }
+    if (!known) {
+        out.keys.push_back({QObject::tr("no errors are known: measure with Verify on (F5)"), {}});
+        return out;
+    }
+    most = std::max(most, 10 * least);
+    auto shareOf = [&](double error) {
+        return std::log(std::max(error, least) / least) / std::log(most / least);
+    };
+    out.fill.resize(boxes.size());
+    for (size_t b = 0; b < boxes.size(); ++b)
+        if ((boxes[b].sides & side) && boxes[b].figures.error >= 0)
+            out.fill[b] = heat(colours, shareOf(boxes[b].figures.error));
+    for (double error : {least, std::sqrt(least * most), most})
+        out.keys.push_back(
+            {(error == least ? QStringLiteral("≤ ") : QString()) + QString::number(error, 'g', 2),
+             heat(colours, shareOf(error))});
+    return out;
 }
 
 OverlayColours byPrecision(const Drawing& drawing, scene::Side side, const Colours& colours) {
@@ -87,6 +118,7 @@ const OverlayRow rows[] = {
     {"bytes", "Overlay: bytes", "2", byBytes},
     {"precision", "Overlay: precision", "3", byPrecision},
     {"rule", "Overlay: rule", "4", byRule},
+    {"error", "Overlay: numeric error", "5", byError},
 };
 
 } // namespace

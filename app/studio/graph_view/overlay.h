@@ -13,7 +13,7 @@ namespace fuselage::studio {
 /// What a colour stands for.
 struct OverlayKey {
     QString text;
-    QColor colour;
+    QColor colour; ///< invalid: words only
 };
 
 struct OverlayColours {

@@ -65,14 +65,29 @@ void TablePanel::selectNodes() {
     if (m_following)
         return;
     QStringList nodes;
-    for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
+    QModelIndexList rows = m_table->selectionModel()->selectedRows();
+    for (const QModelIndex& index : rows)
         nodes += m_model->nodesBefore(m_proxy->mapToSource(index).row());
+    m_choosing = true;
     if (!nodes.isEmpty())
         m_selection.selectBefore(nodes);
+    m_choosing = false;
+    Q_EMIT chosen(rows.size() == 1 ? m_proxy->mapToSource(rows[0]).row() : -1);
+}
+
+void TablePanel::step(int direction) {
+    int count = m_proxy->rowCount();
+    if (count == 0)
+        return;
+    QModelIndexList rows = m_table->selectionModel()->selectedRows();
+    int row = rows.isEmpty() ? (direction > 0 ? 0 : count - 1)
+                             : (rows.first().row() + direction + count) % count;
+    m_table->selectRow(row);
+    m_table->scrollTo(m_proxy->index(row, 0));
 }
 
 void TablePanel::follow(const Selection& selection) {
-    if (m_table->hasFocus()) // the table made it
+    if (m_choosing || m_table->hasFocus()) // the table made it
         return;
     QSet<QString> wanted(selection.before.begin(), selection.before.end());
     QItemSelection rows;
@@ -94,6 +109,7 @@ void TablePanel::follow(const Selection& selection) {
     m_following = false;
     if (first.isValid())
         m_table->scrollTo(first);
+    Q_EMIT chosen(-1);
 }
 
 void TablePanel::copy() {

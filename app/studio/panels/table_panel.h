@@ -28,11 +28,17 @@ public:
 
     QLineEdit& filter() { return *m_filter; }
 
+    /// Selects the next row as it is sorted and filtered, around the end; -1: the previous one.
+    void step(int direction);
+
     /// Rows as a person sees them: sorted and filtered.
     const QAbstractItemModel& visibleRows() const { return *m_proxy; }
 
 Q_SIGNALS:
     void activated(int row); ///< of the model: double-click or Enter
+    /// The one row of the model that a person has chosen here; -1: none, several, or the selection
+    /// was made elsewhere.
+    void chosen(int row);
 
 private:
     void selectNodes();
@@ -44,7 +50,7 @@ private:
     QueryFilter* m_proxy;
     QLineEdit* m_filter;
     QTableView* m_table;
-    bool m_following = false;
+    bool m_following = false, m_choosing = false;
 };
 
 } // namespace fuselage::studio

@@ -2,6 +2,7 @@
 #include "app/studio/session/session.h"
 
 #include "app/pipeline/compiled.h"
+#include "app/studio/session/dispose.h"
 
 #include <QFileInfo>
 
@@ -22,6 +23,10 @@ bool sameBefore(const SnapshotPtr& previous, const std::shared_ptr<const app::Lo
 
 } // namespace
 
+SnapshotPtr shared(std::unique_ptr<Snapshot> snapshot) {
+    return {snapshot.release(), disposeLater<const Snapshot>};
+}
+
 struct Session::Outcome {
     std::shared_ptr<const app::LoadedModel> model;
     SnapshotPtr snapshot;
@@ -34,7 +39,11 @@ Session::Session(QObject* parent) : QObject(parent) {
     connect(&m_pause, &QTimer::timeout, this, &Session::analyse);
     connect(&m_lane, &JobLane::progressed, this, &Session::progressed);
     connect(&m_lane, &JobLane::busyChanged, this, &Session::busyChanged);
-    connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, &Session::changedOnDisk);
+    connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, [this](const QString& path) {
+        if (QFileInfo::exists(path)) // a file that was replaced is not watched any more
+            m_watcher.addPath(path);
+        Q_EMIT changedOnDisk(path);
+    });
 }
 
 void Session::open(const QString& path) {
@@ -46,7 +55,8 @@ void Session::open(const QString& path) {
             Outcome outcome{nullptr, nullptr, {problemOf(loaded.error(), path)}};
             return [this, outcome] { take(outcome); };
         }
-        auto model = std::make_shared<const app::LoadedModel>(std::move(*loaded));
+        std::shared_ptr<const app::LoadedModel> model(new app::LoadedModel(std::move(*loaded)),
+                                                      disposeLater<const app::LoadedModel>);
         return [this, path, model] {
             if (!m_path.isEmpty())
                 m_watcher.removePath(m_path);
@@ -145,7 +155,7 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
             out.problems.append(problemOf(analysis.error(), {}));
         return out;
     }
-    auto snapshot = std::make_shared<Snapshot>();
+    auto snapshot = std::make_unique<Snapshot>();
     snapshot->model = model;
     snapshot->rules = std::make_shared<const app::RuleLibrary>(std::move(*library));
     snapshot->analysis = std::move(*analysis);
@@ -154,7 +164,7 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
     snapshot->dims = options.fuse.dims;
     snapshot->precision = options.fuse.precision;
     snapshot->strict = options.fuse.strict;
-    out.snapshot = snapshot;
+    out.snapshot = shared(std::move(snapshot));
     return out;
 }
 

@@ -30,4 +30,7 @@ struct Snapshot {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
+/// Whoever lets go of it last does not wait: it is taken apart on a thread of the pool.
+SnapshotPtr shared(std::unique_ptr<Snapshot> snapshot);
+
 } // namespace fuselage::studio

@@ -74,6 +74,17 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
         m_marks.setStep(std::nullopt);
     });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::showTitle);
+    connect(&m_session, &Session::modelOpened, this,
+            [this] { m_session.removeProblems("model.changed"); });
+    connect(&m_session, &Session::changedOnDisk, this, [this](const QString& path) {
+        m_session.removeProblems("model.changed");
+        warn("model.changed",
+             QFileInfo::exists(path) ? tr("`%1` was changed on disk; what is shown is of before")
+                                           .arg(QFileInfo(path).fileName())
+                                     : tr("`%1` is gone from the disk; what is shown is of before")
+                                           .arg(QFileInfo(path).fileName()),
+             tr("Ctrl+R loads it again"));
+    });
     connect(&m_session, &Session::staleChanged, this, &MainWindow::showNumbers);
     connect(&m_session, &Session::reportChanged, this, &MainWindow::showNumbers);
     showTitle();
@@ -295,7 +306,14 @@ void MainWindow::addStatusLine() {
 }
 
 void MainWindow::restoreOpenFiles() {
+    if (endedWhileOpening(m_settings))
+        warn("start.ended",
+             tr("the program ended while it opened `%1`")
+                 .arg(m_settings.value("open/model").toString()),
+             tr("it is not opened by itself; Ctrl+1 tries it again"));
     restoreOpen(m_settings, m_workbench, *m_canvases);
+    if (auto* editor = findChild<EditorPanel*>())
+        restoreTabs(m_settings, *editor);
 }
 
 void MainWindow::openFiles(const QStringList& paths) {
@@ -327,6 +345,16 @@ void MainWindow::showNumbers() {
     const app::Report* report = m_session.report();
     m_numbers->setText(report ? statusText(*report, m_session.stale(), m_session.measurementStale())
                               : tr("open a model: Ctrl+O, or drop a file here"));
+}
+
+void MainWindow::warn(const QString& code, const QString& message, const QString& fix) {
+    Problem problem;
+    problem.severity = Severity::Warning;
+    problem.code = code;
+    problem.message = message;
+    problem.fix = fix;
+    m_session.addProblem(problem);
+    statusBar()->showMessage(message, 8000);
 }
 
 void MainWindow::optionsDialog() {
@@ -367,6 +395,8 @@ void MainWindow::restore() {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
     saveOpen(m_settings, m_workbench, *m_canvases);
+    if (auto* editor = findChild<EditorPanel*>())
+        saveTabs(m_settings, *editor);
     markOpening(m_settings, false);
     m_settings.setValue("geometry", saveGeometry());
     m_settings.setValue("layout", saveState(layoutVersion));

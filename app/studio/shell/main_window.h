@@ -69,6 +69,7 @@ private:
     void showTitle();
     void showNumbers();
     void openDialog();
+    void warn(const QString& code, const QString& message, const QString& fix);
     void optionsDialog();
     void measure();
     void resetLayout();

@@ -14,6 +14,27 @@ QStringList listOf(const std::vector<std::string>& texts) {
     return out;
 }
 
+QVariantList variantsOf(const std::vector<MatchKey>& keys) {
+    QVariantList out;
+    for (const MatchKey& key : keys)
+        out << QVariant(QStringList(QString::fromStdString(key.rule)) + listOf(key.nodes));
+    return out;
+}
+
+std::vector<MatchKey> matchKeys(const QVariantList& variants) {
+    std::vector<MatchKey> out;
+    for (const QVariant& each : variants) {
+        QStringList words = each.toStringList();
+        if (words.size() < 2)
+            continue;
+        MatchKey& key = out.emplace_back();
+        key.rule = words.takeFirst().toStdString();
+        for (const QString& node : words)
+            key.nodes.push_back(node.toStdString());
+    }
+    return out;
+}
+
 } // namespace
 
 void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canvases) {
@@ -33,6 +54,7 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
     for (const auto& [name, value] : options.fuse.dims)
         dims[QString::fromStdString(name)] = QVariant::fromValue<qlonglong>(value);
     settings.setValue("open/dims", dims);
+    settings.setValue("open/disabled", variantsOf(options.fuse.disabled));
     settings.setValue("open/backend", measuring.backend);
     settings.setValue("open/threads", measuring.threads);
     settings.setValue("open/seconds", measuring.seconds);
@@ -45,7 +67,7 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
 
 bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases) {
     QString model = settings.value("open/model").toString();
-    if (model.isEmpty() || !QFileInfo::exists(model) || settings.value("opening").toBool())
+    if (model.isEmpty() || !QFileInfo::exists(model) || endedWhileOpening(settings))
         return false;
     SessionOptions options = workbench.session.options();
     for (const QString& path : settings.value("open/rules").toStringList())
@@ -61,6 +83,7 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     for (auto it = dims.cbegin(); it != dims.cend(); ++it)
         if (it.value().toLongLong() > 0)
             options.fuse.dims[it.key().toStdString()] = it.value().toLongLong();
+    options.fuse.disabled = matchKeys(settings.value("open/disabled").toList());
     MeasureSettings measuring;
     measuring.backend = settings.value("open/backend", measuring.backend).toString();
     measuring.threads = settings.value("open/threads").toInt();
@@ -74,6 +97,20 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     workbench.session.setOptions(options);
     workbench.session.open(model);
     return true;
+}
+
+void saveTabs(QSettings& settings, const EditorPanel& editor) {
+    settings.setValue("open/tabs", editor.openFiles());
+    settings.setValue("open/tab", editor.current() ? editor.current()->file() : QString());
+}
+
+void restoreTabs(QSettings& settings, EditorPanel& editor) {
+    editor.reopen(settings.value("open/tabs").toStringList(),
+                  settings.value("open/tab").toString());
+}
+
+bool endedWhileOpening(const QSettings& settings) {
+    return settings.value("opening").toBool();
 }
 
 void markOpening(QSettings& settings, bool opening) {

@@ -70,6 +70,24 @@ CodeView* EditorPanel::current() const {
     return qobject_cast<CodeView*>(m_tabs->currentWidget());
 }
 
+QStringList EditorPanel::openFiles() const {
+    QStringList out;
+    for (int tab = 0; tab < m_tabs->count(); ++tab)
+        if (auto* each = qobject_cast<CodeView*>(m_tabs->widget(tab)))
+            out << each->file();
+    return out;
+}
+
+void EditorPanel::reopen(const QStringList& files, const QString& current) {
+    QString error;
+    for (const QString& file : files)
+        m_texts.open(file, error); // one that is gone is no news
+    m_texts.recover();
+    if (CodeView* at = view(current))
+        m_tabs->setCurrentWidget(at);
+    showNotice();
+}
+
 void EditorPanel::addBuiltinMenu(QToolButton* button) {
     auto* menu = new QMenu(button);
     for (std::string_view path : embeddedPatternPaths()) {

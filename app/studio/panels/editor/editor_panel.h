@@ -29,6 +29,13 @@ public:
     CodeView* current() const;
     CodeView* view(const QString& file) const { return m_views.value(file); }
 
+    /// In the order of the tabs.
+    QStringList openFiles() const;
+
+    /// As they were left: files that are still there, then what was typed and not saved. The panel
+    /// stays where it is.
+    void reopen(const QStringList& files, const QString& current);
+
     /// Opens the file, also a built-in one, and shows a line of it; 0: where it was.
     void showPlace(const QString& file, int line);
 

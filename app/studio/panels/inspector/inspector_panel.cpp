@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/inspector/inspector_panel.h"
 
+#include "app/pipeline/kernel_text.h"
 #include "app/studio/panels/inspector/inspector_text.h"
 
 #include <QTextBrowser>
@@ -28,16 +29,29 @@ QWidget* makeInspectorPanel(Workbench& workbench, QWidget* parent) {
     browser->setAccessibleName(QObject::tr("inspector"));
     browser->setOpenLinks(false);
     browser->setFrameShape(QFrame::NoFrame);
-    auto show = [browser, &workbench] {
+    auto texts = std::make_shared<bool>(false); // of kernels are shown
+    auto show = [browser, texts, &workbench] {
         const app::Report* report = workbench.session.report();
-        browser->setHtml(report ? inspectorHtml(*report, workbench.selection.selection())
+        KernelTextOf textOf;
+        if (*texts)
+            textOf = [snapshot = workbench.session.snapshot()](size_t kernel) {
+                auto profile = deviceProfile(snapshot->device.toStdString());
+                return profile ? app::kernelText(*snapshot->analysis.after, kernel, *profile)
+                               : profile.error().text();
+            };
+        browser->setHtml(report ? inspectorHtml(*report, workbench.selection.selection(), textOf)
                                 : QString());
     };
     QObject::connect(&workbench.session, &Session::reportChanged, browser, show);
     QObject::connect(&workbench.selection, &SelectionHub::changed, browser, show);
-    QObject::connect(browser, &QTextBrowser::anchorClicked, browser, [&workbench](const QUrl& url) {
-        follow(QUrl::fromPercentEncoding(url.toEncoded()), workbench);
-    });
+    QObject::connect(browser, &QTextBrowser::anchorClicked, browser,
+                     [texts, show, &workbench](const QUrl& url) {
+                         QString target = QUrl::fromPercentEncoding(url.toEncoded());
+                         if (!target.startsWith("text:"))
+                             return follow(target, workbench);
+                         *texts = target == "text:on";
+                         show();
+                     });
     show();
     return browser;
 }

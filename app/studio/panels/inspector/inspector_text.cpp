@@ -122,7 +122,24 @@ QString matchHtml(const MatchReport& match) {
         table.row(QObject::tr("time, measured"),
                   change(words(app::secondsText(*match.measuredBefore)),
                          words(app::secondsText(*match.measuredAfter))));
+    if (match.error)
+        table.row(
+            QObject::tr("numeric error"),
+            QObject::tr("%1 of the largest value").arg(QString::number(*match.error, 'g', 2)));
     return heading(QObject::tr("Match")) + table.html();
+}
+
+/// The text behind its link; long ones end early.
+QString kernelTextHtml(const std::string& text) {
+    constexpr int mostLines = 160;
+    QStringList lines = words(text).split('\n');
+    if (lines.size() > mostLines) {
+        qsizetype more = lines.size() - mostLines;
+        lines = lines.mid(0, mostLines);
+        lines << QObject::tr("... %1 lines more").arg(more);
+    }
+    return link("text:off", QObject::tr("hide the text")) +
+           QStringLiteral("<pre>%1</pre>").arg(lines.join('\n').toHtmlEscaped());
 }
 
 QString kernelHtml(const KernelReport& kernel) {
@@ -175,7 +192,8 @@ QString missesHtml(const app::Report& report, const QStringList& nodes) {
     return out;
 }
 
-QString matchesAndKernelsHtml(const app::Report& report, const QStringList& nodes) {
+QString matchesAndKernelsHtml(const app::Report& report, const QStringList& nodes,
+                              const KernelTextOf& textOf) {
     QString out;
     auto concerns = [&](const std::vector<std::string>& sources) {
         return std::any_of(sources.begin(), sources.end(),
@@ -186,9 +204,11 @@ QString matchesAndKernelsHtml(const app::Report& report, const QStringList& node
         if (concerns(match.nodes) && ++shown <= 3)
             out += matchHtml(match);
     shown = 0;
-    for (const KernelReport& kernel : report.kernels)
-        if (concerns(kernel.sources) && ++shown <= 3)
-            out += kernelHtml(kernel);
+    for (size_t i = 0; i < report.kernels.size(); ++i)
+        if (concerns(report.kernels[i].sources) && ++shown <= 3)
+            out += kernelHtml(report.kernels[i]) +
+                   (textOf ? kernelTextHtml(textOf(i))
+                           : link("text:on", QObject::tr("show the text of the kernel")));
     return out;
 }
 
@@ -227,7 +247,8 @@ QString modelHtml(const app::Report& report) {
 
 } // namespace
 
-QString inspectorHtml(const app::Report& report, const Selection& selection) {
+QString inspectorHtml(const app::Report& report, const Selection& selection,
+                      const KernelTextOf& textOf) {
     if (selection.empty())
         return modelHtml(report);
     QString out;
@@ -246,7 +267,7 @@ QString inspectorHtml(const app::Report& report, const Selection& selection) {
         out += names.join("<br>");
     }
     if (selection.rule.isEmpty())
-        out += matchesAndKernelsHtml(report, selection.before);
+        out += matchesAndKernelsHtml(report, selection.before, textOf);
     if (selection.before.size() <= manyNodes)
         out += missesHtml(report, selection.before);
     return out;

@@ -6,12 +6,17 @@
 #include "app/studio/session/selection_hub.h"
 
 #include <QString>
+#include <functional>
 
 namespace fuselage::studio {
 
+/// Asked for the text of a kernel by its place in the report; null: texts are not shown.
+using KernelTextOf = std::function<std::string(size_t kernel)>;
+
 /// The node, its match, its kernels and the near misses at it; a summary of the rule or the numbers
 /// of the model when no single node is selected. Links: "place:FILE:LINE", "node:NAME",
-/// "rule:NAME".
-QString inspectorHtml(const app::Report& report, const Selection& selection);
+/// "rule:NAME", "text:on", "text:off".
+QString inspectorHtml(const app::Report& report, const Selection& selection,
+                      const KernelTextOf& textOf = {});
 
 } // namespace fuselage::studio

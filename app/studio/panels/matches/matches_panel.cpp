@@ -22,6 +22,15 @@ QWidget* makeMatchesPanel(Workbench& workbench, QWidget* parent) {
     for (const char* id : {"match.disable", "match.enableAll"})
         if (QAction* action = workbench.commands.find(id))
             rows->table().addAction(action);
+    workbench.commands.add(
+        {"match.next", "Select", QObject::tr("Next match"), {QKeySequence("N")}, KeyScope::Canvas},
+        [rows] { rows->step(1); });
+    workbench.commands.add({"match.previous",
+                            "Select",
+                            QObject::tr("Previous match"),
+                            {QKeySequence("Shift+N")},
+                            KeyScope::Canvas},
+                           [rows] { rows->step(-1); });
     layout->addWidget(rows, 1);
     layout->addWidget(new DisabledList(workbench, panel));
     panel->setFocusProxy(rows);

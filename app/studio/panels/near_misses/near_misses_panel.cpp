@@ -2,21 +2,53 @@
 #include "app/studio/panels/near_misses/near_misses_panel.h"
 
 #include "app/studio/item_models/near_miss_table.h"
+#include "app/studio/panels/near_misses/near_miss_marks.h"
 #include "app/studio/panels/table_panel.h"
 
 #include <algorithm>
 
 namespace fuselage::studio {
 
+namespace {
+
+const QString owner = QStringLiteral("near miss");
+
+} // namespace
+
 QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
     NearMissTable* table = makeNearMissTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("near misses"), workbench, parent);
-    panel->showReport(workbench.session, [table](const app::Report& report) {
+    panel->showReport(workbench.session, [table, &workbench](const app::Report& report) {
         std::vector<app::NearMissReport> misses = report.nearMisses;
         std::stable_sort(misses.begin(), misses.end(),
                          [](const auto& a, const auto& b) { return nearness(a) > nearness(b); });
         table->setRows(std::move(misses));
+        workbench.marks.set(owner, {});
     });
+    QObject::connect(panel, &TablePanel::chosen, panel, [table, &workbench](int row) {
+        const SnapshotPtr& snapshot = workbench.session.snapshot();
+        workbench.marks.set(owner, row >= 0 && snapshot
+                                       ? marksOf(table->row(row), snapshot->model->graph)
+                                       : QList<NodeMark>());
+    });
+    QObject::connect(panel, &TablePanel::activated, panel, [table, &workbench](int row) {
+        const app::NearMissReport& miss = table->row(row);
+        Q_EMIT workbench.session.placeWanted(QString::fromStdString(miss.file),
+                                             static_cast<int>(miss.line));
+    });
+    panel->table().setToolTip(QObject::tr("Enter or double-click: the rule's line"));
+    workbench.commands.add({"miss.next",
+                            "Select",
+                            QObject::tr("Next near miss"),
+                            {QKeySequence("M")},
+                            KeyScope::Canvas},
+                           [panel] { panel->step(1); });
+    workbench.commands.add({"miss.previous",
+                            "Select",
+                            QObject::tr("Previous near miss"),
+                            {QKeySequence("Shift+M")},
+                            KeyScope::Canvas},
+                           [panel] { panel->step(-1); });
     return panel;
 }
 

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of the canvas and of charts, at most twenty: levels of detail, themes, signs. Compared
+// tile by tile with a tolerance; FUSELAGE_BLESS=1 rewrites them. What stands where is the business
+// of the scene's own goldens.
+#include "app/studio/graph_view/canvas.h"
+#include "app/studio/graph_view/overlay.h"
+#include "app/studio/graph_view/pair_style.h"
+#include "app/studio/panels/chart_view.h"
+#include "tests/unit/scene_builder.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QFontDatabase>
+#include <QStyleFactory>
+#include <QTest>
+
+using namespace fuselage;
+using namespace fuselage::studio;
+using namespace fuselage::scene_test;
+
+namespace {
+
+constexpr int tile = 16;           ///< pixels
+constexpr double tolerance = 10.0; ///< mean difference of a channel in a tile, of 255
+
+QPalette paletteOf(bool dark) {
+    const app::Theme& theme = dark ? app::darkTheme() : app::lightTheme();
+    QPalette out;
+    for (auto role : {QPalette::Base, QPalette::Window})
+        out.setColor(role, QColor(QString::fromStdString(theme.color("background"))));
+    for (auto role : {QPalette::Text, QPalette::WindowText})
+        out.setColor(role, QColor(QString::fromStdString(theme.color("text"))));
+    return out;
+}
+
+QImage pictureOf(QWidget& widget, const QSize& size, double ratio, bool dark) {
+    widget.setPalette(paletteOf(dark));
+    widget.resize(size);
+    QImage image(size * ratio, QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
+    image.fill(paletteOf(dark).color(QPalette::Base));
+    widget.render(&image);
+    image.setDevicePixelRatio(1);
+    return image;
+}
+
+/// The worst tile; also for pictures of different sizes, which differ wholly.
+double difference(const QImage& a, const QImage& b) {
+    if (a.size() != b.size())
+        return 255;
+    double worst = 0;
+    for (int top = 0; top < a.height(); top += tile)
+        for (int left = 0; left < a.width(); left += tile) {
+            int sum = 0, count = 0;
+            for (int y = top; y < std::min(top + tile, a.height()); ++y)
+                for (int x = left; x < std::min(left + tile, a.width()); ++x, count += 3) {
+                    QRgb p = a.pixel(x, y), q = b.pixel(x, y);
+                    sum += std::abs(qRed(p) - qRed(q)) + std::abs(qGreen(p) - qGreen(q)) +
+                           std::abs(qBlue(p) - qBlue(q));
+                }
+            worst = std::max(worst, double(sum) / count);
+        }
+    return worst;
+}
+
+void expectPicture(const QString& name, const QImage& actual) {
+    QString path = QStringLiteral(PICTURE_GOLDENS "/%1.png").arg(name);
+    if (qEnvironmentVariableIntValue("FUSELAGE_BLESS") != 0) {
+        QVERIFY(actual.save(path));
+        return;
+    }
+    QImage golden(path);
+    double worst = golden.isNull() ? 255 : difference(actual, golden);
+    if (worst <= tolerance)
+        return;
+    QDir().mkpath("pictures");
+    QString shown = QDir("pictures").absoluteFilePath(name + ".actual.png");
+    actual.save(shown);
+    QFAIL(qPrintable(QStringLiteral("%1 differs from %2 by %3 of 255 in a tile; "
+                                    "FUSELAGE_BLESS=1 rewrites it")
+                         .arg(shown, path)
+                         .arg(worst)));
+}
+
+/// Two blocks before and after, with figures that no cost model moves.
+DrawingPtr network() {
+    Pair pair = residualNetwork(2);
+    scene::SideFigures figures;
+    double share = 0;
+    for (const auto& node : pair.before.nodes)
+        figures.before[node.name] = {1e5, 1e-6, 1e-7, true, 1, "Contraction"};
+    for (const auto& node : pair.after.nodes)
+        figures.after[node.name] = {2e5, 2e-6 * ++share, 1e-9 * std::pow(30, share), true,
+                                    1,   "Contraction"};
+    Progress progress;
+    auto scene = scene::build({pair.before, pair.after, figures}, {}, progress);
+    return std::make_shared<const Drawing>(std::move(*scene));
+}
+
+app::Report chartReport() {
+    app::Report report;
+    report.machine.dramBandwidth = 1e11;
+    report.machine.l2Bandwidth = 4e11;
+    report.machine.peakFlops = 1e12;
+    report.before.traffic = {4'000'000, 2'000'000, 5'000'000, 4'500'000};
+    report.after.traffic = {1'000'000, 1'000'000, 1'800'000, 1'500'000};
+    report.before.launches = 12;
+    report.before.peakBytes = 3'000'000;
+    report.after.peakBytes = 2'000'000;
+    report.before.predictedSeconds = 20e-6;
+    report.after.predictedSeconds = 10e-6;
+    report.after.launches = 4;
+    for (int i = 0; i < 4; ++i) {
+        app::KernelReport kernel;
+        kernel.name = kernel.node = "fused_" + std::to_string(i);
+        kernel.rule = i % 2 ? "ConvBNReLU" : "MatMulBias";
+        kernel.kind = "Contraction";
+        kernel.predictedSeconds = 1e-6 * (1 + i);
+        kernel.traffic = report.after.traffic;
+        report.kernels.push_back(kernel);
+        report.kernelsBefore.push_back(kernel);
+        report.kernelsBefore.back().predictedSeconds *= 2;
+        app::MatchReport match;
+        match.fusedNode = kernel.name;
+        match.rule = kernel.rule;
+        match.nodes = {"a", "b", "c"};
+        match.bytesBefore = 1'000'000 * (i + 2);
+        match.bytesAfter = 500'000;
+        match.launchesBefore = 3;
+        match.launchesAfter = 1;
+        match.flops = 400'000 * (i + 1);
+        match.secondsBefore = 3e-6 * (i + 2);
+        match.secondsAfter = 1e-6 * (i + 1);
+        report.matches.push_back(match);
+    }
+    report.rules = {{"ConvBNReLU", "r.fuse", 1, 2, 0, 4, 2'500'000},
+                    {"MatMulBias", "r.fuse", 9, 2, 0, 4, 1'000'000}};
+    return report;
+}
+
+} // namespace
+
+class PicturesTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() {
+        if (!QFontDatabase::families().contains("DejaVu Sans"))
+            QSKIP("the font DejaVu Sans is not installed (fonts-dejavu-core)");
+        QApplication::setStyle(QStyleFactory::create("Fusion"));
+        QApplication::setFont(QFont("DejaVu Sans", 9));
+        m_network = network();
+    }
+
+    void theCanvasAtEveryDetail_data() {
+        QTest::addColumn<int>("side");
+        QTest::addColumn<double>("zoom");
+        QTest::addColumn<bool>("dark");
+        QTest::addColumn<double>("ratio");
+        QTest::newRow("areas-light") << int(scene::Before) << 0.1 << false << 1.0;
+        QTest::newRow("boxes-light") << int(scene::Before) << 0.3 << false << 1.0;
+        QTest::newRow("boxes-dark") << int(scene::Before) << 0.3 << true << 1.0;
+        QTest::newRow("titles-light") << int(scene::Before) << 0.5 << false << 1.0;
+        QTest::newRow("full-light") << int(scene::Before) << 1.0 << false << 1.0;
+        QTest::newRow("full-dark") << int(scene::Before) << 1.0 << true << 1.0;
+        QTest::newRow("full-light-2x") << int(scene::Before) << 1.0 << false << 2.0;
+        QTest::newRow("after-light") << int(scene::After) << 1.0 << false << 1.0;
+    }
+
+    void theCanvasAtEveryDetail() {
+        QFETCH(int, side);
+        QFETCH(double, zoom);
+        QFETCH(bool, dark);
+        QFETCH(double, ratio);
+        Canvas canvas(static_cast<scene::Side>(side), nullptr);
+        expectPicture(QStringLiteral("canvas-") + QTest::currentDataTag(),
+                      pictureOf(prepared(canvas, zoom, {}), {360, 300}, ratio, dark));
+    }
+
+    void aSelectionFadesTheRest() {
+        Canvas canvas(scene::Before, nullptr);
+        PaintStyle style;
+        size_t count = m_network->scene().boxes.size();
+        style.selected.assign(count, 0);
+        style.faded.assign(count, 1);
+        uint32_t box = m_network->boxOf(scene::Before, "/stage0/0/conv1/Conv");
+        style.selected[box] = 1;
+        style.faded[box] = 0;
+        expectPicture("canvas-selection",
+                      pictureOf(prepared(canvas, 1, style), {360, 300}, 1, false));
+    }
+
+    void aNearMissIsDrawn_data() {
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("light") << false;
+        QTest::newRow("dark") << true;
+    }
+
+    void aNearMissIsDrawn() {
+        QFETCH(bool, dark);
+        Canvas canvas(scene::Before, nullptr);
+        PaintStyle style;
+        style.marks = marksOn(*m_network, scene::Before,
+                              {{NodeMark::Kind::Bound, false, "/stage0/0/conv1/Conv"},
+                               {NodeMark::Kind::Failed, false, "/stage0/0/relu/Relu",
+                                "M0101\nfound: Relu\nthe rule wants: Sigmoid"}});
+        QCOMPARE(style.marks.size(), size_t(2));
+        expectPicture(QStringLiteral("canvas-near-miss-") + QTest::currentDataTag(),
+                      pictureOf(prepared(canvas, 0.8, style), {480, 300}, 1, dark));
+    }
+
+    void overlaysColourBoxes_data() {
+        QTest::addColumn<QString>("id");
+        QTest::newRow("time") << "time";
+        QTest::newRow("error") << "error";
+    }
+
+    void overlaysColourBoxes() {
+        QFETCH(QString, id);
+        Canvas canvas(scene::After, nullptr);
+        PaintStyle style;
+        for (const OverlayRow& row : overlays())
+            if (id == row.id)
+                style.fill = row.paint(*m_network, scene::After, Colours(paletteOf(false))).fill;
+        expectPicture("canvas-overlay-" + id,
+                      pictureOf(prepared(canvas, 0.7, style), {360, 300}, 1, false));
+    }
+
+    void charts_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("traffic") << "traffic" << false;
+        QTest::newRow("waterfall") << "waterfall" << false;
+        QTest::newRow("timeline") << "timeline" << false;
+        QTest::newRow("roofline-light") << "roofline" << false;
+        QTest::newRow("roofline-dark") << "roofline" << true;
+    }
+
+    void charts() {
+        QFETCH(QString, name);
+        QFETCH(bool, dark);
+        SelectionHub hub;
+        ChartView view(hub, nullptr);
+        app::Report report = chartReport();
+        view.setChart(name == "traffic"     ? chart::beforeAfterBars(report)
+                      : name == "waterfall" ? chart::trafficWaterfall(report)
+                      : name == "timeline"  ? chart::timelineLanes(report)
+                                            : chart::roofline(report));
+        expectPicture(QStringLiteral("chart-") + QTest::currentDataTag(),
+                      pictureOf(view, {640, view.heightForWidth(640)}, 1, dark));
+    }
+
+private:
+    Canvas& prepared(Canvas& canvas, double zoom, PaintStyle style) {
+        canvas.setDrawing(m_network);
+        canvas.setStyle(std::move(style));
+        const scene::Rect& all = m_network->scene().rect;
+        canvas.resize(360, 300);
+        canvas.setViewport({{all.x + all.w / 2, all.y + 150 / zoom - 10}, zoom});
+        return canvas;
+    }
+
+    DrawingPtr m_network;
+};
+
+QTEST_MAIN(PicturesTest)
+#include "pictures_test.moc"
