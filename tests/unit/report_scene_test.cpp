@@ -162,7 +162,7 @@ TEST(Scene, AValueReadEverywhereIsATunnel) {
 
 TEST(Scene, LayersThatReadAllLayersBeforeThemStayNarrow) {
     GraphBuilder graph;
-    std::vector<uint32_t> all{graph.input("x")};
+    std::vector<uint32_t> all{graph.node("/stem/Relu", "Relu", {graph.input("x")})};
     for (int layer = 0; layer < 16; ++layer) {
         std::string scope = "/dense/layer" + std::to_string(layer) + "/";
         uint32_t joined = graph.node(scope + "Concat", "Concat", all);

@@ -33,6 +33,7 @@ public:
             placeInLevel(edge);
         rankLevels();
         markFanOut();
+        markFanIn();
         thinOut();
         markUsed();
         return std::move(m_out);
@@ -43,6 +44,7 @@ private:
     void placeInLevel(DrawnEdge& edge);
     void rankLevels();
     void markFanOut();
+    void markFanIn();
     void thinOut();
     static void thinOut(const Level& level, std::vector<uint8_t>& drawn);
     void markUsed();
@@ -174,6 +176,27 @@ void Projector::markFanOut() {
     for (DrawnEdge& edge : m_out.edges)
         if (readers[edge.from].size() > manyReaders)
             edge.tunnel = true;
+}
+
+/// A value from outside that is read all over one container: lines to its first rows are drawn,
+/// the others would push everything aside.
+void Projector::markFanIn() {
+    std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> readers;
+    auto onTheWay = [&](const DrawnEdge& edge, auto each) {
+        for (uint32_t at = edge.to; m_model.tree[at].parent != edge.inside;
+             at = m_model.tree[at].parent)
+            each(std::pair(edge.from, m_model.tree[at].parent), at);
+    };
+    for (const DrawnEdge& edge : m_out.edges)
+        if (!edge.tunnel)
+            onTheWay(edge, [&](auto way, uint32_t child) { readers[way].insert(child); });
+    for (DrawnEdge& edge : m_out.edges)
+        if (!edge.tunnel)
+            onTheWay(edge, [&](auto way, uint32_t child) {
+                if (readers[way].size() > manyLines &&
+                    m_out.levels[way.second].ranks[m_childIndex[child]] > shortSkip)
+                    edge.tunnel = true;
+            });
 }
 
 /// What replaced a group fills its frame: its edges end there and do not come in.

@@ -86,6 +86,11 @@ void Canvas::fitSelection() {
     for (uint32_t b = 0; b < m_drawing->scene().boxes.size(); ++b)
         if (m_style.selected[b])
             area = area.united(rectOf(m_drawing->scene().boxes[b].rect));
+    constexpr double calloutWidth = 290;
+    for (const BoxMark& mark : m_style.marks)
+        if (!mark.callout.isEmpty())
+            area = area.united(rectOf(m_drawing->scene().boxes[mark.box].rect)
+                                   .adjusted(0, 0, calloutWidth, 0));
     fit(area.adjusted(-80, -60, 80, 60), 1.2);
 }
 

@@ -295,6 +295,9 @@ void CanvasPair::showSelection() {
                 }
             }
         style.marks = marksOn(*drawing, side, m_workbench.marks.all());
+        for (const BoxMark& mark : style.marks) // what has a sign is to be read
+            if (!style.faded.empty())
+                style.faded[mark.box] = 0;
         const SnapshotPtr& snapshot = m_workbench.session.snapshot();
         if (side == scene::After && m_workbench.marks.step() && snapshot)
             showStep(*drawing, snapshot->report(), *m_workbench.marks.step(), style);

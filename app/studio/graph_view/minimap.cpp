@@ -60,8 +60,11 @@ void Minimap::paintEvent(QPaintEvent*) {
         painter.translate(origin());
         painter.scale(scale(), scale());
         const scene::Rect& all = m_canvas.drawing()->scene().rect;
+        PaintStyle style = m_canvas.style();
+        for (BoxMark& mark : style.marks)
+            mark.callout.clear(); // no words at this size
         paintScene(painter, *m_canvas.drawing(), m_canvas.side(), {all.x, all.y, all.w, all.h},
-                   scale(), colours, m_canvas.style());
+                   scale(), colours, style);
     }
     QPainter painter(this);
     painter.drawPixmap(0, 0, m_picture);
