@@ -209,7 +209,7 @@ Expression RuleCompiler::call(const ast::Expr& expr, const Scope& scope) {
     for (const ast::Expr& arg : expr.args)
         out.args.push_back(expression(arg, scope));
     for (const ast::NamedExpr& named : expr.named)
-        out.named.emplace_back(named.name.text, expression(named.value, scope));
+        out.named.push_back({named.name.text, expression(named.value, scope)});
 
     const FunctionRow* row = findFunction(expr.text);
     if (!row) {
@@ -294,7 +294,7 @@ Expression RuleCompiler::builtNode(const ast::Expr& expr, const Scope& scope,
     m_hole = outerHole;
     m_holeUses = outerUses;
     for (const ast::NamedExpr& named : expr.named)
-        out.named.emplace_back(named.name.text, expression(named.value, scope));
+        out.named.push_back({named.name.text, expression(named.value, scope)});
 
     if (auto op = operatorNamed(expr.text)) {
         out.op = *op;

@@ -34,7 +34,7 @@ bool readsMatch(const Expression& expression) {
         return true;
     return std::any_of(expression.args.begin(), expression.args.end(), readsMatch) ||
            std::any_of(expression.named.begin(), expression.named.end(),
-                       [](const auto& named) { return readsMatch(named.second); });
+                       [](const auto& named) { return readsMatch(named.value); });
 }
 
 Span join(const Span& from, const Span& to) {

@@ -2,7 +2,7 @@
 #include "app/lsp/match_counter.h"
 
 #include "app/pipeline/model.h"
-#include "core/rewrite/matcher.h"
+#include "core/rewrite/match_cache.h"
 
 #include <fmt/format.h>
 
@@ -24,30 +24,28 @@ struct Job {
 
 using Counts = std::map<std::string, uint64_t>;
 
-/// The model, made ready for matching once.
+/// The model, made ready for matching once, and what was found in it.
 struct Subject {
-    explicit Subject(Graph loaded) : graph(std::move(loaded)), facts(graph), convexity(graph) {}
+    explicit Subject(Graph loaded)
+        : graph(std::move(loaded)), facts(graph), convexity(graph),
+          cache(graph, facts, convexity, {}) {}
 
     Graph graph;
     GraphFacts facts;
     Convexity convexity;
+    MatchCache cache;
 };
 
 /// Legal matches of each rule; nothing when `stop` became true.
-template <typename Stop>
-std::optional<Counts> countMatches(const Subject& subject, const Job& job, Stop&& stop) {
+std::optional<Counts> countMatches(Subject& subject, const Job& job, FunctionRef<bool()> stop) {
     SourceSet sources;
     const dsl::LoadedRules loaded = dsl::loadRules(sources, job.texts, job.resolver);
-    const RuleIndex index(loaded.rules);
-    Matcher matcher(subject.graph, subject.facts, subject.convexity, {});
+    const auto found = subject.cache.update(loaded.rules, stop);
+    if (!found)
+        return std::nullopt;
     Counts counts;
-    for (const auto& rule : index.rules()) {
-        if (stop())
-            return std::nullopt;
-        MatchResult found;
-        matcher.find(*rule, found);
-        counts[rule->rule.name] += found.matches.size();
-    }
+    for (const MatchCache::Entry* entry : *found)
+        counts[entry->rule->rule.name] += entry->found.matches.size();
     return counts;
 }
 
@@ -75,7 +73,7 @@ void MatchCounter::State::run() {
         broken = model.error().text();
         return;
     }
-    const Subject subject(std::move(model->graph));
+    Subject subject(std::move(model->graph));
     std::unique_lock lock(mutex);
     for (;;) {
         wake.wait(lock, [&] { return stop || wanted.number > counted; });

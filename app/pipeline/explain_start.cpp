@@ -61,7 +61,10 @@ public:
         auto start = startOf(*prepared);
         if (start && prepared->steps > 1 && searchAnyOperator(rule, *prepared, *start))
             return;
-        std::string ops = prepared->anchors.none() ? "" : namesOf(prepared->anchors);
+        OpSet anchors;
+        for (TermId head : prepared->heads)
+            anchors |= prepared->ops[head.index()];
+        std::string ops = anchors.none() ? "" : namesOf(anchors);
         Reason reason{code::otherOp, "nothing in the model is where its search starts", {}, {}};
         if (!ops.empty())
             reason = {code::otherOp,

@@ -4,7 +4,6 @@
 #include "core/rewrite/trace.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace fuselage {
 
@@ -23,15 +22,11 @@ Convexity::Convexity(const Graph& graph)
 
 std::vector<NodeId> Convexity::pathBack(const std::vector<ValueId>& from,
                                         FunctionRef<bool(NodeId)> inside, int64_t bound) const {
-    struct Step {
-        NodeId node;
-        size_t before; ///< index of the step that led here
-    };
-
     constexpr size_t none = static_cast<size_t>(-1);
     m_seen.resize(m_graph.nodeBound(), 0);
     ++m_stamp;
-    std::vector<Step> queue;
+    std::vector<Step>& queue = m_queue;
+    queue.clear();
     auto visit = [&](NodeId node, size_t before) {
         if (m_levels[node.index()] < bound && m_seen[node.index()] != m_stamp) {
             m_seen[node.index()] = m_stamp;
@@ -63,12 +58,15 @@ std::vector<NodeId> Convexity::pathBack(const std::vector<ValueId>& from,
 
 std::vector<NodeId> Convexity::cycleOf(const std::vector<NodeId>& nodes,
                                        const std::vector<ValueId>& outputs) const {
-    std::unordered_set<NodeId> set(nodes.begin(), nodes.end());
+    m_inside.resize(m_graph.nodeBound(), 0);
+    ++m_insideStamp;
     int64_t bound = 0;
-    for (NodeId node : nodes)
+    for (NodeId node : nodes) {
+        m_inside[node.index()] = m_insideStamp;
         bound = std::max(bound, level(node));
+    }
     return pathBack(
-        outputs, [&](NodeId node) { return set.contains(node); }, bound);
+        outputs, [&](NodeId node) { return m_inside[node.index()] == m_insideStamp; }, bound);
 }
 
 void Convexity::place(NodeId node) {

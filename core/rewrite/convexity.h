@@ -31,12 +31,21 @@ public:
     void added(const std::vector<NodeId>& nodes);
 
 private:
+    /// Of a search for a path.
+    struct Step {
+        NodeId node;
+        size_t before; ///< index of the step that led here
+    };
+
     void place(NodeId node);
 
     const Graph& m_graph;
     std::vector<int64_t> m_levels;
     mutable std::vector<uint32_t> m_seen; ///< stamp of the last search that saw the node
     mutable uint32_t m_stamp = 0;
+    mutable std::vector<uint32_t> m_inside; ///< stamp of the last set that held the node
+    mutable uint32_t m_insideStamp = 0;
+    mutable std::vector<Step> m_queue; ///< of the last search
 };
 
 /// M0500 for what cycleOf() found: the path, and which nodes to match as well. `what` begins the

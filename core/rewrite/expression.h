@@ -7,10 +7,11 @@
 #include "core/support/source.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace fuselage {
+
+struct NamedExpression;
 
 struct Expression {
     enum class Kind : uint8_t {
@@ -39,8 +40,13 @@ struct Expression {
     Op op = Op::Unknown;
     std::string text;
     std::vector<Expression> args;
-    std::vector<std::pair<std::string, Expression>> named; ///< named arguments or attributes
+    std::vector<NamedExpression> named; ///< named arguments or attributes
     Span span;
+};
+
+struct NamedExpression {
+    std::string name;
+    Expression value;
 };
 
 } // namespace fuselage

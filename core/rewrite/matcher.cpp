@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/matcher.h"
 
+#include "core/rewrite/matcher_anchors.h"
 #include "core/rewrite/matcher_internal.h"
 #include "core/rewrite/rewriter.h"
 
@@ -9,9 +10,17 @@
 namespace fuselage {
 
 GraphFacts::GraphFacts(const Graph& graph)
-    : order(topologicalOrder(graph)), ranks(graph.nodeBound(), 0), isOutput(graph.valueBound(), 0) {
-    for (uint32_t i = 0; i < order.size(); ++i)
-        ranks[order[i].index()] = i;
+    : order(topologicalOrder(graph)), ranks(graph.nodeBound(), 0), isOutput(graph.valueBound(), 0),
+      operands(graph.nodeBound(), 0), beyond(graph.nodeBound(), 0) {
+    for (uint32_t i = 0; i < order.size(); ++i) {
+        uint32_t node = order[i].index();
+        ranks[node] = i;
+        for (ValueId input : graph.node(order[i]).inputs)
+            if (NodeId maker = graph.producer(input); maker.valid()) {
+                operands[node] |= maskOf(graph.node(maker).op);
+                beyond[node] |= operands[maker.index()];
+            }
+    }
     for (auto it = order.rbegin(); it != order.rend(); ++it)
         byOp[static_cast<size_t>(graph.node(*it).op)].push_back(*it);
     for (ValueId output : graph.outputs())
@@ -22,45 +31,33 @@ GraphFacts::GraphFacts(const Graph& graph)
 Matcher::Matcher(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
                  MatcherOptions options)
     : m_graph(graph), m_facts(facts), m_convexity(convexity), m_options(std::move(options)),
-      m_used(graph.nodeBound(), 0), m_claimed(graph.nodeBound(), 0) {}
-
-bool Matcher::mayMatch(const PreparedRule& rule, NodeId id) const {
-    const Node& node = m_graph.node(id);
-    for (const Signature& signature : rule.signatures) {
-        if (!contains(signature.ops, node.op))
-            continue;
-        if (signature.producers.any)
-            return true;
-        for (ValueId input : node.inputs) {
-            NodeId maker = m_graph.producer(input);
-            if (maker.valid() && contains(signature.producers.ops, m_graph.node(maker).op))
-                return true;
-        }
-    }
-    return false;
-}
+      m_scratch(graph.nodeBound()) {}
 
 void Matcher::find(const PreparedRule& rule, MatchResult& result) {
-    auto opset = m_graph.opsetImports.find("");
-    if (opset != m_graph.opsetImports.end() &&
-        (opset->second < rule.rule.minOpset ||
-         (rule.rule.maxOpset > 0 && opset->second >= rule.rule.maxOpset)))
+    search(rule, AnchorTable({&rule}).find(m_graph, m_facts, m_options.explain)[0], result);
+}
+
+void Matcher::findEach(const std::vector<const PreparedRule*>& rules,
+                       FunctionRef<bool(const PreparedRule&, MatchResult&)> take) {
+    std::vector<std::vector<NodeId>> anchors =
+        AnchorTable(rules).find(m_graph, m_facts, m_options.explain);
+    for (size_t i = 0; i < rules.size(); ++i) {
+        MatchResult result;
+        search(*rules[i], anchors[i], result);
+        if (!take(*rules[i], result))
+            return;
+    }
+}
+
+void Matcher::search(const PreparedRule& rule, const std::vector<NodeId>& anchors,
+                     MatchResult& result) {
+    if (anchors.empty())
         return;
     if (rule.regionRoot)
-        std::fill(m_claimed.begin(), m_claimed.end(), 0);
-    Search search(m_graph, m_facts, m_convexity, rule, m_options, m_used, m_claimed, result);
+        std::fill(m_scratch.claimed.begin(), m_scratch.claimed.end(), 0);
+    Search search(m_graph, m_facts, m_convexity, rule, m_options, m_scratch, result);
     size_t firstMiss = result.nearMisses.size();
-    std::vector<NodeId> anchors;
-    for (size_t op = 0; op < m_facts.byOp.size(); ++op) {
-        if (!rule.anchors.test(op))
-            continue;
-        for (NodeId node : m_facts.byOp[op])
-            if (m_options.explain || mayMatch(rule, node))
-                anchors.push_back(node);
-    }
-    // Later anchors first over all operators: regions grow from their last node.
-    std::sort(anchors.begin(), anchors.end(),
-              [&](NodeId a, NodeId b) { return m_facts.rank(a) > m_facts.rank(b); });
+    // Later anchors first: regions grow from their last node.
     for (NodeId node : anchors)
         search.run(node);
     m_searched += anchors.size();
@@ -73,11 +70,11 @@ void Matcher::find(const PreparedRule& rule, MatchResult& result) {
 }
 
 Search::Search(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
-               const PreparedRule& rule, const MatcherOptions& options, std::vector<uint8_t>& used,
-               std::vector<uint8_t>& claimed, MatchResult& result)
+               const PreparedRule& rule, const MatcherOptions& options, MatchScratch& scratch,
+               MatchResult& result)
     : m_graph(graph), m_facts(facts), m_convexity(convexity), m_prepared(rule), m_rule(rule.rule),
-      m_options(options), m_used(used), m_claimed(claimed), m_result(result),
-      m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()) {}
+      m_options(options), m_scratch(scratch), m_used(scratch.used), m_claimed(scratch.claimed),
+      m_result(result), m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()) {}
 
 namespace {
 
@@ -123,7 +120,9 @@ void Search::run(NodeId anchor) {
         undo(start);
     } else if (plan.anchoredByUsers) {
         for (ValueId value : valuesBefore(m_graph, anchor, m_prepared.reach))
-            if (m_triedValues.insert(value).second)
+            if ((m_options.explain ||
+                 m_graph.value(value).uses.size() >= m_prepared.leastReaders) &&
+                m_triedValues.insert(value).second)
                 startAt(value);
     } else {
         const std::vector<ValueId>& outputs = m_graph.node(anchor).outputs;

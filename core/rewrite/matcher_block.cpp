@@ -23,7 +23,7 @@ bool Search::matchRoots(const BlockPlan& plan, size_t index, Next next) {
     if (slot && m_slots[*slot].bound())
         return matchRootAt(definition, m_slots[*slot].value, others);
 
-    std::vector<NodeId> found = candidates(definition);
+    std::vector<NodeId> found = candidates(plan.rootFacts[index]);
     if (found.empty())
         return miss(code::noProducer, &term, {}, {}, [&] {
             return std::pair(std::string("no node around the match"), "`" + term.text + "`");
@@ -72,32 +72,30 @@ bool Search::matchDefinition(const Definition& definition, uint32_t position, Va
 }
 
 /// Nodes that may be the root of a definition: those above the values already bound, or all.
-std::vector<NodeId> Search::candidates(const Definition& definition) {
-    RootSet roots = rootsOf(m_prepared, definition.term);
+std::vector<NodeId> Search::candidates(const RootFacts& root) {
     const Reach* best = nullptr;
-    std::vector<Reach> reaches = reachesOf(m_prepared, definition.term);
-    for (const Reach& reach : reaches)
+    for (const Reach& reach : root.reaches)
         if (m_slots[reach.slot].kind == Binding::Kind::Value &&
             (!best || reach.levels < best->levels))
             best = &reach;
     std::vector<NodeId> out;
     if (!best) {
         for (size_t op = 0; op < m_facts.byOp.size(); ++op)
-            if (roots.ops.test(op))
+            if (root.ops.test(op))
                 out.insert(out.end(), m_facts.byOp[op].begin(), m_facts.byOp[op].end());
     } else {
-        std::unordered_set<NodeId> seen;
+        beginWalk();
         std::vector<ValueId> level{m_slots[best->slot].value};
         for (uint32_t i = 0; i < best->levels && !level.empty() && spend(); ++i) {
             std::vector<ValueId> above;
             for (ValueId value : level)
                 for (const Use& use : m_graph.value(value).uses) {
-                    if (!seen.insert(use.node).second)
+                    if (!firstVisit(use.node))
                         continue;
                     for (ValueId output : m_graph.node(use.node).outputs)
                         if (output.valid())
                             above.push_back(output);
-                    if (contains(roots.ops, m_graph.node(use.node).op))
+                    if (contains(root.ops, m_graph.node(use.node).op))
                         out.push_back(use.node);
                 }
             level = std::move(above);

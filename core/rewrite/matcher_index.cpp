@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/matcher_index.h"
 
+#include "core/rewrite/matcher_index_internal.h"
 #include "core/rewrite/spec_forms.h"
 
 #include <algorithm>
@@ -10,26 +11,7 @@ namespace fuselage {
 
 namespace {
 
-// Definitions that read each other in a circle are refused by dsl; this only bounds the walk.
-constexpr int maxDepth = 64;
 constexpr uint32_t maxReach = 8;
-
-bool isStep(const Term& term) {
-    return term.kind == Term::Kind::Pipe || term.kind == Term::Kind::Optional ||
-           term.kind == Term::Kind::Repeat;
-}
-
-/// Calls visit(child) for the terms directly under a term.
-void forChildren(const Term& term, auto visit) {
-    for (const Argument& argument : term.arguments)
-        visit(argument.term);
-    for (const Term::Alternative& alternative : term.alternatives)
-        visit(alternative.term);
-    if (term.step.valid())
-        visit(term.step);
-    if (term.source.valid())
-        visit(term.source);
-}
 
 /// True when a Hole of this scope stands in the term (holes in the step of an inner pipe are that
 /// pipe's own).
@@ -107,9 +89,11 @@ public:
         fillOps();
         m_prepared.definitions.resize(rule.slots.size());
         refer(rule.match);
+        fillMade(m_prepared);
         m_prepared.plan = planOf(rule.match, {});
         fillCaptures();
-        fillSignatures();
+        fillFilters(m_prepared);
+        fillHeads();
     }
 
 private:
@@ -158,6 +142,10 @@ private:
                 plan.roots.push_back(i);
         }
         anchorLast(plan);
+        for (uint32_t root : plan.roots) {
+            TermId term = block.definitions[root].term;
+            plan.rootFacts.push_back({rootsOf(m_prepared, term).ops, reachesOf(m_prepared, term)});
+        }
         for (SlotIndex slot : boundIn(block))
             (around.contains(slot) ? plan.outside : plan.inside).push_back(slot);
         around.insert(plan.inside.begin(), plan.inside.end());
@@ -173,8 +161,7 @@ private:
     /// The search starts at the last root that a node can make; bare values come last.
     void anchorLast(BlockPlan& plan) const {
         auto isBare = [&](uint32_t root) {
-            const Definition& definition = plan.block->definitions[root];
-            return rootsOf(m_prepared, definition.term).ops.none();
+            return rootsOf(m_prepared, plan.block->definitions[root].term).ops.none();
         };
         std::stable_partition(plan.roots.begin(), plan.roots.end(),
                               [&](uint32_t root) { return !isBare(root); });
@@ -202,80 +189,57 @@ private:
             }
     }
 
-    void fillSignatures() {
+    void fillHeads() {
         const BlockPlan* plan = &m_prepared.plan;
+        m_prepared.leastReaders = leastReadersOf(m_prepared);
         if (plan->roots.empty() || plan->anchoredByUsers) {
             // The value is read somewhere in what the first `many` collects.
             if (plan->manys.empty() || plan->manys[0].roots.empty())
                 return;
             const BlockPlan& inner = plan->manys[0];
-            RootSet roots = rootsOf(m_prepared, inner.block->definitions[inner.roots[0]].term);
-            m_prepared.anchors = roots.ops;
-            m_prepared.signatures.push_back({roots.ops, {{}, true}});
-            TermId root = inner.block->definitions[inner.roots[0]].term;
-            for (const Reach& reach : reachesOf(m_prepared, root))
+            addHeads(inner.block->definitions[inner.roots[0]].term, 0);
+            for (const Reach& reach : inner.rootFacts[0].reaches)
                 m_prepared.reach = std::max(m_prepared.reach, std::min(reach.levels, maxReach));
             m_prepared.steps = inner.block->definitions.empty() ? 0 : 1;
             return;
         }
         TermId root = plan->block->definitions[plan->roots[0]].term;
-        addSignatures(root, nullptr, 0);
-        for (const Signature& signature : m_prepared.signatures)
-            m_prepared.anchors |= signature.ops;
+        addHeads(root, 0);
         for (const Definition& definition : plan->block->definitions)
             m_prepared.steps += stepsOf(definition.term, 0);
         m_prepared.regionRoot = m_prepared.rule.term(root).kind == Term::Kind::Region;
     }
 
-    /// One signature for each Node or Region that can stand at the root.
-    void addSignatures(TermId id, const RootSet* hole, int depth) {
+    /// Each Node and Region that can stand at the root.
+    void addHeads(TermId id, int depth) {
         const Term& term = m_prepared.rule.term(id);
-        if (depth > maxDepth)
+        if (depth > maxTermDepth)
             return;
         switch (term.kind) {
-        case Term::Kind::Node: {
-            Signature signature{m_prepared.ops[id.index()], {{}, true}};
-            for (const Argument& argument : term.arguments) {
-                RootSet made = rootsOf(m_prepared, argument.term, hole);
-                bool narrower =
-                    signature.producers.any || made.ops.count() < signature.producers.ops.count();
-                // A flat tree's leaves may stand under more nodes of the tree.
-                if (!made.any && narrower && term.order != OperandOrder::Flat)
-                    signature.producers = made;
-            }
-            m_prepared.signatures.push_back(signature);
-            return;
-        }
+        case Term::Kind::Node:
         case Term::Kind::Region:
-            m_prepared.signatures.push_back({m_prepared.ops[id.index()], {{}, true}});
+            if (std::find(m_prepared.heads.begin(), m_prepared.heads.end(), id) ==
+                m_prepared.heads.end())
+                m_prepared.heads.push_back(id);
             return;
         case Term::Kind::Choice:
             for (const Term::Alternative& alternative : term.alternatives)
-                addSignatures(alternative.term, hole, depth + 1);
+                addHeads(alternative.term, depth + 1);
             return;
         case Term::Kind::Pipe:
         case Term::Kind::Optional:
-        case Term::Kind::Repeat: {
-            RootSet source = rootsOf(m_prepared, term.source, hole);
-            if (term.kind == Term::Kind::Repeat && term.most > 1) {
-                RootSet again = rootsOf(m_prepared, term.step, &source);
-                source.ops |= again.ops;
-                source.any = source.any || again.any;
-            }
-            addSignatures(term.step, &source, depth + 1);
+        case Term::Kind::Repeat:
+            addHeads(term.step, depth + 1);
             if (term.kind == Term::Kind::Optional ||
                 (term.kind == Term::Kind::Repeat && term.least == 0))
-                addSignatures(term.source, hole, depth + 1);
+                addHeads(term.source, depth + 1);
             return;
-        }
-        case Term::Kind::Value: {
+        case Term::Kind::Value:
             if (term.slot && m_prepared.definitions[*term.slot].definition)
-                addSignatures(m_prepared.definitions[*term.slot].definition->term, nullptr,
-                              depth + 1);
+                addHeads(m_prepared.definitions[*term.slot].definition->term, depth + 1);
             else if (term.step.valid())
-                addSignatures(term.step, hole, depth + 1);
+                addHeads(term.step, depth + 1);
             return;
-        }
         default:
             return;
         }
@@ -284,7 +248,7 @@ private:
     /// Nodes of the shortest way through a term, counting what is optional as present.
     uint32_t stepsOf(TermId id, int depth) const {
         const Term& term = m_prepared.rule.term(id);
-        if (depth > maxDepth)
+        if (depth > maxTermDepth)
             return 0;
         uint32_t sum = term.kind == Term::Kind::Node || term.kind == Term::Kind::Region ? 1 : 0;
         if (term.kind == Term::Kind::Choice) {
@@ -300,120 +264,7 @@ private:
     PreparedRule& m_prepared;
 };
 
-RootSet rootsAt(const PreparedRule& rule, TermId id, const RootSet* hole, int depth) {
-    const Term& term = rule.rule.term(id);
-    RootSet any{{}, true};
-    if (depth > maxDepth)
-        return any;
-    auto unite = [](RootSet a, const RootSet& b) {
-        a.ops |= b.ops;
-        a.any = a.any || b.any;
-        return a;
-    };
-    switch (term.kind) {
-    case Term::Kind::Any:
-    case Term::Kind::Number:
-        return any;
-    case Term::Kind::Hole:
-        return hole ? *hole : any;
-    case Term::Kind::Value: {
-        RootSet out = any;
-        if (term.slot && *term.slot < rule.definitions.size() &&
-            rule.definitions[*term.slot].definition)
-            out = rootsAt(rule, rule.definitions[*term.slot].definition->term, nullptr, depth + 1);
-        else if (term.step.valid())
-            out = rootsAt(rule, term.step, hole, depth + 1);
-        out.any = out.any || term.mayBeAbsent;
-        return out;
-    }
-    case Term::Kind::Node:
-    case Term::Kind::Region:
-        return {rule.ops[id.index()], false};
-    case Term::Kind::Choice: {
-        RootSet out;
-        for (const Term::Alternative& alternative : term.alternatives)
-            out = unite(out, rootsAt(rule, alternative.term, hole, depth + 1));
-        return out;
-    }
-    case Term::Kind::Pipe:
-    case Term::Kind::Optional:
-    case Term::Kind::Repeat: {
-        RootSet source = rootsAt(rule, term.source, hole, depth + 1);
-        RootSet out = rootsAt(rule, term.step, &source, depth + 1);
-        bool mayVanish = term.kind == Term::Kind::Optional ||
-                         (term.kind == Term::Kind::Repeat && term.least == 0);
-        return mayVanish ? unite(out, source) : out;
-    }
-    }
-    return any;
-}
-
-/// Levels of nodes above the deepest Hole of a term; none without a hole of this scope.
-std::optional<uint32_t> holeLevels(const Rule& rule, TermId id, int depth) {
-    const Term& term = rule.term(id);
-    if (term.kind == Term::Kind::Hole)
-        return 0;
-    if (depth > maxDepth)
-        return std::nullopt;
-    if (isStep(term)) {
-        std::optional<uint32_t> source = holeLevels(rule, term.source, depth + 1);
-        uint32_t step = holeLevels(rule, term.step, depth + 1).value_or(0);
-        uint32_t rounds = term.kind == Term::Kind::Repeat ? term.most : 1;
-        return source ? std::optional(*source + step * rounds) : std::nullopt;
-    }
-    uint32_t own = term.kind == Term::Kind::Node ? 1 : 0;
-    if (term.kind == Term::Kind::Region)
-        own = term.most;
-    if (term.order == OperandOrder::Flat)
-        own = std::max<uint32_t>(2, static_cast<uint32_t>(term.arguments.size())) - 1;
-    std::optional<uint32_t> deepest;
-    forChildren(term, [&](TermId child) {
-        if (std::optional<uint32_t> levels = holeLevels(rule, child, depth + 1))
-            deepest = std::max(deepest.value_or(0), *levels + own);
-    });
-    return deepest;
-}
-
-void addReaches(const PreparedRule& rule, TermId id, uint32_t levels, std::vector<Reach>& out,
-                int depth) {
-    const Term& term = rule.rule.term(id);
-    if (depth > maxDepth)
-        return;
-    if (term.slot && term.kind == Term::Kind::Value)
-        out.push_back({*term.slot, levels});
-    if (term.kind == Term::Kind::Value && term.slot && rule.definitions[*term.slot].definition)
-        addReaches(rule, rule.definitions[*term.slot].definition->term, levels, out, depth + 1);
-    uint32_t own = 0;
-    if (term.kind == Term::Kind::Node)
-        own = term.order == OperandOrder::Flat
-                  ? std::max<uint32_t>(2, static_cast<uint32_t>(term.arguments.size())) - 1
-                  : 1;
-    if (term.kind == Term::Kind::Region)
-        own = term.most;
-    for (const Argument& argument : term.arguments)
-        addReaches(rule, argument.term, levels + own, out, depth + 1);
-    for (const Term::Alternative& alternative : term.alternatives)
-        addReaches(rule, alternative.term, levels, out, depth + 1);
-    if (term.step.valid())
-        addReaches(rule, term.step, levels, out, depth + 1);
-    if (term.source.valid()) {
-        uint32_t step = holeLevels(rule.rule, term.step, 0).value_or(0);
-        uint32_t rounds = term.kind == Term::Kind::Repeat ? term.most : 1;
-        addReaches(rule, term.source, levels + step * rounds, out, depth + 1);
-    }
-}
-
 } // namespace
-
-RootSet rootsOf(const PreparedRule& rule, TermId term, const RootSet* hole) {
-    return rootsAt(rule, term, hole, 0);
-}
-
-std::vector<Reach> reachesOf(const PreparedRule& rule, TermId term) {
-    std::vector<Reach> out;
-    addReaches(rule, term, 0, out, 0);
-    return out;
-}
 
 std::unique_ptr<PreparedRule> prepareRule(const Rule& rule, uint32_t position) {
     auto prepared = std::make_unique<PreparedRule>();
@@ -423,10 +274,15 @@ std::unique_ptr<PreparedRule> prepareRule(const Rule& rule, uint32_t position) {
     return prepared;
 }
 
-RuleIndex::RuleIndex(const RuleSet& rules) {
+std::vector<std::string> replacedRules(const RuleSet& rules) {
+    std::vector<std::string> out;
     for (const Rule& rule : rules.rules)
         if (!rule.replaces.empty())
-            m_replaced.push_back(rule.replaces);
+            out.push_back(rule.replaces);
+    return out;
+}
+
+RuleIndex::RuleIndex(const RuleSet& rules) : m_replaced(replacedRules(rules)) {
     for (uint32_t i = 0; i < rules.rules.size(); ++i)
         if (std::find(m_replaced.begin(), m_replaced.end(), rules.rules[i].name) ==
             m_replaced.end())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules made ready for matching: `spec` terms written out, holes made explicit, roots of each block
-// found, and signatures that reject most nodes by their own operator and those of their producers.
+// found, and filters that reject most values by the operators that make them and their operands.
 #pragma once
 
 #include "core/rewrite/pattern.h"
@@ -23,10 +23,35 @@ struct RootSet {
     bool any = false;
 };
 
-/// One way a match can begin: an operator, and one that must make some operand of it.
-struct Signature {
-    OpSet ops;
-    RootSet producers;
+/// Operators as bits that several of them share: rejects in one step, never wrongly.
+using OpMask = uint64_t;
+
+inline OpMask maskOf(Op op) {
+    return OpMask{1} << (static_cast<size_t>(op) % 64);
+}
+
+OpMask maskOf(const OpSet& ops);
+
+/// What can be told of a value before a term is tried on it: who may make it, and which operators
+/// must be found around that node (one out of each mask).
+struct TermFilter {
+    RootSet roots;
+    std::vector<OpMask> operands; ///< among the makers of its operands
+    std::vector<OpMask> beyond;   ///< among the makers of their operands
+    std::vector<OpMask> near;     ///< among either
+    bool coversNodes = false;     ///< a match of the term can hold nodes
+
+    bool sameMasks(const TermFilter& other) const {
+        return operands == other.operands && beyond == other.beyond && near == other.near;
+    }
+};
+
+/// A place in a term that reads a slot, and the levels of nodes above it, at most.
+struct Reach {
+    SlotIndex slot = 0;
+    uint32_t levels = 0;
+
+    friend bool operator==(const Reach&, const Reach&) = default;
 };
 
 struct DefinitionRef {
@@ -34,13 +59,20 @@ struct DefinitionRef {
     uint32_t position = 0; ///< in Definition::slots
 };
 
+/// What is known before the search of a definition that must match.
+struct RootFacts {
+    OpSet ops; ///< of the nodes that it may be
+    std::vector<Reach> reaches;
+};
+
 /// How a block is searched; parallel to Block and its inner blocks.
 struct BlockPlan {
     const Block* block = nullptr;
-    std::vector<uint32_t> roots;    ///< definitions that must match; the anchored one first
-    bool anchoredByUsers = false;   ///< the first root is a bare value: found through `manys`
-    std::vector<SlotIndex> outside; ///< slots that the block reads and a block around it binds
-    std::vector<SlotIndex> inside;  ///< slots bound in the block
+    std::vector<uint32_t> roots;      ///< definitions that must match; the anchored one first
+    std::vector<RootFacts> rootFacts; ///< parallel to roots
+    bool anchoredByUsers = false;     ///< the first root is a bare value: found through `manys`
+    std::vector<SlotIndex> outside;   ///< slots that the block reads and a block around it binds
+    std::vector<SlotIndex> inside;    ///< slots bound in the block
     std::vector<BlockPlan> manys;
     std::vector<BlockPlan> unless;
 };
@@ -49,14 +81,16 @@ struct PreparedRule {
     Rule rule;                                    ///< with `spec` terms written out
     uint32_t position = 0;                        ///< in RuleSet::rules
     std::vector<OpSet> ops;                       ///< per term: of Node and Region
+    std::vector<TermFilter> filters;              ///< per term
     std::vector<DefinitionRef> definitions;       ///< per slot
+    std::vector<RootSet> made;                    ///< per slot with a definition
     std::vector<std::vector<SlotIndex>> captures; ///< per Repeat term: slots of its step only
     BlockPlan plan;
-    OpSet anchors;                     ///< operators of the nodes that a search starts at
-    std::vector<Signature> signatures; ///< one of them must fit
-    uint32_t steps = 0;                ///< nodes of the shortest way through the pattern
+    std::vector<TermId> heads; ///< a search starts at a node that passes the filter of one of them
+    uint32_t steps = 0;        ///< nodes of the shortest way through the pattern
     uint32_t reach = 0; ///< of rules anchored by users: how far before an instance the value stands
-    bool regionRoot = false; ///< the anchored root is a region
+    uint32_t leastReaders = 0; ///< of the value that the search starts at, for its `many`
+    bool regionRoot = false;   ///< the anchored root is a region
 
     PreparedRule() = default;
     PreparedRule(const PreparedRule&) = delete;
@@ -66,13 +100,10 @@ struct PreparedRule {
 /// Operators that can stand at the root of a term; `hole` is what its Hole reads.
 RootSet rootsOf(const PreparedRule& rule, TermId term, const RootSet* hole = nullptr);
 
-/// A place in a term that reads a slot, and the levels of nodes above it, at most.
-struct Reach {
-    SlotIndex slot = 0;
-    uint32_t levels = 0;
-};
-
 std::vector<Reach> reachesOf(const PreparedRule& rule, TermId term);
+
+/// Names of rules that `replaces` switches off.
+std::vector<std::string> replacedRules(const RuleSet& rules);
 
 /// The rules of a set, ready to match. Rules that another one replaces are left out.
 class RuleIndex {
@@ -81,7 +112,6 @@ public:
 
     const std::vector<std::unique_ptr<PreparedRule>>& rules() const { return m_rules; }
 
-    /// Names of rules that `replaces` switched off.
     const std::vector<std::string>& replaced() const { return m_replaced; }
 
 private:

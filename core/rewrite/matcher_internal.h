@@ -25,8 +25,8 @@ struct HoleFrame {
 class Search {
 public:
     Search(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
-           const PreparedRule& rule, const MatcherOptions& options, std::vector<uint8_t>& used,
-           std::vector<uint8_t>& claimed, MatchResult& result);
+           const PreparedRule& rule, const MatcherOptions& options, MatchScratch& scratch,
+           MatchResult& result);
 
     /// Adds the matches found from this node to the result.
     void run(NodeId anchor);
@@ -72,7 +72,7 @@ private:
     bool holdsConditions(const Block& block);
     bool isTaken(const std::optional<SlotIndex>& when) const;
     bool finish();
-    std::vector<NodeId> candidates(const Definition& definition);
+    std::vector<NodeId> candidates(const RootFacts& root);
 
     // many (matcher_many.cpp)
     bool matchManys(const BlockPlan& plan, size_t index, Next next);
@@ -80,6 +80,7 @@ private:
     bool coversAllUsers(const BlockPlan& plan);
 
     // Terms (matcher_terms.cpp)
+    bool mayMatch(TermId id, ValueId value) const;
     bool matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool matchValue(const Term& term, ValueId value, const HoleFrame* hole, Next next);
     bool matchNumber(const Term& term, ValueId value, Next next);
@@ -107,8 +108,8 @@ private:
     // Regions (matcher_region.cpp)
     bool matchRegion(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool growRegion(TermId id, NodeId anchor, bool forward, std::vector<NodeId>& nodes);
-    std::vector<Neighbour> neighboursOf(const std::vector<NodeId>& nodes, const OpSet& ops,
-                                        bool forward);
+    const std::vector<Neighbour>& neighboursOf(const std::vector<NodeId>& nodes, const OpSet& ops,
+                                               bool forward);
     int outputChange(NodeId node) const;
     bool staysConvex(NodeId node, const std::vector<NodeId>& nodes, bool isProducer) const;
     void joinRegion(NodeId node, std::vector<NodeId>& nodes);
@@ -136,6 +137,12 @@ private:
     bool bindValue(SlotIndex slot, ValueId value, const Term& term);
     void bindDim(uint32_t dim, DimBinding binding);
     void take(NodeId node);
+    /// Begins a walk over nodes; firstVisit is true once for each node of the walk.
+    void beginWalk() { ++m_scratch.seenStamp; }
+    bool firstVisit(NodeId node) {
+        uint32_t& seen = m_scratch.seen[node.index()];
+        return seen != m_scratch.seenStamp && (seen = m_scratch.seenStamp, true);
+    }
     bool spend();
     EvaluateContext context() const;
 
@@ -157,6 +164,7 @@ private:
     const PreparedRule& m_prepared;
     const Rule& m_rule;
     const MatcherOptions& m_options;
+    MatchScratch& m_scratch;
     std::vector<uint8_t>& m_used;
     std::vector<uint8_t>& m_claimed;
     MatchResult& m_result;
@@ -171,8 +179,7 @@ private:
     std::vector<DimChange> m_dimChanges;
     std::vector<ValueId> m_declared; ///< outputs of the match being settled
 
-    std::vector<uint32_t> m_inRegion; ///< per node: stamp of the region that it is in
-    uint32_t m_regionStamp = 0;
+    std::vector<Neighbour> m_neighbours; ///< of the region that grows
 
     uint32_t m_spent = 0;
     uint32_t m_successes = 0; ///< continuations that held to the end

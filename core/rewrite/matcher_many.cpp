@@ -17,7 +17,7 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
     Mark before = mark();
     std::vector<Instance> found;
     // From the last to the first: an instance takes what it may before one that ends earlier does.
-    std::vector<NodeId> ends = candidates(many.block.definitions[inner.roots[0]]);
+    std::vector<NodeId> ends = candidates(inner.rootFacts[0]);
     for (size_t i = ends.size(); i-- > 0 && found.size() < many.most;) {
         NodeId root = ends[i];
         if (!spend())

@@ -59,7 +59,7 @@ bool Search::matchOperands(const Term& term, NodeId id, const HoleFrame* hole, N
         bool coversNodes = std::any_of(
             term.arguments.begin(), term.arguments.end(), [&](const Argument& argument) {
                 return m_rule.term(argument.term).kind == Term::Kind::Hole ||
-                       rootsOf(m_prepared, argument.term).ops.any();
+                       m_prepared.filters[argument.term.index()].coversNodes;
             });
         if (!coversNodes)
             return false;
@@ -192,7 +192,7 @@ bool Search::assignLeaves(const Term& term, const std::vector<ValueId>& leaves, 
     if (index == leaves.size())
         return next();
     size_t argument = flatOrder(m_rule, term, index);
-    bool coversNodes = rootsOf(m_prepared, term.arguments[argument].term).ops.any();
+    bool coversNodes = m_prepared.filters[term.arguments[argument].term.index()].coversNodes;
     uint32_t successes = m_successes;
     for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
         if ((taken & (1U << leaf)) != 0)

@@ -66,12 +66,12 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
 }
 
 void Search::joinRegion(NodeId node, std::vector<NodeId>& nodes) {
-    m_inRegion[node.index()] = m_regionStamp;
+    m_scratch.inRegion[node.index()] = m_scratch.regionStamp;
     nodes.push_back(node);
 }
 
 bool Search::inRegion(NodeId node) const {
-    return m_inRegion[node.index()] == m_regionStamp;
+    return m_scratch.inRegion[node.index()] == m_scratch.regionStamp;
 }
 
 /// How the number of values read outside changes when the node joins the region.
@@ -129,13 +129,14 @@ bool Search::staysConvex(NodeId id, const std::vector<NodeId>& nodes, bool isPro
 
 /// Nodes next to the region that may join, those that leave the fewest outputs first, then the
 /// latest: the same for every order of the file.
-std::vector<Search::Neighbour> Search::neighboursOf(const std::vector<NodeId>& nodes,
-                                                    const OpSet& ops, bool forward) {
-    std::vector<Neighbour> out;
-    std::unordered_set<NodeId> seen;
+const std::vector<Search::Neighbour>& Search::neighboursOf(const std::vector<NodeId>& nodes,
+                                                           const OpSet& ops, bool forward) {
+    std::vector<Neighbour>& out = m_neighbours;
+    out.clear();
+    beginWalk();
     auto add = [&](NodeId node, bool isProducer) {
         if (!inRegion(node) && contains(ops, m_graph.node(node).op) && m_used[node.index()] == 0 &&
-            m_claimed[node.index()] == 0 && seen.insert(node).second)
+            m_claimed[node.index()] == 0 && firstVisit(node))
             out.push_back({node, isProducer, outputChange(node)});
     };
     for (NodeId node : nodes) {
@@ -157,12 +158,12 @@ std::vector<Search::Neighbour> Search::neighboursOf(const std::vector<NodeId>& n
 bool Search::growRegion(TermId id, NodeId anchor, bool forward, std::vector<NodeId>& nodes) {
     const Term& term = m_rule.term(id);
     auto most = static_cast<int>(term.maxOutputs);
-    m_inRegion.resize(m_graph.nodeBound(), 0);
-    ++m_regionStamp;
+    ++m_scratch.regionStamp;
     int outputs = outputChange(anchor);
     joinRegion(anchor, nodes);
     while (nodes.size() < term.most && spend()) {
-        std::vector<Neighbour> around = neighboursOf(nodes, m_prepared.ops[id.index()], forward);
+        const std::vector<Neighbour>& around =
+            neighboursOf(nodes, m_prepared.ops[id.index()], forward);
         auto fits = [&](const Neighbour& n) {
             return (n.change <= 0 || outputs + n.change <= most) &&
                    staysConvex(n.node, nodes, n.isProducer);

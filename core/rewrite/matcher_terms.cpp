@@ -37,8 +37,21 @@ std::string textOf(double number) {
 
 } // namespace
 
+/// False when the nodes above the value tell that the term cannot match. Near misses need the
+/// search to come as far as it can, so for them everything may.
+bool Search::mayMatch(TermId id, ValueId value) const {
+    const TermFilter& filter = m_prepared.filters[id.index()];
+    if (filter.roots.any || m_options.explain)
+        return true;
+    NodeId node = m_graph.producer(value);
+    return node.valid() && contains(filter.roots.ops, m_graph.node(node).op) &&
+           m_facts.fitsMasks(filter, node);
+}
+
 bool Search::matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole,
                        Next next) {
+    if (!mayMatch(id, value))
+        return false;
     const Term& term = m_rule.term(id);
     switch (term.kind) {
     case Term::Kind::Any:

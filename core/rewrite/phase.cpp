@@ -87,31 +87,35 @@ void Phase::refreshFacts() {
 Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
     refreshFacts();
     Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
+    Rules active;
+    for (const PreparedRule* rule : rules)
+        if (!rule->rule.once || m_iteration == 1)
+            active.push_back(rule);
     std::vector<Candidate> candidates;
-    for (const PreparedRule* rule : rules) {
-        if (m_progress.cancelled())
-            return cancelledFailure("matching");
-        if (rule->rule.once && m_iteration > 1)
-            continue;
-        MatchResult found;
-        matcher.find(*rule, found);
-        RuleCount& count = m_trace.count(rule->rule.name, m_step.phase);
-        count.matched += static_cast<uint32_t>(found.matches.size());
-        for (RefusedMatch& refused : found.refused)
-            refuse(refused.match, std::move(refused.reason), 0, std::move(refused.edit));
-        if (m_iteration == 1 && !m_seenMisses.contains(rule)) {
-            m_seenMisses.insert(rule);
-            for (NearMiss& nearMiss : found.nearMisses)
-                m_trace.nearMisses.push_back(std::move(nearMiss));
-        }
+    matcher.findEach(active, [&](const PreparedRule& rule, MatchResult& found) {
+        note(rule, found);
         for (Match& match : found.matches) {
             if (isDisabled(match))
                 continue;
             if (std::optional<double> gain = admit(match))
-                candidates.push_back({std::move(match), *gain, rule->position});
+                candidates.push_back({std::move(match), *gain, rule.position});
         }
-    }
+        return !m_progress.cancelled();
+    });
+    if (m_progress.cancelled())
+        return cancelledFailure("matching");
     return candidates;
+}
+
+/// Writes into the Trace what a rule found and what it refused.
+void Phase::note(const PreparedRule& rule, MatchResult& found) {
+    m_trace.count(rule.rule.name, m_step.phase).matched +=
+        static_cast<uint32_t>(found.matches.size());
+    for (RefusedMatch& refused : found.refused)
+        refuse(refused.match, std::move(refused.reason), 0, std::move(refused.edit));
+    if (m_iteration == 1 && m_seenMisses.insert(&rule).second)
+        for (NearMiss& nearMiss : found.nearMisses)
+            m_trace.nearMisses.push_back(std::move(nearMiss));
 }
 
 /// Whether a person switched the match off; the Trace says so.

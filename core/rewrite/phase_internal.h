@@ -63,6 +63,7 @@ private:
     Result<bool> runLevel(const Rules& rules);
     void refreshFacts();
     Result<std::vector<Candidate>> findAll(const Rules& rules);
+    void note(const PreparedRule& rule, MatchResult& found);
     bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
     bool holdsGate(const Match& match, const Gain& gain); // phase_gate.cpp, as admit

@@ -106,12 +106,11 @@ void Phase::noteEarlyMatches() {
     quick.explain = false;
     Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
     for (const auto& [priority, rules] : m_levels)
-        for (const PreparedRule* rule : rules) {
-            MatchResult found;
-            matcher.find(*rule, found);
+        matcher.findEach(rules, [&](const PreparedRule& rule, MatchResult& found) {
             for (const Match& match : found.matches)
-                m_early.push_back({&rule->rule, namesOf(m_graph, match.nodes)});
-        }
+                m_early.push_back({&rule.rule, namesOf(m_graph, match.nodes)});
+            return true;
+        });
     m_firstEvent = m_trace.events.size();
 }
 

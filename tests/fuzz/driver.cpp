@@ -60,14 +60,16 @@ std::pair<size_t, size_t> pieceOf(const std::string& text, std::mt19937& engine)
     return {begin, length};
 }
 
-/// One to four changes: bits, pieces taken out, doubled, moved, or taken from another input.
+/// One to four changes: bits, pieces taken out, doubled, or taken from another input, an early end.
 std::string mutated(const std::vector<std::string>& inputs, std::mt19937& engine) {
     std::string out = inputs[engine() % inputs.size()];
+    // Formats that count bytes lose their frame with every piece put in: half keep the length.
+    bool sameLength = engine() % 2 == 0;
     for (uint32_t n = 1 + engine() % 4; n > 0; --n) {
         auto [begin, length] = pieceOf(out, engine);
         const std::string& other = inputs[engine() % inputs.size()];
         auto [from, count] = pieceOf(other, engine);
-        switch (engine() % 5) {
+        switch (sameLength ? 0 : engine() % 6) {
         case 0:
             if (begin < out.size())
                 out[begin] = static_cast<char>(out[begin] ^ (1 << engine() % 8));
@@ -80,6 +82,10 @@ std::string mutated(const std::vector<std::string>& inputs, std::mt19937& engine
             break;
         case 3:
             out.insert(begin, other.substr(from, count));
+            break;
+        case 4: // cut off, but not often: little is left to change
+            if (engine() % 4 == 0)
+                out.resize(begin);
             break;
         default:
             out.replace(begin, length, other.substr(from, count));

@@ -48,7 +48,7 @@ inline Expression member(Expression object, std::string name) {
 }
 
 inline Expression call(std::string name, std::vector<Expression> arguments,
-                       std::vector<std::pair<std::string, Expression>> named = {}) {
+                       std::vector<NamedExpression> named = {}) {
     Expression out;
     out.kind = Expression::Kind::Call;
     out.text = std::move(name);
@@ -58,7 +58,7 @@ inline Expression call(std::string name, std::vector<Expression> arguments,
 }
 
 inline Expression makeNode(Op op, std::vector<Expression> arguments,
-                           std::vector<std::pair<std::string, Expression>> named = {}) {
+                           std::vector<NamedExpression> named = {}) {
     Expression out;
     out.kind = Expression::Kind::Node;
     out.op = op;

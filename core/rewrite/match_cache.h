@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matches of rules on one graph while a person edits them: a rule that means what it meant
+// keeps what was found for it, so that an edit costs the search of the rules it changed.
+#pragma once
+
+#include "core/rewrite/matcher.h"
+
+#include <map>
+
+namespace fuselage {
+
+/// Everything that the matches of a rule depend on, as text: equal keys have equal matches. Left
+/// out: places in the text, priority, phase, gate, tests, the operators that a rewrite builds.
+std::string matchKey(const Rule& rule);
+
+class MatchCache {
+public:
+    /// The graph and what is known of it must outlive the cache and stay as they are.
+    MatchCache(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
+               MatcherOptions options);
+
+    struct Entry {
+        std::unique_ptr<PreparedRule> rule; ///< its places are those of when it was first seen
+        MatchResult found;                  ///< points into `rule`
+    };
+
+    /// The matches of all rules of the set that no other one replaces, in order; good until the
+    /// next call. `stop` is asked before each search: nothing is returned when it says so, and what
+    /// was found is kept.
+    std::optional<std::vector<const Entry*>> update(const RuleSet& rules, FunctionRef<bool()> stop);
+
+    /// Rules that the last update searched for.
+    size_t searched() const { return m_searched; }
+
+private:
+    Matcher m_matcher;
+    std::map<std::string, Entry> m_entries; ///< by key
+    size_t m_searched = 0;
+};
+
+} // namespace fuselage

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/matcher_anchors.h"
+
+#include "core/rewrite/matcher.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+bool appliesTo(const Rule& rule, const Graph& graph) {
+    auto opset = graph.opsetImports.find("");
+    return opset == graph.opsetImports.end() ||
+           (opset->second >= rule.minOpset &&
+            (rule.maxOpset == 0 || opset->second < rule.maxOpset));
+}
+
+size_t readersOf(const Graph& graph, NodeId node) {
+    for (ValueId output : graph.node(node).outputs)
+        if (output.valid())
+            return graph.value(output).uses.size();
+    return 0;
+}
+
+} // namespace
+
+AnchorTable::AnchorTable(const std::vector<const PreparedRule*>& rules) : m_rules(rules) {
+    for (uint32_t rule = 0; rule < rules.size(); ++rule)
+        for (TermId head : rules[rule]->heads) {
+            const TermFilter& filter = rules[rule]->filters[head.index()];
+            const OpSet& ops = rules[rule]->ops[head.index()];
+            for (size_t op = 0; op < ops.size(); ++op)
+                if (ops.test(op))
+                    add(rule, filter, op);
+        }
+}
+
+void AnchorTable::add(uint32_t rule, const TermFilter& filter, size_t op) {
+    std::vector<Head>& heads = m_heads[op];
+    auto found = std::find_if(heads.begin(), heads.end(),
+                              [&](const Head& head) { return head.filter->sameMasks(filter); });
+    if (found == heads.end())
+        found = heads.insert(heads.end(), {&filter, {}});
+    if (found->rules.empty() || found->rules.back() != rule)
+        found->rules.push_back(rule);
+}
+
+std::vector<std::vector<NodeId>> AnchorTable::find(const Graph& graph, const GraphFacts& facts,
+                                                   bool all) const {
+    std::vector<std::vector<NodeId>> out(m_rules.size());
+    std::vector<uint8_t> applies(m_rules.size());
+    for (size_t rule = 0; rule < m_rules.size(); ++rule)
+        applies[rule] = appliesTo(m_rules[rule]->rule, graph) ? 1 : 0;
+    for (auto node = facts.order.rbegin(); node != facts.order.rend(); ++node)
+        for (const Head& head : m_heads[static_cast<size_t>(graph.node(*node).op)]) {
+            if (!all && !facts.fitsMasks(*head.filter, *node))
+                continue;
+            for (uint32_t rule : head.rules) {
+                const PreparedRule& prepared = *m_rules[rule];
+                bool isFresh = out[rule].empty() || out[rule].back() != *node;
+                bool enough = all || prepared.plan.anchoredByUsers || prepared.leastReaders == 0 ||
+                              readersOf(graph, *node) >= prepared.leastReaders;
+                if (applies[rule] != 0 && isFresh && enough)
+                    out[rule].push_back(*node);
+            }
+        }
+    return out;
+}
+
+} // namespace fuselage

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bench/language_subjects.h"
+
+#include "app/zoo/builder.h"
+#include "core/passes/passes.h"
+#include "patterns/embedded.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace fuselage::bench {
+
+namespace {
+
+Result<std::string> standardImport(const std::string& path) {
+    if (auto text = embeddedPattern(path))
+        return std::string(*text);
+    return failure("import.missing", "there is no such standard file", path);
+}
+
+size_t librarySize() {
+    static const size_t size = [] {
+        SourceSet sources;
+        return loadTexts(sources, {{"library.fuse", "fuse 1; import \"std/all\";"}})
+            .rules.rules.size();
+    }();
+    return size;
+}
+
+} // namespace
+
+Graph layeredGraph(size_t nodes) {
+    zoo::Builder builder("layers", 1);
+    ValueId x = builder.input("x", DType::Float32, {Dim(1), Dim(4), Dim(4)});
+    ValueId image = builder.input("image", DType::Float32, {Dim(1), Dim(2), Dim(3), Dim(3)});
+    for (size_t layer = 0; layer * 18 < nodes; ++layer) {
+        zoo::Builder::Scope scope(builder, fmt::format("layer{}", layer));
+        ValueId h = builder.layerNorm("norm", x, 4, 1e-5);
+        h = builder.geluErf(builder.linear("up", h, 4, 4));
+        x = builder.apply(Op::Add, {x, builder.linear("down", h, 4, 4)});
+        ValueId c = builder.batchNorm("bn1", builder.conv("conv1", image, {2, 2, 3, 1, 1}), 2);
+        c = builder.apply(Op::Relu, {c});
+        c = builder.batchNorm("bn2", builder.conv("conv2", c, {2, 2, 1}), 2);
+        image = builder.apply(Op::Relu, {builder.apply(Op::Add, {c, image})});
+    }
+    builder.output(x, "y");
+    builder.output(image, "z");
+    Graph graph = builder.finish();
+    Progress progress;
+    (void)prepareGraph(graph, progress);
+    return graph;
+}
+
+std::vector<dsl::RuleInput> ruleTexts(size_t count, size_t version) {
+    constexpr const char* makers[] = {"Conv(x, w: const)",
+                                      "MatMul(x, w)",
+                                      "Add(x, r)",
+                                      "Mul(x, r)",
+                                      "Div(x, r)",
+                                      "Sub(x, r)",
+                                      "Gemm(x, w)",
+                                      "Softmax(x)",
+                                      "LayerNormalization(x, g)",
+                                      "Relu(x)"};
+    constexpr const char* readers[] = {"Relu",
+                                       "Sigmoid",
+                                       "Tanh",
+                                       "Erf",
+                                       "Sqrt",
+                                       "Exp",
+                                       "Neg",
+                                       "Abs",
+                                       "Mul(_, f)",
+                                       "Add(_, f)",
+                                       "Transpose[perm == [0, 2, 1, 3]]",
+                                       "Softmax[axis == -1]",
+                                       "Div(_, d: const scalar)",
+                                       "MaxPool[kernel_shape == [2, 2]]",
+                                       "MatMul(_, v: const)",
+                                       "Clip(_, 0, 6)"};
+    std::string out = "fuse 1;\n";
+    size_t own = count > librarySize() ? count - librarySize() : 0;
+    for (size_t i = 0; i < own; ++i) {
+        const char* reader = readers[i / std::size(makers) % std::size(readers)];
+        std::string last = i % 2 == 0 ? "" : " -> Add(_, a: [..., N])";
+        if (i + 1 == own && version > 0)
+            last += fmt::format(" -> Mul(_, {})", version);
+        out += fmt::format("rule Pair{} {{ match {{ y = {} -> {}{}; }} }}\n", i,
+                           makers[i % std::size(makers)], reader, last);
+    }
+    return {{"library.fuse", "fuse 1; import \"std/all\";"}, {"pairs.fuse", std::move(out)}};
+}
+
+dsl::LoadedRules loadTexts(SourceSet& sources, const std::vector<dsl::RuleInput>& texts) {
+    return dsl::loadRules(sources, texts, standardImport);
+}
+
+} // namespace fuselage::bench

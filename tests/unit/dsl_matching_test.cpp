@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short cuts of the matcher against the long way: filters reject nothing that matches, and a cache
+// over edited rules finds what a fresh search does.
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+#include "core/rewrite/match_cache.h"
+#include "dsl_support.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace fuselage;
+using fuselage::dsl::test::Loaded;
+
+namespace {
+
+/// The library on the graphs of its own tests.
+const Loaded& library() {
+    static const Loaded loaded("fuse 1; import \"std/all\";");
+    return loaded;
+}
+
+struct Subject {
+    explicit Subject(const std::string& text) : graph(read(text)), facts(graph), convexity(graph) {}
+
+    static Graph read(const std::string& text) {
+        auto graph = model_io::loadText(text);
+        EXPECT_TRUE(graph) << text;
+        Progress progress;
+        EXPECT_TRUE(prepareGraph(*graph, progress)) << text;
+        return std::move(*graph);
+    }
+
+    Graph graph;
+    GraphFacts facts;
+    Convexity convexity;
+};
+
+std::vector<std::vector<NodeId>> matchesOf(const Subject& subject, const PreparedRule& rule,
+                                           bool explain) {
+    MatcherOptions options;
+    options.explain = explain;
+    MatchResult found;
+    Matcher(subject.graph, subject.facts, subject.convexity, options).find(rule, found);
+    std::vector<std::vector<NodeId>> out;
+    for (const Match& match : found.matches)
+        out.push_back(match.nodes);
+    return out;
+}
+
+const char* const graphText =
+    "g (float[4,8] x) => (float[4,8] z, float[4,8] w) <float half = {0.5}> { "
+    "a = Relu(x) b = Abs(a) c = Mul(b, half) d = Add(c, a) z = Sigmoid(d) w = Relu(d) }";
+
+const std::string twoRules = "fuse 1;\n"
+                             "rule A { match { y = Abs(Relu(x)); } escape y: export; }\n"
+                             "rule B { match { y = Add(Mul(_, k: const), r); } }\n";
+
+std::string keyOf(const std::string& text) {
+    Loaded loaded("fuse 1;\n" + text);
+    EXPECT_EQ(loaded.rendered(), "") << text;
+    return matchKey(loaded.rule());
+}
+
+} // namespace
+
+TEST(DslMatching, FiltersRejectNothingThatMatches) {
+    RuleIndex index(library().result.rules);
+    std::set<std::string> graphs;
+    for (const dsl::RuleTest& test : library().result.tests)
+        if (test.given == dsl::RuleTest::Given::Graph)
+            graphs.insert(test.subject);
+    ASSERT_GT(graphs.size(), 50U);
+    size_t matches = 0;
+    for (const std::string& text : graphs) {
+        Subject subject(text);
+        for (const auto& rule : index.rules()) {
+            auto quick = matchesOf(subject, *rule, false);
+            ASSERT_EQ(quick, matchesOf(subject, *rule, true)) << rule->rule.name << "\n" << text;
+            matches += quick.size();
+        }
+    }
+    EXPECT_GT(matches, graphs.size());
+}
+
+TEST(DslMatching, ManyRulesAtOnceFindWhatEachFindsAlone) {
+    RuleIndex index(library().result.rules);
+    Subject subject(graphText);
+    std::vector<const PreparedRule*> rules;
+    for (const auto& rule : index.rules())
+        rules.push_back(rule.get());
+    Matcher matcher(subject.graph, subject.facts, subject.convexity, {});
+    size_t at = 0, matches = 0;
+    matcher.findEach(rules, [&](const PreparedRule& rule, MatchResult& found) {
+        EXPECT_EQ(&rule, rules[at++]);
+        MatchResult alone;
+        Matcher(subject.graph, subject.facts, subject.convexity, {}).find(rule, alone);
+        EXPECT_EQ(found.matches.size(), alone.matches.size()) << rule.rule.name;
+        matches += found.matches.size();
+        return true;
+    });
+    EXPECT_EQ(at, rules.size());
+    EXPECT_GT(matches, 0U);
+}
+
+TEST(DslMatching, OnlyTheEditedRuleIsSearchedForAgain) {
+    Subject subject(graphText);
+    MatchCache cache(subject.graph, subject.facts, subject.convexity, {});
+    auto never = [] { return false; };
+    Loaded first(twoRules);
+    auto found = cache.update(first.result.rules, never);
+    ASSERT_TRUE(found && found->size() == 2);
+    EXPECT_EQ(cache.searched(), 2U);
+    EXPECT_EQ(found->at(0)->found.matches.size(), 0U); // the Relu is also read by the Add
+    EXPECT_EQ(found->at(1)->found.matches.size(), 1U);
+
+    // A comment moves both rules; the second one now asks for something else.
+    std::string edited = twoRules;
+    edited.insert(edited.find("rule A"), "// moved\n");
+    edited.replace(edited.find("Add(Mul"), 3, "Div");
+    Loaded second(edited);
+    found = cache.update(second.result.rules, never);
+    ASSERT_TRUE(found && found->size() == 2);
+    EXPECT_EQ(cache.searched(), 1U);
+    EXPECT_EQ(found->at(1)->found.matches.size(), 0U);
+
+    found = cache.update(second.result.rules, never);
+    EXPECT_EQ(cache.searched(), 0U);
+}
+
+TEST(DslMatching, AStoppedUpdateIsMadeUpForByTheNext) {
+    Subject subject(graphText);
+    MatchCache cache(subject.graph, subject.facts, subject.convexity, {});
+    Loaded loaded(twoRules);
+    int asked = 0;
+    EXPECT_FALSE(cache.update(loaded.result.rules, [&] { return ++asked == 2; }));
+    EXPECT_EQ(cache.searched(), 1U);
+    auto found = cache.update(loaded.result.rules, [] { return false; });
+    ASSERT_TRUE(found);
+    EXPECT_EQ(cache.searched(), 1U);
+    EXPECT_EQ(found->at(1)->found.matches.size(), 1U);
+}
+
+TEST(DslMatching, AKeyTellsApartWhatMatchesDifferently) {
+    const std::string rule = "rule R { match { s = Conv(x: float [N, 3], w: const)[group == 1]; "
+                             "y = (s -> Add(_, b?)? | s) -> Relu{1..2}; where N > 1; } "
+                             "escape s: export; }";
+    const std::pair<std::string, std::string> edits[] = {
+        {"rule R", "rule Q"},      {"Conv(", "ConvTranspose("},
+        {"float [", "float16 ["},  {"3]", "4]"},
+        {": const", ": scalar"},   {"group == 1", "group == 2"},
+        {"group ==", "group !="},  {"b?", "b"},
+        {")? |", ") |"},           {"{1..2}", "{1..3}"},
+        {"N > 1", "N > 2"},        {"export", "forbid"},
+        {"escape s: export;", ""}, {"Relu{", "Abs{"},
+        {"where N > 1;", ""},      {"match {", "match { unless { Abs(s); } "}};
+    for (const auto& [from, to] : edits) {
+        std::string edited = rule;
+        ASSERT_NE(edited.find(from), std::string::npos) << from;
+        edited.replace(edited.find(from), from.size(), to);
+        EXPECT_NE(keyOf(edited), keyOf(rule)) << edited;
+    }
+    for (const char* same : {"\n\n// moved\n", "/// documented\n"})
+        EXPECT_EQ(keyOf(same + rule), keyOf(rule));
+    std::string gated = rule;
+    gated.replace(gated.find("escape"), 0, "gate always; ");
+    EXPECT_EQ(keyOf(gated), keyOf(rule));
+}
