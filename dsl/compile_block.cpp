@@ -185,6 +185,7 @@ void RuleCompiler::unless(const ast::Unless& unless, Scope& scope, Block& out,
     inner.prefix = scope.prefix;
     Block made;
     made.when = when;
+    made.span = unless.span;
     block(unless.body, inner, made);
     if (made.definitions.empty()) {
         Diagnostic& d = error("E0247", unless.span, "`unless` has nothing to match");

@@ -107,7 +107,8 @@ TermId RuleCompiler::choice(const std::vector<ast::Alternative>& alternatives, c
         if (filler)
             filler->used = false;
         out.alternatives.push_back({alternative.label ? alternative.label->text : "",
-                                    chain(alternative.chain, filler, implied, scope)});
+                                    chain(alternative.chain, filler, implied, scope),
+                                    alternative.chain.span});
         if (implied && filler && !filler->used) {
             Diagnostic& d = error("E0241", alternative.chain.span,
                                   "this alternative does not read what stands before `->`");

@@ -4,9 +4,9 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
-#include "app/pipeline/rules.h"
+#include "app/pipeline/lint/lint.h"
+#include "app/pipeline/model.h"
 #include "dsl/codes.h"
-#include "dsl/lint.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -29,13 +29,46 @@ int explain(const std::string& code) {
     return ExitOk;
 }
 
-int run(const std::vector<std::string>& paths, bool strict) {
+struct Options {
+    std::vector<std::string> paths, models, dims;
+    std::string profile = "cpu";
+    bool strict = false, quiet = false;
+};
+
+/// The lints; those about models only where models are given.
+Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& options) {
+    ConsoleProgress progress(options.quiet);
+    auto dims = parseDims(options.dims);
+    if (!dims)
+        return failure(dims.error());
+    std::vector<app::LoadedModel> loaded;
+    app::LintOptions linting;
+    for (const std::string& path : options.models) {
+        auto model = app::loadModel(path, *dims, progress);
+        if (!model)
+            return failure(model.error());
+        loaded.push_back(std::move(*model));
+    }
+    for (const app::LoadedModel& model : loaded)
+        linting.models.push_back({model.path, &model.graph});
+    linting.strict = options.strict;
+    linting.profile = options.profile;
+    linting.dims = *dims;
+    return app::lintRules(library, linting, progress);
+}
+
+int run(const Options& options) {
+    const std::vector<std::string>& paths = options.paths;
     auto library = app::loadRuleLibrary({paths, paths.empty()});
     if (!library)
         return reportError(library.error());
     Diagnostics diagnostics = library->loaded.diagnostics;
-    if (strict)
-        diagnostics.append(dsl::lint(library->loaded));
+    if (options.strict || !options.models.empty()) {
+        auto found = lints(*library, options);
+        if (!found)
+            return reportError(found.error());
+        diagnostics.append(*found);
+    }
     printOut(render(diagnostics, *library->sources));
     auto counted = [](size_t count, const char* what) {
         return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -44,20 +77,25 @@ int run(const std::vector<std::string>& paths, bool strict) {
              counted(diagnostics.all().size(), "diagnostic") + "\n");
     if (diagnostics.hasErrors())
         return ExitInput;
-    return strict && !diagnostics.empty() ? ExitGate : ExitOk;
+    return options.strict && !diagnostics.empty() ? ExitGate : ExitOk;
 }
 
 } // namespace
 
 Action addCheck(CLI::App& app) {
-    auto paths = std::make_shared<std::vector<std::string>>();
-    app.add_option("files", *paths, ".fuse files or folders; none: the built-in library");
-    auto strict = std::make_shared<bool>(false);
-    app.add_flag("--strict", *strict, "lint as well; exit 1 on any warning");
+    auto options = std::make_shared<Options>();
+    app.add_option("files", options->paths, ".fuse files or folders; none: the built-in library");
+    app.add_flag("--strict", options->strict, "lint as well; exit 1 on any warning");
+    app.add_option("-m,--model", options->models,
+                   "a model that every rule should fire on; may be given several times");
+    app.add_option("--dim", options->dims, "a symbolic dimension of the models, NAME=NUMBER");
+    app.add_option("--profile", options->profile, "device whose costs the gates see")
+        ->capture_default_str();
+    app.add_flag("-q,--quiet", options->quiet, "no progress bar");
     auto code = std::make_shared<std::string>();
     app.add_option("--explain", *code, "say what a code means, with an example; all: the table")
         ->type_name("CODE");
-    return [paths, strict, code] { return code->empty() ? run(*paths, *strict) : explain(*code); };
+    return [options, code] { return code->empty() ? run(*options) : explain(*code); };
 }
 
 } // namespace fuselage::cli

@@ -129,10 +129,13 @@ bool Search::holdsUnless(const BlockPlan& plan) {
         --m_quiet;
         NodeId culprit = found && m_nodes.size() > before.nodes ? m_nodes.back() : NodeId();
         undo(before);
-        if (found)
-            return miss(code::unless, nullptr, culprit, {}, [&] {
-                return std::pair(std::string("a match of an `unless` block"), std::string("none"));
-            });
+        if (!found)
+            continue;
+        miss(code::unless, nullptr, culprit, {}, [&] {
+            return std::pair(std::string("a match of an `unless` block"), std::string("none"));
+        });
+        return suggest("drop this `unless`, if the rule is right without it",
+                       RuleEdit{RuleEdit::Kind::Replace, inner.block->span, {}, ""});
     }
     return true;
 }
@@ -160,8 +163,9 @@ bool Search::holdsConditions(const Block& block) {
             return refuse({code::unknown,
                            "a condition is not known: found " + found + ", the rule wants " +
                                expected + " (" + (unknown ? unknown->why : "no value") + ")",
-                           "give the dimension a number",
-                           {{"found", found}, {"expected", expected}}});
+                           "give the dimension a number, or drop this condition",
+                           {{"found", found}, {"expected", expected}}},
+                          RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
         }
         miss(code::condition, nullptr, {}, {}, sides);
         return suggest("drop this condition, if the rule is right without it",
@@ -184,7 +188,7 @@ bool Search::finish() {
         replaced.push_back(output);
     std::vector<NodeId> cycle = m_convexity.cycleOf(match.nodes, replaced);
     if (!cycle.empty())
-        return refuse(cycleReason(m_graph, cycle, "a path"));
+        return suggestCycle(cycle);
     ++m_successes;
     if (m_prepared.regionRoot)
         for (NodeId node : match.nodes)

@@ -174,8 +174,9 @@ bool Search::checkDim(const DimPattern& pattern, const Dim& dim, const Term& ter
     return refuse({code::unknown,
                    "a dimension of `" + m_graph.value(id).name + "` is not known: found " +
                        dim.text() + ", the rule wants " + wanted.text(),
-                   "give the dimension a number",
-                   {{"found", dim.text()}, {"expected", wanted.text()}}});
+                   "give the dimension a number, or write `_` for it",
+                   {{"found", dim.text()}, {"expected", wanted.text()}}},
+                  RuleEdit{RuleEdit::Kind::Replace, pattern.span, {}, "_"});
 }
 
 bool Search::checkTests(const Term& term, NodeId node, bool late) {

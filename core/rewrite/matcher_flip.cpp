@@ -88,6 +88,13 @@ void Search::suggestFor(const char* code, const Term* term, NodeId node, ValueId
                          std::string(nameOf(type.dtypes[0])) + " | " + nameOf(found.type.dtype)));
         else if (type.isScalar)
             suggest("leave `scalar` out", replaced(term->span, "scalar", ""));
+    } else if (kind == code::usedTwice && !isStep(m_rule, *term)) {
+        std::string name = plainNameOf(value);
+        if (name.empty())
+            suggest("take any value here: `_`", replaced(term->span, {}, "_"));
+        else
+            suggest("name the value that is already matched: `" + name + "`",
+                    replaced(term->span, {}, name));
     } else if (kind == code::otherValue && term->kind == Term::Kind::Value) {
         suggest("give the value another name, or `_` for any", replaced(term->span, {}, "_"));
     } else if (kind == code::region) {
@@ -128,14 +135,36 @@ bool Search::suggestEscape(ValueId value, Reason reason) {
         reason.flip = "loosen the condition of its `escape`";
         return refuse(std::move(reason));
     }
+    std::string name = plainNameOf(value);
+    if (name.empty())
+        return refuse(std::move(reason));
+    std::string clause = "escape " + name + (m_rule.isRewrite ? ": duplicate;" : ": export;");
+    reason.flip = "add `" + clause + "`";
+    return refuse(std::move(reason), RuleEdit{RuleEdit::Kind::Clause, m_rule.span, {}, clause});
+}
+
+/// The name that the rule itself gives to the value; empty when it has none.
+std::string Search::plainNameOf(ValueId value) const {
     for (SlotIndex slot = 0; slot < m_slots.size(); ++slot) {
         const std::string& name = m_rule.slots[slot].name;
         bool named = m_slots[slot].kind == Binding::Kind::Value && m_slots[slot].value == value;
-        if (!named || name.empty() || name.find('.') != std::string::npos)
+        if (named && name.find('.') == std::string::npos)
+            return name;
+    }
+    return {};
+}
+
+/// A path that begins at an exported value is gone when that value is computed twice.
+bool Search::suggestCycle(const std::vector<NodeId>& path) {
+    Reason reason = cycleReason(m_graph, path, "a path");
+    for (ValueId value : m_graph.node(path[0]).inputs) {
+        NodeId maker = m_graph.producer(value);
+        const Escape* escape = value.valid() ? escapeOf(value) : nullptr;
+        if (!escape || escape->policy != EscapePolicy::Export || !maker.valid() ||
+            m_used[maker.index()] == 0)
             continue;
-        std::string clause = "escape " + name + (m_rule.isRewrite ? ": duplicate;" : ": export;");
-        reason.flip = "add `" + clause + "`";
-        return refuse(std::move(reason), RuleEdit{RuleEdit::Kind::Clause, m_rule.span, {}, clause});
+        reason.flip = "write `duplicate` in place of `export` for `" + plainNameOf(value) + "`";
+        return refuse(std::move(reason), replaced(escape->span, "export", "duplicate"));
     }
     return refuse(std::move(reason));
 }

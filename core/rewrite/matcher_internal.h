@@ -156,6 +156,8 @@ private:
     bool suggestTest(const AttributeTest& test, const Quantity& found, const Quantity& wanted);
     bool suggestAbsent(const Term& argument);
     bool suggestEscape(ValueId value, Reason reason);
+    bool suggestCycle(const std::vector<NodeId>& path);
+    std::string plainNameOf(ValueId value) const;
     Match currentMatch() const;
 
     const Graph& m_graph;

@@ -79,6 +79,7 @@ struct Term {
     struct Alternative {
         std::string label; ///< may be empty
         TermId term;
+        Span span = {}; ///< as written where the choice stands
     };
 
     Kind kind = Kind::Any;
@@ -145,6 +146,7 @@ struct Block {
     std::vector<Block> unless; ///< none of these may match
     /// Set for the `unless` of an inlined pattern, as in Condition.
     std::optional<SlotIndex> when;
+    Span span = {}; ///< of an `unless`: the whole statement
 };
 
 /// "many 2..16 all { ... }": disjoint instances of a block; slots bound inside become lists.

@@ -166,9 +166,10 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
     TraceEvent event = eventOf(match, candidate.gain);
     ApplyResult result =
         applyMatch(m_graph, match, m_options.infer ? m_options.infer : inferShapes);
-    if (auto* reason = std::get_if<Reason>(&result)) {
+    if (auto* refused = std::get_if<NotApplied>(&result)) {
         event.kind = TraceEvent::Kind::Refused;
-        event.reason = std::move(*reason);
+        event.reason = std::move(refused->reason);
+        event.edit = std::move(refused->edit);
         ++m_trace.count(match.rule->name, m_step.phase).refused;
         m_trace.events.push_back(std::move(event));
         return false;

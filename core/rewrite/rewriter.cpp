@@ -3,7 +3,6 @@
 
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
-#include "core/rewrite/trace.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -20,7 +19,7 @@ Provenance provenanceOf(const Graph& graph, const Match& match) {
 
 ApplyResult applyFuse(Graph& graph, const Match& match) {
     if (match.outputs.empty())
-        return Reason{code::escape, "nothing reads what the match computes", {}, {}};
+        return NotApplied{{code::escape, "nothing reads what the match computes", {}, {}}};
     Cut cut = cutOut(graph, match.nodes, match.outputs);
     Applied applied;
     applied.made.push_back(replaceByFused(graph, match.nodes, std::move(cut), match.rule->name,
@@ -35,6 +34,7 @@ ApplyResult applyFuse(Graph& graph, const Match& match) {
 struct Replacement {
     ValueId old;
     ValueId drafted;
+    const Assignment* from = nullptr; ///< when it has one target
 };
 
 class Rewrite {
@@ -44,7 +44,7 @@ public:
 
     ApplyResult run() {
         if (!build() || !checkTypes() || !checkOrder() || !checkOutputs())
-            return std::move(m_reason);
+            return NotApplied{std::move(m_reason), std::move(m_edit)};
         return splice();
     }
 
@@ -73,7 +73,8 @@ private:
 
     bool assign(const Assignment& assignment, const Quantity& value) {
         if (assignment.targets.size() == 1 && !assignment.isList)
-            return assignOne(assignment.targets[0], m_match.slots[assignment.targets[0]], value);
+            return assignOne(assignment.targets[0], m_match.slots[assignment.targets[0]], value,
+                             &assignment);
         std::optional<Quantity::List> items = value.items();
         if (assignment.isList) {
             SlotIndex target = assignment.targets[0];
@@ -100,18 +101,19 @@ private:
         return true;
     }
 
-    bool assignOne(SlotIndex slot, const Binding& bound, const Quantity& value) {
+    bool assignOne(SlotIndex slot, const Binding& bound, const Quantity& value,
+                   const Assignment* from = nullptr) {
         m_names.slots[slot] = value;
-        return bound.kind != Binding::Kind::Value || replace(bound, value);
+        return bound.kind != Binding::Kind::Value || replace(bound, value, from);
     }
 
-    bool replace(const Binding& bound, const Quantity& value) {
+    bool replace(const Binding& bound, const Quantity& value, const Assignment* from = nullptr) {
         const Type& old = m_graph.value(bound.value).type;
         ValueId drafted = m_draft.valueOf(value, old.dtype);
         if (!drafted.valid())
             return refuse(code::rewriteType,
                           "`" + m_graph.value(bound.value).name + "` cannot be " + value.text());
-        m_replacements.push_back({bound.value, drafted});
+        m_replacements.push_back({bound.value, drafted, from});
         return true;
     }
 
@@ -131,9 +133,27 @@ private:
             refuse(code::rewriteType, "`" + old.name + "` is " + old.type.text() +
                                           ", the rewrite makes " + made.text());
             m_reason.facts = {{"found", made.text()}, {"expected", old.type.text()}};
+            suggest(replacement, old.type, made);
             return false;
         }
         return true;
+    }
+
+    /// A step behind the result that gives it the old type.
+    void suggest(const Replacement& replacement, const Type& old, const Type& made) {
+        if (!replacement.from || replacement.from->value.span.empty())
+            return;
+        std::string step;
+        auto count = old.elementCount();
+        if (old.dtype != made.dtype && old.dtype != DType::Undefined)
+            step = " -> Cast[to = " + std::to_string(onnxNumber(old.dtype)) + "]";
+        else if (count && count == made.elementCount())
+            step = " -> Reshape(_, " + m_match.rule->slots[replacement.from->targets[0]].name +
+                   ".shape)";
+        else
+            return;
+        m_reason.flip = "add `" + step.substr(1) + "` behind the result";
+        m_edit = RuleEdit{RuleEdit::Kind::Append, replacement.from->value.span, {}, step};
     }
 
     /// What the new nodes read must not itself be computed from what they replace.
@@ -168,7 +188,7 @@ private:
     /// An output of the graph keeps its name only when one node of its own makes it.
     bool checkOutputs() {
         for (size_t i = 0; i < m_replacements.size(); ++i) {
-            const auto& [old, drafted] = m_replacements[i];
+            ValueId old = m_replacements[i].old, drafted = m_replacements[i].drafted;
             if (!m_graph.isGraphOutput(old))
                 continue;
             ValueId existing = m_draft.imported(drafted);
@@ -249,7 +269,7 @@ private:
         for (NodeId node : needed())
             copyNode(node, provenance, applied);
         std::unordered_set<NodeId> made(applied.made.begin(), applied.made.end());
-        for (const auto& [old, drafted] : m_replacements) {
+        for (const auto& [old, drafted, from] : m_replacements) {
             ValueId value = inGraph(drafted);
             if (value == old)
                 continue;
@@ -305,6 +325,7 @@ private:
     std::vector<Replacement> m_replacements;
     std::unordered_map<ValueId, ValueId> m_map; ///< draft -> graph
     Reason m_reason;
+    std::optional<RuleEdit> m_edit;
 };
 
 } // namespace

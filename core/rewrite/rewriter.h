@@ -5,7 +5,7 @@
 
 #include "core/rewrite/draft.h"
 #include "core/rewrite/match.h"
-#include "core/support/reason.h"
+#include "core/rewrite/trace.h"
 
 #include <utility>
 #include <variant>
@@ -20,7 +20,13 @@ struct Applied {
     std::vector<std::pair<ValueId, ValueId>> replaced;
 };
 
-using ApplyResult = std::variant<Applied, Reason>;
+/// Why nothing was applied, and a change of the rule that would mend it.
+struct NotApplied {
+    Reason reason;
+    std::optional<RuleEdit> edit = {};
+};
+
+using ApplyResult = std::variant<Applied, NotApplied>;
 
 /// The nodes, bindings and values of the match must be of this graph, as it is now. Reasons:
 /// M0600 when a rewrite cannot be built or would change a type, M0500 when it would read what it

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // diagnose: a .fuse text -> the rendered diagnostics. parse: its canonical form, which is a
 // fixpoint.
-#include "app/pipeline/rules.h"
-#include "dsl/lint.h"
+#include "app/pipeline/lint/lint.h"
 #include "dsl/parse.h"
 #include "dsl/print.h"
 #include "tests/filetest/commands.h"
@@ -28,6 +27,25 @@ std::optional<std::string> canonical(const std::string& text, std::string& probl
     return std::nullopt;
 }
 
+/// All lints; a section `model` is a graph that the rules are meant for.
+void lintInto(Diagnostics& out, const app::RuleLibrary& library, const CaseFile& file,
+              Outcome& outcome) {
+    app::LintOptions options;
+    options.profile = "h200"; // a profile of data only: the same on every machine
+    Graph model;
+    if (file.find("model")) {
+        Outcome read = readPrepared(file, "model", model);
+        outcome.broken = read.broken;
+        options.models.push_back({"the model", &model});
+    }
+    Progress progress;
+    auto found = app::lintRules(library, options, progress);
+    if (found)
+        out.append(*found);
+    else
+        outcome.broken = found.error().text();
+}
+
 } // namespace
 
 Outcome runDiagnose(const CaseFile& file) {
@@ -41,12 +59,13 @@ Outcome runDiagnose(const CaseFile& file) {
             return *other + "\n";
         return app::builtinImport(path);
     };
-    SourceSet sources;
-    dsl::LoadedRules loaded = dsl::loadRules(sources, {{"input.fuse", *text + "\n"}}, resolver);
+    app::RuleLibrary library;
+    library.loaded = dsl::loadRules(*library.sources, {{"input.fuse", *text + "\n"}}, resolver);
+    Diagnostics& all = library.loaded.diagnostics;
     if (!file.option("lint").empty())
-        loaded.diagnostics.append(dsl::lint(loaded));
+        lintInto(all, library, file, outcome);
     outcome.sections["diagnostics"] =
-        loaded.diagnostics.empty() ? "no diagnostics" : render(loaded.diagnostics, sources);
+        all.empty() ? "no diagnostics" : render(all, *library.sources);
     return outcome;
 }
 

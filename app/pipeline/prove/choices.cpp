@@ -5,6 +5,12 @@
 
 namespace fuselage::app {
 
+uint64_t sampleSeed(uint64_t seed, uint64_t attempt) {
+    uint64_t mixed = seed * 0x9E3779B97F4A7C15ULL + attempt * 0xBF58476D1CE4E5B9ULL + 1;
+    mixed ^= mixed >> 31;
+    return mixed * 0x94D049BB133111EBULL;
+}
+
 uint32_t PairCoverage::triedTogether(const Taken& a, const Taken& b) const {
     std::pair first(a.point, a.answer), second(b.point, b.answer);
     auto found = m_tried.find(std::minmax(first, second));

@@ -30,6 +30,9 @@ private:
         m_tried;
 };
 
+/// The seed of one attempt, mixed so that neighbouring attempts have nothing in common.
+uint64_t sampleSeed(uint64_t seed, uint64_t attempt);
+
 class Choices {
 public:
     /// Draws from the seed; structural decisions go where `coverage` has been least.

@@ -320,6 +320,8 @@ std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
         return std::nullopt;
     int64_t& opset = graph->opsetImports[""];
     opset = std::max(opset, rule.rule.minOpset);
+    if (rule.rule.maxOpset > 0)
+        opset = std::min(opset, rule.rule.maxOpset - 1);
     Sample sample{std::move(*graph), generator.facts(), contents, 0};
     sample.inputSeed = choices.pick(1000);
     return sample;

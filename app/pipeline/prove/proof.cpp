@@ -126,13 +126,6 @@ Failing Shrinker::run() {
     return std::move(m_best);
 }
 
-/// Mixes so that neighbouring samples have nothing in common.
-uint64_t seedOf(uint64_t seed, uint64_t attempt) {
-    uint64_t mixed = seed * 0x9E3779B97F4A7C15ULL + attempt * 0xBF58476D1CE4E5B9ULL + 1;
-    mixed ^= mixed >> 31;
-    return mixed * 0x94D049BB133111EBULL;
-}
-
 Counterexample describe(const Failing& failing, uint64_t seed) {
     TextOptions options;
     options.maxConstant = 4096;
@@ -165,7 +158,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     uint64_t seedOfSmallest = 0;
     while (proof.samples < wanted && proof.attempts < wanted * options.attempts &&
            !(proof.samples == 0 && proof.attempts > hopeless * 4) && !progress.cancelled()) {
-        Choices choices(seedOf(options.seed, ++proof.attempts), coverage);
+        Choices choices(sampleSeed(options.seed, ++proof.attempts), coverage);
         auto sample = generateSample(*prepared, choices, progress);
         // Infeasible pairs count too, else they would be tried forever.
         coverage.add(choices.structure());

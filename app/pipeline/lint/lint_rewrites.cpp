@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// E0231: a rewrite that is refused in every graph that its rule matches, because it would change
+// the type or the rank of a value. One that is refused in some graphs is what the engine is there
+// for.
+#include "app/pipeline/lint/lint_internal.h"
+
+namespace fuselage::app {
+
+namespace {
+
+/// The refusal of the rewrite in this graph; null when it went through.
+const TraceEvent* refusalIn(const Trace& trace, const std::string& rule) {
+    const TraceEvent* out = nullptr;
+    for (const TraceEvent& event : trace.events) {
+        if (event.rule != rule)
+            continue;
+        if (event.kind == TraceEvent::Kind::Rewritten)
+            return nullptr;
+        if (event.reason.code == code::rewriteType)
+            out = &event;
+    }
+    return out;
+}
+
+} // namespace
+
+void lintRewriteTypes(LintContext& context) {
+    for (const auto& prepared : context.index.rules()) {
+        const Rule& rule = context.library.loaded.rules.rules[prepared->position];
+        if (!rule.isRewrite || context.progress.cancelled())
+            continue;
+        const std::vector<Witness>& witnesses = context.witnesses(*prepared);
+        bool always = witnesses.size() >= leastWitnesses;
+        Reason first;
+        for (size_t i = 0; always && i < witnesses.size(); ++i) {
+            Rewritten done = runPhase(witnesses[i].graph, {rule}, false, context.silent);
+            const TraceEvent* refusal = refusalIn(done.trace, rule.name);
+            always = refusal != nullptr;
+            if (refusal && i == 0)
+                first = refusal->reason;
+        }
+        if (!always)
+            continue;
+        Span place = rule.rewrite.empty() ? rule.span : rule.rewrite[0].span;
+        Diagnostic& d = context.out.error(
+            "E0231", place, "the rewrite of `" + rule.name + "` never fits what it replaces");
+        d.notes.push_back(first.message);
+        d.notes.push_back("witness: " + witnessText(witnesses[0].graph, witnesses[0].matches[0]));
+        d.fix = "cast or reshape the result to the type that is replaced";
+    }
+}
+
+} // namespace fuselage::app
