@@ -15,6 +15,9 @@ constexpr double mostForms = 1e6;
 /// All families, sorted; spans point into the sources that the rules were loaded with.
 Diagnostics lint(const LoadedRules& loaded);
 
+/// The same for the rules of one file, without W0502: what an editor shows while typing.
+Diagnostics lintFile(const LoadedRules& loaded, const std::string& file);
+
 /// W0502: no test in which the rule fires, or none in which it must not.
 void lintTests(const LoadedRules& loaded, Diagnostics& out);
 

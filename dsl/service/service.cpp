@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/service/service.h"
 
+#include "dsl/lint.h"
 #include "dsl/service/format.h"
 #include "dsl/service/texts_internal.h"
 
@@ -154,6 +155,10 @@ std::vector<Diagnostic> LanguageService::diagnose(const std::string& name) {
     const Texts::Loaded& loaded = m_state->texts.loaded();
     std::vector<Diagnostic> out;
     for (const Diagnostic& diagnostic : loaded.rules.diagnostics.all())
+        if (loaded.sources[diagnostic.span.source].name() == name)
+            out.push_back(diagnostic);
+    Diagnostics lints = lintFile(loaded.rules, name);
+    for (const Diagnostic& diagnostic : lints.all())
         if (loaded.sources[diagnostic.span.source].name() == name)
             out.push_back(diagnostic);
     return out;

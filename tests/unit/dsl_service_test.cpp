@@ -153,6 +153,13 @@ TEST(Service, diagnosticsComeWithAFixToApply) {
     EXPECT_EQ(actions[0].edits[0].text, "Conv");
 }
 
+TEST(Service, contradictionsAreToldWhileTyping) {
+    Editor editor("fuse 1;\nrule R { match { y = Relu(x: [N]); where N > 4, N < 3; } }‸");
+    auto found = editor.service.diagnose("a.fuse");
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].code, "E0221");
+}
+
 TEST(Service, everyByteOfAWordHasOneColour) {
     const std::string text(*embeddedPattern("std/attention"));
     uint32_t end = 0;
