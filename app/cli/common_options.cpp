@@ -17,6 +17,10 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_option("-p,--patterns", options.rules.paths,
                    ".fuse file or folder of them; repeatable, after the built-in library")
         ->allow_extra_args(false);
+    app.add_option("-I,--import-path", options.rules.importPath,
+                   "folder where imports of .fuse files are looked up; repeatable, after the "
+                   "folders of -p")
+        ->allow_extra_args(false);
     app.add_flag_callback(
         "--no-builtin", [&options] { options.rules.builtin = false; },
         "only the rules given with -p");

@@ -14,7 +14,7 @@ class App;
 
 namespace fuselage::cli {
 
-/// --dim, -p, --no-builtin, --pipeline, --decide, --precision, --strict, --quiet
+/// --dim, -p, -I, --no-builtin, --pipeline, --decide, --precision, --strict, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
     std::string precision = "fp32";

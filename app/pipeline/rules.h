@@ -16,6 +16,7 @@ struct RuleOptions {
     std::vector<std::string> paths; ///< .fuse files, or folders whose .fuse files are taken sorted
     bool builtin = true;            ///< the embedded standard library, before the paths
     std::vector<dsl::RuleInput> texts = {}; ///< in memory, after the paths
+    std::vector<std::string> importPath = {}; ///< folders where imports are looked up last
     /// Texts to take instead of what is on disk, by the file's name as `paths` give it: an editor's
     /// unsaved work. Built-in files by "std/activation", `texts` by their name.
     std::map<std::string, std::string> unsaved = {};
@@ -36,8 +37,8 @@ Result<std::string> builtinImport(const std::string& path);
 
 /// Loads all; mistakes in the texts are in loaded.diagnostics, unreadable paths are an Error.
 /// An import is looked up among the files given ("mine/acts" is acts.fuse in a given folder `mine`,
-/// "acts" a given file acts.fuse), then among the embedded ones. Adds the pipeline "default" when
-/// no file defines it.
+/// "acts" a given file acts.fuse), then among the embedded ones, then as a file "acts.fuse" beside
+/// the files given, then in `importPath`. Adds the pipeline "default" when no file defines it.
 Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
 
 /// The same; any error among the diagnostics is an Error "rules.invalid" holding their text.

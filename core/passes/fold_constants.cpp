@@ -56,6 +56,7 @@ private:
     void foldNode(NodeId id);
     void foldSubgraphs(NodeId id);
     bool foldConstantNode(NodeId id);
+    bool isReadForItsType(const Node& node, ValueId input) const;
     bool foldByValue(NodeId id);
     bool foldByContents(NodeId id);
     bool inlineBranch(NodeId id);
@@ -161,6 +162,13 @@ bool Folder::sizeIsAcceptable(const Node& node, int64_t inputBytes) const {
     return true;
 }
 
+/// The second operand of CastLike: its contents do not matter.
+bool Folder::isReadForItsType(const Node& node, ValueId input) const {
+    const Value& value = m_graph.value(input);
+    return node.op == Op::CastLike && input == node.inputs[1] && input != node.inputs[0] &&
+           value.type.kind == TypeKind::Tensor && value.type.dtype != DType::Undefined;
+}
+
 bool Folder::foldByValue(NodeId id) {
     const Node& node = m_graph.node(id);
     if (hasTrait(node.op, Nondeterministic | ControlFlow) || node.explicitInputs == 0 ||
@@ -170,7 +178,7 @@ bool Folder::foldByValue(NodeId id) {
     int64_t inputBytes = 0;
     for (ValueId input : node.inputs) {
         TensorPtr tensor = constantOf(input);
-        if (input.valid() && !tensor)
+        if (input.valid() && !tensor && !isReadForItsType(node, input))
             return false;
         inputBytes += tensor ? static_cast<int64_t>(tensor->byteCount()) : 0;
     }
@@ -181,6 +189,9 @@ bool Folder::foldByValue(NodeId id) {
     for (size_t i = 0; i < node.inputs.size(); ++i)
         if (TensorPtr tensor = constantOf(node.inputs[i])) {
             values[i] = ReferenceValue::from(*tensor);
+            operands[i] = &values[i];
+        } else if (node.inputs[i].valid()) {
+            values[i].dtype = m_graph.value(node.inputs[i]).type.dtype;
             operands[i] = &values[i];
         }
     LeafContext context(m_shared.threads);

@@ -87,3 +87,11 @@ TEST_F(CliExample, FirstRule) {
 TEST_F(CliExample, WhyNot) {
     expectPageHolds("03-why-not");
 }
+
+TEST_F(CliExample, Conditions) {
+    expectPageHolds("04-conditions");
+}
+
+TEST_F(CliExample, Attention) {
+    expectPageHolds("05-attention");
+}

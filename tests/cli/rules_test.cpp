@@ -68,3 +68,21 @@ TEST_F(CliRules, AFolderOfRulesIsTakenWhole) {
     EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
     EXPECT_NE(ran.output.find("Norm       14  rules/b.fuse:2"), std::string::npos) << ran.output;
 }
+
+TEST_F(CliRules, ImportsAreFoundBesideTheFileAndOnTheSearchPath) {
+    zoo("unet");
+    for (const char* name : {"rules", "rules/lib", "shared"})
+        ASSERT_EQ(::mkdir(folder.file(name).c_str(), 0777), 0);
+    folder.write("rules/lib/acts.fuse", "fuse 1;\npattern Mine(x) -> y { y = Relu(x); }\n");
+    folder.write("shared/pools.fuse", "fuse 1;\npattern Pool(x) -> y { y = MaxPool(x); }\n");
+    folder.write("rules/a.fuse", "fuse 1;\nimport \"lib/acts\";\nimport \"pools\";\n"
+                                 "rule R { match { y = r@Mine(x) -> Pool; } escape r: export; }\n");
+    std::vector<std::string> command{"fuse", "unet.onnx", "--no-builtin", "-p", "rules/a.fuse"};
+    expectRefused(command, ExitInput, {"E0202", "pools"});
+    command.insert(command.end(), {"-I", "shared"});
+    ProcessResult ran = run(command);
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_NE(ran.output.find("R           3"), std::string::npos) << ran.output;
+    folder.write("rules/b.fuse", "fuse 1;\nimport \"../shared/pools\";\n");
+    expectRefused({"fuse", "unet.onnx", "-p", "rules/b.fuse"}, ExitInput, {"not below"});
+}
