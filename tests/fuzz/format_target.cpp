@@ -36,6 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string formatted = dsl::formatText(text);
     promise(wordsOf(formatted) == wordsOf(text), "formatting keeps words and comments", formatted);
     promise(dsl::formatText(formatted) == formatted, "formatting is stable", formatted);
-    promise(treeOf(formatted) == treeOf(text), "formatting keeps the meaning", formatted);
+    // A text with mistakes may lose one: `0all` becomes two words.
+    std::string tree = treeOf(text);
+    promise(tree == "errors" || treeOf(formatted) == tree, "formatting keeps the meaning",
+            formatted);
     return 0;
 }
