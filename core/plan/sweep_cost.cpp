@@ -135,11 +135,11 @@ std::optional<Stretch> SweepCost::sweep(uint32_t first, uint32_t last, int64_t i
     return out;
 }
 
-/// Images of a pass: powers of two that leave every worker as many passes as the others, at least
-/// two: with one the workers would only divide the batch otherwise.
+/// Images of a pass: powers of two that leave every worker as many passes as the others, and all of
+/// them at a time a quarter of the batch at most: inner values shall need less memory, not more.
 std::vector<int64_t> passSizes(int64_t images, uint32_t workers) {
     std::vector<int64_t> out;
-    for (int64_t size = 1; 2 * size * workers <= images; size *= 2)
+    for (int64_t size = 1; 4 * size * workers <= images; size *= 2)
         if (images % (size * workers) == 0)
             out.push_back(size);
     return out;
