@@ -30,6 +30,7 @@ struct Options {
     app::BenchOptions bench;
     std::vector<CLI::Option*> forwarded;
     std::string shard = "1/1", timeout = "10m", measure = "off";
+    bool redact = false;
 };
 
 /// "90", "90s", "10m", "2h" in seconds.
@@ -83,7 +84,14 @@ Result<void> prepare(Options& options, bool timed) {
     run.program = *program;
     run.version = FUSELAGE_VERSION;
     run.forward = writtenOptions(options.forwarded);
-    run.config = Hasher().text(fmt::format("{}", fmt::join(run.forward, "\n"))).hex();
+    if (options.redact) {
+        run.forward.emplace_back("--redact");
+        run.keepModels = false; // they hold all names
+    }
+    Hasher config;
+    for (const std::string& word : run.forward)
+        config.text(word);
+    run.config = config.hex();
     if (options.measure == "on" || (options.measure == "auto" && timed))
         run.jobs = 1; // two at once would measure each other
     else
@@ -155,6 +163,8 @@ Action addBatch(CLI::App& app) {
     app.add_option("--shard", options->shard, "run only part I of N, e.g. 1/4")
         ->capture_default_str();
     app.add_flag("--fail-fast,!--keep-going", batch.failFast, "start nothing after a failure");
+    app.add_flag("--redact", options->redact,
+                 "names of nodes and values become hashes in all reports; no fused models");
     app.add_flag_callback(
         "--no-models", [&batch] { batch.keepModels = false; }, "do not write the fused models");
     addGateOptions(app, options->gates);

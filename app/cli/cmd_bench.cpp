@@ -6,6 +6,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/bench.h"
 #include "app/pipeline/compiled.h"
+#include "app/report/redact.h"
 #include "app/report/render.h"
 #include "app/report/text.h"
 #include "core/onnx/model_file.h"
@@ -23,6 +24,7 @@ struct Options {
     RewriteOptions rewrite;
     std::vector<std::string> reports;
     std::string saveFused;
+    bool redact = false;
 };
 
 std::string endings() {
@@ -37,6 +39,10 @@ int run(Options& options) {
             return reportError(failure("usage.report", "no report format for `" + path + "`",
                                        "--report", "end the name in one of: " + endings())
                                    .error);
+    if (options.redact && !options.saveFused.empty())
+        return reportError(failure("usage.redact", "a model holds all names and weights",
+                                   "--save-fused", "leave it out, or --redact")
+                               .error);
     options.bench.rules = options.rewrite.rules;
     options.bench.fuse = options.rewrite.fuse;
     // These formats show what did not fuse; the others count what there is.
@@ -51,6 +57,12 @@ int run(Options& options) {
     if (!options.saveFused.empty())
         if (auto saved = model_io::save(result->fused, options.saveFused); !saved)
             return reportError(saved.error());
+    if (options.redact) {
+        auto hidden = app::redacted(result->report);
+        if (!hidden)
+            return reportError(hidden.error());
+        result->report = std::move(*hidden);
+    }
     for (const std::string& path : options.reports)
         if (auto written = writeFile(path, app::reportFormatOf(path)->render(result->report));
             !written)
@@ -82,6 +94,8 @@ Action addBench(CLI::App& app) {
                    "write the report; format by ending: " + endings() +
                        "; -.json is standard output")
         ->allow_extra_args(false);
+    app.add_flag("--redact", options->redact,
+                 "names of nodes and values become hashes; values of weights are left out");
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     app.add_option("--dump-kernels", bench.dumpKernels,
                    "folder for every generated kernel of the fused plan as CUDA text with a repro");

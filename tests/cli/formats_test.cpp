@@ -141,6 +141,42 @@ TEST_F(CliFormats, GithubGetsAnnotationsAndASummary) {
     EXPECT_EQ(batch("out", {"--gate", "gates.toml"}).output.find("::error"), std::string::npos);
 }
 
+TEST_F(CliFormats, RedactedReportsHoldNoNameOfTheModel) {
+    model("lstm", "lstm.onnx");
+    onnx::ModelProto lstm;
+    std::ifstream in(folder.file("models/lstm.onnx"), std::ios::binary);
+    ASSERT_TRUE(lstm.ParseFromIstream(&in));
+    std::set<std::string> names;
+    for (const onnx::NodeProto& node : lstm.graph().node()) {
+        names.insert(node.name());
+        names.insert(node.output().begin(), node.output().end());
+    }
+    for (const onnx::TensorProto& weight : lstm.graph().initializer())
+        names.insert(weight.name());
+    ASSERT_EQ(batch("plain").exitCode, ExitOk);
+    ASSERT_EQ(batch("out", {"--redact"}).exitCode, ExitOk);
+    ASSERT_EQ(batch("again", {"--redact"}).exitCode, ExitOk);
+    EXPECT_EQ(read("out/results.json"), read("again/results.json"));
+    size_t looked = 0, shown = 0;
+    for (const std::string& file : files())
+        if (fs::is_regular_file(folder.file(file)) && file.starts_with("out/"))
+            for (const std::string& name : names) {
+                // A short word may stand for something else.
+                if (name.size() < 6 ||
+                    (name.find('/') == std::string::npos && name.find('.') == std::string::npos))
+                    continue;
+                ++looked;
+                EXPECT_EQ(read(file).find(name), std::string::npos) << file << ": " << name;
+                shown += read("plain/" + file.substr(4)).find(name) != std::string::npos;
+            }
+    EXPECT_GT(looked, 50U);
+    EXPECT_GT(shown, 20U) << "the names are there without the option";
+    json plain = json::parse(read("plain/results.json")),
+         hidden = json::parse(read("out/results.json"));
+    EXPECT_EQ(hidden["models"][0]["after"], plain["models"][0]["after"]);
+    EXPECT_FALSE(files().contains("out/models/lstm.onnx"));
+}
+
 TEST_F(CliFormats, EveryJsonFitsItsSchema) {
     runEverything();
     for (auto [file, schema] : {std::pair("results.json", "results.schema.json"),
