@@ -9,6 +9,20 @@ namespace fuselage::gpu {
 
 namespace {
 
+/// nvcc reads device code once more for the host, where the emitted text calls what stands for the
+/// device's units. It is read and not compiled there, so declarations will do.
+const char* const readByHost = R"cpp(
+#ifndef __CUDA_ARCH__
+__device__ void hostVectorAccess(const void* address, int bytes);
+__device__ void hostCopyLater(void* to, const void* from, int bytes, bool inside);
+__device__ void hostCommitCopies();
+__device__ void hostWaitCopies(int pending);
+__device__ const unsigned* const* hostRows(const void* mine);
+template <int count>
+__device__ const unsigned (*hostGatherWarp(const unsigned (&mine)[count]))[count];
+#endif
+)cpp";
+
 /// Everything of main() that does not depend on the kernel.
 const char* const frame = R"cpp(
 #include <cmath>
@@ -244,6 +258,7 @@ std::string ReproText::text(const std::vector<TensorPtr>& constants,
     std::string out = fmt::format("// A generated kernel with a repro: nvcc -arch={} -std=c++17 -o "
                                   "repro {}.cu && ./repro\n",
                                   arch, m_name);
+    out += readByHost;
     for (const KernelText& kernel : m_set.kernels)
         out += kernel.source;
     out += frame;

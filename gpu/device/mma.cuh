@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix units: fragments from shared memory and 16 x 8 products with float32 sums. All lanes of a
 // warp take part. Which element a lane holds is that of the PTX manual, "Matrix fragments for
-// mma.m16n8k16" (16-bit elements) and "mma.m16n8k8" (TF32): with g = lane / 4 and t = lane % 4, sums
-// 0 and 1 are row g, columns 2t and 2t + 1; sums 2 and 3 the same of row g + 8.
+// mma.m16n8k16" (16-bit elements) and "mma.m16n8k8" (TF32): with g = lane / 4 and t = lane % 4,
+// sums 0 and 1 are row g, columns 2t and 2t + 1; sums 2 and 3 the same of row g + 8.
 #ifndef FUSELAGE_MMA
 #define FUSELAGE_MMA
 
@@ -14,23 +14,23 @@ struct Tf32 {
 #ifndef __CUDA_ARCH__
 
 /// Element e of 16 bits in a word, as float.
-inline float hostElement(unsigned word, int e, const Half*) {
+__device__ inline float hostElement(unsigned word, int e, const Half*) {
     return halfToFloat(static_cast<unsigned short>(word >> (16 * e)));
 }
 
-inline float hostElement(unsigned word, int e, const BFloat16*) {
+__device__ inline float hostElement(unsigned word, int e, const BFloat16*) {
     return bfloat16ToFloat(static_cast<unsigned short>(word >> (16 * e)));
 }
 
-inline float hostElement(unsigned word, int, const Tf32*) {
+__device__ inline float hostElement(unsigned word, int, const Tf32*) {
     return floatOf(word & 0xffffe000u); // the units do not see the rest
 }
 
 /// The product as every lane's sums, from the words of all lanes: element (row, k) of A is word
 /// row / 8 + 2 * (k's half) of lane row % 8 * 4 + k's word, and B alike.
 template <int perWord, typename T>
-inline void hostMultiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
-                         const T* type) {
+__device__ inline void hostMultiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0,
+                                    unsigned b1, const T* type) {
     const unsigned mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
     const unsigned(*all)[6] = hostGatherWarp(mine);
     const int lane = static_cast<int>(threadIdx.x % 32u), g = lane / 4, t = lane % 4;

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 using namespace fuselage::cli_test;
 
@@ -89,17 +90,22 @@ TEST_F(CliCuda, AReproCompilesWithNvcc) {
     if (!std::filesystem::exists(compiler))
         GTEST_SKIP() << "no nvcc: `" << compiler << "` is not here";
     zoo("unet");
-    run({"bench", "unet.onnx", "--device", "h200", "--no-measure", "--no-verify", "--dump-kernels",
-         "kernels"});
-    for (const auto& entry : std::filesystem::directory_iterator(folder.file("kernels"))) {
-        if (entry.path().extension() != ".cu")
-            continue;
-        auto ran = fuselage::testing_support::runProcess({compiler, "-arch=sm_90", "-std=c++17",
-                                                          "-w", "-c", "-o", folder.file("repro.o"),
-                                                          entry.path().string()});
-        ASSERT_TRUE(ran) << ran.error().text();
-        EXPECT_EQ(ran->exitCode, 0) << ran->errors;
-        return;
+    std::set<std::string> seen; // one kernel of each variant and precision
+    for (const char* precision : {"fp32", "fp16"}) {
+        const std::string to = std::string("kernels_") + precision;
+        run({"bench", "unet.onnx", "--device", "h200", "--no-measure", "--no-verify", "--precision",
+             precision, "--dump-kernels", to});
+        for (const auto& entry : std::filesystem::directory_iterator(folder.file(to))) {
+            const std::string stem = entry.path().stem().string();
+            if (entry.path().extension() != ".cu" ||
+                !seen.insert(precision + stem.substr(0, stem.rfind('_'))).second)
+                continue;
+            auto ran = fuselage::testing_support::runProcess(
+                {compiler, "-arch=sm_90", "-std=c++17", "-w", "-c", "-o", folder.file("repro.o"),
+                 entry.path().string()});
+            ASSERT_TRUE(ran) << ran.error().text();
+            EXPECT_EQ(ran->exitCode, 0) << stem << "\n" << ran->errors;
+        }
     }
-    FAIL() << "no kernel was written";
+    EXPECT_GT(seen.size(), 4U);
 }

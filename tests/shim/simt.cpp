@@ -174,22 +174,25 @@ bool meet(unsigned mask, int line) {
     return true;
 }
 
+void startFiber(size_t i, const Launch& launch) {
+    Fiber& fiber = machine.fibers[i];
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = machine.stacks + i * stackBytes;
+    fiber.context.uc_stack.ss_size = stackBytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, fiberMain, 0);
+    const auto n = static_cast<unsigned>(i);
+    fiber.index = {n % launch.block[0], n / launch.block[0] % launch.block[1],
+                   n / launch.block[0] / launch.block[1]};
+    fiber.state = State::Ready;
+    fiber.warpCalls = 0;
+    fiber.copies.clear();
+    fiber.groups = 0;
+}
+
 void startBlock(const Launch& launch) {
-    for (size_t i = 0; i < machine.fibers.size(); ++i) {
-        Fiber& fiber = machine.fibers[i];
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = machine.stacks + i * stackBytes;
-        fiber.context.uc_stack.ss_size = stackBytes;
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, fiberMain, 0);
-        const auto n = static_cast<unsigned>(i);
-        fiber.index = {n % launch.block[0], n / launch.block[0] % launch.block[1],
-                       n / launch.block[0] / launch.block[1]};
-        fiber.state = State::Ready;
-        fiber.warpCalls = 0;
-        fiber.copies.clear();
-        fiber.groups = 0;
-    }
+    for (size_t i = 0; i < machine.fibers.size(); ++i)
+        startFiber(i, launch);
     for (Warp& warp : machine.warps)
         warp = {};
     machine.done = machine.atBarrier = 0;
