@@ -73,6 +73,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     out.after = *after;
     report.stageSeconds["plan_fused"] = watch.lap();
 
+    report.machine = summariseProfile(options.profile);
     report.model = summariseModel(model, out.dims);
     report.precision = summarisePrecision(*precision);
     report.before = summariseSide(*out.before);

@@ -30,7 +30,9 @@ struct Analysis {
     Trace trace;
     std::map<std::string, int64_t> dims;       ///< what every symbol was bound to
     std::shared_ptr<const Plan> before, after; ///< hold the graphs with static shapes
-    Report report; ///< without machine, measured times and agreement; stageSeconds of these stages
+    /// Of the machine only the profile, no measured times and no agreement; stageSeconds of these
+    /// stages.
+    Report report;
 };
 
 /// Errors: those of fuseGraph and makePlan, "cancelled".

@@ -250,25 +250,19 @@ Result<Target> openTarget(const BenchOptions& options) {
     return out;
 }
 
-MachineReport machineReport(const Target& target, const BenchOptions& options) {
+/// What analyse() could not say: where it runs.
+void addMachine(MachineReport& out, const Target& target, const BenchOptions& options) {
     MachineInfo machine = inspectMachine();
-    MachineReport out;
     out.cpu = text(machine);
     out.cores = machine.cores;
     out.threadsUsed = options.threads > 0 ? options.threads : machine.cores;
     out.backend = target.backend ? target.backend->name() : options.backend;
     out.backendText =
         target.backend ? target.backend->description() : "not usable: " + target.unusable->text();
-    out.profile = target.profile.name;
-    out.profileTitle = target.profile.title;
-    out.dramBandwidth = target.profile.dramBandwidth;
-    out.l2Bandwidth = target.profile.l2Bandwidth;
-    out.peakFlops = target.profile.fp32Flops;
     if (!target.backend)
         out.notes.push_back("nothing was run: all times are predictions");
     else if (machine.cudaDriver.empty())
         out.notes.push_back("no CUDA device: libcuda.so.1 not found");
-    return out;
 }
 
 } // namespace
@@ -294,7 +288,7 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
     BenchResult out{std::move(analysis->report), std::move(analysis->fused), target->unusable};
     Report& report = out.report;
     report.stageSeconds["rules"] = rules;
-    report.machine = machineReport(*target, options);
+    addMachine(report.machine, *target, options);
     if (!options.dumpKernels.empty()) {
         auto dumped =
             writeKernels(*analysis->after, target->profile, options.dumpKernels, progress);

@@ -47,6 +47,16 @@ void addStepTimes(const MeasuredSide& side, std::vector<KernelReport>& kernels) 
 
 } // namespace
 
+MachineReport summariseProfile(const DeviceProfile& profile) {
+    MachineReport out;
+    out.profile = profile.name;
+    out.profileTitle = profile.title;
+    out.dramBandwidth = profile.dramBandwidth;
+    out.l2Bandwidth = profile.l2Bandwidth;
+    out.peakFlops = profile.fp32Flops;
+    return out;
+}
+
 ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims) {
     ModelReport out;
     out.path = model.path;

@@ -14,6 +14,8 @@
 
 namespace fuselage::app {
 
+/// Of the machine what predictions are made for; where a run happens is added by bench().
+MachineReport summariseProfile(const DeviceProfile& profile);
 ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims);
 
 PrecisionReport summarisePrecision(const PrecisionRecord& record);

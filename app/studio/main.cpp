@@ -3,6 +3,7 @@
 // window.
 #include "app/studio/exports/headless.h"
 #include "app/studio/layout/worker.h"
+#include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
 
 #include <QApplication>
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
                                                 parser.positionalArguments());
 
     QSettings settings;
+    fuselage::studio::applyAppearance(fuselage::studio::chosenAppearance(settings));
     fuselage::studio::MainWindow window(settings);
     window.show();
     if (parser.positionalArguments().isEmpty())

@@ -4,6 +4,7 @@
 #include "app/studio/graph_view/canvas_pair.h"
 #include "app/studio/panels/inspector/inspector_text.h"
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
 #include "app/studio/shell/panel_table.h"
 #include "tests/studio/sample.h"
@@ -31,6 +32,20 @@ private Q_SLOTS:
         QVERIFY2(numbers->text().contains("launches"), qPrintable(numbers->text()));
         QVERIFY(window.windowTitle().startsWith("resnet18.onnx"));
         QCOMPARE(window.recentFiles(), QStringList{m_model});
+    }
+
+    void darkIsChosenKeptAndTakenBack() {
+        QSettings settings(m_folder.filePath("look.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        applyAppearance("system");
+        const QColor before = QApplication::palette().color(QPalette::Base);
+        window.commands().find("view.appearance.dark")->trigger();
+        QVERIFY(QApplication::palette().color(QPalette::Base).lightness() < 128);
+        QCOMPARE(chosenAppearance(settings), QString("dark"));
+        window.commands().find("view.appearance.light")->trigger();
+        QVERIFY(QApplication::palette().color(QPalette::Base).lightness() > 128);
+        window.commands().find("view.appearance.system")->trigger();
+        QCOMPARE(QApplication::palette().color(QPalette::Base), before);
     }
 
     void everyPanelHasADockAndACommand() {

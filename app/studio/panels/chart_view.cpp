@@ -18,12 +18,12 @@ namespace {
 
 using chart::Primitive;
 
-constexpr double mostScale = 1.6;
+constexpr double leastScale = 0.75, mostScale = 1.6;
 
 QPainterPath pathOf(const Primitive& primitive) {
     QPainterPath path;
     for (const auto& [x, y] : primitive.points)
-        path.isEmpty() ? path.moveTo(x, y) : path.lineTo(x, y);
+        path.elementCount() == 0 ? path.moveTo(x, y) : path.lineTo(x, y);
     if (primitive.closed)
         path.closeSubpath();
     return path;
@@ -98,6 +98,22 @@ bool hit(const Primitive& primitive, const QPointF& at) {
     }
 }
 
+/// Tells its charts how much of them is in view.
+class ChartArea : public QScrollArea {
+public:
+    using QScrollArea::QScrollArea;
+    std::vector<ChartView*> views;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override {
+        QScrollArea::resizeEvent(event);
+        const QMargins around = widget()->contentsMargins() + widget()->layout()->contentsMargins();
+        const int margins = around.top() + around.bottom();
+        for (ChartView* view : views)
+            view->setHeightInView(viewport()->height() - margins);
+    }
+};
+
 } // namespace
 
 ChartView::ChartView(SelectionHub& selection, QWidget* parent)
@@ -116,13 +132,23 @@ void ChartView::setChart(chart::Chart chart) {
     update();
 }
 
-double ChartView::scale() const {
-    return m_chart.width > 0 ? std::min(width() / m_chart.width, mostScale) : 1;
+void ChartView::setHeightInView(int height) {
+    m_heightInView = height;
+    setMinimumHeight(heightForWidth(width()));
+    updateGeometry();
+    update();
+}
+
+double ChartView::scaleFor(int width) const {
+    if (m_chart.width <= 0 || m_chart.height <= 0)
+        return 1;
+    const double fits =
+        m_heightInView > 0 ? std::max(leastScale, m_heightInView / m_chart.height) : mostScale;
+    return std::min({width / m_chart.width, fits, mostScale});
 }
 
 int ChartView::heightForWidth(int width) const {
-    double scale = m_chart.width > 0 ? std::min(width / m_chart.width, mostScale) : 1;
-    return static_cast<int>(m_chart.height * scale);
+    return static_cast<int>(m_chart.height * scaleFor(width));
 }
 
 QSize ChartView::sizeHint() const {
@@ -171,7 +197,7 @@ bool ChartView::event(QEvent* event) {
 
 QWidget* makeChartPanel(Workbench& workbench, QWidget* parent,
                         std::vector<chart::Chart (*)(const app::Report&)> charts) {
-    auto* area = new QScrollArea(parent);
+    auto* area = new ChartArea(parent);
     area->setAccessibleName(QObject::tr("charts"));
     area->setWidgetResizable(true);
     area->setFrameShape(QFrame::NoFrame);
@@ -179,7 +205,7 @@ QWidget* makeChartPanel(Workbench& workbench, QWidget* parent,
     inside->setBackgroundRole(QPalette::Base);
     inside->setAutoFillBackground(true);
     auto* layout = new QVBoxLayout(inside);
-    std::vector<ChartView*> views;
+    std::vector<ChartView*>& views = area->views;
     for (size_t i = 0; i < charts.size(); ++i) {
         views.push_back(new ChartView(workbench.selection, inside));
         layout->addWidget(views.back());

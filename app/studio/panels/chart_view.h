@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints a chart of app/report/chart and selects what its parts stand for. Scales to the width.
+// Paints a chart of app/report/chart and selects what its parts stand for. Scales to the width, and
+// to the height that is in view as long as that stays readable.
 #pragma once
 
 #include "app/report/chart/chart.h"
@@ -16,6 +17,8 @@ public:
     ChartView(SelectionHub& selection, QWidget* parent);
 
     void setChart(chart::Chart chart);
+    /// Height in pixels that the whole chart should fit into.
+    void setHeightInView(int height);
 
     int heightForWidth(int width) const override;
     bool hasHeightForWidth() const override { return true; }
@@ -27,11 +30,13 @@ protected:
     bool event(QEvent* event) override;
 
 private:
-    double scale() const;
+    double scale() const { return scaleFor(width()); }
+    double scaleFor(int width) const;
     const chart::Primitive* at(const QPointF& position) const;
 
     SelectionHub& m_selection;
     chart::Chart m_chart;
+    int m_heightInView = 0; ///< 0: any
 };
 
 /// A scroll area with charts below each other that follow the session's report.

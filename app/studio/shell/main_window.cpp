@@ -2,6 +2,7 @@
 #include "app/studio/shell/main_window.h"
 
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/appearance.h"
 #include "app/studio/shell/file_dialogs.h"
 #include "app/studio/shell/finders.h"
 #include "app/studio/shell/match_commands.h"
@@ -131,6 +132,10 @@ void MainWindow::addCommands() {
                    [this] { m_selection.clear(); });
     m_commands.add({"view.layout", "View", tr("Reset panel layout"), {}},
                    [this] { resetLayout(); });
+    for (const Appearance& each : appearances())
+        m_commands.add(
+            {QStringLiteral("view.appearance.%1").arg(each.id), "View", tr(each.title), {}},
+            [this, &each] { chooseAppearance(m_settings, each.id); });
     addMatchCommands(m_workbench);
     addRunCommands();
     addFindCommands();
