@@ -107,6 +107,7 @@ private Q_SLOTS:
         QCOMPARE(view->toPlainText().count("Other"), 2);
         view->undo();
         QCOMPARE(view->toPlainText().count("Pat"), 2);
+        QVERIFY(known(view));
         view->select(at, at);
         m_panel->renameTo("lower");
         QTRY_VERIFY2(m_panel->message().contains("upper-case"), qPrintable(m_panel->message()));
