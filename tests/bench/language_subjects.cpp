@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/language_subjects.h"
 
-#include "app/zoo/builder.h"
 #include "core/passes/passes.h"
-#include "patterns/embedded.h"
+#include "tests/support/layered_graph.h"
+#include "tests/support/standard_import.h"
 
 #include <fmt/format.h>
 
@@ -12,12 +12,6 @@
 namespace fuselage::bench {
 
 namespace {
-
-Result<std::string> standardImport(const std::string& path) {
-    if (auto text = embeddedPattern(path))
-        return std::string(*text);
-    return failure("import.missing", "there is no such standard file", path);
-}
 
 size_t librarySize() {
     static const size_t size = [] {
@@ -31,22 +25,7 @@ size_t librarySize() {
 } // namespace
 
 Graph layeredGraph(size_t nodes) {
-    zoo::Builder builder("layers", 1);
-    ValueId x = builder.input("x", DType::Float32, {Dim(1), Dim(4), Dim(4)});
-    ValueId image = builder.input("image", DType::Float32, {Dim(1), Dim(2), Dim(3), Dim(3)});
-    for (size_t layer = 0; layer * 18 < nodes; ++layer) {
-        zoo::Builder::Scope scope(builder, fmt::format("layer{}", layer));
-        ValueId h = builder.layerNorm("norm", x, 4, 1e-5);
-        h = builder.geluErf(builder.linear("up", h, 4, 4));
-        x = builder.apply(Op::Add, {x, builder.linear("down", h, 4, 4)});
-        ValueId c = builder.batchNorm("bn1", builder.conv("conv1", image, {2, 2, 3, 1, 1}), 2);
-        c = builder.apply(Op::Relu, {c});
-        c = builder.batchNorm("bn2", builder.conv("conv2", c, {2, 2, 1}), 2);
-        image = builder.apply(Op::Relu, {builder.apply(Op::Add, {c, image})});
-    }
-    builder.output(x, "y");
-    builder.output(image, "z");
-    Graph graph = builder.finish();
+    Graph graph = testing_support::layeredGraph(nodes, {});
     Progress progress;
     (void)prepareGraph(graph, progress);
     return graph;
@@ -93,7 +72,7 @@ std::vector<dsl::RuleInput> ruleTexts(size_t count, size_t version) {
 }
 
 dsl::LoadedRules loadTexts(SourceSet& sources, const std::vector<dsl::RuleInput>& texts) {
-    return dsl::loadRules(sources, texts, standardImport);
+    return dsl::loadRules(sources, texts, testing_support::standardImport);
 }
 
 } // namespace fuselage::bench

@@ -6,13 +6,14 @@
 #include "core/passes/passes.h"
 #include "core/rewrite/engine.h"
 #include "dsl/lint.h"
-#include "patterns/embedded.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/standard_import.h"
 
 #include <algorithm>
 
 using namespace fuselage;
 using fuzz::promise;
+using testing_support::standardImport;
 
 namespace {
 
@@ -42,12 +43,6 @@ Graph smallGraph() {
     Progress progress;
     promise(prepareGraph(*graph, progress), "the graph is prepared");
     return std::move(*graph);
-}
-
-Result<std::string> standardImport(const std::string& path) {
-    if (auto text = embeddedPattern(path))
-        return std::string(*text);
-    return failure("import.missing", "there is no such standard file", path);
 }
 
 } // namespace

@@ -2,23 +2,18 @@
 // Any bytes open in an editor: everything that the language service answers, at places spread over
 // the text; places of answers are in the text.
 #include "dsl/service/service.h"
-#include "patterns/embedded.h"
 #include "tests/fuzz/target.h"
+#include "tests/support/standard_import.h"
 
 #include <algorithm>
 
 using namespace fuselage;
 using fuzz::promise;
+using testing_support::standardImport;
 
 namespace {
 
 constexpr uint32_t places = 8;
-
-Result<std::string> standardImport(const std::string& path) {
-    if (auto text = embeddedPattern(path))
-        return std::string(*text);
-    return failure("import.missing", "there is no such standard file", path);
-}
 
 } // namespace
 

@@ -4,6 +4,7 @@
 #include "dsl/service/format.h"
 #include "dsl/service/service.h"
 #include "patterns/embedded.h"
+#include "tests/support/standard_import.h"
 
 #include <gtest/gtest.h>
 
@@ -12,15 +13,9 @@
 namespace fuselage::dsl {
 namespace {
 
-Result<std::string> importOf(const std::string& path) {
-    if (auto text = embeddedPattern(path))
-        return std::string(*text);
-    return failure("rules.import", "no file " + path);
-}
-
 /// A service with one text, and the cursor's place in it.
 struct Editor {
-    LanguageService service{importOf,
+    LanguageService service{testing_support::standardImport,
                             {{"resnet50", "bert_base"}, {"std/activation", "std/linear"}}};
     uint32_t cursor = 0;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dsl/load.h"
-#include "patterns/embedded.h"
+#include "tests/support/standard_import.h"
 
 #include <fstream>
 #include <sstream>
@@ -24,11 +24,7 @@ inline std::vector<std::string> problemsOf(const Diagnostics& diagnostics,
     return out;
 }
 
-inline Result<std::string> standardImport(const std::string& path) {
-    if (auto text = embeddedPattern(path))
-        return std::string(*text);
-    return failure("import.missing", "there is no such standard file", path);
-}
+using testing_support::standardImport;
 
 struct Parsed {
     SourceSet sources;
