@@ -34,6 +34,9 @@ struct AttentionSpec {
     std::string exponential(const std::string& x) const;
 };
 
+/// What a score is that does not count, as a literal: minus infinity.
+std::string lowestScore(DType dtype);
+
 std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request);
 
 EmitResult emitAttentionTensor(const EmitRequest& request);

@@ -37,10 +37,8 @@ KernelPart plainPart(const AttentionSpec& spec) {
                 spec.splitBatch(fmt::format("index / {}u", code.e * code.l));
     const std::string keys =
         fmt::format("#pragma unroll 1\n    for (int s = 0; s < {}; ++s) {{\n", code.s);
-    part.body +=
-        fmt::format("    {} top = {};\n", spec.type(),
-                    floatLiteral(spec.output.dtype, -std::numeric_limits<double>::infinity())) +
-        keys + scoreText(spec) + "        top = maximum(top, score);\n    }\n";
+    part.body += fmt::format("    {} top = {};\n", spec.type(), lowestScore(spec.output.dtype)) +
+                 keys + scoreText(spec) + "        top = maximum(top, score);\n    }\n";
     part.body += fmt::format("    {0} total = 0, sum = 0;\n", spec.type()) + keys +
                  scoreText(spec) +
                  fmt::format("        const {} weight = {};\n        total += weight;\n"

@@ -26,6 +26,10 @@ bool fitsInts(const EmitRequest& request) {
 
 } // namespace
 
+std::string lowestScore(DType dtype) {
+    return floatLiteral(dtype, -std::numeric_limits<double>::infinity());
+}
+
 std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request) {
     if (auto reason = refuseTypes(request))
         return *reason;

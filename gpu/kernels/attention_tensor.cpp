@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 namespace fuselage::gpu {
 
 namespace {
@@ -107,14 +105,12 @@ std::string TensorEmitter::place() const {
                     "        loadFragments(q[k], queries + (warp * 16 + own % 16) * {1} + k * 16 "
                     "+ own / 16 * 8);\n",
                     m_d / 16, m_d + 8);
-    return out +
-           fmt::format("    float sum[{0}][4], top[2], total[2];\n#pragma unroll\n"
-                       "    for (int j = 0; j < {0}; ++j)\n#pragma unroll\n"
-                       "        for (int k = 0; k < 4; ++k)\n            sum[j][k] = 0.0f;\n"
-                       "#pragma unroll\n    for (int h = 0; h < 2; ++h) {{\n"
-                       "        top[h] = {1};\n        total[h] = 0.0f;\n    }}\n",
-                       m_e / 8,
-                       floatLiteral(DType::Float32, -std::numeric_limits<double>::infinity()));
+    return out + fmt::format("    float sum[{0}][4], top[2], total[2];\n#pragma unroll\n"
+                             "    for (int j = 0; j < {0}; ++j)\n#pragma unroll\n"
+                             "        for (int k = 0; k < 4; ++k)\n            sum[j][k] = 0.0f;\n"
+                             "#pragma unroll\n    for (int h = 0; h < 2; ++h) {{\n"
+                             "        top[h] = {1};\n        total[h] = 0.0f;\n    }}\n",
+                             m_e / 8, lowestScore(DType::Float32));
 }
 
 std::string TensorEmitter::scores() const {
@@ -147,16 +143,14 @@ std::string TensorEmitter::scores() const {
     else
         out += fmt::format("                if ({}) {{\n{}                }} else {{\n"
                            "                    score = {};\n                }}\n",
-                           inside, masked,
-                           floatLiteral(DType::Float32, -std::numeric_limits<double>::infinity()));
+                           inside, masked, lowestScore(DType::Float32));
     return out + "                part[j][k] = score;\n            }\n";
 }
 
 /// A query's scores lie in the four lanes of its group. Where all of its keys are dropped so far
 /// the weights are zero, so that the result is NaN as a softmax's is.
 std::string TensorEmitter::softmax() const {
-    const std::string lowest =
-        floatLiteral(DType::Float32, -std::numeric_limits<double>::infinity());
+    const std::string lowest = lowestScore(DType::Float32);
     return fmt::format(
         "#pragma unroll\n        for (int h = 0; h < 2; ++h) {{\n"
         "            float best = top[h];\n#pragma unroll\n"

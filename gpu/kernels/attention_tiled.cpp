@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 namespace fuselage::gpu {
 
 namespace {
@@ -90,15 +88,13 @@ std::string TiledEmitter::scores() const {
     return out + fmt::format("                }} else {{\n                    score = {};\n"
                              "                }}\n                weights[(firstRow + i) * {} + "
                              "firstColumn + j * 16] = score;\n            }}\n",
-                             floatLiteral(DType::Float32, -std::numeric_limits<double>::infinity()),
-                             odd(m_tile.keys));
+                             lowestScore(DType::Float32), odd(m_tile.keys));
 }
 
 /// A warp owns every fourth row: new maximum, weights, what older sums are multiplied with. A row
 /// whose keys are all dropped keeps a sum of zero, so that its result is NaN as a softmax's is.
 std::string TiledEmitter::softmax() const {
-    const std::string lowest =
-        floatLiteral(DType::Float32, -std::numeric_limits<double>::infinity());
+    const std::string lowest = lowestScore(DType::Float32);
     return fmt::format(
         "        for (int r = warp; r < {0}; r += {1}) {{\n"
         "            float* const row = weights + r * {2};\n"
@@ -183,8 +179,7 @@ KernelPart TiledEmitter::emit() const {
         "        totals[threadIdx.x] = 0.0f;\n    }}\n"
         "    float sum[{2}][{3}];\n#pragma unroll\n    for (int i = 0; i < {2}; ++i)\n"
         "#pragma unroll\n        for (int j = 0; j < {3}; ++j)\n            sum[i][j] = 0.0f;\n",
-        m_tile.queries, floatLiteral(DType::Float32, -std::numeric_limits<double>::infinity()),
-        m_rows, m_valuesEach);
+        m_tile.queries, lowestScore(DType::Float32), m_rows, m_valuesEach);
     part.body += fmt::format("    for (int key = 0; key < {}; key += {}) {{\n"
                              "        __syncthreads();\n",
                              m_code.s, m_tile.keys);

@@ -127,13 +127,15 @@ void ChartView::setChart(chart::Chart chart) {
     m_chart = std::move(chart);
     setAccessibleName(words(m_chart.title));
     setAccessibleDescription(words(m_chart.description));
-    setMinimumHeight(heightForWidth(width()));
-    updateGeometry();
-    update();
+    fit();
 }
 
 void ChartView::setHeightInView(int height) {
     m_heightInView = height;
+    fit();
+}
+
+void ChartView::fit() {
     setMinimumHeight(heightForWidth(width()));
     updateGeometry();
     update();

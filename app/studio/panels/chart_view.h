@@ -30,6 +30,7 @@ protected:
     bool event(QEvent* event) override;
 
 private:
+    void fit();
     double scale() const { return scaleFor(width()); }
     double scaleFor(int width) const;
     const chart::Primitive* at(const QPointF& position) const;
