@@ -42,6 +42,8 @@ enum class Kind : int {
     Tensor = 17,
     MatMul = 18,
     OperationMatMul = 19,
+    Reduction = 21,
+    OperationReduction = 22,
     DeviceProperties = 38,
     OperationSdpaForward = 41,
 };
@@ -107,6 +109,11 @@ enum class Attribute : int {
     OperationMatMulB = 1521,
     OperationMatMulC = 1522,
     OperationMatMulDescriptor = 1523,
+    ReductionOperator = 1600,
+    ReductionComputeType = 1601,
+    OperationReductionX = 1610,
+    OperationReductionY = 1611,
+    OperationReductionDescriptor = 1612,
     DevicePropertiesJson = 2702,
     SdpaQ = 2800,
     SdpaK = 2801,
@@ -130,6 +137,7 @@ enum class Type : int {
     NumericalNote = 11,
     PointwiseMode = 14,
     Descriptor = 15,
+    ReductionOperator = 18,
     BehaviorNote = 19,
     Char = 24,
 };
@@ -143,6 +151,8 @@ enum class Pointwise : int {
     Multiply = 1,
     Minimum = 2,
     Sqrt = 4,
+    Divide = 6,
+    Subtract = 9,
     Abs = 10,
     Exp = 13,
     Identity = 21,
@@ -155,6 +165,9 @@ enum class Pointwise : int {
     Swish = 106,
     GeluTanh = 107,
 };
+
+/// cudnnReduceTensorOp_t
+enum class Reduce : int { Add = 0, Maximum = 3 };
 
 constexpr int crossCorrelation = 1; ///< cudnnConvolutionMode_t
 

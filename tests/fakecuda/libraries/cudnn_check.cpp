@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fakecuda/libraries/cudnn_check.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fakelibs {
+
+namespace {
+
+using dnn::Attribute;
+using dnn::Kind;
+
+int bad(const std::string& words) {
+    return refuse(DnnBadParam, words);
+}
+
+bool isElement(int type) {
+    return type == static_cast<int>(dnn::DataType::Float) ||
+           type == static_cast<int>(dnn::DataType::Half) ||
+           type == static_cast<int>(dnn::DataType::BFloat16);
+}
+
+Numbers dimsOf(const Object& operation, Attribute attribute) {
+    return operation.reference(attribute)->list<int64_t>(Attribute::TensorDimensions);
+}
+
+bool floatMath(const Object& object, Attribute attribute) {
+    return object.one<int>(attribute, -1) == static_cast<int>(dnn::DataType::Float);
+}
+
+int checkTensor(const Object& x) {
+    const Numbers dims = x.list<int64_t>(Attribute::TensorDimensions);
+    const Numbers strides = x.list<int64_t>(Attribute::TensorStrides);
+    const auto alignment = x.one<int64_t>(Attribute::TensorAlignment, 0);
+    const int type = x.one<int>(Attribute::TensorDataType, -1);
+    if (!isElement(type))
+        return refuse(DnnNotSupported, "the tensor's type");
+    if (dims.size() != strides.size() || dims.size() < 3)
+        return bad("dims and strides of a tensor");
+    for (size_t d = 0; d < dims.size(); ++d)
+        if (dims[d] < 1 || strides[d] < 1)
+            return bad("a dim or stride below one");
+    if (alignment < static_cast<int64_t>(sizeOf(elementOf(type))) ||
+        (alignment & (alignment - 1)) != 0)
+        return bad("the tensor's alignment");
+    if (x.one<char>(Attribute::TensorIsVirtual, 0) && x.one<char>(Attribute::TensorIsByValue, 0))
+        return bad("a virtual tensor that is passed by value");
+    return DnnSuccess;
+}
+
+int checkConvolution(const Object& x) {
+    const auto dims = static_cast<size_t>(x.one<int64_t>(Attribute::ConvolutionSpatialDims, 0));
+    for (Attribute list : {Attribute::ConvolutionDilations, Attribute::ConvolutionStrides,
+                           Attribute::ConvolutionPrePaddings, Attribute::ConvolutionPostPaddings})
+        if (x.list<int64_t>(list).size() != dims)
+            return bad("a list of the convolution has not one entry a spatial dimension");
+    for (Attribute list : {Attribute::ConvolutionDilations, Attribute::ConvolutionStrides})
+        for (int64_t value : x.list<int64_t>(list))
+            if (value < 1)
+                return bad("a stride or dilation below one");
+    if (dims < 2 || dims > 3)
+        return refuse(DnnNotSupported, "spatial dimensions");
+    return floatMath(x, Attribute::ConvolutionComputeType) ? int{DnnSuccess}
+                                                           : bad("the convolution's type");
+}
+
+int checkConvolutionForward(const Object& op) {
+    const Object& conv = *op.reference(Attribute::ConvolutionForwardDescriptor);
+    const Numbers x = dimsOf(op, Attribute::ConvolutionForwardX);
+    const Numbers w = dimsOf(op, Attribute::ConvolutionForwardW);
+    const Numbers y = dimsOf(op, Attribute::ConvolutionForwardY);
+    const Numbers pre = conv.list<int64_t>(Attribute::ConvolutionPrePaddings);
+    const Numbers post = conv.list<int64_t>(Attribute::ConvolutionPostPaddings);
+    const Numbers strides = conv.list<int64_t>(Attribute::ConvolutionStrides);
+    const Numbers dilations = conv.list<int64_t>(Attribute::ConvolutionDilations);
+    if (x.size() != pre.size() + 2 || w.size() != x.size() || y.size() != x.size())
+        return bad("ranks of the convolution's tensors");
+    if (y[0] != x[0] || y[1] != w[0] || x[1] % w[1] != 0 || w[0] % (x[1] / w[1]) != 0)
+        return bad("channels of the convolution");
+    for (size_t d = 0; d < pre.size(); ++d) {
+        const int64_t room = x[d + 2] + pre[d] + post[d] - ((w[d + 2] - 1) * dilations[d] + 1);
+        if (room < 0 || room / strides[d] + 1 != y[d + 2])
+            return bad("the convolution's result has other extents");
+    }
+    if (op.one<float>(Attribute::ConvolutionForwardAlpha, 0) != 1 ||
+        op.one<float>(Attribute::ConvolutionForwardBeta, 1) != 0)
+        return refuse(DnnNotSupported, "alpha and beta");
+    return DnnSuccess;
+}
+
+bool takesTwo(int mode) {
+    using dnn::Pointwise;
+    for (Pointwise known : {Pointwise::Add, Pointwise::Multiply, Pointwise::Minimum,
+                            Pointwise::Subtract, Pointwise::Divide})
+        if (mode == static_cast<int>(known))
+            return true;
+    return false;
+}
+
+int checkPointwise(const Object& op) {
+    const Object& pointwise = *op.reference(Attribute::PointwiseDescriptor);
+    if (!floatMath(pointwise, Attribute::PointwiseMathType))
+        return bad("the type of a pointwise operation");
+    const bool two = takesTwo(pointwise.one<int>(Attribute::PointwiseMode, -1));
+    if (two != (op.find(Attribute::PointwiseB) != nullptr))
+        return bad("a pointwise operation has another number of operands");
+    const Numbers x = dimsOf(op, Attribute::PointwiseX), y = dimsOf(op, Attribute::PointwiseY);
+    if (x != y)
+        return bad("a pointwise operation's first operand is broadcast");
+    if (!two)
+        return DnnSuccess;
+    const Numbers b = dimsOf(op, Attribute::PointwiseB);
+    if (b.size() != x.size())
+        return bad("ranks of a pointwise operation");
+    for (size_t d = 0; d < x.size(); ++d)
+        if (b[d] != 1 && b[d] != x[d])
+            return bad("an operand of a pointwise operation does not broadcast");
+    return DnnSuccess;
+}
+
+int checkMatMul(const Object& op) {
+    const Numbers a = dimsOf(op, Attribute::OperationMatMulA);
+    const Numbers b = dimsOf(op, Attribute::OperationMatMulB);
+    const Numbers c = dimsOf(op, Attribute::OperationMatMulC);
+    if (a.size() != c.size() || b.size() != c.size() || c.size() < 3)
+        return bad("ranks of a matrix product");
+    const size_t m = c.size() - 2, n = c.size() - 1;
+    for (size_t d = 0; d < m; ++d)
+        if ((a[d] != c[d] && a[d] != 1) || (b[d] != c[d] && b[d] != 1))
+            return bad("batches of a matrix product");
+    if (a[m] != c[m] || b[n] != c[n] || a[n] != b[m])
+        return bad("extents of a matrix product");
+    return floatMath(*op.reference(Attribute::OperationMatMulDescriptor),
+                     Attribute::MatMulComputeType)
+               ? int{DnnSuccess}
+               : bad("the type of a matrix product");
+}
+
+int checkReduction(const Object& op) {
+    const Numbers x = dimsOf(op, Attribute::OperationReductionX);
+    const Numbers y = dimsOf(op, Attribute::OperationReductionY);
+    if (x.size() != y.size())
+        return bad("ranks of a reduction");
+    for (size_t d = 0; d < x.size(); ++d)
+        if (y[d] != x[d] && y[d] != 1)
+            return bad("extents of a reduction");
+    return DnnSuccess;
+}
+
+int checkAttention(const Object& op) {
+    const Numbers q = dimsOf(op, Attribute::SdpaQ), k = dimsOf(op, Attribute::SdpaK);
+    const Numbers v = dimsOf(op, Attribute::SdpaV), o = dimsOf(op, Attribute::SdpaO);
+    for (const Numbers* dims : {&q, &k, &v, &o})
+        if (dims->size() != 4 || (*dims)[0] != q[0] || (*dims)[1] != q[1])
+            return bad("batch and heads of attention");
+    if (q[3] != k[3] || k[2] != v[2] || o[2] != q[2] || o[3] != v[3])
+        return bad("extents of attention");
+    if (const ObjectPtr scale = op.reference(Attribute::SdpaScale)) {
+        const GraphTensor tensor = tensorOf(*scale);
+        if (!tensor.byValue || countOf(tensor.layout.extents) != 1 ||
+            tensor.layout.type != Element::Float32)
+            return bad("the scale of attention is one float that the host passes");
+    }
+    return DnnSuccess;
+}
+
+bool same(const GraphTensor& a, const GraphTensor& b) {
+    return a.layout.type == b.layout.type && a.layout.extents == b.layout.extents &&
+           a.layout.strides == b.layout.strides && a.isVirtual == b.isVirtual &&
+           a.byValue == b.byValue;
+}
+
+/// Operations in order with their tensors by unique id; each is read after it is written.
+int checkGraph(Object& graph) {
+    auto out = std::make_shared<PlannedGraph>();
+    std::set<int64_t> written, read;
+    for (const ObjectPtr& object : graph.find(Attribute::GraphOperations)->references) {
+        const Ends* ends = endsOf(object->kind);
+        if (ends == nullptr)
+            return bad("a graph is made of operations");
+        GraphOperation operation{object, {}, 0};
+        auto note = [&](Attribute attribute) -> std::optional<int64_t> {
+            const ObjectPtr from = object->reference(attribute);
+            if (from == nullptr || from->kind != Kind::Tensor)
+                return std::nullopt;
+            const GraphTensor tensor = tensorOf(*from);
+            auto [known, fresh] = out->tensors.emplace(tensor.id, tensor);
+            return fresh || same(known->second, tensor) ? std::optional(tensor.id) : std::nullopt;
+        };
+        for (Attribute attribute : ends->reads) {
+            if (object->find(attribute) == nullptr)
+                continue;
+            const std::optional<int64_t> id = note(attribute);
+            if (!id)
+                return bad("two tensors have one unique id");
+            if (out->tensors[*id].isVirtual && written.count(*id) == 0)
+                return bad("a virtual tensor is read before it is written");
+            operation.inputs.push_back(*id);
+            read.insert(*id);
+        }
+        const std::optional<int64_t> id = note(ends->writes);
+        if (!id || !written.insert(*id).second || read.count(*id) != 0)
+            return bad("a tensor is written twice, or after it was read");
+        operation.output = *id;
+        if (!out->operations.empty() &&
+            std::none_of(operation.inputs.begin(), operation.inputs.end(),
+                         [&](int64_t input) { return written.count(input) != 0; }))
+            return bad("the graph is not connected");
+        out->operations.push_back(std::move(operation));
+    }
+    for (const auto& [id, tensor] : out->tensors)
+        if (tensor.isVirtual && read.count(id) == 0)
+            return bad("a virtual tensor that nothing reads");
+    graph.graph = std::move(out);
+    return DnnSuccess;
+}
+
+int checkPack(const Object& pack) {
+    const Numbers ids = pack.list<int64_t>(Attribute::PackUniqueIds);
+    if (std::set<int64_t>(ids.begin(), ids.end()).size() != ids.size() ||
+        pack.list<void*>(Attribute::PackPointers).size() != ids.size())
+        return bad("unique ids and pointers of a pack");
+    return DnnSuccess;
+}
+
+int checkHeuristics(Object& object) {
+    const ObjectPtr graph = object.reference(Attribute::HeuristicsGraph);
+    const auto mode = static_cast<dnn::Heuristics>(object.one<int>(Attribute::HeuristicsMode, -1));
+    std::vector<ObjectPtr> found = configurationsOf(graph, mode);
+    if (found.empty())
+        return refuse(lastWords() == "layout" ? DnnLayout : DnnNotSupported,
+                      "no engine for the graph: " + lastWords());
+    object.refer(Attribute::HeuristicsResults, std::move(found));
+    return DnnSuccess;
+}
+
+} // namespace
+
+Element elementOf(int type) {
+    return type == static_cast<int>(dnn::DataType::Half)       ? Element::Float16
+           : type == static_cast<int>(dnn::DataType::BFloat16) ? Element::BFloat16
+                                                               : Element::Float32;
+}
+
+GraphTensor tensorOf(const Object& x) {
+    GraphTensor out;
+    out.id = x.one<int64_t>(Attribute::TensorUniqueId, 0);
+    out.layout = {elementOf(x.one<int>(Attribute::TensorDataType, 0)),
+                  x.list<int64_t>(Attribute::TensorDimensions),
+                  x.list<int64_t>(Attribute::TensorStrides)};
+    out.isVirtual = x.one<char>(Attribute::TensorIsVirtual, 0) != 0;
+    out.byValue = x.one<char>(Attribute::TensorIsByValue, 0) != 0;
+    out.alignment = x.one<int64_t>(Attribute::TensorAlignment, 1);
+    return out;
+}
+
+const Ends* endsOf(Kind kind) {
+    static const std::map<Kind, Ends> table = {
+        {Kind::OperationConvolutionForward,
+         {{Attribute::ConvolutionForwardX, Attribute::ConvolutionForwardW},
+          Attribute::ConvolutionForwardY}},
+        {Kind::OperationMatMul,
+         {{Attribute::OperationMatMulA, Attribute::OperationMatMulB}, Attribute::OperationMatMulC}},
+        {Kind::OperationPointwise,
+         {{Attribute::PointwiseX, Attribute::PointwiseB}, Attribute::PointwiseY}},
+        {Kind::OperationReduction,
+         {{Attribute::OperationReductionX}, Attribute::OperationReductionY}},
+        {Kind::OperationSdpaForward,
+         {{Attribute::SdpaQ, Attribute::SdpaK, Attribute::SdpaV, Attribute::SdpaScale},
+          Attribute::SdpaO}},
+    };
+    auto found = table.find(kind);
+    return found == table.end() ? nullptr : &found->second;
+}
+
+int finish(Object& object) {
+    if (object.finished)
+        return DnnSuccess;
+    if (const int attribute = lacking(object); attribute >= 0)
+        return bad("attribute " + std::to_string(attribute) + " is not set");
+    int status = DnnSuccess;
+    switch (object.kind) {
+    case Kind::Tensor:
+        status = checkTensor(object);
+        break;
+    case Kind::Convolution:
+        status = checkConvolution(object);
+        break;
+    case Kind::OperationConvolutionForward:
+        status = checkConvolutionForward(object);
+        break;
+    case Kind::OperationPointwise:
+        status = checkPointwise(object);
+        break;
+    case Kind::OperationMatMul:
+        status = checkMatMul(object);
+        break;
+    case Kind::OperationReduction:
+        status = checkReduction(object);
+        break;
+    case Kind::OperationSdpaForward:
+        status = checkAttention(object);
+        break;
+    case Kind::OperationGraph:
+        status = checkGraph(object);
+        break;
+    case Kind::EngineHeuristics:
+        status = checkHeuristics(object);
+        break;
+    case Kind::ExecutionPlan:
+        status = finishPlan(object);
+        break;
+    case Kind::VariantPack:
+        status = checkPack(object);
+        break;
+    default:
+        break;
+    }
+    object.finished = status == DnnSuccess;
+    return status;
+}
+
+} // namespace fakelibs

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models on the cuda backend with the libraries' stand-ins and without NVRTC: what no library
+// computes is the host's, so a wrong descriptor cannot hide behind a generated kernel.
+#include "tests/fakecuda/fixture.h"
+#include "tests/fakecuda/model_run.h"
+
+#include <algorithm>
+
+namespace {
+
+using namespace fuselage;
+
+/// "float[8,4] w = {0.5,...}", an initializer of values that differ and stay small.
+std::string weights(const std::string& name, const std::string& extents, int count) {
+    std::string out = "float[" + extents + "] " + name + " = {";
+    for (int i = 0; i < count; ++i)
+        out += (i == 0 ? "" : ",") + std::to_string(i * 7 % 11 - 5) + (i % 2 ? ".25" : ".5");
+    return out + "}";
+}
+
+/// A 3x3 convolution, a 1x1 one whose result takes a residual, and what takes the result from
+/// channels last to the output.
+const std::string block =
+    "g (float[1,4,6,6] x) => (float[1,4,1,1] y) <" + weights("w", "4,4,3,3", 144) + ", " +
+    weights("v", "4,4,1,1", 16) + ", " + weights("b", "4", 4) +
+    "> { c = Conv<kernel_shape=[3,3],pads=[1,1,1,1]>(x, w, b) d = Relu(c) "
+    "e = Conv<kernel_shape=[1,1]>(d, v, b) f = Add(e, d) g = Relu(f) y = GlobalAveragePool(g) }";
+
+const std::string linear = "g (float[6,8] x) => (float[6,8] y) <" + weights("w", "8,8", 64) + ", " +
+                           weights("b", "8", 8) +
+                           "> { t = MatMul(x, w) u = Add(t, b) y = Relu(u) }";
+
+class LibraryPlan : public FakeCudaTest {
+protected:
+    void SetUp() override {
+        FakeCudaTest::SetUp();
+        setenv("FUSELAGE_CUDA_LIBRARIES", FAKELIBS_ONLY, 1);
+    }
+
+    static size_t stepsOf(const CudaRun& run, const std::string& prefix) {
+        size_t out = 0;
+        for (size_t i = 0; i < run.plan->steps.size(); ++i)
+            out += run.executable->tactic(i).starts_with(prefix) ? 1 : 0;
+        return out;
+    }
+
+    static std::string reasons(const CudaRun& run) {
+        std::string out;
+        for (size_t i = 0; i < run.plan->steps.size(); ++i)
+            for (const Reason& reason : run.executable->fallbacks(i))
+                out += reason.text() + "\n";
+        return out;
+    }
+};
+
+TEST_F(LibraryPlan, AResidualBlockIsConvolutionsOfCudnn) {
+    const CudaRun run = runOnCuda(block, true);
+    ASSERT_EQ(run.plan->steps.size(), 3U);
+    EXPECT_EQ(stepsOf(run, "cudnn"), 2U) << run.tactics() << "\n" << reasons(run);
+}
+
+TEST_F(LibraryPlan, ALinearLayerIsOneCallOfALibrary) {
+    const CudaRun run = runOnCuda(linear, true);
+    ASSERT_EQ(run.plan->steps.size(), 1U);
+    EXPECT_EQ(stepsOf(run, "cu"), 1U) << run.tactics() << "\n" << reasons(run);
+}
+
+TEST_F(LibraryPlan, CandidatesAreMeasuredAndOneIsChosen) {
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    const CudaRun run = runOnCuda(linear, true, options);
+    EXPECT_EQ(stepsOf(run, "cu"), 1U) << run.tactics();
+    EXPECT_EQ(run.executable->kernelFacts(0)->choice, "measured");
+}
+
+TEST_F(LibraryPlan, AnEngineThatFailsIsNamedAndAnotherIsTaken) {
+    fake().fail("cudnn plan e10", 5000, 0);
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    const CudaRun run = runOnCuda(block, true, options);
+    EXPECT_NE(reasons(run).find("cudnn e10"), std::string::npos) << reasons(run);
+    EXPECT_NE(reasons(run).find("told to fail"), std::string::npos) << reasons(run);
+}
+
+TEST_F(LibraryPlan, WithoutAnyPlanTheHostComputes) {
+    fake().fail("cudnnBackendFinalize", 3000, 0);
+    fake().fail("cublasLtMatmulAlgoGetHeuristic", 15, 0);
+    const CudaRun run = runOnCuda(linear, true);
+    EXPECT_EQ(stepsOf(run, "host"), 1U) << run.tactics();
+    EXPECT_NE(reasons(run).find("CUBLAS_STATUS_NOT_SUPPORTED"), std::string::npos) << reasons(run);
+}
+
+TEST_F(LibraryPlan, ALibraryThatDoesNotStartCostsItsTacticsOnly) {
+    fake().fail("cudnnCreate", 1001, 0);
+    const CudaRun run = runOnCuda(linear, true);
+    EXPECT_EQ(stepsOf(run, "cublaslt"), 1U) << run.tactics();
+    EXPECT_NE(run.backend->description().find("without cudnn"), std::string::npos);
+}
+
+TEST_F(LibraryPlan, EverythingIsGivenBack) {
+    const FakeCudaCounts before = fake().now();
+    for (const std::string& text : {block, linear}) {
+        runOnCuda(text, true);
+        EXPECT_EQ(fake().now().allocations, before.allocations);
+        EXPECT_EQ(fake().now().streams, before.streams);
+    }
+}
+
+} // namespace
