@@ -56,7 +56,9 @@ std::string compareModel(const app::Report& a, const app::Report& b) {
         const std::string verdict =
             timed ? nameOf(batch::compareTimes(*before, *now, sameTimes, 0)) : "";
         table.row({name, text(*before), text(*now),
-                   before->value > 0 ? app::percentText(now->value / before->value - 1) : "",
+                   before->value > 0 && before->kind != batch::MetricValue::Kind::Hash
+                       ? app::percentText(now->value / before->value - 1)
+                       : "",
                    verdict});
         ++rows;
         rules += name.starts_with("matches.") ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
+#include "app/pipeline/kernel_text.h"
 #include "app/pipeline/machine.h"
 #include "app/pipeline/match_errors.h"
 #include "app/pipeline/model.h"
@@ -289,6 +290,7 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
     Report& report = out.report;
     report.stageSeconds["rules"] = rules;
     addMachine(report.machine, *target, options);
+    hashKernelTexts(*analysis->after, target->profile, report.kernels);
     if (!options.dumpKernels.empty()) {
         auto dumped =
             writeKernels(*analysis->after, target->profile, options.dumpKernels, progress);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/kernel_text.h"
 
+#include "core/support/hash.h"
+
 #if FUSELAGE_HAS_CUDA
 #include "gpu/dump_kernels.h"
 #endif
@@ -16,6 +18,12 @@ std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profi
     (void)profile;
 #endif
     return out;
+}
+
+void hashKernelTexts(const Plan& plan, const DeviceProfile& profile,
+                     std::vector<KernelReport>& kernels) {
+    for (size_t i = 0; i < kernels.size(); ++i)
+        kernels[i].textHash = Hasher().text(kernelText(plan, i, profile)).hex();
 }
 
 } // namespace fuselage::app

@@ -102,6 +102,7 @@ struct KernelReport {
     /// "exact", "wider", "reassociated", "approximate": against its nodes one by one, and the worst
     /// that is allowed.
     std::string numeric, allowed;
+    std::string textHash; ///< of its kernelText; empty: not of this plan, or of an older file
     Traffic traffic;
     int64_t flops = 0;
     double predictedSeconds = 0;

@@ -188,6 +188,8 @@ std::vector<GroupReport> summariseGroups(const Plan& plan) {
 void addMeasurements(const Measured& measured, Report& report) {
     report.before.measured = summarise(measured.before.totals);
     report.after.measured = summarise(measured.after.totals);
+    report.before.measured->kept = measured.before.totals;
+    report.after.measured->kept = measured.after.totals;
     report.machine.stepTiming = measured.after.stepNote;
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
     addStepTimes(measured.before, report.kernelsBefore);

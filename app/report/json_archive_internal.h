@@ -65,6 +65,13 @@ public:
             micros(key, *seconds);
     }
 
+    void micros(const char* key, const std::vector<double>& seconds) {
+        json rows = json::array();
+        for (double value : seconds)
+            rows.push_back(rounded(value * 1e6));
+        m_object[key] = std::move(rows);
+    }
+
     /// For readers of the file only; follows from other fields.
     template <typename T> void derived(const char* key, const T& value) {
         m_object[key] = made(value);
@@ -146,6 +153,12 @@ public:
         (*this)(key, seconds);
         if (seconds && find(key) != nullptr)
             *seconds /= 1e6;
+    }
+
+    void micros(const char* key, std::vector<double>& seconds) {
+        (*this)(key, seconds);
+        for (double& value : seconds)
+            value /= 1e6;
     }
 
     template <typename T> void derived(const char*, const T&) {}

@@ -103,6 +103,8 @@ template <typename A> void resultFields(A& a, KernelReport& k) {
     a("nodes", k.sources);
     a("numeric", k.numeric);
     a("numeric_allowed", k.allowed);
+    if (!A::writes || !k.textHash.empty())
+        a("text_hash", k.textHash);
     a("traffic", k.traffic);
     a("flops", k.flops);
 }
@@ -196,6 +198,8 @@ template <typename A> void fields(A& a, TimingSummary& t) {
     a.micros("low_us", t.low);
     a.micros("high_us", t.high);
     a("samples", t.samples);
+    if (!A::writes || !t.kept.empty())
+        a.micros("samples_us", t.kept);
 }
 
 template <typename A> void fields(A& a, RatioSummary& r) {

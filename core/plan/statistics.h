@@ -14,6 +14,7 @@ struct TimingSummary {
     double p10 = 0, p90 = 0;
     double low = 0, high = 0; ///< 95 % bootstrap interval of the median
     uint32_t samples = 0;
+    std::vector<double> kept = {}; ///< the samples in their order, where someone keeps them
 };
 
 TimingSummary summarise(std::vector<double> seconds);

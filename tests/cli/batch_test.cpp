@@ -145,8 +145,12 @@ TEST_F(CliBatch, OnlyTimesWhoseIntervalsAreApartFailAGate) {
     ProcessResult ran = batch("base", {"--measure", "on", "--seconds", "0.05"});
     ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
     json timings = json::parse(read("base/timings.json"));
-    for (const char* side : {"before", "after"})
-        EXPECT_GT(timings["models"][0]["timings"][side]["samples"], 0) << timings.dump(1);
+    for (const char* side : {"before", "after"}) {
+        const json& measured = timings["models"][0]["timings"][side];
+        EXPECT_GT(measured["samples"], 0) << timings.dump(1);
+        EXPECT_EQ(measured["samples_us"].size(), measured["samples"]);
+    }
+    expectSchema(timings.dump(), "timings.schema.json");
     folder.write("gates.toml", "[gate]\ntime = { metric = \"e2e_us\", max_increase = \"5%\", "
                                "confirm = 0 }\n");
     setTimes(timings, 1, 0.01);
@@ -170,6 +174,30 @@ TEST_F(CliBatch, OnlyTimesWhoseIntervalsAreApartFailAGate) {
     EXPECT_EQ(overlapping.exitCode, ExitOk) << overlapping.output;
     EXPECT_NE(overlapping.output.find("ambiguous lstm: e2e_us"), std::string::npos)
         << overlapping.output;
+}
+
+TEST_F(CliBatch, AGateHoldsTheTextOfKernels) {
+    folder.write("gates.toml", "[gate]\ntext = { metric = \"kernel_text\" }\n");
+    folder.write("none.fuse", "fuse 1;\nrule Other { match { y = Relu(Softplus(x)); } }\n");
+    const std::vector<std::string> gated{"--gate", "gates.toml", "--baseline", "ci"};
+    ASSERT_EQ(batch("base").exitCode, ExitOk);
+    ASSERT_EQ(run({"baseline", "update", "base", "--baseline", "ci"}).exitCode, ExitOk);
+    EXPECT_EQ(batch("same", gated).exitCode, ExitOk);
+    std::vector<std::string> others = gated;
+    others.insert(others.end(), {"--no-builtin", "-p", "none.fuse"});
+    ProcessResult ran = batch("other", others);
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    EXPECT_NE(ran.output.find("fail unet: kernel_text"), std::string::npos) << ran.output;
+    // One kernel of one model, as another emitter would write it: it is named.
+    json results = json::parse(read("same/results.json"));
+    json& kernel = results["models"][1]["results"]["kernels"][0];
+    kernel["text_hash"] = "0000000000000000";
+    folder.write("same/results.json", results.dump());
+    ran = run({"compare", "base", "same", "--gate", "gates.toml"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    const std::string name = "`" + kernel["name"].get<std::string>() + "` has another text";
+    EXPECT_NE(ran.output.find(name), std::string::npos) << ran.output;
+    EXPECT_EQ(ran.output.find("fail lstm"), std::string::npos) << ran.output;
 }
 
 TEST_F(CliBatch, MeasuresByItselfWhenAGateAsksForTimes) {

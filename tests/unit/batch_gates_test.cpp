@@ -110,6 +110,47 @@ TEST(Gates, ALostFusionFailsWithoutABaseline) {
     EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Fail);
 }
 
+TEST(Gates, AnotherKernelTextFailsAndNamesTheKernels) {
+    app::Report base = report_test::sampleReport();
+    const char* gate = R"(text = { metric = "kernel_text" })";
+    EXPECT_EQ(judged(gate, base, base).verdict, Verdict::Skipped) << "of an older file";
+    for (app::KernelReport& kernel : base.kernels)
+        kernel.textHash = "0123456789abcdef";
+    app::Report now = base;
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Pass);
+    now.kernels[0].textHash = "fedcba9876543210";
+    GateRow row = judged(gate, base, now);
+    EXPECT_EQ(row.verdict, Verdict::Fail);
+    EXPECT_EQ(row.note, "`F1` has another text");
+    EXPECT_EQ(row.limit, "unchanged");
+    now.kernels[1].name = "Softmax_4";
+    EXPECT_EQ(judged(gate, base, now).note,
+              "`F1` has another text, `Softmax_4` is new, `Softmax_3` is gone");
+    now = base;
+    std::swap(now.kernels[0], now.kernels[1]);
+    EXPECT_EQ(judged(gate, base, now).note, "the same kernels in another order");
+}
+
+TEST(Gates, AKernelTextHasNoLimit) {
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"kernel_text\", max_increase = 0 }"),
+              "gates.toml:2 `kernel_text` takes no limit: it is unchanged or not");
+}
+
+TEST(Gates, RegistersAreComparedOnOneDeviceAndSkippedWhereNothingWasCompiled) {
+    app::Report base = report_test::sampleReport(), now = base;
+    const char* gate = R"(r = { metric = "registers", max_increase = 4 })";
+    now.kernels[0].facts->registers = 36;
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Pass);
+    now.kernels[0].facts->registers = 37;
+    GateRow row = judged(gate, base, now);
+    EXPECT_EQ(row.verdict, Verdict::Fail);
+    EXPECT_EQ(row.base, "32");
+    EXPECT_EQ(row.now, "37");
+    for (app::KernelReport& kernel : now.kernels)
+        kernel.facts.reset();
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Skipped);
+}
+
 TEST(Gates, WhatIsNotMeasuredIsSkippedAndNeverZero) {
     app::Report now = report_test::sampleReport();
     now.after.measured.reset();

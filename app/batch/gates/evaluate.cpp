@@ -35,7 +35,7 @@ std::string limitText(const Gate& gate) {
         add(fmt::format(">= {:g}", *gate.min));
     if (gate.max && !(gate.min && *gate.min == *gate.max))
         add(fmt::format("<= {:g}", *gate.max));
-    return out;
+    return isHash(gate.metric) ? "unchanged" : out;
 }
 
 bool within(double base, double now, const std::optional<Limit>& limit) {
@@ -101,7 +101,8 @@ private:
         m_row.now = text(*now);
         if (!inBounds(m_gate, now->value))
             return set(Verdict::Fail, "out of bounds");
-        if (!m_gate.maxIncrease && !m_gate.maxDecrease)
+        const bool hash = now->kind == MetricValue::Kind::Hash;
+        if (!m_gate.maxIncrease && !m_gate.maxDecrease && !hash)
             return;
         if (!m_baseline) {
             if (m_judging.policy == Policy::Fail)
@@ -114,6 +115,11 @@ private:
         m_row.base = text(*base);
         if (isMeasured(m_gate.metric))
             return decideMeasured(*base, *now);
+        if (hash) {
+            if (base->value != now->value)
+                set(Verdict::Fail, changedKernels(m_baseline->report, *m_model.report));
+            return;
+        }
         if (!within(base->value, now->value, m_gate.maxIncrease))
             return set(Verdict::Fail, "increased");
         if (!within(now->value, base->value, m_gate.maxDecrease))

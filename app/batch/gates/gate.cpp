@@ -153,7 +153,12 @@ Result<Gate> readGate(const std::string& id, const toml::node& node, const Place
     if (gate.metric.empty())
         return place.wrong(node, fmt::format("gate `{}` has no metric", id),
                            "one of: " + joined(metricNames()));
-    if (!gate.maxIncrease && !gate.maxDecrease && !gate.min && !gate.max)
+    const bool limited = gate.maxIncrease || gate.maxDecrease || gate.min || gate.max;
+    if (limited && isHash(gate.metric))
+        return place.wrong(node,
+                           fmt::format("`{}` takes no limit: it is unchanged or not", gate.metric),
+                           fmt::format("write {} = {{ metric = \"{}\" }}", id, gate.metric));
+    if (!limited && !isHash(gate.metric))
         return place.wrong(node, fmt::format("gate `{}` has no limit", id),
                            "give max_increase, max_decrease, min or max");
     return gate;

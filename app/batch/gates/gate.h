@@ -31,7 +31,7 @@ struct Gate {
 };
 
 /// The table [gate] of a TOML text, in the order of their lines. Errors: "usage.gate" with file and
-/// line: unknown keys and metrics, a gate without a limit.
+/// line: unknown keys and metrics, a gate without a limit, a hash with one.
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file);
 
 /// expect.toml: [MODEL] with RULE = count; each becomes a gate "expect.RULE" with min = max.

@@ -2,10 +2,13 @@
 #include "app/batch/gates/metric.h"
 
 #include "app/report/format.h"
+#include "core/support/hash.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 namespace fuselage::batch {
 
@@ -56,6 +59,18 @@ Found mostOf(const Report& report, uint32_t KernelFacts::*fact) {
     return out;
 }
 
+/// Of the texts of all kernels in their order; nothing when the report has none.
+Found kernelText(const Report& report) {
+    Hasher hash;
+    for (const KernelReport& kernel : report.kernels) {
+        if (kernel.textHash.empty())
+            return {};
+        hash.text(kernel.name).text(kernel.textHash);
+    }
+    // A double holds 52 bits exactly.
+    return exactly(hash.value() >> 12U, Kind::Hash);
+}
+
 Found refusals(const Report& report) {
     return exactly(std::count_if(report.steps.begin(), report.steps.end(),
                                  [](const app::StepReport& step) {
@@ -87,6 +102,7 @@ constexpr Row rows[] = {
      [](const Report& r) { return exactly(r.nearMisses.size(), Kind::Count); }},
     {"refusals", false, refusals},
     {"splits", false, [](const Report& r) { return exactly(r.splits.size(), Kind::Count); }},
+    {"kernel_text", false, kernelText},
     {"registers", true, [](const Report& r) { return mostOf(r, &KernelFacts::registers); }},
     {"shared_bytes", true, [](const Report& r) { return mostOf(r, &KernelFacts::sharedBytes); }},
     {"spilled_bytes", true, [](const Report& r) { return mostOf(r, &KernelFacts::spilledBytes); }},
@@ -117,6 +133,10 @@ bool isMetric(const std::string& name) {
 bool isMeasured(const std::string& name) {
     const Row* row = rowOf(name);
     return row != nullptr && row->measured;
+}
+
+bool isHash(const std::string& name) {
+    return name == "kernel_text";
 }
 
 bool isTimed(const std::string& name) {
@@ -150,12 +170,38 @@ std::optional<MetricValue> metricOf(const Report& report, const std::string& nam
     return {};
 }
 
+std::string changedKernels(const Report& base, const Report& now) {
+    std::map<std::string, std::vector<std::string>> before, after;
+    for (const KernelReport& kernel : base.kernels)
+        before[kernel.name].push_back(kernel.textHash);
+    for (const KernelReport& kernel : now.kernels)
+        after[kernel.name].push_back(kernel.textHash);
+    std::vector<std::string> changes;
+    for (const auto& [name, hashes] : after)
+        if (auto other = before.find(name); other == before.end())
+            changes.push_back(fmt::format("`{}` is new", name));
+        else if (other->second != hashes)
+            changes.push_back(fmt::format("`{}` has another text", name));
+    for (const auto& [name, hashes] : before)
+        if (!after.contains(name))
+            changes.push_back(fmt::format("`{}` is gone", name));
+    if (changes.empty())
+        return "the same kernels in another order";
+    constexpr size_t most = 3;
+    const size_t shown = std::min(changes.size(), most);
+    std::string out = fmt::format(
+        "{}", fmt::join(changes.begin(), changes.begin() + static_cast<ptrdiff_t>(shown), ", "));
+    return shown == changes.size() ? out : fmt::format("{}, {} more", out, changes.size() - shown);
+}
+
 std::string text(const MetricValue& value) {
     switch (value.kind) {
     case Kind::Count:
         return app::countText(static_cast<int64_t>(value.value));
     case Kind::Bytes:
         return app::countText(static_cast<int64_t>(value.value)) + " B";
+    case Kind::Hash:
+        return fmt::format("{:013x}", static_cast<uint64_t>(value.value));
     case Kind::Number:
         break;
     case Kind::Time:

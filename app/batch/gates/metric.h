@@ -11,11 +11,11 @@
 namespace fuselage::batch {
 
 struct MetricValue {
-    enum class Kind : uint8_t { Count, Bytes, Number, Time };
+    enum class Kind : uint8_t { Count, Bytes, Number, Time, Hash };
 
     double value = 0;
     double low = 0, high = 0; ///< of Time: 95 % interval of the median
-    Kind kind = Kind::Count;
+    Kind kind = Kind::Count;  ///< a Hash is equal or another, never more or less
     bool higherIsBetter = false;
 };
 
@@ -28,11 +28,17 @@ bool isMeasured(const std::string& name);
 /// Times only: they need a run that measures.
 bool isTimed(const std::string& name);
 
+/// A hash: it is equal to the baseline's or another one, so a gate on it takes no limit.
+bool isHash(const std::string& name);
+
 /// Every name; those with a rule as "matches.RULE".
 std::vector<std::string> metricNames();
 
 /// Empty when the report does not have it ("not measured", "not compiled"): never 0.
 std::optional<MetricValue> metricOf(const app::Report& report, const std::string& name);
+
+/// Which kernels differ in their texts: "`F1` has another text, `Conv_4` is gone, 7 more".
+std::string changedKernels(const app::Report& base, const app::Report& now);
 
 /// "55", "104.8 MB", "34.2 ms (34.0 .. 34.5)".
 std::string text(const MetricValue& value);
