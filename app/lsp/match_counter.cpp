@@ -27,7 +27,7 @@ using Counts = std::map<std::string, uint64_t>;
 /// The model, made ready for matching once, and what was found in it.
 struct Subject {
     explicit Subject(Graph loaded)
-        : graph(std::move(loaded)), facts(graph), convexity(graph),
+        : graph(std::move(loaded)), facts(graph), convexity(graph, facts.order),
           cache(graph, facts, convexity, {}) {}
 
     Graph graph;

@@ -301,7 +301,7 @@ size_t Graph::removeDead() {
 namespace {
 
 /// Every node after the makers of its inputs, unless there is a cycle.
-std::vector<NodeId> depthFirstOrder(const Graph& graph) {
+std::vector<NodeId> depthFirstOrder(const Graph& graph, bool& hasCycle) {
     enum class Mark : uint8_t { White, Open, Done };
     std::vector<Mark> marks(graph.nodeBound(), Mark::White);
     std::vector<NodeId> order;
@@ -328,6 +328,7 @@ std::vector<NodeId> depthFirstOrder(const Graph& graph) {
                 continue;
             }
             NodeId input = graph.producer(node.inputs[frame.next++]);
+            hasCycle = hasCycle || (input.valid() && marks[input.index()] == Mark::Open);
             if (input.valid() && marks[input.index()] == Mark::White) {
                 marks[input.index()] = Mark::Open;
                 stack.push_back({input, 0});
@@ -350,7 +351,10 @@ std::vector<NodeId> depthFirstOrder(const Graph& graph) {
 } // namespace
 
 std::vector<NodeId> topologicalOrder(const Graph& graph) {
-    const std::vector<NodeId> order = depthFirstOrder(graph);
+    bool hasCycle = false;
+    std::vector<NodeId> order = depthFirstOrder(graph, hasCycle);
+    if (!hasCycle)
+        return order;
     // With a cycle, depth-first order is no topological order: keep what Kahn's rule accepts.
     std::vector<bool> placed(graph.nodeBound(), false);
     std::vector<NodeId> sorted;

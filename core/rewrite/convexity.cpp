@@ -13,10 +13,10 @@ constexpr int64_t spacing = 16;
 
 }
 
-Convexity::Convexity(const Graph& graph)
+Convexity::Convexity(const Graph& graph, const std::vector<NodeId>& order)
     : m_graph(graph), m_levels(graph.nodeBound(), 0), m_seen(graph.nodeBound(), 0) {
     int64_t next = 0;
-    for (NodeId node : topologicalOrder(graph))
+    for (NodeId node : order)
         m_levels[node.index()] = next += spacing;
 }
 

@@ -13,7 +13,9 @@ namespace fuselage {
 
 class Convexity {
 public:
-    explicit Convexity(const Graph& graph);
+    explicit Convexity(const Graph& graph) : Convexity(graph, topologicalOrder(graph)) {}
+    /// With the graph's topological order, where that is known already.
+    Convexity(const Graph& graph, const std::vector<NodeId>& order);
 
     /// Grows along every edge; equal levels of two nodes mean that no path joins them.
     int64_t level(NodeId node) const { return m_levels[node.index()]; }

@@ -32,13 +32,11 @@ std::optional<std::vector<const MatchCache::Entry*>> MatchCache::update(const Ru
         out.push_back(&entry->second);
     }
     size_t done = 0;
-    bool stopped = !fresh.empty() && stop();
-    if (!stopped)
-        m_matcher.findEach(fresh, [&](const PreparedRule&, MatchResult& found) {
-            waiting[done++]->found = std::move(found);
-            stopped = done < fresh.size() && stop();
-            return !stopped;
-        });
+    auto keep = [&](const PreparedRule&, MatchResult& found) {
+        waiting[done++]->found = std::move(found);
+        return true;
+    };
+    bool stopped = !m_matcher.findEach(fresh, keep, stop);
     m_searched = done;
     for (size_t i = done; i < fresh.size(); ++i)
         std::erase_if(kept, [&](const auto& entry) { return &entry.second == waiting[i]; });

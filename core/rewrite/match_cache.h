@@ -25,8 +25,8 @@ public:
     };
 
     /// The matches of all rules of the set that no other one replaces, in order; good until the
-    /// next call. `stop` is asked before each search: nothing is returned when it says so, and what
-    /// was found is kept.
+    /// next call. `stop` is asked now and then: when it says so nothing is returned, and the rules
+    /// that are new are searched for by the next call.
     std::optional<std::vector<const Entry*>> update(const RuleSet& rules, FunctionRef<bool()> stop);
 
     /// Rules that the last update searched for.

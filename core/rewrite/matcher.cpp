@@ -6,23 +6,31 @@
 #include "core/rewrite/rewriter.h"
 
 #include <algorithm>
+#include <deque>
+#include <span>
 
 namespace fuselage {
 
 GraphFacts::GraphFacts(const Graph& graph)
     : order(topologicalOrder(graph)), ranks(graph.nodeBound(), 0), isOutput(graph.valueBound(), 0),
-      operands(graph.nodeBound(), 0), beyond(graph.nodeBound(), 0) {
+      operands(graph.nodeBound(), 0), beyond(graph.nodeBound(), 0), ops(graph.nodeBound()),
+      makers(graph.valueBound()) {
     for (uint32_t i = 0; i < order.size(); ++i) {
-        uint32_t node = order[i].index();
-        ranks[node] = i;
-        for (ValueId input : graph.node(order[i]).inputs)
-            if (NodeId maker = graph.producer(input); maker.valid()) {
-                operands[node] |= maskOf(graph.node(maker).op);
-                beyond[node] |= operands[maker.index()];
+        const Node& node = graph.node(order[i]);
+        uint32_t index = order[i].index();
+        ranks[index] = i;
+        ops[index] = node.op;
+        for (ValueId output : node.outputs)
+            if (output.valid())
+                makers[output.index()] = order[i];
+        for (ValueId input : node.inputs)
+            if (NodeId maker = input.valid() ? makers[input.index()] : NodeId(); maker.valid()) {
+                operands[index] |= maskOf(ops[maker.index()]);
+                beyond[index] |= operands[maker.index()];
             }
     }
     for (auto it = order.rbegin(); it != order.rend(); ++it)
-        byOp[static_cast<size_t>(graph.node(*it).op)].push_back(*it);
+        byOp[static_cast<size_t>(ops[it->index()])].push_back(*it);
     for (ValueId output : graph.outputs())
         if (output.valid())
             isOutput[output.index()] = 1;
@@ -33,48 +41,74 @@ Matcher::Matcher(const Graph& graph, const GraphFacts& facts, const Convexity& c
     : m_graph(graph), m_facts(facts), m_convexity(convexity), m_options(std::move(options)),
       m_scratch(graph.nodeBound()) {}
 
+namespace {
+
+/// Nodes that all rules are tried on before the next ones: few enough to stay in a cache.
+constexpr size_t nodesAtOnce = 256;
+
+bool appliesTo(const Rule& rule, const Graph& graph) {
+    auto opset = graph.opsetImports.find("");
+    return opset == graph.opsetImports.end() ||
+           (opset->second >= rule.minOpset &&
+            (rule.maxOpset == 0 || opset->second < rule.maxOpset));
+}
+
+} // namespace
+
 void Matcher::find(const PreparedRule& rule, MatchResult& result) {
-    search(rule, AnchorTable({&rule}).find(m_graph, m_facts, m_options.explain)[0], result);
+    auto take = [&](const PreparedRule&, MatchResult& found) {
+        result = std::move(found);
+        return true;
+    };
+    findEach({&rule}, take);
 }
 
-void Matcher::findEach(const std::vector<const PreparedRule*>& rules,
-                       FunctionRef<bool(const PreparedRule&, MatchResult&)> take) {
-    std::vector<std::vector<NodeId>> anchors =
-        AnchorTable(rules).find(m_graph, m_facts, m_options.explain);
-    for (size_t i = 0; i < rules.size(); ++i) {
-        MatchResult result;
-        search(*rules[i], anchors[i], result);
-        if (!take(*rules[i], result))
-            return;
+bool Matcher::findEach(const std::vector<const PreparedRule*>& rules, Take take,
+                       FunctionRef<bool()> stop) {
+    std::vector<MatchResult> results(rules.size());
+    std::deque<Search> searches; // they stay where they are
+    for (size_t i = 0; i < rules.size(); ++i)
+        searches.emplace_back(m_graph, m_facts, m_convexity, *rules[i], m_options, m_scratch,
+                              results[i]);
+    AnchorTable table(rules);
+    // Later nodes first: regions grow from their last node.
+    std::vector<NodeId> nodes(m_facts.order.rbegin(), m_facts.order.rend());
+    std::vector<std::vector<NodeId>> anchors;
+    for (size_t from = 0; from < nodes.size(); from += nodesAtOnce) {
+        if (stop())
+            return false;
+        auto some = std::span(nodes).subspan(from, std::min(nodesAtOnce, nodes.size() - from));
+        table.find(m_graph, m_facts, some, m_options.explain, anchors);
+        for (size_t i = 0; i < rules.size(); ++i) {
+            if (!appliesTo(rules[i]->rule, m_graph))
+                continue;
+            for (NodeId node : anchors[i])
+                searches[i].run(node);
+            m_searched += anchors[i].size();
+        }
     }
+    for (size_t i = 0; i < rules.size(); ++i) {
+        keepNearest(results[i].nearMisses);
+        if (!take(*rules[i], results[i]))
+            return false;
+    }
+    return true;
 }
 
-void Matcher::search(const PreparedRule& rule, const std::vector<NodeId>& anchors,
-                     MatchResult& result) {
-    if (anchors.empty())
-        return;
-    if (rule.regionRoot)
-        std::fill(m_scratch.claimed.begin(), m_scratch.claimed.end(), 0);
-    Search search(m_graph, m_facts, m_convexity, rule, m_options, m_scratch, result);
-    size_t firstMiss = result.nearMisses.size();
-    // Later anchors first: regions grow from their last node.
-    for (NodeId node : anchors)
-        search.run(node);
-    m_searched += anchors.size();
-
-    auto begin = result.nearMisses.begin() + static_cast<std::ptrdiff_t>(firstMiss);
-    std::stable_sort(begin, result.nearMisses.end(),
+void Matcher::keepNearest(std::vector<NearMiss>& misses) const {
+    std::stable_sort(misses.begin(), misses.end(),
                      [](const NearMiss& a, const NearMiss& b) { return a.step > b.step; });
-    if (result.nearMisses.size() > firstMiss + m_options.maxNearMisses)
-        result.nearMisses.resize(firstMiss + m_options.maxNearMisses);
+    if (misses.size() > m_options.maxNearMisses)
+        misses.resize(m_options.maxNearMisses);
 }
 
 Search::Search(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
                const PreparedRule& rule, const MatcherOptions& options, MatchScratch& scratch,
                MatchResult& result)
     : m_graph(graph), m_facts(facts), m_convexity(convexity), m_prepared(rule), m_rule(rule.rule),
-      m_options(options), m_scratch(scratch), m_used(scratch.used), m_claimed(scratch.claimed),
-      m_result(result), m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()) {}
+      m_options(options), m_scratch(scratch), m_used(scratch.used),
+      m_claimed(rule.regionRoot ? graph.nodeBound() : 0, 0), m_result(result),
+      m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()) {}
 
 namespace {
 
@@ -147,50 +181,81 @@ void Search::run(NodeId anchor) {
     }
 }
 
-Search::Mark Search::mark() const {
-    return {m_slotChanges.size(), m_dimChanges.size(), m_nodes.size(), m_labels.size(),
-            m_regions.size()};
-}
-
-void Search::undo(const Mark& mark) {
-    while (m_slotChanges.size() > mark.slots) {
-        m_slots[m_slotChanges.back().slot] = std::move(m_slotChanges.back().before);
-        m_slotChanges.pop_back();
-    }
-    while (m_dimChanges.size() > mark.dims) {
-        m_dims[m_dimChanges.back().dim] = std::move(m_dimChanges.back().before);
-        m_dimChanges.pop_back();
-    }
-    while (m_nodes.size() > mark.nodes) {
+void Search::takeBack() {
+    Change change = m_trail.back();
+    m_trail.pop_back();
+    switch (change.kind) {
+    case Change::Kind::BoundSlot:
+        m_slots[change.index].kind = Binding::Kind::Unbound;
+        m_slots[change.index].value = {};
+        m_slots[change.index].items.clear();
+        break;
+    case Change::Kind::ChangedSlot:
+        m_slots[change.index] = std::move(m_slotsBefore.back());
+        m_slotsBefore.pop_back();
+        break;
+    case Change::Kind::BoundDim:
+        m_dims[change.index] = {};
+        break;
+    case Change::Kind::ChangedDim:
+        m_dims[change.index] = std::move(m_dimsBefore.back());
+        m_dimsBefore.pop_back();
+        break;
+    case Change::Kind::Node:
         --m_used[m_nodes.back().index()];
         m_nodes.pop_back();
+        break;
+    case Change::Kind::Label:
+        m_labels.pop_back();
+        break;
+    case Change::Kind::Region:
+        m_regions.pop_back();
+        break;
     }
-    m_labels.resize(mark.labels);
-    m_regions.resize(mark.regions);
 }
 
 void Search::take(NodeId node) {
     ++m_used[node.index()];
     m_nodes.push_back(node);
+    m_trail.push_back({Change::Kind::Node});
 }
 
-bool Search::spend() {
-    return ++m_spent <= m_options.budget;
+void Search::addLabel(const std::string& label) {
+    m_labels.push_back(&label);
+    m_trail.push_back({Change::Kind::Label});
+}
+
+void Search::addRegion(RegionBinding region) {
+    m_regions.push_back(std::move(region));
+    m_trail.push_back({Change::Kind::Region});
 }
 
 /// Unbound slots take anything; a bound one must stand for the same.
 bool Search::bindSlot(SlotIndex slot, Binding binding) {
     Binding& current = m_slots[slot];
-    if (current.bound() && binding.bound())
+    if (!current.bound()) {
+        m_trail.push_back({Change::Kind::BoundSlot, slot});
+    } else if (binding.bound()) {
         return current.kind == binding.kind && current.value == binding.value &&
                current.kind != Binding::Kind::List;
-    m_slotChanges.push_back({slot, std::move(current)});
+    } else {
+        m_trail.push_back({Change::Kind::ChangedSlot, slot});
+        m_slotsBefore.push_back(std::move(current));
+    }
     current = std::move(binding);
     return true;
 }
 
 bool Search::bindValue(SlotIndex slot, ValueId value, const Term& term) {
-    if (bindSlot(slot, value.valid() ? Binding::of(value) : Binding::none()))
+    Binding& current = m_slots[slot];
+    Binding::Kind kind = value.valid() ? Binding::Kind::Value : Binding::Kind::None;
+    if (!current.bound()) {
+        m_trail.push_back({Change::Kind::BoundSlot, slot});
+        current.kind = kind;
+        current.value = value;
+        return true;
+    }
+    if (current.kind == kind && current.value == value)
         return true;
     return miss(code::otherValue, &term, {}, value, [&] {
         const Binding& bound = m_slots[slot];
@@ -203,7 +268,12 @@ bool Search::bindValue(SlotIndex slot, ValueId value, const Term& term) {
 }
 
 void Search::bindDim(uint32_t dim, DimBinding binding) {
-    m_dimChanges.push_back({dim, std::move(m_dims[dim])});
+    if (m_dims[dim].bound) {
+        m_trail.push_back({Change::Kind::ChangedDim, dim});
+        m_dimsBefore.push_back(std::move(m_dims[dim]));
+    } else {
+        m_trail.push_back({Change::Kind::BoundDim, dim});
+    }
     m_dims[dim] = std::move(binding);
 }
 
@@ -247,20 +317,26 @@ bool Search::refuse(Reason reason, std::optional<RuleEdit> edit) {
     return false;
 }
 
+void Search::sortByRank(std::vector<NodeId>& nodes) const {
+    auto earlier = [&](NodeId a, NodeId b) { return m_facts.rank(a) < m_facts.rank(b); };
+    if (nodes.size() > 1)
+        std::sort(nodes.begin(), nodes.end(), earlier);
+}
+
 Match Search::currentMatch() const {
     Match match;
     match.rule = &m_rule;
     match.anchor = m_anchor;
     match.nodes = m_nodes;
-    std::sort(match.nodes.begin(), match.nodes.end(),
-              [&](NodeId a, NodeId b) { return m_facts.rank(a) < m_facts.rank(b); });
+    sortByRank(match.nodes);
     match.slots = m_slots;
     for (Binding& slot : match.slots)
         if (!slot.bound())
             slot = Binding::none();
     match.dims = m_dims;
     match.regions = m_regions;
-    match.labels = m_labels;
+    for (const std::string* label : m_labels)
+        match.labels.push_back(*label);
     return match;
 }
 

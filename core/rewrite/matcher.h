@@ -31,6 +31,8 @@ struct GraphFacts {
     std::vector<uint8_t> isOutput;                                         ///< per value
     std::vector<OpMask> operands; ///< per node: who makes its operands
     std::vector<OpMask> beyond;   ///< per node: who makes the operands of those
+    std::vector<Op> ops;          ///< per node
+    std::vector<NodeId> makers;   ///< per value: the node that makes it, or none
 
     uint32_t rank(NodeId node) const { return ranks[node.index()]; }
 
@@ -65,11 +67,9 @@ struct MatchResult {
 
 /// Marks of nodes that searches share, so that none allocates its own.
 struct MatchScratch {
-    explicit MatchScratch(size_t nodes)
-        : used(nodes, 0), claimed(nodes, 0), inRegion(nodes, 0), seen(nodes, 0) {}
+    explicit MatchScratch(size_t nodes) : used(nodes, 0), inRegion(nodes, 0), seen(nodes, 0) {}
 
     std::vector<uint8_t> used;      ///< part of the match being built
-    std::vector<uint8_t> claimed;   ///< in a region found for this rule
     std::vector<uint32_t> inRegion; ///< stamp of the region that it is in
     std::vector<uint32_t> seen;     ///< stamp of the last walk that saw it
     uint32_t regionStamp = 0;
@@ -81,18 +81,22 @@ public:
     Matcher(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
             MatcherOptions options);
 
+    /// Gets the result of each rule, in order; returns false to get no more.
+    using Take = FunctionRef<bool(const PreparedRule&, MatchResult&)>;
+
     void find(const PreparedRule& rule, MatchResult& result);
 
-    /// All rules over one walk of the graph; `take` gets each rule's result, in order, and returns
-    /// false to stop.
-    void findEach(const std::vector<const PreparedRule*>& rules,
-                  FunctionRef<bool(const PreparedRule&, MatchResult&)> take);
+    /// All rules over one walk of the graph. `stop` is asked during it; true ends it with no
+    /// results. Returns whether every result was given.
+    bool findEach(
+        const std::vector<const PreparedRule*>& rules, Take take,
+        FunctionRef<bool()> stop = [] { return false; });
 
     /// Nodes whose search was started; for benchmarks.
     size_t searched() const { return m_searched; }
 
 private:
-    void search(const PreparedRule& rule, const std::vector<NodeId>& anchors, MatchResult& result);
+    void keepNearest(std::vector<NearMiss>& misses) const;
 
     const Graph& m_graph;
     const GraphFacts& m_facts;

@@ -9,13 +9,6 @@ namespace fuselage {
 
 namespace {
 
-bool appliesTo(const Rule& rule, const Graph& graph) {
-    auto opset = graph.opsetImports.find("");
-    return opset == graph.opsetImports.end() ||
-           (opset->second >= rule.minOpset &&
-            (rule.maxOpset == 0 || opset->second < rule.maxOpset));
-}
-
 size_t readersOf(const Graph& graph, NodeId node) {
     for (ValueId output : graph.node(node).outputs)
         if (output.valid())
@@ -46,26 +39,24 @@ void AnchorTable::add(uint32_t rule, const TermFilter& filter, size_t op) {
         found->rules.push_back(rule);
 }
 
-std::vector<std::vector<NodeId>> AnchorTable::find(const Graph& graph, const GraphFacts& facts,
-                                                   bool all) const {
-    std::vector<std::vector<NodeId>> out(m_rules.size());
-    std::vector<uint8_t> applies(m_rules.size());
-    for (size_t rule = 0; rule < m_rules.size(); ++rule)
-        applies[rule] = appliesTo(m_rules[rule]->rule, graph) ? 1 : 0;
-    for (auto node = facts.order.rbegin(); node != facts.order.rend(); ++node)
-        for (const Head& head : m_heads[static_cast<size_t>(graph.node(*node).op)]) {
-            if (!all && !facts.fitsMasks(*head.filter, *node))
+void AnchorTable::find(const Graph& graph, const GraphFacts& facts, std::span<const NodeId> nodes,
+                       bool all, std::vector<std::vector<NodeId>>& out) const {
+    out.resize(m_rules.size());
+    for (std::vector<NodeId>& anchors : out)
+        anchors.clear();
+    for (NodeId node : nodes)
+        for (const Head& head : m_heads[static_cast<size_t>(facts.ops[node.index()])]) {
+            if (!all && !facts.fitsMasks(*head.filter, node))
                 continue;
             for (uint32_t rule : head.rules) {
                 const PreparedRule& prepared = *m_rules[rule];
-                bool isFresh = out[rule].empty() || out[rule].back() != *node;
+                bool isFresh = out[rule].empty() || out[rule].back() != node;
                 bool enough = all || prepared.plan.anchoredByUsers || prepared.leastReaders == 0 ||
-                              readersOf(graph, *node) >= prepared.leastReaders;
-                if (applies[rule] != 0 && isFresh && enough)
-                    out[rule].push_back(*node);
+                              readersOf(graph, node) >= prepared.leastReaders;
+                if (isFresh && enough)
+                    out[rule].push_back(node);
             }
         }
-    return out;
 }
 
 } // namespace fuselage

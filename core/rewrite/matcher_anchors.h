@@ -6,6 +6,7 @@
 #include "core/rewrite/matcher_index.h"
 
 #include <array>
+#include <span>
 
 namespace fuselage {
 
@@ -15,10 +16,10 @@ class AnchorTable {
 public:
     explicit AnchorTable(const std::vector<const PreparedRule*>& rules);
 
-    /// Per rule: the nodes that a search may start at, later ones first. With `all`, nodes that
-    /// only have the right operator count too: for near misses.
-    std::vector<std::vector<NodeId>> find(const Graph& graph, const GraphFacts& facts,
-                                          bool all) const;
+    /// Per rule: those of the nodes that a search may start at, in the same order. With `all`,
+    /// nodes that only have the right operator count too: for near misses.
+    void find(const Graph& graph, const GraphFacts& facts, std::span<const NodeId> nodes, bool all,
+              std::vector<std::vector<NodeId>>& out) const;
 
 private:
     /// Heads with equal masks, and the rules that they belong to.

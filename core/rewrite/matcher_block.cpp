@@ -101,8 +101,7 @@ std::vector<NodeId> Search::candidates(const RootFacts& root) {
             level = std::move(above);
         }
     }
-    std::sort(out.begin(), out.end(),
-              [&](NodeId a, NodeId b) { return m_facts.rank(a) < m_facts.rank(b); });
+    sortByRank(out);
     return out;
 }
 
@@ -121,13 +120,14 @@ bool Search::holdsUnless(const BlockPlan& plan) {
         if (!isTaken(inner.block->when))
             continue;
         Mark before = mark();
+        size_t nodesBefore = m_nodes.size();
         bool found = false;
         auto succeed = [&] { return found = true; };
         // Nodes of the match may be part of what must not be there.
         ++m_quiet;
         matchBlock(inner, succeed);
         --m_quiet;
-        NodeId culprit = found && m_nodes.size() > before.nodes ? m_nodes.back() : NodeId();
+        NodeId culprit = found && m_nodes.size() > nodesBefore ? m_nodes.back() : NodeId();
         undo(before);
         if (!found)
             continue;
@@ -175,18 +175,17 @@ bool Search::holdsConditions(const Block& block) {
 }
 
 bool Search::finish() {
-    Match match = currentMatch();
+    m_sorted = m_nodes;
+    sortByRank(m_sorted);
     for (size_t i = m_firstMatch; i < m_result.matches.size(); ++i)
-        if (m_result.matches[i].nodes == match.nodes) {
+        if (m_result.matches[i].nodes == m_sorted) {
             ++m_successes;
             return false;
         }
+    Match match = currentMatch();
     if (match.nodes.empty() || !settleOutputs(match))
         return false;
-    std::vector<ValueId> replaced;
-    for (ValueId output : match.outputs)
-        replaced.push_back(output);
-    std::vector<NodeId> cycle = m_convexity.cycleOf(match.nodes, replaced);
+    std::vector<NodeId> cycle = m_convexity.cycleOf(match.nodes, match.outputs);
     if (!cycle.empty())
         return suggestCycle(cycle);
     ++m_successes;

@@ -32,20 +32,24 @@ public:
     void run(NodeId anchor);
 
 private:
-    /// Lengths of the logs at some moment, to go back to it.
-    struct Mark {
-        size_t slots, dims, nodes, labels, regions;
+    /// One step that can be taken back.
+    struct Change {
+        enum class Kind : uint8_t {
+            BoundSlot,   ///< was unbound
+            ChangedSlot, ///< was what lies on m_slotsBefore
+            BoundDim,
+            ChangedDim,
+            Node,
+            Label,
+            Region,
+        };
+
+        Kind kind;
+        uint32_t index = 0;
     };
 
-    struct SlotChange {
-        SlotIndex slot;
-        Binding before;
-    };
-
-    struct DimChange {
-        uint32_t dim;
-        DimBinding before;
-    };
+    /// How long the trail of changes was at some moment, to go back to it.
+    using Mark = size_t;
 
     /// What one instance of a `many` bound.
     struct Instance {
@@ -80,7 +84,16 @@ private:
     bool coversAllUsers(const BlockPlan& plan);
 
     // Terms (matcher_terms.cpp)
-    bool mayMatch(TermId id, ValueId value) const;
+    /// False when the nodes above the value tell that the term cannot match. Near misses need the
+    /// search to come as far as it can, so for them everything may.
+    bool mayMatch(TermId id, ValueId value) const {
+        const TermFilter& filter = m_prepared.filters[id.index()];
+        if (filter.roots.any || m_options.explain)
+            return true;
+        NodeId node = value.valid() ? m_facts.makers[value.index()] : NodeId();
+        return node.valid() && contains(filter.roots.ops, m_facts.ops[node.index()]) &&
+               m_facts.fitsMasks(filter, node);
+    }
     bool matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool matchValue(const Term& term, ValueId value, const HoleFrame* hole, Next next);
     bool matchNumber(const Term& term, ValueId value, Next next);
@@ -114,6 +127,7 @@ private:
     bool staysConvex(NodeId node, const std::vector<NodeId>& nodes, bool isProducer) const;
     void joinRegion(NodeId node, std::vector<NodeId>& nodes);
     bool inRegion(NodeId node) const;
+    bool isClaimed(NodeId node) const { return !m_claimed.empty() && m_claimed[node.index()] != 0; }
 
     // Tests without backtracking (matcher_checks.cpp)
     bool checkType(const Term& term, ValueId value);
@@ -131,19 +145,25 @@ private:
     bool settleOne(Match& match, ValueId value);
 
     // State
-    Mark mark() const;
-    void undo(const Mark& mark);
+    Mark mark() const { return m_trail.size(); }
+    void undo(Mark mark) {
+        while (m_trail.size() > mark)
+            takeBack();
+    }
+    void takeBack();
     bool bindSlot(SlotIndex slot, Binding binding);
     bool bindValue(SlotIndex slot, ValueId value, const Term& term);
     void bindDim(uint32_t dim, DimBinding binding);
     void take(NodeId node);
+    void addLabel(const std::string& label);
+    void addRegion(RegionBinding region);
     /// Begins a walk over nodes; firstVisit is true once for each node of the walk.
     void beginWalk() { ++m_scratch.seenStamp; }
     bool firstVisit(NodeId node) {
         uint32_t& seen = m_scratch.seen[node.index()];
         return seen != m_scratch.seenStamp && (seen = m_scratch.seenStamp, true);
     }
-    bool spend();
+    bool spend() { return ++m_spent <= m_options.budget; }
     EvaluateContext context() const;
 
     /// Notes how far the search came; `explain` returns {found, expected}. Always false.
@@ -159,6 +179,7 @@ private:
     bool suggestCycle(const std::vector<NodeId>& path);
     std::string plainNameOf(ValueId value) const;
     Match currentMatch() const;
+    void sortByRank(std::vector<NodeId>& nodes) const;
 
     const Graph& m_graph;
     const GraphFacts& m_facts;
@@ -168,17 +189,19 @@ private:
     const MatcherOptions& m_options;
     MatchScratch& m_scratch;
     std::vector<uint8_t>& m_used;
-    std::vector<uint8_t>& m_claimed;
+    std::vector<uint8_t> m_claimed; ///< of a rule that starts at a region: nodes of those found
     MatchResult& m_result;
 
     NodeId m_anchor;
     std::vector<Binding> m_slots;
     std::vector<DimBinding> m_dims;
     std::vector<NodeId> m_nodes;
-    std::vector<std::string> m_labels;
+    std::vector<const std::string*> m_labels; ///< of the rule's alternatives
     std::vector<RegionBinding> m_regions;
-    std::vector<SlotChange> m_slotChanges;
-    std::vector<DimChange> m_dimChanges;
+    std::vector<Change> m_trail;
+    std::vector<Binding> m_slotsBefore;
+    std::vector<DimBinding> m_dimsBefore;
+    std::vector<NodeId> m_sorted;    ///< nodes of the match being finished
     std::vector<ValueId> m_declared; ///< outputs of the match being settled
 
     std::vector<Neighbour> m_neighbours; ///< of the region that grows

@@ -28,7 +28,7 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
         for (NodeId node : instance.nodes)
             take(node);
         for (RegionBinding& region : instance.regions)
-            m_regions.push_back(std::move(region));
+            addRegion(std::move(region));
         found.push_back(std::move(instance));
     }
     std::reverse(found.begin(), found.end());
@@ -72,6 +72,7 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
 /// The first way in which the block matches from this root; leaves the state as it was.
 bool Search::findInstance(const Many& many, const BlockPlan& plan, NodeId root, Instance& out) {
     Mark before = mark();
+    size_t nodesBefore = m_nodes.size(), regionsBefore = m_regions.size();
     bool found = false;
     auto keep = [&] {
         found = true;
@@ -79,9 +80,8 @@ bool Search::findInstance(const Many& many, const BlockPlan& plan, NodeId root, 
             out.slots.push_back(m_slots[slot].bound() ? m_slots[slot] : Binding::none());
         for (uint32_t dim : many.dims)
             out.dims.push_back(m_dims[dim]);
-        out.nodes.assign(m_nodes.begin() + static_cast<std::ptrdiff_t>(before.nodes),
-                         m_nodes.end());
-        out.regions.assign(m_regions.begin() + static_cast<std::ptrdiff_t>(before.regions),
+        out.nodes.assign(m_nodes.begin() + static_cast<std::ptrdiff_t>(nodesBefore), m_nodes.end());
+        out.regions.assign(m_regions.begin() + static_cast<std::ptrdiff_t>(regionsBefore),
                            m_regions.end());
         return true;
     };

@@ -16,7 +16,7 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
     NodeId anchor = m_graph.producer(value);
     bool isStep = !term.arguments.empty();
     bool fits = anchor.valid() && contains(m_prepared.ops[id.index()], m_graph.node(anchor).op) &&
-                m_used[anchor.index()] == 0 && m_claimed[anchor.index()] == 0 &&
+                m_used[anchor.index()] == 0 && !isClaimed(anchor) &&
                 m_graph.value(value).outputSlot == position;
     if (!fits && term.least == 0 && isStep)
         return matchTerm(term.arguments[0].term, value, position, hole, next);
@@ -40,7 +40,7 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
         undo(before);
         return false;
     }
-    m_regions.push_back({value, nodes});
+    addRegion({value, nodes});
     if (!isStep) {
         if (next())
             return true;
@@ -136,7 +136,7 @@ const std::vector<Search::Neighbour>& Search::neighboursOf(const std::vector<Nod
     beginWalk();
     auto add = [&](NodeId node, bool isProducer) {
         if (!inRegion(node) && contains(ops, m_graph.node(node).op) && m_used[node.index()] == 0 &&
-            m_claimed[node.index()] == 0 && firstVisit(node))
+            !isClaimed(node) && firstVisit(node))
             out.push_back({node, isProducer, outputChange(node)});
     };
     for (NodeId node : nodes) {

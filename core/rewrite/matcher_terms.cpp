@@ -37,17 +37,6 @@ std::string textOf(double number) {
 
 } // namespace
 
-/// False when the nodes above the value tell that the term cannot match. Near misses need the
-/// search to come as far as it can, so for them everything may.
-bool Search::mayMatch(TermId id, ValueId value) const {
-    const TermFilter& filter = m_prepared.filters[id.index()];
-    if (filter.roots.any || m_options.explain)
-        return true;
-    NodeId node = m_graph.producer(value);
-    return node.valid() && contains(filter.roots.ops, m_graph.node(node).op) &&
-           m_facts.fitsMasks(filter, node);
-}
-
 bool Search::matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole,
                        Next next) {
     if (!mayMatch(id, value))
@@ -155,10 +144,12 @@ bool Search::matchChoice(const Term& term, ValueId value, uint32_t position, con
     }
     Mark bound = mark();
     for (const Term::Alternative& alternative : term.alternatives) {
+        if (!mayMatch(alternative.term, value))
+            continue;
         if (!spend())
             return true;
         if (!alternative.label.empty())
-            m_labels.push_back(alternative.label);
+            addLabel(alternative.label);
         uint32_t successes = m_successes;
         if (matchTerm(alternative.term, value, position, hole, next))
             return true;

@@ -81,7 +81,7 @@ void Phase::refreshFacts() {
     if (m_facts)
         return;
     m_facts = std::make_unique<GraphFacts>(m_graph);
-    m_convexity = std::make_unique<Convexity>(m_graph);
+    m_convexity = std::make_unique<Convexity>(m_graph, m_facts->order);
 }
 
 Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
@@ -92,7 +92,7 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
         if (!rule->rule.once || m_iteration == 1)
             active.push_back(rule);
     std::vector<Candidate> candidates;
-    matcher.findEach(active, [&](const PreparedRule& rule, MatchResult& found) {
+    auto admitEach = [&](const PreparedRule& rule, MatchResult& found) {
         note(rule, found);
         for (Match& match : found.matches) {
             if (isDisabled(match))
@@ -101,7 +101,8 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
                 candidates.push_back({std::move(match), *gain, rule.position});
         }
         return !m_progress.cancelled();
-    });
+    };
+    matcher.findEach(active, admitEach, [&] { return m_progress.cancelled(); });
     if (m_progress.cancelled())
         return cancelledFailure("matching");
     return candidates;

@@ -74,7 +74,7 @@ Cold matchCold(const Graph& graph, const RuleIndex& index, int rounds) {
         size_t bytes = liveBytes;
         double start = now();
         GraphFacts known(graph);
-        Convexity convexity(graph);
+        Convexity convexity(graph, known.order);
         Matcher matcher(graph, known, convexity, {});
         facts.push_back(now() - start);
         out.bytes = liveBytes - bytes;
@@ -113,7 +113,7 @@ void printRules(const Graph& graph) {
 
 void printEdit(const Graph& graph) {
     GraphFacts facts(graph);
-    Convexity convexity(graph);
+    Convexity convexity(graph, facts.order);
     MatchCache cache(graph, facts, convexity, {});
     std::vector<double> load, match;
     size_t searched = 0;

@@ -133,12 +133,11 @@ TEST(DslMatching, AStoppedUpdateIsMadeUpForByTheNext) {
     Subject subject(graphText);
     MatchCache cache(subject.graph, subject.facts, subject.convexity, {});
     Loaded loaded(twoRules);
-    int asked = 0;
-    EXPECT_FALSE(cache.update(loaded.result.rules, [&] { return ++asked == 2; }));
-    EXPECT_EQ(cache.searched(), 1U);
+    EXPECT_FALSE(cache.update(loaded.result.rules, [] { return true; }));
+    EXPECT_EQ(cache.searched(), 0U);
     auto found = cache.update(loaded.result.rules, [] { return false; });
     ASSERT_TRUE(found);
-    EXPECT_EQ(cache.searched(), 1U);
+    EXPECT_EQ(cache.searched(), 2U);
     EXPECT_EQ(found->at(1)->found.matches.size(), 1U);
 }
 
