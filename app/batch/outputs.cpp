@@ -43,6 +43,19 @@ constexpr std::pair<const char*, std::string (*)(const RunReport&)> files[] = {
     {"timings.json", app::renderTimings},      {"results.json", app::renderResults},
 };
 
+/// What killed processes left half-written. Only who holds the folder's lock writes these names.
+void clearAbandoned(const std::string& folder) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        const std::string name = at->path().filename().string();
+        std::error_code ignored;
+        if (name.ends_with(".part") &&
+            std::any_of(std::begin(files), std::end(files),
+                        [&](const auto& file) { return name.starts_with(file.first); }))
+            fs::remove(at->path(), ignored);
+    }
+}
+
 } // namespace
 
 Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
@@ -53,6 +66,7 @@ Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
         return failure("save.write", "the folder cannot be opened", folder,
                        "check its permissions and free space");
     ::flock(lock.value(), LOCK_EX);
+    clearAbandoned(folder);
     for (const auto& [name, render] : files)
         if (auto written = writeFile(render(run), folder + "/" + name); !written)
             return written;

@@ -2,6 +2,7 @@
 #include "core/support/file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -49,7 +50,10 @@ Result<std::string> readFile(const std::string& path) {
 }
 
 Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path) {
-    std::string beside = path + "." + std::to_string(::getpid()) + ".part";
+    // Two threads may write one path.
+    static std::atomic<unsigned> counter{0};
+    std::string beside =
+        path + "." + std::to_string(::getpid()) + "-" + std::to_string(++counter) + ".part";
     bool written = false;
     {
         FileHandle file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));

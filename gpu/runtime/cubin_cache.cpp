@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,20 @@ std::optional<CompiledKernel> readKernel(const std::string& path) {
     return out;
 }
 
+/// What killed processes left half-written. A file that was touched lately may be another's at
+/// work, on this machine or on one that shares the folder.
+void clearAbandoned(const std::string& folder) {
+    namespace fs = std::filesystem;
+    constexpr auto abandoned = std::chrono::hours(1);
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        if (at->path().extension() == ".part" &&
+            fs::file_time_type::clock::now() - at->last_write_time(ignored) > abandoned)
+            fs::remove(at->path(), ignored);
+    }
+}
+
 } // namespace
 
 std::string defaultCacheFolder() {
@@ -101,6 +116,7 @@ Result<std::shared_ptr<const CompiledKernel>> CubinCache::compile(const KernelTe
     if (!folder.empty()) {
         std::error_code ignored;
         std::filesystem::create_directories(folder, ignored);
+        std::call_once(m_cleared, clearAbandoned, folder);
         (void)writeFile(fileText(*entry->kernel), path); // without it the next run compiles again
     }
     return entry->kernel;

@@ -44,6 +44,7 @@ private:
 
     std::shared_ptr<Nvrtc> m_compiler;
     std::string m_folder;
+    std::once_flag m_cleared; ///< of what killed processes left, before the first file is written
     std::mutex m_mutex;
     std::map<std::string, std::shared_ptr<Entry>> m_entries;
     std::atomic<uint32_t> m_compiled{0}, m_found{0};

@@ -249,8 +249,10 @@ TEST_F(CliBatch, KilledAtAnyMomentItLeavesWholeFiles) {
         }
     }
     EXPECT_EQ(batch("out").exitCode, ExitOk);
-    for (const std::string& name : files())
+    for (const std::string& name : files()) {
         EXPECT_EQ(name.find(".work-"), std::string::npos) << name;
+        EXPECT_FALSE(name.ends_with(".part")) << name;
+    }
 }
 
 TEST_F(CliBatch, TwoRunsOverOneFolderBothEndWell) {

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda backend from the command line: without a device, with the stand-in driver, and kernels
 // written to a folder.
+#include "core/onnx/model_file.h"
+#include "core/support/hash.h"
 #include "tests/cli/cli.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <random>
 #include <set>
+#include <unistd.h>
 
 using namespace fuselage::cli_test;
 
@@ -83,6 +89,79 @@ TEST_F(CliCuda, KernelsAreForADevice) {
     expectRefused({"bench", "unet.onnx", "--device", "cpu", "--dump-kernels", "kernels",
                    "--no-measure", "--no-verify"},
                   ExitUsage, {"--device h200"});
+}
+
+namespace {
+
+/// Files of the folder of compiled kernels, "NAME" to whole or not: the second line of each says
+/// how long the rest is and what hash it has.
+std::map<std::string, bool> compiledKernels(const std::string& folder) {
+    std::map<std::string, bool> out;
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+         at.increment(error)) {
+        const std::string text = readAll(at->path().string());
+        const size_t first = text.find('\n'), second = text.find('\n', first + 1);
+        bool whole = text.starts_with("fuselage-cubin ") && second != std::string::npos;
+        if (whole) {
+            const std::string code = text.substr(second + 1);
+            whole = text.substr(0, second).ends_with(" " + std::to_string(code.size()) + " " +
+                                                     fuselage::Hasher().text(code).hex());
+        }
+        out[at->path().filename().string()] = whole;
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_F(CliCuda, ABatchKilledAtAnyMomentLeavesWholeCachesAndOutputs) {
+    useStandIns();
+    setenv("XDG_CACHE_HOME", folder.file("cache").c_str(), 1);
+    std::filesystem::create_directory(folder.file("models"));
+    for (int width : {3, 5, 7}) {
+        const std::string size = "[4," + std::to_string(width) + "]";
+        auto graph = fuselage::model_io::loadText(
+            "g (float" + size + " x) => (float" + size +
+            " y) { a = Softmax(x) b = Transpose(a) c = Transpose(b) y = Tanh(c) }");
+        ASSERT_TRUE(graph) << graph.error().text();
+        ASSERT_TRUE(fuselage::model_io::save(
+            *graph, folder.file("models/m" + std::to_string(width) + ".onnx")));
+    }
+    const std::vector<std::string> arguments{
+        "batch", "models",         "-o",      "out",       "--backend", "cuda",      "--jobs",
+        "2",     "--timing-cache", "t.cache", "--measure", "on",        "--seconds", "0.001"};
+    ProcessResult whole = run(arguments);
+    ASSERT_EQ(whole.exitCode, ExitOk) << whole.output << whole.errors;
+    const std::string kernels = folder.file("cache/fuselage/cubin");
+    ASSERT_GT(compiledKernels(kernels).size(), 3U) << "nothing was compiled";
+    ASSERT_NE(readAll(folder.file("t.cache")), "");
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 50; ++i) {
+        // A part is made again, so that there is something to write.
+        for (const auto& [name, _] : compiledKernels(kernels))
+            if (random() % 2 == 0)
+                std::filesystem::remove(kernels + "/" + name);
+        if (i % 4 == 0)
+            std::filesystem::remove(folder.file("t.cache"));
+        Process process = start(arguments);
+        // A moment, not a condition: any one will do.
+        ::usleep(static_cast<useconds_t>(random() % 300'000));
+        process.signal(SIGKILL);
+        process.finish();
+        for (const auto& [name, good] : compiledKernels(kernels))
+            EXPECT_TRUE(good || name.ends_with(".part")) << name;
+        if (std::filesystem::exists(folder.file("t.cache"))) {
+            ProcessResult shown = run({"cache", "show", "t.cache"});
+            EXPECT_EQ(shown.exitCode, ExitOk);
+            EXPECT_EQ(shown.errors, "") << "no line is broken";
+        }
+        for (const std::string& name : files())
+            if (name.ends_with(".json") && name.find(".work-") == std::string::npos)
+                EXPECT_TRUE(readAll(folder.file(name)).ends_with("}\n")) << name;
+    }
+    EXPECT_EQ(run(arguments).exitCode, ExitOk);
+    unsetenv("XDG_CACHE_HOME");
 }
 
 TEST_F(CliCuda, AReproCompilesWithNvcc) {

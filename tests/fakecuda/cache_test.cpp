@@ -6,9 +6,13 @@
 #include "tests/support/temporary_folder.h"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace {
 
@@ -116,6 +120,53 @@ TEST_F(Cubins, AFolderThatCannotBeWrittenCostsOnlyTime) {
     std::ofstream(path()) << "a file is in the way";
     CubinCache cache(compiler, path());
     EXPECT_TRUE(cache.compile(textOf("a"), {}));
+}
+
+TEST_F(Cubins, WhatAKilledProcessLeftIsClearedByALaterOne) {
+    ASSERT_TRUE(CubinCache(compiler, path()).compile(textOf("a"), {}));
+    const std::string old = path() + "/cubin/0123.77-1.part",
+                      young = path() + "/cubin/4567.78-1.part";
+    for (const std::string& file : {old, young})
+        std::ofstream(file) << "half";
+    std::filesystem::last_write_time(old, std::filesystem::file_time_type::clock::now() -
+                                              std::chrono::hours(2));
+    ASSERT_TRUE(CubinCache(compiler, path()).compile(textOf("b"), {}));
+    EXPECT_FALSE(std::filesystem::exists(old));
+    EXPECT_TRUE(std::filesystem::exists(young)) << "its writer may be at work";
+}
+
+TEST_F(Cubins, KilledAtAnyMomentAWriterLeavesWholeFilesOnly) {
+    std::mt19937_64 random(5);
+    // Long texts: writing one takes a while.
+    auto text = [](int i) { return textOf(std::to_string(i) + std::string(1 << 16, 'x')); };
+    constexpr int kernels = 40;
+    for (int round = 0; round < 50; ++round) {
+        const pid_t child = fork();
+        if (child == 0) {
+            CubinCache cache(compiler, path());
+            for (int i = 0; i < kernels; ++i)
+                (void)cache.compile(text(i), {});
+            _exit(0);
+        }
+        // A moment, not a condition: any one will do.
+        usleep(static_cast<useconds_t>(random() % 20'000));
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+        if (!std::filesystem::exists(path() + "/cubin"))
+            continue;
+        uint32_t whole = 0;
+        for (const auto& file : entries())
+            whole += file.extension() != ".part";
+        // A file that is not whole would be compiled again.
+        CubinCache next(compiler, path());
+        for (int i = 0; i < kernels; ++i)
+            ASSERT_TRUE(next.compile(text(i), {}));
+        EXPECT_EQ(next.found(), whole) << "round " << round;
+        // Back to a random part, so that the next round writes too.
+        for (const auto& file : entries())
+            if (file.extension() == ".part" || random() % 2 == 0)
+                std::filesystem::remove(file);
+    }
 }
 
 TEST_F(Cubins, WritersOfOneFolderDoNotDisturbEachOther) {
