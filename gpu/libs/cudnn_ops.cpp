@@ -15,6 +15,10 @@ Pointwise pointwiseMode(PointwiseMode mode) {
         return Pointwise::Multiply;
     case PointwiseMode::Minimum:
         return Pointwise::Minimum;
+    case PointwiseMode::Subtract:
+        return Pointwise::Subtract;
+    case PointwiseMode::Divide:
+        return Pointwise::Divide;
     case PointwiseMode::Relu:
         return Pointwise::Relu;
     case PointwiseMode::Tanh:
@@ -159,6 +163,20 @@ private:
             pointwise.set(Attribute::PointwiseReluUpperClip, node.upperClip);
         if (node.slope != 0)
             pointwise.set(Attribute::PointwiseReluLowerClipSlope, node.slope);
+    }
+
+    RawDescriptor operation(const ReductionNode& node) {
+        const Reduce mode = node.mode == ReductionMode::Sum ? Reduce::Add : Reduce::Maximum;
+        Descriptor reduction(m_library, Kind::Reduction);
+        reduction.setCode(Attribute::ReductionOperator, Type::ReductionOperator,
+                          static_cast<int>(mode));
+        reduction.set(Attribute::ReductionComputeType, DataType::Float);
+        const RawDescriptor made = keep(std::move(reduction), nameOf(node.mode));
+        Descriptor out(m_library, Kind::OperationReduction);
+        set(out, Attribute::OperationReductionX, m_tensors[node.x]);
+        set(out, Attribute::OperationReductionY, m_tensors[node.y]);
+        set(out, Attribute::OperationReductionDescriptor, made);
+        return keep(std::move(out), nameOf(node.mode));
     }
 
     RawDescriptor operation(const SdpaNode& node) {

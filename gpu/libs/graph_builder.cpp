@@ -69,6 +69,15 @@ size_t GraphBuilder::addScalar(double value) {
     return add({DType::Float32, ones, ones, {TensorMemory::Kind::Scalar, 0, 0, value}, 16});
 }
 
+size_t GraphBuilder::addStoredScalar(double value) {
+    const Extents ones(m_frame.dims.size(), 1);
+    PackedConstant packed;
+    packed.values = {value};
+    graph.packed.push_back(std::move(packed));
+    const auto index = static_cast<uint32_t>(graph.packed.size() - 1);
+    return add({DType::Float32, ones, ones, {TensorMemory::Kind::Packed, index, 0, 0}, 16});
+}
+
 size_t GraphBuilder::addChannels(const std::vector<double>& values, const Extents& strides,
                                  DType type) {
     if (values.size() == 1)
@@ -105,6 +114,18 @@ PointwiseNode& GraphBuilder::append(PointwiseMode mode, size_t x) {
 size_t GraphBuilder::pointwise(PointwiseMode mode, size_t x, std::optional<size_t> b) {
     PointwiseNode& node = append(mode, x);
     node.b = b;
+    return node.y;
+}
+
+size_t GraphBuilder::reduce(ReductionMode mode, size_t x, size_t dimension) {
+    ReductionNode node;
+    node.mode = mode;
+    node.x = x;
+    Extents dims = m_frame.dims;
+    dims[dimension] = 1;
+    Extents strides = denseStrides(dims, m_frame.order);
+    node.y = add({DType::Float32, std::move(dims), std::move(strides), {}, 16});
+    graph.nodes.emplace_back(node);
     return node.y;
 }
 

@@ -36,6 +36,7 @@ public:
     bool repeats(size_t tensor, const Extents& extents, size_t first) const;
     size_t addVirtual(); ///< of the frame's extents, float32
     size_t addScalar(double value);
+    size_t addStoredScalar(double value); ///< in device memory, float32
     /// A vector along the dimensions that `strides` moves in; one value is a scalar. Float32 where
     /// the values do not fit in the type.
     size_t addChannels(const std::vector<double>& values, const Extents& strides,
@@ -47,6 +48,8 @@ public:
     /// operations for it.
     std::optional<size_t> activate(size_t x, const MatchedActivation& activation, bool tanhGelu);
     size_t pointwise(PointwiseMode mode, size_t x, std::optional<size_t> b = {});
+    /// `x`, of the frame's extents, reduced along one dimension.
+    size_t reduce(ReductionMode mode, size_t x, size_t dimension);
 
 private:
     size_t clip(size_t x, double low, double high);

@@ -53,7 +53,9 @@ enum class PointwiseMode : uint8_t {
     Add,
     Multiply,
     Minimum,
-    Relu, ///< lowerClip + slope * (x - lowerClip) below lowerClip, at most upperClip
+    Subtract, ///< x - b
+    Divide,   ///< x / b
+    Relu,     ///< lowerClip + slope * (x - lowerClip) below lowerClip, at most upperClip
     Tanh,
     Sigmoid,
     Elu, ///< alpha
@@ -70,10 +72,18 @@ enum class PointwiseMode : uint8_t {
 struct PointwiseNode {
     PointwiseMode mode = PointwiseMode::Identity;
     size_t x = 0;
-    std::optional<size_t> b; ///< Add, Multiply, Minimum: broadcasts to x
+    std::optional<size_t> b; ///< of those with two operands: broadcasts to x
     size_t y = 0;
     double lowerClip = 0, upperClip = 0, slope = 0, alpha = 1;
     bool hasUpperClip = false;
+};
+
+enum class ReductionMode : uint8_t { Sum, Maximum };
+
+/// y = x reduced along the dimensions in which y has one element
+struct ReductionNode {
+    ReductionMode mode = ReductionMode::Sum;
+    size_t x = 0, y = 0;
 };
 
 /// o = softmax(scale q k^T) v over [batch, heads, length, depth]
@@ -81,7 +91,7 @@ struct SdpaNode {
     size_t q = 0, k = 0, v = 0, o = 0, scale = 0;
 };
 
-using GraphNode = std::variant<ConvolutionNode, MatMulNode, PointwiseNode, SdpaNode>;
+using GraphNode = std::variant<ConvolutionNode, MatMulNode, PointwiseNode, ReductionNode, SdpaNode>;
 
 struct GraphDescription {
     std::vector<GraphTensor> tensors; ///< unique ids are positions plus one
@@ -94,6 +104,7 @@ struct GraphDescription {
 };
 
 const char* nameOf(PointwiseMode mode);
+const char* nameOf(ReductionMode mode);
 
 /// "conv(in0, packed0) -> t3; relu(t3) -> out0", tensors with dims and strides; for tests.
 std::string text(const GraphDescription& graph);

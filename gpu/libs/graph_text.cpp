@@ -61,6 +61,11 @@ std::string nodeText(const GraphDescription& graph, const PointwiseNode& node) {
     return out;
 }
 
+std::string nodeText(const GraphDescription& graph, const ReductionNode& node) {
+    return fmt::format("{} = {}({}) to {}", nameOfTensor(graph, node.y), nameOf(node.mode),
+                       nameOfTensor(graph, node.x), numbers(graph.tensors[node.y].dims));
+}
+
 std::string nodeText(const GraphDescription& graph, const SdpaNode& node) {
     return fmt::format("{} = attention({}, {}, {}) scale {}", nameOfTensor(graph, node.o),
                        nameOfTensor(graph, node.q), nameOfTensor(graph, node.k),
@@ -70,11 +75,15 @@ std::string nodeText(const GraphDescription& graph, const SdpaNode& node) {
 } // namespace
 
 const char* nameOf(PointwiseMode mode) {
-    constexpr const char* names[] = {"add",      "multiply", "minimum",  "relu",      "tanh",
-                                     "sigmoid",  "elu",      "gelu_erf", "gelu_tanh", "swish",
-                                     "softplus", "abs",      "sqrt",     "exp",       "identity"};
+    constexpr const char* names[] = {
+        "add",      "multiply",  "minimum", "subtract", "divide", "relu", "tanh", "sigmoid", "elu",
+        "gelu_erf", "gelu_tanh", "swish",   "softplus", "abs",    "sqrt", "exp",  "identity"};
     static_assert(std::size(names) == static_cast<size_t>(PointwiseMode::Identity) + 1);
     return names[static_cast<size_t>(mode)];
+}
+
+const char* nameOf(ReductionMode mode) {
+    return mode == ReductionMode::Sum ? "sum" : "maximum";
 }
 
 std::string text(const GraphDescription& graph) {

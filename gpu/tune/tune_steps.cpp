@@ -92,6 +92,8 @@ private:
     Result<void> measure(Work& work);
     TimingEntry predicted(const Work& work) const;
     std::optional<Reason> whyNot(const CandidateRecord& record, Work& work);
+    std::vector<CandidateRecord> unmeasured(const TimingEntry& entry, const Work& work) const;
+    Candidate* take(const CandidateRecord& record, Work& work);
     Result<TunedStep> choose(Work& work);
     Failure nothing(const Work& work) const;
 
@@ -229,7 +231,34 @@ std::optional<Reason> Tuning::whyNot(const CandidateRecord& record, Work& work) 
     return std::nullopt;
 }
 
-/// Walks down the ranking to the first tactic that is offered, builds and is legal.
+/// Offered, but never measured: what the record leaves out and last resorts. Taken when all that
+/// was measured is lost.
+std::vector<CandidateRecord> Tuning::unmeasured(const TimingEntry& entry, const Work& work) const {
+    std::vector<CandidateRecord> out;
+    for (const CandidateRecord& record : predicted(work)) {
+        auto known = std::find_if(entry.begin(), entry.end(), [&](const CandidateRecord& other) {
+            return other.name == record.name;
+        });
+        if (known == entry.end() || known->refused == "last-resort")
+            out.push_back(record);
+    }
+    std::stable_sort(
+        out.begin(), out.end(),
+        [](const CandidateRecord& a, const CandidateRecord& b) { return a.median < b.median; });
+    return out;
+}
+
+/// The tactic that the record names, or null with a reason for why it cannot be taken.
+Candidate* Tuning::take(const CandidateRecord& record, Work& work) {
+    std::optional<Reason> lost = whyNot(record, work);
+    if (!lost)
+        return work.named(record.name);
+    work.reasons.push_back(std::move(*lost));
+    return nullptr;
+}
+
+/// Walks down the ranking to the first tactic that is offered, builds and is legal, then on to what
+/// was never measured.
 Result<TunedStep> Tuning::choose(Work& work) {
     TunedStep out;
     out.step = work.task.step;
@@ -243,27 +272,33 @@ Result<TunedStep> Tuning::choose(Work& work) {
     for (const CandidateRecord& record : entry)
         if (!record.refused.empty())
             work.reasons.push_back(reasonOf(record));
+    std::vector<CandidateRecord> order;
+    for (size_t index : ranking(entry))
+        order.push_back(entry[index]);
+    const size_t measured = order.size();
+    if (known)
+        for (CandidateRecord& record : unmeasured(entry, work))
+            order.push_back(std::move(record));
     std::optional<Reason> stepDown;
-    for (size_t index : ranking(entry)) {
-        const CandidateRecord& record = entry[index];
-        std::optional<Reason> lost = whyNot(record, work);
+    for (size_t i = 0; i < order.size(); ++i) {
+        Candidate* candidate = take(order[i], work);
         if (m_progress.cancelled())
             return cancelledFailure("tuning");
-        if (lost) {
-            work.reasons.push_back(*lost);
+        if (!candidate) {
             if (known && !stepDown)
-                stepDown = lost;
+                stepDown = work.reasons.back();
             continue;
         }
-        Candidate* candidate = work.named(record.name);
-        if (candidate->tactic->facts().fallback)
-            stepDown = Reason{"fallback", record.name + " is a last resort", "", {}};
+        if (!stepDown && candidate->tactic->facts().fallback)
+            stepDown = Reason{"fallback", candidate->name + " is a last resort", "", {}};
         if (stepDown && !m_context.options.fallback)
             return failure("tune.fallback",
-                           "falls back to " + record.name + ": " + stepDown->text(), work.task.step,
-                           "run without --no-fallback to accept it");
+                           "falls back to " + candidate->name + ": " + stepDown->text(),
+                           work.task.step, "run without --no-fallback to accept it");
+        if (i >= measured)
+            out.basis = ChoiceBasis::Predicted;
         out.tactic = std::move(candidate->tactic);
-        out.microseconds = record.median;
+        out.microseconds = order[i].median;
         out.candidates = entry;
         out.reasons = std::move(work.reasons);
         return out;

@@ -244,6 +244,46 @@ out0 = attention(in0, in1, in2) scale 0.5
 )");
 }
 
+TEST(Describe, MaskedAttentionIsAGraphOfItsParts) {
+    const GraphDescription graph = expectDescribed(
+        LibraryCase("(float16[2,3,5,4] q, float16[2,3,7,4] k, float16[2,3,7,6] v, "
+                    "float16[2,1,1,7] m) => (float16[2,3,5,6] y) {"
+                    " kt = Transpose<perm=[0,1,3,2]>(k) s = MatMul(q, kt) a = Add(s, m) "
+                    " p = Softmax<axis=-1>(a) y = MatMul(p, v) }"),
+        2e-3);
+    EXPECT_EQ(text(graph), R"(in0 : float16 [2,3,5,4] strides [60,20,4,1]
+in1 : float16 [2,3,4,7] strides [84,28,1,4]
+in2 : float16 [2,3,7,6] strides [126,42,6,1]
+packed0 : float [1,1,1,1] strides [1,1,1,1]
+in3 : float16 [2,1,1,7] strides [7,7,7,1]
+out0 : float16 [2,3,5,6] strides [90,30,6,1]
+t3 = matmul(in0, in1)
+t5 = multiply(t3, packed0)
+t7 = add(t5, in3)
+t8 = maximum(t7) to [2,3,5,1]
+t9 = subtract(t7, t8)
+t10 = exp(t9)
+t11 = sum(t10) to [2,3,5,1]
+t12 = divide(t10, t11)
+out0 = matmul(t12, in2)
+)");
+    EXPECT_EQ(graph.tensors[12].dtype, DType::Float16);
+    EXPECT_EQ(graph.packed.at(0).values, std::vector<double>{1});
+}
+
+TEST(Describe, AttentionThatKeepsScoresByAConditionIsRefused) {
+    LibraryCase made("(float16[2,5,4] q, float16[2,7,4] k, float16[2,7,6] v, bool[5,7] m, "
+                     "float16[1] low) => (float16[2,5,6] y) {"
+                     " kt = Transpose<perm=[0,2,1]>(k) s = MatMul(q, kt) a = Where(m, s, low) "
+                     " p = Softmax<axis=-1>(a) y = MatMul(p, v) }",
+                     {{"low", [] {
+                           Tensor low(DType::Float16, {1});
+                           low.set(0, -10000);
+                           return low;
+                       }()}});
+    EXPECT_EQ(expectRefused(made.request).code, "mask");
+}
+
 TEST(Describe, RefusalsNameTheirCause) {
     LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) { y = MatMul(x, w) }");
     made.request.emit.allowed = NumericClass::Exact;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace fuselage::testing_gpu {
 
@@ -128,6 +129,10 @@ private:
             return x * b;
         case PointwiseMode::Minimum:
             return std::min(x, b);
+        case PointwiseMode::Subtract:
+            return x - b;
+        case PointwiseMode::Divide:
+            return x / b;
         case PointwiseMode::Relu: {
             const double y =
                 x > node.lowerClip ? x : node.lowerClip + node.slope * (x - node.lowerClip);
@@ -164,6 +169,17 @@ private:
             const double x = at(node.x, out);
             const double b = node.b ? at(*node.b, out) : 0;
             at(node.y, out) = apply(node, x, b);
+        });
+    }
+
+    void step(const ReductionNode& node) {
+        const bool sums = node.mode == ReductionMode::Sum;
+        each(m_graph.tensors[node.y].dims, [&](const Extents& out) {
+            at(node.y, out) = sums ? 0 : -std::numeric_limits<double>::infinity();
+        });
+        each(m_graph.tensors[node.x].dims, [&](const Extents& in) {
+            double& to = at(node.y, in); // dims of one take any position
+            to = sums ? to + at(node.x, in) : std::max(to, at(node.x, in));
         });
     }
 

@@ -92,7 +92,7 @@ bool isAttention(const PlannedGraph& graph) {
 }
 
 /// Product, scale, masks, maximum, difference, exponential, sum, quotient, product. The quotient is
-/// in 16 bits and the scale lies in memory.
+/// in 16 bits, the scale lies in memory, heads have 64 channels.
 bool isAttentionOfParts(const PlannedGraph& graph) {
     const size_t count = graph.operations.size();
     if (count < 8 || kindAt(graph, 0) != Kind::OperationMatMul ||
@@ -108,7 +108,8 @@ bool isAttentionOfParts(const PlannedGraph& graph) {
         modeAt(graph, at + 4) != static_cast<int>(dnn::Pointwise::Divide) ||
         kindAt(graph, at + 5) != Kind::OperationMatMul)
         return false;
-    return isHalf(tensorAt(graph, 0, 0)) && !tensorAt(graph, 1, 1).byValue &&
+    return isHalf(tensorAt(graph, 0, 0)) && tensorAt(graph, 0, 0).layout.extents.back() == 64 &&
+           !tensorAt(graph, 1, 1).byValue &&
            graph.tensors.at(graph.operations[at + 4].output).layout.type ==
                tensorAt(graph, 0, 0).layout.type;
 }

@@ -140,6 +140,18 @@ TEST_F(Cudnn, Attention) {
                    std::string(type) == "float16" ? 2e-3 : 2e-2);
 }
 
+TEST_F(Cudnn, MaskedAttentionIsAGraphOfItsParts) {
+    for (const char* type : {"float16", "bfloat16"})
+        for (const char* mask : {"[2,1,1,9]", "[2,3,5,9]"})
+            expectRuns(typed("(half[2,3,5,64] q, half[2,3,9,64] k, half[2,3,9,64] v, half" +
+                                 std::string(mask) +
+                                 " m) => (half[2,3,5,64] y) { kt = Transpose<perm=[0,1,3,2]>(k) "
+                                 "s = MatMul(q, kt) a = Add(s, m) p = Softmax<axis=-1>(a) "
+                                 "y = MatMul(p, v) }",
+                             type),
+                       {}, "cudnn e6", std::string(type) == "float16" ? 4e-3 : 4e-2);
+}
+
 TEST_F(Cudnn, APlanThatFailsCostsThatTacticOnly) {
     fake().fail("cudnn plan e10", 5000, 0);
     const SourceRun got = runAll(*caseOf(convRelu, convWeights()));

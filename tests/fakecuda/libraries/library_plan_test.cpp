@@ -3,6 +3,7 @@
 // computes is the host's, so a wrong descriptor cannot hide behind a generated kernel.
 #include "tests/fakecuda/fixture.h"
 #include "tests/fakecuda/model_run.h"
+#include "tests/support/temporary_folder.h"
 
 #include <algorithm>
 
@@ -29,6 +30,11 @@ const std::string block =
 const std::string linear = "g (float[6,8] x) => (float[6,8] y) <" + weights("w", "8,8", 64) + ", " +
                            weights("b", "8", 8) +
                            "> { t = MatMul(x, w) u = Add(t, b) y = Relu(u) }";
+
+const std::string attention =
+    "g (float16[1,2,5,64] q, float16[1,2,7,64] k, float16[1,2,7,64] v, float16[1,1,1,7] m) => "
+    "(float16[1,2,5,64] y) { t = Transpose<perm=[0,1,3,2]>(k) "
+    "s = MatMul(q, t) a = Add(s, m) p = Softmax<axis=-1>(a) y = MatMul(p, v) }";
 
 class LibraryPlan : public FakeCudaTest {
 protected:
@@ -90,6 +96,28 @@ TEST_F(LibraryPlan, WithoutAnyPlanTheHostComputes) {
     EXPECT_NE(reasons(run).find("CUBLAS_STATUS_NOT_SUPPORTED"), std::string::npos) << reasons(run);
 }
 
+TEST_F(LibraryPlan, MaskedAttentionIsTakenFromARecordedCacheWhileItIsLegal) {
+    const testing_support::TemporaryFolder folder;
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    options.tune.timingCache = folder.path() + "/timings";
+    const CudaRun measured = runOnCuda(attention, true, options);
+    ASSERT_EQ(measured.plan->steps.size(), 1U);
+    EXPECT_EQ(measured.tactics(), "cudnn e6") << reasons(measured);
+    options.tune.frozen = true;
+    const CudaRun cached = runOnCuda(attention, true, options);
+    EXPECT_EQ(cached.tactics(), "cudnn e6");
+    EXPECT_EQ(cached.executable->kernelFacts(0)->choice, "cached");
+    fake().fail("cudnn plan e6", 3000, 0);
+    const CudaRun without = runOnCuda(attention, true, options);
+    EXPECT_EQ(without.tactics(), "host");
+    EXPECT_NE(reasons(without).find("told to fail"), std::string::npos) << reasons(without);
+    options.tune.fallback = false;
+    auto refused = prepareOnCuda(attention, true, options);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "tune.fallback");
+}
+
 TEST_F(LibraryPlan, ALibraryThatDoesNotStartCostsItsTacticsOnly) {
     fake().fail("cudnnCreate", 1001, 0);
     const CudaRun run = runOnCuda(linear, true);
@@ -99,7 +127,7 @@ TEST_F(LibraryPlan, ALibraryThatDoesNotStartCostsItsTacticsOnly) {
 
 TEST_F(LibraryPlan, EverythingIsGivenBack) {
     const FakeCudaCounts before = fake().now();
-    for (const std::string& text : {block, linear}) {
+    for (const std::string& text : {block, linear, attention}) {
         runOnCuda(text, true);
         EXPECT_EQ(fake().now().allocations, before.allocations);
         EXPECT_EQ(fake().now().streams, before.streams);
