@@ -4,6 +4,10 @@
 #include "core/support/text.h"
 #include "gpu/runtime/device.h"
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
 #include <optional>
 
 namespace fuselage::gpu {
@@ -13,13 +17,38 @@ namespace {
 /// Share of the pins' bandwidth that a copy reaches, where the profile is of another device.
 constexpr double copyShare = 0.88;
 
+/// `text` begins with `words` and goes on with another word, if at all: "NVIDIA L40" is no
+/// "NVIDIA L4".
+bool beginsWithWords(const std::string& text, const std::string& words) {
+    return text.starts_with(words) &&
+           (text.size() == words.size() ||
+            std::isalnum(static_cast<unsigned char>(text[words.size()])) == 0);
+}
+
 /// "NVIDIA H200" matches "NVIDIA H200 SXM": the profile's title begins with the name, or the
 /// other way around.
 bool sameDevice(const DeviceProfile& profile, const DeviceFacts& facts) {
-    return profile.title.starts_with(facts.name) || facts.name.starts_with(profile.title);
+    return beginsWithWords(profile.title, facts.name) || beginsWithWords(facts.name, profile.title);
 }
 
-/// The profile of the device itself, of one of its architecture, or of any GPU.
+/// 90 of "sm_90"; 0 when it is not so written.
+int numberOf(const std::string& arch) {
+    int out = 0;
+    if (arch.starts_with("sm_"))
+        std::from_chars(arch.data() + 3, arch.data() + arch.size(), out);
+    return out;
+}
+
+/// How well a profile stands for the device: its own, one of its architecture, the nearest one.
+int rankOf(const DeviceProfile& profile, const DeviceFacts& facts) {
+    constexpr int itself = 2000, sameArch = 1000;
+    if (sameDevice(profile, facts))
+        return itself;
+    const int distance = std::abs(numberOf(profile.arch) - numberOf(facts.arch));
+    return distance == 0 ? sameArch : std::max(0, sameArch - 1 - distance);
+}
+
+/// The profile of the device itself, of one of its architecture, or of the nearest one.
 std::optional<DeviceProfile> nearest(const DeviceFacts& facts) {
     std::optional<DeviceProfile> best;
     int bestRank = -1;
@@ -27,7 +56,7 @@ std::optional<DeviceProfile> nearest(const DeviceFacts& facts) {
         auto profile = deviceProfile(name);
         if (!profile || profile->kind != "gpu")
             continue;
-        const int rank = sameDevice(*profile, facts) ? 2 : profile->arch == facts.arch ? 1 : 0;
+        const int rank = rankOf(*profile, facts);
         if (rank > bestRank) {
             bestRank = rank;
             best = *profile;

@@ -302,4 +302,16 @@ TEST(Profile, scalesTheNearestForAnUnknownDevice) {
     EXPECT_LT(profile.fp32Flops, deviceProfile("l4")->fp32Flops);
 }
 
+TEST(Profile, aNameThatOnlyBeginsAlikeIsAnotherDevice) {
+    DeviceFacts facts;
+    facts.name = "NVIDIA L40S"; // no "NVIDIA L4"
+    facts.arch = "sm_89";
+    EXPECT_EQ(profileOf(facts).name, "this-gpu");
+    facts.name = "NVIDIA L4";
+    EXPECT_EQ(profileOf(facts).name, "l4");
+    facts.name = "NVIDIA Something";
+    facts.arch = "sm_103"; // nearest: sm_100
+    EXPECT_EQ(profileOf(facts).sources.at("fp32_flops"), "derived: b200 scaled by units and clock");
+}
+
 } // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compile gate of the zoo: the kernels that are generated for zoo models, each distinct one
-// once, through NVRTC without a spill and within the registers that their launch allows. Needs no
-// GPU; exit status 77: NVRTC is not here. A run without options takes what fits a test: a kernel of
-// each form on one of the architectures, in turn, and of each variant on all of them. --forms: one
-// of each form on every architecture; --all: every kernel on every architecture.
+// The compile gate of the zoo: the kernels that are generated for zoo models when they are planned
+// for a device of each architecture, each distinct one once, through NVRTC without a spill and
+// within the registers and the shared memory that there are. Needs no GPU; exit status 77: NVRTC is
+// not here. A run without options takes what fits a test: a kernel of each form on one of the
+// architectures, in turn, and of each variant on all of them. --forms: one of each form on every
+// architecture; --all: every kernel on every architecture.
 #include "app/zoo/zoo.h"
 #include "gpu/nvrtc.h"
 #include "tests/gpu_zoo/zoo_kernels.h"
@@ -12,11 +13,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 using namespace fuselage;
@@ -64,7 +65,7 @@ bool read(int argc, char** argv, Options& options) {
         for (const zoo::ZooEntry& entry : zoo::models())
             options.models.push_back(entry.name);
     if (options.archs.empty())
-        options.archs = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+        options.archs = gpu_zoo::architectures();
     return true;
 }
 
@@ -73,6 +74,12 @@ struct Task {
     const gpu_zoo::ZooKernel* kernel;
     std::string arch;
 };
+
+/// What a block may have on a device; the system keeps some where it has more than 64 KiB.
+uint32_t sharedLimitOf(const std::string& arch) {
+    const auto unit = static_cast<uint32_t>(gpu_zoo::profileFor(arch).sharedBytesPerUnit);
+    return unit > 65536 ? unit - 1024 : unit;
+}
 
 struct Figures {
     uint32_t kernels = 0, registers = 0;
@@ -103,6 +110,13 @@ struct Gate {
         }
         sum.registers = std::max(sum.registers, compiled->registers);
         const uint32_t most = std::min(255U, registersOfUnit / kernel.text.block[0]);
+        const uint32_t shared = kernel.text.sharedBytes + compiled->sharedBytes;
+        if (shared > sharedLimitOf(task.arch)) {
+            std::printf("FAILED %s, %s, %s: %u bytes of shared memory of %u\n", kernel.from.c_str(),
+                        kernel.text.name.c_str(), task.arch.c_str(), shared,
+                        sharedLimitOf(task.arch));
+            ++failures;
+        }
         if (compiled->localBytes == 0 && compiled->registers <= most)
             return;
         std::printf("FAILED %s, %s, %s: %u registers of %u, %u bytes of local memory\n",
@@ -126,49 +140,52 @@ void compileAll(Gate& gate, const std::vector<Task>& tasks) {
         other.join();
 }
 
-uint32_t capabilityOf(const std::string& arch) {
-    uint32_t out = 0;
-    std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), arch.data() + arch.size(), out);
-    return out;
-}
+/// Distinct kernels of one model, by number of the architecture.
+using ModelKernels = std::vector<std::vector<gpu_zoo::ZooKernel>>;
 
 /// Chooses what is compiled, model after model, so that the same kernel is never taken twice.
 class Selection {
 public:
     explicit Selection(const Options& options) : m_options(options), m_seen(options.archs.size()) {}
 
-    /// The tasks of one model; `kernels` owns what they point to.
-    std::vector<Task> add(const std::vector<gpu_zoo::ZooProgram>& programs,
-                          std::vector<std::vector<gpu_zoo::ZooKernel>>& kernels) {
-        std::vector<Task> out;
-        kernels.resize(m_options.archs.size());
-        for (size_t a = 0; a < kernels.size(); ++a) {
-            const std::string& arch = m_options.archs[a];
-            kernels[a] = gpu_zoo::kernelsOf(programs, capabilityOf(arch), m_seen[a]);
+    /// The kernels of a model's programs, planned for architecture `a`, that no model had before.
+    std::vector<gpu_zoo::ZooKernel> fresh(const std::vector<gpu_zoo::ZooProgram>& programs,
+                                          size_t a) {
+        return gpu_zoo::kernelsOf(programs, m_seen[a]);
+    }
+
+    std::vector<Task> choose(const ModelKernels& kernels) {
+        std::map<std::string, std::vector<size_t>> having; ///< architectures that have a new form
+        for (size_t a = 0; a < kernels.size(); ++a)
             for (const gpu_zoo::ZooKernel& kernel : kernels[a])
-                if ((m_options.all || wanted(kernel, a)) &&
-                    m_number++ % m_options.slices == m_options.slice)
-                    out.push_back({&kernel, arch});
-        }
+                if (!m_forms.contains(kernel.form))
+                    if (auto& archs = having[kernel.form]; archs.empty() || archs.back() != a)
+                        archs.push_back(a);
+        for (const auto& [form, archs] : having)
+            m_forms.emplace(form, archs[m_forms.size() % archs.size()]);
+        std::vector<Task> out;
+        for (size_t a = 0; a < kernels.size(); ++a)
+            for (const gpu_zoo::ZooKernel& kernel : kernels[a])
+                if (wanted(kernel, a) && m_number++ % m_options.slices == m_options.slice)
+                    out.push_back({&kernel, m_options.archs[a]});
         return out;
     }
 
 private:
-    /// The first kernel of its variant on this architecture, or of its form where it is its turn.
-    bool wanted(const gpu_zoo::ZooKernel& kernel, size_t arch) {
+    bool wanted(const gpu_zoo::ZooKernel& kernel, size_t a) {
+        if (m_options.all)
+            return true;
+        const bool first = m_taken.insert(m_options.archs[a] + kernel.form).second;
         if (m_options.forms)
-            return m_forms.emplace(m_options.archs[arch] + kernel.form, arch).second;
-        auto [place, fresh] = m_forms.emplace(kernel.form, m_forms.size() % m_seen.size());
-        const bool turn = place->second == arch;
-        if (turn)
-            place->second = m_seen.size(); // done
-        return m_variants.insert(m_options.archs[arch] + kernel.variant).second || turn;
+            return first;
+        const bool variant = m_taken.insert(m_options.archs[a] + kernel.variant).second;
+        return variant || (first && m_forms.at(kernel.form) == a);
     }
 
     const Options& m_options;
     std::vector<std::set<std::string>> m_seen; ///< per architecture
     std::map<std::string, size_t> m_forms;     ///< the architecture whose turn it is
-    std::set<std::string> m_variants;
+    std::set<std::string> m_taken;             ///< forms and variants of an architecture
     size_t m_number = 0;
 };
 
@@ -180,31 +197,57 @@ void print(const Gate& gate) {
                         sum.registers, sum.seconds);
 }
 
+void list(const std::vector<Task>& tasks) {
+    for (const Task& task : tasks)
+        std::printf("%s %s %s %s %s\n", task.arch.c_str(), task.kernel->variant.c_str(),
+                    task.kernel->form.c_str(), task.kernel->text.name.c_str(),
+                    task.kernel->from.c_str());
+}
+
+/// Compiles (or lists) what is chosen of a model; how many kernels these are. None: it does not
+/// plan.
+std::optional<size_t> runModel(const std::string& model, const Options& options,
+                               Selection& selection, Gate& gate) {
+    const std::optional<app::LoadedModel> loaded = gpu_zoo::prepared(model);
+    ModelKernels kernels;
+    for (size_t a = 0; loaded && a < options.archs.size(); ++a) {
+        std::vector<gpu_zoo::ZooProgram> programs;
+        for (Precision precision : {Precision::Fp32, Precision::Fp16})
+            for (gpu_zoo::ZooProgram& program :
+                 gpu_zoo::programsOf(model, *loaded, precision, options.archs[a]))
+                programs.push_back(std::move(program));
+        if (programs.empty())
+            return std::nullopt;
+        kernels.push_back(selection.fresh(programs, a));
+    }
+    if (!loaded)
+        return std::nullopt;
+    const std::vector<Task> tasks = selection.choose(kernels);
+    if (options.list)
+        list(tasks);
+    else
+        compileAll(gate, tasks);
+    return tasks.size();
+}
+
 int run(gpu::Nvrtc& nvrtc, const Options& options) {
     const Clock::time_point start = Clock::now();
     Gate gate{nvrtc, {}, 0, {}};
     Selection selection(options);
     size_t kernels = 0;
     for (const std::string& model : options.models) {
-        std::vector<gpu_zoo::ZooProgram> programs;
-        for (Precision precision : {Precision::Fp32, Precision::Fp16})
-            for (gpu_zoo::ZooProgram& program : gpu_zoo::programsOf(model, precision))
-                programs.push_back(std::move(program));
-        std::vector<std::vector<gpu_zoo::ZooKernel>> owned;
-        const std::vector<Task> tasks = selection.add(programs, owned);
-        for (const Task& task : tasks)
-            if (options.list)
-                std::printf("%s %s %s %s %s\n", task.arch.c_str(), task.kernel->variant.c_str(),
-                            task.kernel->form.c_str(), task.kernel->text.name.c_str(),
-                            task.kernel->from.c_str());
-        if (!options.list)
-            compileAll(gate, tasks);
-        kernels += tasks.size();
-        std::fprintf(stderr, "%-20s %5zu programs, %5zu kernels to compile, %6.1f s so far\n",
-                     model.c_str(), programs.size(), tasks.size(), secondsSince(start));
+        const std::optional<size_t> tasks = runModel(model, options, selection, gate);
+        if (!tasks) {
+            std::printf("FAILED %s has no plan\n", model.c_str());
+            ++gate.failures;
+            continue;
+        }
+        kernels += *tasks;
+        std::fprintf(stderr, "%-20s %5zu kernels, %6.1f s so far\n", model.c_str(), *tasks,
+                     secondsSince(start));
     }
     if (options.list)
-        return 0;
+        return gate.failures == 0 ? 0 : 1;
     print(gate);
     std::printf("NVRTC %s: %zu kernels compiled for %zu architectures in %.1f s, %d failures\n",
                 nvrtc.version().c_str(), kernels, options.archs.size(), secondsSince(start),
@@ -229,8 +272,10 @@ int main(int argc, char** argv) {
         return skipped;
     }
     const std::vector<std::string> known = (*nvrtc)->architectures();
+    const std::vector<std::string> planned = gpu_zoo::architectures();
     std::erase_if(options.archs, [&](const std::string& arch) {
-        return std::find(known.begin(), known.end(), arch) == known.end();
+        return std::find(known.begin(), known.end(), arch) == known.end() ||
+               std::find(planned.begin(), planned.end(), arch) == planned.end();
     });
     return options.archs.empty() ? skipped : run(**nvrtc, options);
 }

@@ -56,20 +56,17 @@ std::string formOf(const std::string& code) {
     return Hasher().text(out).hex();
 }
 
-std::vector<ZooKernel> kernelsOf(const std::vector<ZooProgram>& programs, uint32_t capability,
+std::vector<ZooKernel> kernelsOf(const std::vector<ZooProgram>& programs,
                                  std::set<std::string>& seen) {
     std::vector<ZooKernel> out;
-    for (const ZooProgram& program : programs) {
-        gpu::EmitRequest request = program.request;
-        request.capability = capability;
-        for (gpu::KernelSet& set : gpu::emitAll(request).accepted)
+    for (const ZooProgram& program : programs)
+        for (gpu::KernelSet& set : gpu::emitAll(program.request).accepted)
             for (gpu::KernelText& kernel : set.kernels) {
                 const std::string code = codeOf(kernel);
                 if (seen.insert(Hasher().text(code).hex()).second)
                     out.push_back(
                         {set.variant, describe(program), formOf(code), std::move(kernel)});
             }
-    }
     return out;
 }
 

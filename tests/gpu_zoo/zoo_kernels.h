@@ -18,9 +18,8 @@ struct ZooKernel {
     gpu::KernelText text;
 };
 
-/// The distinct kernels of a model's programs that are not in `seen` yet, for devices of one
-/// capability (75, 80 ...).
-std::vector<ZooKernel> kernelsOf(const std::vector<ZooProgram>& programs, uint32_t capability,
+/// The distinct kernels of a model's programs that are not in `seen` yet.
+std::vector<ZooKernel> kernelsOf(const std::vector<ZooProgram>& programs,
                                  std::set<std::string>& seen);
 
 /// Text without comments, the kernel's name written as `kernel`: equal when the code is.

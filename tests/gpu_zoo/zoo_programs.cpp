@@ -6,16 +6,14 @@
 #include "app/zoo/zoo.h"
 #include "core/passes/passes.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <map>
 
 namespace fuselage::gpu_zoo {
 
 namespace {
-
-const DeviceProfile& profile() {
-    static const DeviceProfile found = *deviceProfile("h200");
-    return found;
-}
 
 const app::RuleLibrary& rules() {
     static const app::RuleLibrary library = std::move(*app::requireRuleLibrary({}));
@@ -35,11 +33,19 @@ void setChannelsLast(gpu::OperandLayout& layout) {
     layout.strides = {e[1] * e[2] * e[3], 1, e[3] * e[1], e[1]};
 }
 
-ZooProgram programOf(const std::string& model, const std::shared_ptr<const Plan>& plan,
-                     const Step& step, bool fused, bool channelsLast) {
-    ZooProgram made{model, step.name, fused, channelsLast, plan, {}};
+/// Where a plan comes from.
+struct Origin {
+    const std::string& model;
+    const std::string& arch;
+    bool fused = false;
+};
+
+ZooProgram programOf(const Origin& origin, const std::shared_ptr<const Plan>& plan,
+                     const Step& step, bool channelsLast) {
+    ZooProgram made{origin.model, origin.arch, step.name, origin.fused, channelsLast, plan, {}};
     made.request.program = &step.program;
-    made.request.profile = &profile();
+    made.request.profile = &profileFor(origin.arch);
+    made.request.capability = capabilityOf(origin.arch);
     for (uint32_t input : step.inputs) {
         const PlanValue& value = plan->values[input];
         made.request.inputs.push_back(layoutOf(*plan, input));
@@ -56,50 +62,83 @@ ZooProgram programOf(const std::string& model, const std::shared_ptr<const Plan>
     return made;
 }
 
-void append(std::vector<ZooProgram>& out, const std::string& model,
-            const std::shared_ptr<const Plan>& plan, bool fused) {
+void append(std::vector<ZooProgram>& out, const Origin& origin,
+            const std::shared_ptr<const Plan>& plan) {
     bool pictures = false;
     for (const Step& step : plan->steps)
         if (const auto* code = std::get_if<Contraction>(&step.program.code))
             pictures = pictures || code->kind == Contraction::Kind::Conv;
     for (const Step& step : plan->steps) {
-        out.push_back(programOf(model, plan, step, fused, false));
+        out.push_back(programOf(origin, plan, step, false));
         bool four = false;
         for (uint32_t output : step.outputs)
             four = four || plan->values[output].extents.size() == 4;
         if (pictures && four)
-            out.push_back(programOf(model, plan, step, fused, true));
+            out.push_back(programOf(origin, plan, step, true));
     }
 }
 
 } // namespace
 
-std::vector<ZooProgram> programsOf(const std::string& model, Precision precision) {
-    std::vector<ZooProgram> out;
+const DeviceProfile& profileFor(const std::string& arch) {
+    static const std::map<std::string, DeviceProfile> profiles = [] {
+        std::map<std::string, DeviceProfile> out;
+        for (const char* name : {"t4", "a100", "a10", "l4", "h200", "b200", "rtx5090"}) {
+            const DeviceProfile profile = *deviceProfile(name);
+            out.emplace(profile.arch, profile);
+        }
+        return out;
+    }();
+    return profiles.at(arch);
+}
+
+std::vector<std::string> architectures() {
+    return {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+}
+
+uint32_t capabilityOf(const std::string& arch) {
+    uint32_t out = 0;
+    std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), arch.data() + arch.size(), out);
+    return out;
+}
+
+std::optional<app::LoadedModel> prepared(const std::string& model) {
     app::LoadedModel loaded;
     auto graph = zoo::build(model);
     Progress progress;
     if (graph) {
         loaded.graph = std::move(*graph);
-        if (auto prepared = prepareGraph(loaded.graph, progress); !prepared)
-            graph = failure(prepared.error());
+        if (auto ready = prepareGraph(loaded.graph, progress); !ready)
+            graph = failure(ready.error());
     }
-    if (!graph) {
-        std::fprintf(stderr, "%s: %s\n", model.c_str(), graph.error().text().c_str());
-        return out;
-    }
+    if (graph)
+        return loaded;
+    std::fprintf(stderr, "%s: %s\n", model.c_str(), graph.error().text().c_str());
+    return std::nullopt;
+}
+
+std::vector<ZooProgram> programsOf(const std::string& model, const app::LoadedModel& loaded,
+                                   Precision precision, const std::string& arch) {
+    std::vector<ZooProgram> out;
     app::AnalysisOptions options;
-    options.profile = profile();
+    options.profile = profileFor(arch);
+    options.fuse.device = options.profile;
     options.fuse.precision = precision;
     options.fuse.dims = {{"S", 7}, {"P", 5}};
+    Progress progress;
     auto analysis = app::analyse(loaded, rules(), options, progress);
     if (!analysis) {
         std::fprintf(stderr, "%s: %s\n", model.c_str(), analysis.error().text().c_str());
         return out;
     }
-    append(out, model, analysis->before, false);
-    append(out, model, analysis->after, true);
+    append(out, {model, arch, false}, analysis->before);
+    append(out, {model, arch, true}, analysis->after);
     return out;
+}
+
+std::vector<ZooProgram> programsOf(const std::string& model, Precision precision) {
+    const std::optional<app::LoadedModel> loaded = prepared(model);
+    return loaded ? programsOf(model, *loaded, precision, "sm_90") : std::vector<ZooProgram>();
 }
 
 std::string describe(const ZooProgram& program) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// No step of a zoo model needs the host: some generated kernel accepts each program.
+// No step of a zoo model needs the host: some generated kernel accepts each program, on an H200 and
+// on the oldest and smallest device.
 #include "app/zoo/zoo.h"
 #include "tests/gpu_zoo/zoo_programs.h"
 
 #include <gtest/gtest.h>
+
+#include <optional>
 
 namespace {
 
@@ -11,8 +14,12 @@ using namespace fuselage;
 
 class ZooModel : public testing::TestWithParam<std::string> {};
 
-void expectKernels(const std::string& model, Precision precision) {
-    const std::vector<gpu_zoo::ZooProgram> programs = gpu_zoo::programsOf(model, precision);
+void expectKernels(const std::string& model, Precision precision,
+                   const std::string& arch = "sm_90") {
+    const std::optional<app::LoadedModel> loaded = gpu_zoo::prepared(model);
+    ASSERT_TRUE(loaded);
+    const std::vector<gpu_zoo::ZooProgram> programs =
+        gpu_zoo::programsOf(model, *loaded, precision, arch);
     ASSERT_FALSE(programs.empty());
     for (const gpu_zoo::ZooProgram& program : programs) {
         const gpu::Candidates candidates = gpu::emitAll(program.request);
@@ -31,6 +38,10 @@ TEST_P(ZooModel, hasAGeneratedKernelForEveryStepInFloat32) {
 
 TEST_P(ZooModel, hasAGeneratedKernelForEveryStepInFloat16) {
     expectKernels(GetParam(), Precision::Fp16);
+}
+
+TEST_P(ZooModel, hasAGeneratedKernelForEveryStepOnTheOldestDevice) {
+    expectKernels(GetParam(), Precision::Fp16, "sm_75");
 }
 
 std::vector<std::string> names() {
