@@ -38,6 +38,11 @@ template <typename Body> void eachRead(Pointwise& code, Body body) {
         body(read.operand);
 }
 
+template <typename Body> void eachRead(Row& code, Body body) {
+    for (Access& read : code.reads)
+        body(read.operand);
+}
+
 template <typename Body> void eachRead(std::optional<Prologue>& code, Body body) {
     for (size_t i = 0; code && i < code->reads.size(); ++i)
         body(code->reads[i].operand);
@@ -73,12 +78,16 @@ public:
             fold(contraction->space, contraction->epilogue);
         else if (auto* window = std::get_if<Window>(&code))
             fold(window->space, window->epilogue);
+        else if (auto* row = std::get_if<Row>(&code))
+            m_results = foldConstantReads(*row, operands(), computed, mostElements);
         if (m_results.empty())
             return nullptr;
         if (auto* pointwise = std::get_if<Pointwise>(&code))
             compact(*pointwise, *out);
         else if (auto* contraction = std::get_if<Contraction>(&code))
             compact(*contraction, *out);
+        else if (auto* row = std::get_if<Row>(&code))
+            compact(*row, *out);
         else
             compact(std::get<Window>(code), *out);
         out->program.numeric = std::max(out->program.numeric, NumericClass::Wider);
@@ -87,11 +96,15 @@ public:
     }
 
 private:
-    void fold(TapeReads from, Tape& tape, std::vector<Access>& reads) {
-        std::vector<ConstantOperand> operands;
+    std::vector<ConstantOperand> operands() const {
+        std::vector<ConstantOperand> out;
         for (size_t i = 0; i < m_request.inputs.size(); ++i)
-            operands.push_back({m_request.inputs[i].extents, m_request.contents[i]});
-        FoldedReads folded = foldConstantReads(from, operands, computed, mostElements);
+            out.push_back({m_request.inputs[i].extents, m_request.contents[i]});
+        return out;
+    }
+
+    void fold(TapeReads from, Tape& tape, std::vector<Access>& reads) {
+        FoldedReads folded = foldConstantReads(from, operands(), computed, mostElements);
         if (folded.results.empty() ||
             std::any_of(folded.results.begin(), folded.results.end(),
                         [](const TensorPtr& result) { return result == nullptr; }))
@@ -150,6 +163,66 @@ private:
     std::vector<TensorPtr> m_results;
 };
 
+/// What a member of a group is asked for: operands of its own.
+EmitRequest requestOf(const EmitRequest& group, const KernelProgram& member, size_t input,
+                      size_t output) {
+    auto cut = [](const auto& from, size_t first, size_t count) {
+        if (from.empty())
+            return from;
+        const auto begin = from.begin() + static_cast<ptrdiff_t>(first);
+        return std::decay_t<decltype(from)>(begin, begin + static_cast<ptrdiff_t>(count));
+    };
+    EmitRequest out = group;
+    out.program = &member;
+    out.inputs = cut(group.inputs, input, member.inputs.size());
+    out.contents = cut(group.contents, input, member.inputs.size());
+    out.constants = cut(group.constants, input, member.inputs.size());
+    out.constants.resize(member.inputs.size(), false);
+    out.outputs = cut(group.outputs, output, member.outputs.size());
+    return out;
+}
+
+template <typename T> void append(std::vector<T>& to, const std::vector<T>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+/// Each member on its own; the group's operands are those of its members one after the other.
+std::unique_ptr<FoldedRequest> foldGroup(const EmitRequest& request) {
+    auto out = std::make_unique<FoldedRequest>();
+    out->program = *request.program;
+    out->program.inputs.clear();
+    out->request = request;
+    out->request.inputs.clear();
+    out->request.contents.clear();
+    out->request.constants.clear();
+    size_t input = 0, output = 0;
+    for (KernelProgram& member : std::get<Group>(out->program.code).members) {
+        const EmitRequest of = requestOf(request, member, input, output);
+        const std::unique_ptr<FoldedRequest> folded = RequestFolder(of).run();
+        const EmitRequest& becomes = folded ? folded->request : of;
+        append(out->request.inputs, becomes.inputs);
+        append(out->request.contents, becomes.contents);
+        append(out->request.constants, becomes.constants);
+        for (size_t i = 0; i < becomes.inputs.size(); ++i) {
+            const std::optional<uint32_t> own =
+                folded ? folded->given[i] : std::optional(static_cast<uint32_t>(i));
+            out->given.push_back(own ? std::optional(static_cast<uint32_t>(input + *own)) : own);
+        }
+        input += member.inputs.size();
+        output += member.outputs.size();
+        if (folded) {
+            append(out->tables, folded->tables);
+            member = std::move(folded->program);
+        }
+        append(out->program.inputs, member.inputs);
+    }
+    if (out->tables.empty())
+        return nullptr;
+    out->program.numeric = std::max(out->program.numeric, NumericClass::Wider);
+    out->request.program = &out->program;
+    return out;
+}
+
 } // namespace
 
 bool FoldedRequest::reads(uint32_t operand) const {
@@ -160,6 +233,8 @@ std::unique_ptr<FoldedRequest> foldConstants(const EmitRequest& request) {
     if (request.strict || request.allowed < NumericClass::Wider ||
         request.contents.size() != request.inputs.size())
         return nullptr;
+    if (std::holds_alternative<Group>(request.program->code))
+        return foldGroup(request);
     return RequestFolder(request).run();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a tape that only constants reach, cut out so that a backend computes it once while
 // preparing: what BatchNormalization makes of its four parameters is two numbers a channel, not a
-// root and a division for every element. Pointwise programs and epilogues; computes nothing itself.
+// root and a division for every element. Pointwise programs, epilogues and the passes of rows;
+// computes nothing itself.
 #pragma once
 
 #include "core/kernel/program.h"
@@ -44,5 +45,12 @@ struct FoldedReads {
 FoldedReads foldConstantReads(const TapeReads& from, const std::vector<ConstantOperand>& operands,
                               const ConstantEvaluator& evaluator,
                               int64_t mostElements = std::numeric_limits<int64_t>::max());
+
+/// The same for what the passes of a row read, each result once; the row then reads operands after
+/// the given ones. Returns those; empty: nothing was folded, or the evaluator gave nothing.
+std::vector<TensorPtr>
+foldConstantReads(Row& row, const std::vector<ConstantOperand>& operands,
+                  const ConstantEvaluator& evaluator,
+                  int64_t mostElements = std::numeric_limits<int64_t>::max());
 
 } // namespace fuselage

@@ -3,6 +3,8 @@
 #include "gpu/fold_constants.h"
 #include "gpu_libs_support.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace {
@@ -25,7 +27,9 @@ std::map<std::string, Tensor> parameters() {
 }
 
 struct FoldCase : LibraryCase {
-    explicit FoldCase(const char* text = convBnRelu) : LibraryCase(text, parameters()) {
+    explicit FoldCase(const char* text = convBnRelu,
+                      const std::map<std::string, Tensor>& constants = parameters())
+        : LibraryCase(text, constants) {
         request.emit.contents = body.constants;
         for (const TensorPtr& constant : body.constants)
             request.emit.constants.push_back(constant != nullptr);
@@ -53,19 +57,95 @@ TEST(FoldConstants, BatchNormalizationIsTwoNumbersAChannel) {
     EXPECT_NEAR(scale, given.at("s").at(0) / std::sqrt(given.at("v").at(0) + 1e-5), 1e-6);
 }
 
+void expectTheSame(const FoldedRequest& folded, const KernelProgram& program,
+                   const std::vector<ReferenceValue>& inputs) {
+    std::vector<ReferenceValue> values;
+    for (size_t i = 0; i < folded.given.size(); ++i)
+        values.push_back(folded.given[i] ? inputs[*folded.given[i]]
+                                         : ReferenceValue::from(*folded.request.contents[i]));
+    auto got = evaluate(folded.program, values), wanted = evaluate(program, inputs);
+    ASSERT_TRUE(got && wanted);
+    ASSERT_EQ(got->outputs.size(), wanted->outputs.size());
+    for (size_t k = 0; k < wanted->outputs.size(); ++k)
+        for (size_t i = 0; i < wanted->outputs[k].floats.size(); ++i)
+            ASSERT_NEAR(got->outputs[k].floats[i], wanted->outputs[k].floats[i],
+                        1e-6 * std::max(10.0, std::fabs(wanted->outputs[k].floats[i])))
+                << i;
+}
+
 TEST(FoldConstants, TheFoldedProgramComputesTheSame) {
     const FoldCase made;
     const auto folded = foldConstants(made.request.emit);
     ASSERT_NE(folded, nullptr);
-    const std::vector<ReferenceValue> inputs = inputsFor(made.body);
-    std::vector<ReferenceValue> values;
-    for (size_t i = 0; i < folded->given.size(); ++i)
-        values.push_back(folded->given[i] ? inputs[*folded->given[i]]
-                                          : ReferenceValue::from(*folded->request.contents[i]));
-    auto got = evaluate(folded->program, values), wanted = evaluate(made.program, inputs);
-    ASSERT_TRUE(got && wanted);
-    for (size_t i = 0; i < wanted->outputs[0].floats.size(); ++i)
-        ASSERT_NEAR(got->outputs[0].floats[i], wanted->outputs[0].floats[i], 1e-5) << i;
+    expectTheSame(*folded, made.program, inputsFor(made.body));
+}
+
+TEST(FoldConstants, ARowReadsOneTableInAllOfItsPasses) {
+    const FoldCase made("(float[5,6] x, float[6] s) => (float[5,6] y) {"
+                        " u = Sqrt(s)  a = Mul(x, u)  y = Softmax<axis=-1>(a) }",
+                        {{"s", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}});
+    const auto folded = foldConstants(made.request.emit);
+    ASSERT_NE(folded, nullptr);
+    EXPECT_EQ(folded->tables.size(), 1U);
+    EXPECT_EQ(folded->given, (std::vector<std::optional<uint32_t>>{0, {}}));
+    const Row& row = std::get<Row>(folded->program.code);
+    EXPECT_EQ(row.reads.size(), 2U);
+    EXPECT_GT(row.stages.size(), 1U);
+    for (const Row::Stage& stage : row.stages)
+        EXPECT_FALSE(hasOp(stage.map, TapeOp::Sqrt)) << stage.map.text();
+    EXPECT_FALSE(hasOp(row.element, TapeOp::Sqrt)) << row.element.text();
+    expectTheSame(*folded, made.program, inputsFor(made.body));
+}
+
+TEST(FoldConstants, WhatARowAddsToItsScalarsStays) {
+    const FoldCase made("(float[5,6] x, float[6] s, float[6] b) => (float[5,6] y) {"
+                        " u = Exp(s)  n = LayerNormalization<axis=-1>(x, s, b)  y = Mul(n, u) }",
+                        {{"s", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}, {"b", weightsOf({6})}});
+    const auto folded = foldConstants(made.request.emit);
+    ASSERT_NE(folded, nullptr);
+    EXPECT_FALSE(hasOp(std::get<Row>(folded->program.code).element, TapeOp::Exp));
+    expectTheSame(*folded, made.program, inputsFor(made.body));
+}
+
+TEST(FoldConstants, MembersOfAGroupAreFoldedEachOnItsOwn) {
+    const std::map<std::string, Tensor> scale = {{"s", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}};
+    const FoldCase plain("(float[5,6] x, float[6] s) => (float[5,6] y) { y = Mul(x, s) }", scale);
+    const FoldCase root("(float[5,6] x, float[6] s) => (float[5,6] y) {"
+                        " u = Sqrt(s)  y = Mul(x, u) }",
+                        scale);
+    KernelProgram group;
+    EmitRequest request;
+    std::vector<ReferenceValue> inputs;
+    Group code;
+    for (const FoldCase* one : {&plain, &root}) {
+        const EmitRequest& of = one->request.emit;
+        code.members.push_back(one->program);
+        for (auto [to, from] :
+             {std::pair(&request.inputs, &of.inputs), std::pair(&request.outputs, &of.outputs)})
+            to->insert(to->end(), from->begin(), from->end());
+        request.contents.insert(request.contents.end(), of.contents.begin(), of.contents.end());
+        for (auto [to, from] : {std::pair(&group.inputs, &one->program.inputs),
+                                std::pair(&group.outputs, &one->program.outputs)})
+            to->insert(to->end(), from->begin(), from->end());
+        for (ReferenceValue& value : inputsFor(one->body))
+            inputs.push_back(std::move(value));
+    }
+    group.code = std::move(code);
+    request.program = &group;
+    const auto folded = foldConstants(request);
+    ASSERT_NE(folded, nullptr);
+    EXPECT_EQ(folded->given, (std::vector<std::optional<uint32_t>>{0, 1, 2, {}}));
+    const Group& after = std::get<Group>(folded->program.code);
+    EXPECT_FALSE(hasOp(std::get<Pointwise>(after.members[1].code).tape, TapeOp::Sqrt));
+    expectTheSame(*folded, group, inputs);
+    const Candidates candidates = emitAll(request);
+    ASSERT_EQ(candidates.accepted.size(), 1U);
+    const std::vector<KernelArgument>& arguments = candidates.accepted[0].kernels.at(0).arguments;
+    ASSERT_GE(arguments.size(), 4U);
+    EXPECT_EQ(arguments[2].kind, Kind::Input);
+    EXPECT_EQ(arguments[2].index, 2U);
+    EXPECT_EQ(arguments[3].kind, Kind::Table);
+    EXPECT_EQ(arguments[3].index, 0U);
 }
 
 TEST(FoldConstants, KernelsReadTablesInPlaceOfTheParameters) {
