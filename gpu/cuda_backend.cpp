@@ -79,11 +79,11 @@ private:
 
 void CudaBackend::openSources() {
     m_threads = std::make_shared<ThreadPool>(m_options.threads);
+    const std::string folder = m_options.cache == "none" ? ""
+                               : m_options.cache.empty() ? defaultCacheFolder()
+                                                         : m_options.cache;
     auto nvrtc = Nvrtc::open();
     if (nvrtc) {
-        const std::string folder = m_options.cache == "none" ? ""
-                                   : m_options.cache.empty() ? defaultCacheFolder()
-                                                             : m_options.cache;
         m_sources.push_back(
             makeGeneratedSource(std::make_shared<CubinCache>(std::move(*nvrtc), folder)));
     } else {
@@ -92,7 +92,7 @@ void CudaBackend::openSources() {
                              nvrtc.error().fix,
                              {{"library", "nvrtc"}}});
     }
-    LibrarySources libraries = librarySources(*m_device);
+    LibrarySources libraries = librarySources(*m_device, folder);
     for (auto& source : libraries.sources)
         m_sources.push_back(std::move(source));
     for (Reason& reason : libraries.missing)

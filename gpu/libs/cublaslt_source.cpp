@@ -178,22 +178,19 @@ Result<std::unique_ptr<TacticSource>> makeCublasLtSource(Device& device) {
     return std::unique_ptr<TacticSource>(std::make_unique<CublasLtSource>(std::move(session)));
 }
 
-LibrarySources librarySources(Device& device) {
+LibrarySources librarySources(Device& device, const std::string& cacheFolder) {
     LibrarySources out;
-    struct Row {
-        const char* name;
-        Result<std::unique_ptr<TacticSource>> (*make)(Device&);
-    };
-    for (const Row& row : {Row{"cudnn", makeCudnnSource}, Row{"cublaslt", makeCublasLtSource}}) {
-        auto source = row.make(device);
+    auto add = [&](const char* name, Result<std::unique_ptr<TacticSource>> source) {
         if (source)
             out.sources.push_back(std::move(*source));
         else
             out.missing.push_back({"library-missing",
                                    source.error().text(),
                                    source.error().fix,
-                                   {{"library", row.name}}});
-    }
+                                   {{"library", name}}});
+    };
+    add("cudnn", makeCudnnSource(device, cacheFolder));
+    add("cublaslt", makeCublasLtSource(device));
     return out;
 }
 

@@ -223,19 +223,41 @@ Reason withLayout(Reason reason, const GraphDescription& description) {
     return reason;
 }
 
-std::variant<Plan, Reason> finishPlan(const Target& target, const Configuration& configuration) {
-    Plan out;
-    out.descriptor = Descriptor(target.library, Kind::ExecutionPlan);
+namespace {
+
+/// A plan for the target, before it is said which.
+Descriptor planFor(const Target& target) {
+    Descriptor out(target.library, Kind::ExecutionPlan);
     if (target.handle != nullptr)
-        out.descriptor.set(Attribute::PlanHandle, Type::Handle, &target.handle, 1);
+        out.set(Attribute::PlanHandle, Type::Handle, &target.handle, 1);
     else
-        out.descriptor.set(Attribute::PlanDeviceProperties, target.properties);
-    out.descriptor.set(Attribute::PlanEngineConfig, configuration.descriptor);
-    if (auto reason = out.descriptor.finish("the plan `" + configuration.name() + "`"))
+        out.set(Attribute::PlanDeviceProperties, target.properties);
+    return out;
+}
+
+std::variant<Plan, Reason> finished(Descriptor descriptor, const std::string& name) {
+    if (auto reason = descriptor.finish("the plan `" + name + "`"))
         return std::move(*reason);
+    Plan out;
+    out.descriptor = std::move(descriptor);
     auto bytes = out.descriptor.read<int64_t>(Attribute::PlanWorkspaceSize, Type::Int64, 1);
     out.workspaceBytes = bytes.empty() ? 0 : bytes[0];
     return out;
+}
+
+} // namespace
+
+std::variant<Plan, Reason> finishPlan(const Target& target, const Configuration& configuration) {
+    Descriptor plan = planFor(target);
+    plan.set(Attribute::PlanEngineConfig, configuration.descriptor);
+    return finished(std::move(plan), configuration.name());
+}
+
+std::variant<Plan, Reason> restorePlan(const Target& target, const std::string& json,
+                                       const std::string& name) {
+    Descriptor plan = planFor(target);
+    plan.set(Attribute::PlanJson, Type::Char, json.c_str(), json.size());
+    return finished(std::move(plan), name);
 }
 
 } // namespace fuselage::gpu::cudnn

@@ -25,7 +25,7 @@ Result<std::shared_ptr<const Target>> describedTarget(const LibraryPtr& library,
 
 /// One configuration of one engine.
 struct Configuration {
-    Descriptor descriptor; ///< refers to the graph
+    Descriptor descriptor; ///< refers to the graph; none where the facts come from a store
     int64_t engine = 0;
     std::vector<std::pair<int, int64_t>> knobs; ///< type and value, sorted
     int64_t workspaceBytes = 0; ///< as far as it is known before the plan is finished
@@ -64,5 +64,10 @@ struct Plan {
 
 /// May take a second where the engine compiles; may run beside other threads' plans.
 std::variant<Plan, Reason> finishPlan(const Target& target, const Configuration& configuration);
+
+/// The same from Attribute::PlanJson of a plan that was finished for such a device by the same
+/// version; takes a millisecond, code that was compiled included.
+std::variant<Plan, Reason> restorePlan(const Target& target, const std::string& json,
+                                       const std::string& name);
 
 } // namespace fuselage::gpu::cudnn

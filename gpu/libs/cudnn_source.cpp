@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's engine configurations as tactics. Equal graphs share their plans, all candidates of a
-// request one copy of the packed constants; plans are finished in parallel where the tuner builds
-// in parallel.
+// cuDNN's engine configurations as tactics. Equal graphs share their plans (graph_plans.h), all
+// candidates of a request one copy of the packed constants; plans are finished in parallel where
+// the tuner builds in parallel.
 #include "core/support/text.h"
 #include "gpu/libs/constant_memory.h"
-#include "gpu/libs/cudnn_handles.h"
-#include "gpu/libs/cudnn_plan.h"
+#include "gpu/libs/graph_plans.h"
 #include "gpu/libs/library_sources.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -15,24 +16,6 @@ namespace fuselage::gpu {
 namespace {
 
 using namespace cudnn;
-
-constexpr size_t mostConfigurations = 16;
-
-/// A configuration with its plan, finished by the first tactic that is built.
-struct PlannedConfiguration {
-    Configuration configuration;
-    std::mutex mutex;
-    std::optional<std::variant<Plan, Reason>> plan;
-
-    explicit PlannedConfiguration(Configuration of) : configuration(std::move(of)) {}
-};
-
-/// What equal graphs share, whatever their constants: layers of one shape are planned once.
-struct PlannedGraph {
-    OperationGraph graph;
-    std::vector<std::shared_ptr<PlannedConfiguration>> configurations;
-    std::optional<Reason> refused;
-};
 
 /// What the candidates of one request share.
 struct BoundGraph {
@@ -52,29 +35,22 @@ struct BoundGraph {
 
 class CudnnTactic final : public Tactic {
 public:
-    CudnnTactic(std::shared_ptr<Handles> handles, std::shared_ptr<BoundGraph> graph,
-                std::shared_ptr<PlannedConfiguration> planned, int64_t workspaceLimit)
-        : m_handles(std::move(handles)), m_graph(std::move(graph)), m_planned(std::move(planned)),
-          m_workspaceLimit(workspaceLimit) {}
+    CudnnTactic(std::shared_ptr<Handles> handles, std::shared_ptr<GraphPlans> plans,
+                std::shared_ptr<BoundGraph> graph, std::shared_ptr<PlannedConfiguration> planned,
+                int64_t workspaceLimit)
+        : m_handles(std::move(handles)), m_plans(std::move(plans)), m_graph(std::move(graph)),
+          m_planned(std::move(planned)), m_workspaceLimit(workspaceLimit) {}
 
     std::string name() const override {
         const std::string& form = m_graph->description.form;
-        return "cudnn " + (form.empty() ? "" : form + " ") + m_planned->configuration.name();
+        return "cudnn " + (form.empty() ? "" : form + " ") + m_planned->facts.name();
     }
 
     Result<void> build(Progress& progress) override {
         if (progress.cancelled())
             return cancelledFailure("planning " + name());
-        const std::lock_guard lock(m_planned->mutex);
-        if (!m_planned->plan) {
-            Borrowed handle(*m_handles);
-            if (!handle.handle())
-                return failure(handle.handle().error());
-            Target target;
-            target.library = m_handles->library();
-            target.handle = *handle.handle();
-            m_planned->plan = finishPlan(target, m_planned->configuration);
-        }
+        if (auto done = m_plans->finish(*m_graph->planned, *m_planned); !done)
+            return done;
         if (auto* reason = std::get_if<Reason>(&*m_planned->plan))
             return failure(reason->code, reason->message, name());
         if (workspaceBytes() > m_workspaceLimit) {
@@ -86,10 +62,10 @@ public:
 
     TacticFacts facts() const override {
         TacticFacts out;
-        out.numeric = std::max(m_graph->description.numeric, m_planned->configuration.numeric);
+        out.numeric = std::max(m_graph->description.numeric, m_planned->facts.numeric);
         out.workspaceBytes = workspaceBytes();
-        out.deterministic = m_planned->configuration.deterministic;
-        out.notes = joined(m_planned->configuration.notes);
+        out.deterministic = m_planned->facts.deterministic;
+        out.notes = joined(m_planned->facts.notes);
         return out;
     }
 
@@ -166,6 +142,7 @@ private:
     }
 
     std::shared_ptr<Handles> m_handles;
+    std::shared_ptr<GraphPlans> m_plans;
     std::shared_ptr<BoundGraph> m_graph;
     std::shared_ptr<PlannedConfiguration> m_planned;
     int64_t m_workspaceLimit;
@@ -178,7 +155,9 @@ Reason named(Reason reason, const std::string& tactic) {
 
 class CudnnSource final : public TacticSource {
 public:
-    explicit CudnnSource(std::shared_ptr<Handles> handles) : m_handles(std::move(handles)) {}
+    CudnnSource(std::shared_ptr<Handles> handles, PlanStore store)
+        : m_handles(handles),
+          m_plans(std::make_shared<GraphPlans>(std::move(handles), std::move(store))) {}
 
     const char* name() const override { return "cudnn"; }
 
@@ -200,72 +179,46 @@ public:
 private:
     std::optional<Reason> addForm(const TacticRequest& request, GraphDescription description,
                                   TacticList& out) {
-        auto planned = plannedGraph(description);
+        auto planned = m_plans->of(description);
         if (planned->refused)
             return planned->refused;
         auto bound =
             std::make_shared<BoundGraph>(std::move(description), planned, request.constants);
         for (const auto& candidate : planned->configurations) {
-            const Configuration& configuration = candidate->configuration;
+            const Configuration& configuration = candidate->facts;
             if (auto reason = configurationReason(configuration, request, bound->description))
                 out.refused.push_back(named(std::move(*reason), "cudnn " + configuration.name()));
             else
-                out.candidates.push_back(std::make_unique<CudnnTactic>(m_handles, bound, candidate,
-                                                                       request.workspaceLimit));
+                out.candidates.push_back(std::make_unique<CudnnTactic>(
+                    m_handles, m_plans, bound, candidate, request.workspaceLimit));
         }
         return std::nullopt;
     }
 
-    std::shared_ptr<PlannedGraph> plannedGraph(const GraphDescription& description) {
-        const std::lock_guard lock(m_mutex);
-        auto& known = m_graphs[planKey(description)];
-        if (!known)
-            known = plan(description);
-        return known;
-    }
-
-    std::shared_ptr<PlannedGraph> plan(const GraphDescription& description) const {
-        auto out = std::make_shared<PlannedGraph>();
-        Borrowed handle(*m_handles);
-        if (!handle.handle()) {
-            out->refused = Reason{"library-missing", handle.handle().error().message, {}, {}};
-            return out;
-        }
-        Target target;
-        target.library = m_handles->library();
-        target.handle = *handle.handle();
-        auto graph = operationGraph(target.library, description, target.handle);
-        if (auto* reason = std::get_if<Reason>(&graph)) {
-            out->refused = std::move(*reason);
-            return out;
-        }
-        out->graph = std::move(std::get<OperationGraph>(graph));
-        auto found = configurations(target, out->graph, mostConfigurations);
-        if (auto* reason = std::get_if<Reason>(&found)) {
-            out->refused = withLayout(std::move(*reason), description);
-            return out;
-        }
-        for (Configuration& configuration : std::get<std::vector<Configuration>>(found))
-            out->configurations.push_back(
-                std::make_shared<PlannedConfiguration>(std::move(configuration)));
-        return out;
-    }
-
     std::shared_ptr<Handles> m_handles;
-    std::mutex m_mutex;
-    std::map<std::string, std::shared_ptr<PlannedGraph>> m_graphs;
+    std::shared_ptr<GraphPlans> m_plans;
 };
+
+/// All that cuDNN's answers depend on beside the graph.
+std::string machineOf(const Library& library, const DeviceFacts& facts) {
+    return fmt::format("cudnn {} driver {} {} {} {} multiprocessors {} bytes", library.version(),
+                       facts.driverVersion, facts.name, facts.arch, facts.multiprocessors,
+                       facts.memoryBytes);
+}
 
 } // namespace
 
-Result<std::unique_ptr<TacticSource>> makeCudnnSource(Device& device) {
+Result<std::unique_ptr<TacticSource>> makeCudnnSource(Device& device,
+                                                      const std::string& cacheFolder) {
     auto library = Library::open();
     if (!library)
         return failure(library.error());
     auto handles = std::make_shared<Handles>(*library, device.context());
     if (Borrowed first(*handles); !first.handle())
         return failure(first.handle().error());
-    return std::unique_ptr<TacticSource>(std::make_unique<CudnnSource>(std::move(handles)));
+    return std::unique_ptr<TacticSource>(std::make_unique<CudnnSource>(
+        std::move(handles), PlanStore(cacheFolder.empty() ? "" : cacheFolder + "/cudnn",
+                                      machineOf(**library, device.facts()))));
 }
 
 } // namespace fuselage::gpu

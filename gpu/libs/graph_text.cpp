@@ -106,8 +106,11 @@ std::string text(const GraphDescription& graph) {
 
 std::string planKey(const GraphDescription& graph) {
     std::string out = text(graph);
+    // Unique ids are positions: every tensor is named in its place.
     for (const GraphTensor& tensor : graph.tensors)
-        out += fmt::format("{} {} ", nameOf(tensor.dtype), tensor.alignment);
+        out += fmt::format("{} {} {}{} {} ", static_cast<int>(tensor.memory.kind),
+                           nameOf(tensor.dtype), numbers(tensor.dims), numbers(tensor.strides),
+                           tensor.alignment);
     for (const GraphNode& node : graph.nodes)
         if (const auto* x = std::get_if<PointwiseNode>(&node))
             out += fmt::format("{:a} {:a} {:a} {:a} {} ", x->lowerClip, x->upperClip, x->slope,

@@ -5,6 +5,7 @@
 #include "gpu/tactic.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace fuselage::gpu {
@@ -16,10 +17,12 @@ struct LibrarySources {
     std::vector<Reason> missing; ///< library-missing(library, what was tried), one a library
 };
 
-/// cuDNN and cuBLASLt, those that can be opened. The device outlives the sources.
-LibrarySources librarySources(Device& device);
+/// cuDNN and cuBLASLt, those that can be opened. The device outlives the sources. `cacheFolder`:
+/// where finished plans are kept for the next process; empty: nowhere.
+LibrarySources librarySources(Device& device, const std::string& cacheFolder);
 
-Result<std::unique_ptr<TacticSource>> makeCudnnSource(Device& device);
+Result<std::unique_ptr<TacticSource>> makeCudnnSource(Device& device,
+                                                      const std::string& cacheFolder);
 Result<std::unique_ptr<TacticSource>> makeCublasLtSource(Device& device);
 
 } // namespace fuselage::gpu

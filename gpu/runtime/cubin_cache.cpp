@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/cubin_cache.h"
 
-#include "core/support/file.h"
 #include "core/support/hash.h"
+#include "gpu/checked_file.h"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -18,7 +14,7 @@ namespace fuselage::gpu {
 
 namespace {
 
-constexpr const char* header = "fuselage-cubin 1";
+constexpr const char* header = "fuselage-cubin 2";
 
 /// 32 hexadecimal digits over everything that decides what the compiler makes.
 std::string keyOf(const KernelText& kernel, const CompileOptions& options,
@@ -38,42 +34,22 @@ std::string keyOf(const KernelText& kernel, const CompileOptions& options,
     return out;
 }
 
-std::string fileText(const CompiledKernel& kernel) {
-    return fmt::format("{}\n{} {} {} {} {}\n", header, kernel.registers, kernel.sharedBytes,
-                       kernel.localBytes, kernel.cubin.size(), Hasher().text(kernel.cubin).hex()) +
+std::string contentOf(const CompiledKernel& kernel) {
+    return fmt::format("{} {} {}\n", kernel.registers, kernel.sharedBytes, kernel.localBytes) +
            kernel.cubin;
 }
 
-/// None when the file is not there or not whole: it is then made again.
 std::optional<CompiledKernel> readKernel(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string first, second;
-    if (!std::getline(file, first) || first != header || !std::getline(file, second))
+    const std::optional<std::string> content = readChecked(path, header);
+    const size_t end = content ? content->find('\n') : std::string::npos;
+    if (end == std::string::npos)
         return std::nullopt;
     CompiledKernel out;
-    size_t size = 0;
-    std::string hash;
-    std::istringstream fields(second);
-    if (!(fields >> out.registers >> out.sharedBytes >> out.localBytes >> size >> hash))
+    std::istringstream fields(content->substr(0, end));
+    if (!(fields >> out.registers >> out.sharedBytes >> out.localBytes))
         return std::nullopt;
-    out.cubin.assign(std::istreambuf_iterator<char>(file), {});
-    if (out.cubin.size() != size || Hasher().text(out.cubin).hex() != hash)
-        return std::nullopt;
+    out.cubin = content->substr(end + 1);
     return out;
-}
-
-/// What killed processes left half-written. A file that was touched lately may be another's at
-/// work, on this machine or on one that shares the folder.
-void clearAbandoned(const std::string& folder) {
-    namespace fs = std::filesystem;
-    constexpr auto abandoned = std::chrono::hours(1);
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        std::error_code ignored;
-        if (at->path().extension() == ".part" &&
-            fs::file_time_type::clock::now() - at->last_write_time(ignored) > abandoned)
-            fs::remove(at->path(), ignored);
-    }
 }
 
 } // namespace
@@ -114,10 +90,8 @@ Result<std::shared_ptr<const CompiledKernel>> CubinCache::compile(const KernelTe
     ++m_compiled;
     entry->kernel = std::make_shared<const CompiledKernel>(std::move(*made));
     if (!folder.empty()) {
-        std::error_code ignored;
-        std::filesystem::create_directories(folder, ignored);
         std::call_once(m_cleared, clearAbandoned, folder);
-        (void)writeFile(fileText(*entry->kernel), path); // without it the next run compiles again
+        writeChecked(folder, key, header, contentOf(*entry->kernel));
     }
     return entry->kernel;
 }

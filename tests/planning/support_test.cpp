@@ -2,6 +2,8 @@
 // What cuDNN plans for each architecture, without a GPU: support, workspace and notes, never engine
 // numbers or counts, which differ between a described device and a real one. Skipped where cuDNN is
 // not installed. The libcuda is a stand-in that only loads code.
+#include "gpu/libs/cudnn_plan.h"
+#include "gpu/libs/device_json.h"
 #include "gpu/libs/library_support.h"
 #include "tests/unit/gpu_libs_support.h"
 
@@ -204,6 +206,34 @@ TEST_F(Support, APlanIsFinishedWithoutADevice) {
     const LibrarySupport got = with->support(made.request, true).at(0);
     EXPECT_TRUE(got.supported()) << text(got);
     EXPECT_EQ(got.workspaceBytes, 0);
+}
+
+TEST_F(Support, AFinishedPlanIsRestoredFromItsText) {
+    LibraryPlanner* with = planner("sm_90");
+    if (with == nullptr || !with->asksCompilingEngines())
+        GTEST_SKIP() << "no cuDNN that plans without a device is installed";
+    namespace dnn = gpu::cudnn;
+    const auto library = *dnn::Library::open();
+    const auto target = *dnn::describedTarget(library, gpu::deviceJson(profileOf("sm_90")));
+    std::map<std::string, Tensor> constants;
+    for (const auto& [name, extents] : weights1)
+        constants.emplace(name, weightsOf(extents, DType::Float16));
+    LibraryCase made(typed(conv1, "float16"), constants, true);
+    const auto described = gpu::describe(made.request);
+    const auto graph = dnn::operationGraph(
+        library, std::get<std::vector<gpu::GraphDescription>>(described).at(0), nullptr);
+    const auto found = dnn::configurations(*target, std::get<dnn::OperationGraph>(graph), 16);
+    const auto& first = std::get<std::vector<dnn::Configuration>>(found).at(0);
+    const auto plan = dnn::finishPlan(*target, first);
+    const std::string text =
+        std::get<dnn::Plan>(plan).descriptor.readText(dnn::Attribute::PlanJson);
+    ASSERT_FALSE(text.empty());
+    const auto restored = dnn::restorePlan(*target, text, first.name());
+    ASSERT_NE(std::get_if<dnn::Plan>(&restored), nullptr) << std::get<Reason>(restored).text();
+    EXPECT_EQ(std::get<dnn::Plan>(restored).workspaceBytes,
+              std::get<dnn::Plan>(plan).workspaceBytes);
+    const auto half = dnn::restorePlan(*target, text.substr(0, text.size() / 2), first.name());
+    EXPECT_NE(std::get_if<Reason>(&half), nullptr);
 }
 
 TEST_F(Support, WorkspaceOverTheLimitIsDroppedByName) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fakecuda/libraries/cudnn_check.h"
 
+#include "tests/fakecuda/fake_state.h"
+
 #include <algorithm>
 #include <set>
 
@@ -225,6 +227,9 @@ int checkPack(const Object& pack) {
 }
 
 int checkHeuristics(Object& object) {
+    const fakecuda::Call call("cudnn heuristics", fakecuda::Call::Needs::Nothing);
+    if (call.code() != 0)
+        return refuse(call.code(), "the heuristics were told to fail");
     const ObjectPtr graph = object.reference(Attribute::HeuristicsGraph);
     const auto mode = static_cast<dnn::Heuristics>(object.one<int>(Attribute::HeuristicsMode, -1));
     std::vector<ObjectPtr> found = configurationsOf(graph, mode);

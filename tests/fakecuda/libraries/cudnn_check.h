@@ -26,7 +26,6 @@ struct GraphOperation {
 struct PlannedGraph {
     std::vector<GraphOperation> operations; ///< producers before consumers
     std::map<int64_t, GraphTensor> tensors;
-    ObjectPtr source; ///< the operation graph, for its JSON
 };
 
 /// Finishes the descriptor: DnnSuccess or a refusal with words.
@@ -49,6 +48,11 @@ std::vector<ObjectPtr> configurationsOf(const ObjectPtr& graph, dnn::Heuristics 
 
 /// For plans: what they need and whether they can be finished.
 int finishPlan(Object& plan);
+
+/// The plan's text (cudnn_text.cpp), and a plan from such a text. Refused when it was changed or is
+/// of another version.
+void keepText(Object& plan);
+int restorePlan(Object& plan);
 
 /// Computes the graph: `addresses` by unique id, of host memory for tensors passed by value.
 void run(const PlannedGraph& graph, const std::map<int64_t, void*>& addresses,

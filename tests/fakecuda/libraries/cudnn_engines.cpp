@@ -187,6 +187,8 @@ std::vector<ObjectPtr> configurationsOf(const ObjectPtr& graph, dnn::Heuristics 
 }
 
 int finishPlan(Object& plan) {
+    if (plan.find(Attribute::PlanJson) != nullptr)
+        return restorePlan(plan);
     const ObjectPtr configuration = plan.reference(Attribute::PlanEngineConfig);
     if (configuration == nullptr)
         return refuse(DnnBadParam, "a plan without a configuration");
@@ -199,6 +201,7 @@ int finishPlan(Object& plan) {
     plan.graph = configuration->graph;
     plan.put<int64_t>(Attribute::PlanWorkspaceSize, Type::Int64,
                       configuration->list<int64_t>(Attribute::ConfigWorkspaceSize));
+    keepText(plan);
     return DnnSuccess;
 }
 

@@ -172,7 +172,7 @@ TEST_F(Cudnn, AnOldLibraryIsMissingWithItsVersion) {
     setenv("FAKECUDNN_VERSION", "8907", 1);
     auto device = Device::open();
     ASSERT_TRUE(device);
-    const LibrarySources sources = librarySources(**device);
+    const LibrarySources sources = librarySources(**device, "");
     EXPECT_EQ(sources.sources.size(), 1U);
     ASSERT_EQ(sources.missing.size(), 1U);
     EXPECT_EQ(sources.missing[0].facts.at(0).value, "cudnn");

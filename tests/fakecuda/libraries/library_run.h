@@ -8,6 +8,8 @@
 #include "tests/fakecuda/fixture.h"
 #include "tests/unit/gpu_libs_support.h"
 
+#include <functional>
+
 namespace fuselage::testing_gpu {
 
 /// What became of the candidates.
@@ -24,7 +26,7 @@ struct SourceRun {
 /// With the stand-ins of cuBLASLt and cuDNN.
 class LibraryTest : public FakeCudaTest {
 protected:
-    using Make = Result<std::unique_ptr<TacticSource>> (*)(Device&);
+    using Make = std::function<Result<std::unique_ptr<TacticSource>>(Device&)>;
 
     void SetUp() override;
     void TearDown() override;
@@ -32,7 +34,7 @@ protected:
     /// All candidates of the source for the case.
     SourceRun runAll(const LibraryCase& of, double tolerance = 1e-5);
 
-    Make m_make = makeCudnnSource;
+    Make m_make = [](Device& device) { return makeCudnnSource(device, {}); };
 };
 
 } // namespace fuselage::testing_gpu
