@@ -2,6 +2,7 @@
 #include "app/pipeline/inputs.h"
 
 #include "core/onnx/model_file.h"
+#include "core/ops/tensor_index.h"
 #include "core/support/checked.h"
 #include "core/support/memory.h"
 
@@ -21,12 +22,10 @@ int64_t indexLimit(const Graph& graph, ValueId id, int depth = 0) {
         bool indexes = (node.op == Op::Gather || node.op == Op::GatherElements) && use.slot == 1;
         if (indexes) {
             const Type& table = graph.value(node.inputs[0]).type;
-            int64_t axis = node.attributes.integer("axis");
-            if (table.shape && axis < 0)
-                axis += static_cast<int64_t>(table.rank());
-            if (table.shape && axis < static_cast<int64_t>(table.rank()))
-                if (auto extent = (*table.shape)[static_cast<size_t>(axis)].number())
-                    limit = std::min(limit, *extent);
+            auto axis = normalizedAxis(node.attributes.integer("axis"), table.rank());
+            if (table.shape && axis)
+                if (auto extent = (*table.shape)[*axis].number())
+                    limit = std::min(limit, std::max<int64_t>(*extent, 1));
         } else if (!node.outputs.empty() && node.outputs[0].valid() && use.slot == 0 &&
                    node.op != Op::Gather) {
             limit = std::min(limit, indexLimit(graph, node.outputs[0], depth + 1));

@@ -241,6 +241,8 @@ Result<std::vector<ValuePtr>> Interpreter::run(const Graph& graph, std::vector<V
     std::vector<bool> kept(graph.valueBound(), false);
     for (ValueId id : keep)
         kept[id.index()] = true;
+    if (m_progress.cancelled()) // a loop may run a body without nodes for ever
+        return cancelledFailure(stage);
     ++m_depth;
     for (size_t step = 0; step < schedule.order.size(); ++step) {
         if (m_progress.cancelled())

@@ -32,7 +32,8 @@ public:
     size_t size() const { return m_size; }
 
     static std::shared_ptr<MappedFile> open(const fs::path& path) {
-        int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        // A pipe without a writer would hold the open back for ever.
+        int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (file < 0)
             return nullptr;
         struct stat status {};

@@ -65,6 +65,7 @@ Result<std::shared_ptr<Graph>> Reader::readSubgraph(::onnx::GraphProto& proto, S
     scope.graph = graph.get();
     scope.parent = &parent;
     scope.opsets = parent.opsets;
+    scope.attributes = parent.attributes; // nodes in here may refer to the function's, too
     scope.repeated = parent.repeated;
     if (auto ok = readGraph(proto, scope, false); !ok)
         return failure(ok.error());
@@ -134,8 +135,10 @@ Result<void> Reader::readAttributes(::onnx::NodeProto& proto, Scope& scope, Node
             if (bound == scope.attributes.end())
                 continue; // the caller leaves it out: so does the node
             source = const_cast<AttributeProto*>(bound->second.proto);
-            names = bound->second.scope ? bound->second.scope : &scope;
-            if (source->has_g() && names->graph != scope.graph)
+            // Only subgraphs read names; tensors are read as the function's own, more than once.
+            if (source->has_g() && bound->second.scope)
+                names = bound->second.scope;
+            if (names->graph != scope.graph)
                 return failure(
                     "load.function",
                     fmt::format("subgraph `{}` is passed into a nested graph", attribute.name()),

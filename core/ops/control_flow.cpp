@@ -16,7 +16,7 @@ namespace {
 
 using Results = Result<std::vector<ReferenceValue>>;
 
-/// Loops without a trip count stop here, since nothing else would end a hostile one.
+/// Loops stop here, whatever they ask for, since nothing else would end a hostile one.
 constexpr int64_t maxTrips = 100'000'000;
 
 // --- If -----------------------------------------------------------------------------------
@@ -193,8 +193,10 @@ Results runLoop(const Node& node, ReferenceInputs inputs, ReferenceContext& cont
         node.outputs.size() > carried.size() ? node.outputs.size() - carried.size() : 0;
     std::vector<Collected> collected(scans);
     bool goOn = !condition || condition->intAt(0) != 0;
-    const int64_t trips = limit ? limit->intAt(0) : maxTrips;
+    const int64_t trips = limit ? limit->intAt(0) : INT64_MAX;
     for (int64_t trip = 0; trip < trips && goOn; ++trip) {
+        if (trip == maxTrips)
+            return badInput(node, fmt::format("more than {} iterations", maxTrips));
         std::vector<ReferenceValue> arguments{ReferenceValue::tensor(DType::Int64, {}),
                                               ReferenceValue::tensor(DType::Bool, {})};
         arguments[0].ints[0] = trip;
@@ -212,9 +214,6 @@ Results runLoop(const Node& node, ReferenceInputs inputs, ReferenceContext& cont
             if (auto added = collected[i].add(node, std::move((*results)[1 + carried.size() + i]));
                 !added)
                 return failure(added.error());
-        if (!limit && trip == maxTrips - 1)
-            return badInput(node,
-                            fmt::format("the condition still holds after {} iterations", maxTrips));
     }
     for (size_t i = 0; i < scans; ++i) {
         auto stack =

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 using namespace fuselage;
 using fuselage::test::GraphMaker;
 
@@ -100,6 +102,30 @@ TEST(Interpret, MissingInputsAreRefused) {
     auto out = run(m.graph, {});
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, "reference.inputs");
+}
+
+/// A Loop that asks for all iterations there are, of a body without nodes.
+GraphMaker endless() {
+    auto body = std::make_shared<Graph>("body");
+    body->addInput("i", tensorType(DType::Int64, {}));
+    body->addOutput(body->addInput("go", tensorType(DType::Bool, {})));
+    body->addOutput(body->addInput("carried", tensorType(DType::Float32, {Dim(1)})));
+    GraphMaker m;
+    m.output(m.node(Op::Loop,
+                    {m.scalarInt("trips", INT64_MAX), m.boolean("start", true), m.input("x", {1})},
+                    "y", {{"body", body}}));
+    return m;
+}
+
+TEST(Interpret, ALoopWithoutNodesCanBeCancelled) {
+    GraphMaker m = endless();
+    ThreadPool threads(1);
+    Progress progress;
+    std::thread other([&] { progress.cancel(); });
+    auto out = interpret(m.graph, {floats({1}, {1})}, threads, progress);
+    other.join();
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "cancelled");
 }
 
 TEST(Interpret, CancelStops) {

@@ -2,6 +2,8 @@
 // External data: only regular files inside the model's folder, only bytes that are there.
 #include "onnx_builder.h"
 
+#include <sys/stat.h>
+
 using namespace fuselage;
 using namespace fuselage::onnx_test;
 
@@ -81,6 +83,18 @@ TEST(OnnxExternal, DirectoriesAreNoData) {
     DataFolder folder;
     std::filesystem::create_directory(folder.file("dir"));
     EXPECT_EQ(folder.codeOf(withExternal("dir")), "load.external_read");
+}
+
+TEST(OnnxExternal, PipesAreNoDataAndDoNotHoldTheLoaderBack) {
+    DataFolder folder;
+    ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+    EXPECT_EQ(folder.codeOf(withExternal("pipe")), "load.external_read");
+}
+
+TEST(OnnxExternal, NamesThatNoFileHasAreRefused) {
+    DataFolder folder;
+    EXPECT_EQ(folder.codeOf(withExternal(std::string("w.bin\0x", 7))), "load.external_path");
+    EXPECT_EQ(folder.codeOf(withExternal(std::string(5000, 'w'))), "load.external_missing");
 }
 
 TEST(OnnxExternal, UnalignedDataIsCopied) {

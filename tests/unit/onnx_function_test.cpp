@@ -52,6 +52,69 @@ TEST(OnnxFunction, AttributeReferencesTakeTheCallersValue) {
     EXPECT_FLOAT_EQ(static_cast<float>(graph->node(order[1]).attributes.number("alpha")), 0.01F);
 }
 
+namespace {
+
+::onnx::AttributeProto& addReference(::onnx::NodeProto& node, const std::string& name,
+                                     ::onnx::AttributeProto::AttributeType type,
+                                     const std::string& reference) {
+    auto& attribute = onnx_test::addAttribute(node, name, type);
+    attribute.set_ref_attr_name(reference);
+    return attribute;
+}
+
+} // namespace
+
+TEST(OnnxFunction, SubgraphsReferToTheFunctionsAttributes) {
+    onnx_test::ModelBuilder model;
+    model.input("x", {2}).input("c", {}, 9).output("y", {2});
+    auto& call = model.node("F", {"c", "x"}, {"y"});
+    call.set_domain("d");
+    onnx_test::addAttribute(call, "s", ::onnx::AttributeProto::FLOAT).set_f(0.25F);
+    auto* function = model.proto.add_functions();
+    function->set_domain("d");
+    function->set_name("F");
+    function->add_input("c");
+    function->add_input("a");
+    function->add_output("b");
+    function->add_attribute("s");
+    auto& choice = onnx_test::ModelBuilder::addNode(*function->mutable_node(), "If", {"c"}, {"b"});
+    for (const char* branch : {"then_branch", "else_branch"}) {
+        auto* body =
+            onnx_test::addAttribute(choice, branch, ::onnx::AttributeProto::GRAPH).mutable_g();
+        auto& node =
+            onnx_test::ModelBuilder::addNode(*body->mutable_node(), "LeakyRelu", {"a"}, {"r"});
+        addReference(node, "alpha", ::onnx::AttributeProto::FLOAT, "s");
+        body->add_output()->set_name("r");
+    }
+    auto graph = model.load();
+    ASSERT_TRUE(graph) << graph.error().text();
+    auto body = graph->node(topologicalOrder(*graph)[0]).attributes.graph("then_branch");
+    ASSERT_TRUE(body);
+    EXPECT_EQ(body->node(body->nodes()[0]).attributes.number("alpha"), 0.25);
+}
+
+TEST(OnnxFunction, ATensorThatIsReferredToTwiceIsReadTwice) {
+    onnx_test::ModelBuilder model;
+    model.output("y", {2});
+    auto& call = model.node("F", {}, {"y"});
+    call.set_domain("d");
+    auto* tensor = onnx_test::addAttribute(call, "t", ::onnx::AttributeProto::TENSOR).mutable_t();
+    tensor->set_data_type(1);
+    tensor->add_dims(2);
+    tensor->set_raw_data(std::string(8, '\0'));
+    auto* function = model.proto.add_functions();
+    function->set_domain("d");
+    function->set_name("F");
+    function->add_output("c");
+    function->add_attribute("t");
+    for (const char* name : {"a", "b"})
+        addReference(
+            onnx_test::ModelBuilder::addNode(*function->mutable_node(), "Constant", {}, {name}),
+            "value", ::onnx::AttributeProto::TENSOR, "t");
+    onnx_test::ModelBuilder::addNode(*function->mutable_node(), "Add", {"a", "b"}, {"c"});
+    EXPECT_EQ(model.loadCode(), "");
+}
+
 TEST(OnnxFunction, RecursionIsRefused) {
     auto graph = model("g (float[2] x) => (float[2] y) { y = d.F(x) }",
                        std::string(header) + "F (a) => (b) { b = d.F(a) }");

@@ -2,12 +2,10 @@
 // Small model files with attributes, shapes and declarations that make no sense, through the whole
 // pipeline: load, prepare, fuse, plan, run, save. Every phase answers with a result or a coded
 // error. Seeded by operator, so that a failure can be repeated; strongest under sanitizers.
-#include "app/pipeline/compiled.h"
 #include "app/pipeline/fuse.h"
-#include "app/pipeline/inputs.h"
-#include "app/pipeline/model.h"
-#include "core/graph/verify.h"
+#include "core/ops/op_table.h"
 #include "core/passes/passes.h"
+#include "tests/support/through_pipeline.h"
 #include "tests/unit/onnx_builder.h"
 
 #include <fmt/format.h>
@@ -226,48 +224,11 @@ const app::RuleLibrary& library() {
     return loaded;
 }
 
-void expectCoded(const Error& error) {
-    EXPECT_NE(error.code.find('.'), std::string::npos) << error.code << ": " << error.text();
-    EXPECT_FALSE(error.message.empty()) << error.code;
-}
-
-template <typename T> bool answered(const Result<T>& result) {
-    if (!result)
-        expectCoded(result.error());
-    return static_cast<bool>(result);
-}
-
-/// Plans and runs on generated inputs.
-void compileAndRun(Graph graph, bool perNode) {
-    bindAllDimensions(graph, {}, 2);
-    auto inputs = app::generateInputs(graph, 1);
-    CompileOptions options;
-    options.oneKernelPerNode = perNode;
-    options.threads = 1;
-    auto compiled = CompiledGraph::compile(std::move(graph), options);
-    if (answered(compiled) && answered(inputs))
-        answered(compiled->run(*inputs));
-}
-
 /// All phases; returns true when the model could be loaded and prepared.
 bool throughPipeline(const std::string& bytes) {
-    auto graph = model_io::loadBytes(bytes, ".", {});
-    if (!answered(graph))
-        return false;
-    Progress progress;
-    if (!answered(prepareGraph(*graph, progress)))
-        return false;
-    answered(model_io::toBytes(*graph));
-    if (!answered(app::requireOperators(*graph)))
-        return true;
-    auto fused = app::fuseGraph(*graph, library(), {}, progress);
-    if (answered(fused)) {
-        if (auto saved = model_io::toBytes(fused->graph); answered(saved))
-            answered(model_io::loadBytes(*saved, ".", {}));
-        compileAndRun(std::move(fused->graph), false);
-    }
-    compileAndRun(std::move(*graph), true);
-    return true;
+    const auto passage = testing_support::throughPipeline(bytes);
+    EXPECT_EQ(testing_support::uncodedError(passage), "");
+    return passage.prepared;
 }
 
 std::vector<Op> testedOps() {
