@@ -74,6 +74,11 @@ MapResult reshapeMap(const IndexMap& map, const Extents& from, const Extents& to
     if (from == to)
         return map;
     const MapFailure failed{text(from), text(to)};
+    const auto count = elementCount(to);
+    if (!count || count != elementCount(from))
+        return failed; // declared shapes may lie
+    if (*count == 0)
+        return IndexMap(to.size()); // nothing is read; strides are 0 here
     LinearIndex linear = linearise(map, from);
     const Extents strides = rowMajorStrides(to);
     IndexMap out(to.size());

@@ -145,8 +145,10 @@ MapResult throughBlocks(const BlockShuffle& shuffle, const IndexMap& map, const 
 /// Repeats along each dim: the index modulo the operand's extent, which is one part of a split.
 MapResult throughTile(const IndexMap& map, const Extents& result, const Extents& operand,
                       const Extents& space) {
-    Extents parted, kept;
+    Extents parted;
     for (size_t d = 0; d < result.size(); ++d) {
+        if (operand[d] != 0 && result[d] % operand[d] != 0)
+            return MapFailure{text(result), text(operand)};
         parted.push_back(operand[d] == 0 ? 0 : result[d] / operand[d]);
         parted.push_back(operand[d]);
     }

@@ -76,11 +76,15 @@ Outputs runBatchNormalization(const Node& node, ReferenceInputs inputs, Referenc
 void inferBatchNormalization(InferContext& context) {
     setSameAs(context, 0, 0);
     const Shape* x = shapeOf(context, 0);
+    const Dim channels = !x ? Dim() : x->size() > 1 ? (*x)[1] : Dim(1);
     for (size_t i = 1; i < 5; ++i) {
         const Shape* p = shapeOf(context, i);
-        if (x && p && x->size() > 1 && p->size() == 1 && certainlyDifferent((*p)[0], (*x)[1]))
+        if (p && p->size() != 1)
+            context.fail(fmt::format("BatchNormalization: input {} is {}, not a list of numbers", i,
+                                     text(*p)));
+        else if (p && certainlyDifferent((*p)[0], channels))
             context.fail(fmt::format("BatchNormalization: input {} has {} numbers, X {} channels",
-                                     i, (*p)[0].text(), (*x)[1].text()));
+                                     i, (*p)[0].text(), channels.text()));
     }
     setSameAs(context, 1, 3);
     setSameAs(context, 2, 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `malformed_models --data FOLDER [--only NAME] [--every N] [--verbose]`: ONNX's own small models,
-// made wrong in one place, through the whole pipeline. Nothing may crash, hang or refuse without a
-// code. Each model runs in a child process of its own, so that one run lists all that is wrong.
-// Exit code 77: no models here.
+// `malformed_models --data FOLDER [--only NAME] [--every N] [--keep FOLDER] [--verbose]`: ONNX's
+// own small models, made wrong in one place, through the whole pipeline. Nothing may crash, hang or
+// refuse without a code. A child process runs them and is started again behind what ended it, so
+// that one run lists all that is wrong. Exit code 77: no models here.
 #include "core/support/file.h"
 #include "tests/fuzz/malformation.h"
 #include "tests/support/through_pipeline.h"
@@ -31,12 +31,23 @@ struct Options {
     bool verbose = false;
 };
 
+/// Where a child is: a subject, and one of its malformations.
+struct Place {
+    size_t subject = 0, at = 0;
+};
+
 /// What a child tells its parent, in memory that both see.
 struct Shared {
-    size_t at;   ///< the malformation that runs
-    size_t done; ///< those that were answered
+    Place place; ///< that runs
+    size_t done; ///< malformations that were answered
     size_t runs;
     char words[512]; ///< of an answer that is none
+};
+
+/// A model of the data, as it is or with its small integer inputs stored in the file.
+struct Source {
+    fs::path folder;
+    bool stored = false;
 };
 
 struct Subject {
@@ -71,41 +82,59 @@ std::optional<::onnx::ModelProto> readModel(const fs::path& folder) {
     return model;
 }
 
-std::vector<Subject> subjectsOf(const fs::path& folder) {
-    auto model = readModel(folder);
+/// None when there is nothing to run.
+std::optional<Subject> subjectOf(const Source& source) {
+    auto model = readModel(source.folder);
     if (!model)
-        return {};
-    const std::string name = folder.filename().string();
-    std::vector<Subject> out{{name, *model, {}}};
-    ::onnx::ModelProto stored = withStoredInputs(folder, *model);
-    if (stored.graph().initializer_size() > model->graph().initializer_size())
-        out.push_back({name + "+stored", std::move(stored), {}});
-    for (Subject& subject : out) {
-        subject.malformations = fuzz::malformationsOf(subject.model);
-        subject.malformations.insert(subject.malformations.begin(),
-                                     {"as it is", [](::onnx::ModelProto&) {}});
+        return std::nullopt;
+    Subject out{source.folder.filename().string(), *model, {}};
+    if (source.stored) {
+        out.name += "+stored";
+        out.model = withStoredInputs(source.folder, *model);
+        if (out.model.graph().initializer_size() == model->graph().initializer_size())
+            return std::nullopt;
     }
+    out.malformations = fuzz::malformationsOf(out.model);
+    out.malformations.insert(out.malformations.begin(), {"as it is", [](::onnx::ModelProto&) {}});
     return out;
 }
 
-/// Runs in the child: all malformations from `first` on.
-void runAll(const Subject& subject, size_t first, size_t every, Shared& shared) {
-    for (size_t i = first; i < subject.malformations.size(); i += every) {
-        shared.at = i;
+/// The model as it is, then each `every`-th malformation, not of all models the same.
+size_t nextAt(const Place& place, size_t every) {
+    return place.at != 0 ? place.at + every : 1 + place.subject % every;
+}
+
+/// Runs in the child. False when something was answered wrongly; its words are in `shared`.
+bool runSubject(const Subject& subject, size_t every, Shared& shared) {
+    for (size_t& at = shared.place.at; at < subject.malformations.size();
+         at = nextAt(shared.place, every)) {
         ::alarm(secondsEach);
         ::onnx::ModelProto model = subject.model;
-        subject.malformations[i].apply(model);
+        subject.malformations[at].apply(model);
         testing_support::PassageOptions options;
-        if (i == 0)
+        if (at == 0)
             options.integers = fuzz::hostileIntegers();
         const auto passage = testing_support::throughPipeline(model.SerializeAsString(), options);
         if (std::string wrong = testing_support::uncodedError(passage); !wrong.empty()) {
             std::strncpy(shared.words, wrong.c_str(), sizeof shared.words - 1);
-            ::_exit(3);
+            return false;
         }
         ++shared.done;
         shared.runs += passage.runs;
     }
+    return true;
+}
+
+/// The exit code of a child that goes on from `shared.place`.
+int runFrom(const std::vector<Source>& sources, const Options& options, Shared& shared) {
+    for (size_t& i = shared.place.subject; i < sources.size(); ++i, shared.place.at = 0) {
+        auto subject = subjectOf(sources[i]);
+        if (subject && options.verbose)
+            fmt::print("{}: {} malformations\n", subject->name, subject->malformations.size());
+        if (subject && !runSubject(*subject, options.every, shared))
+            return 3;
+    }
+    return 0;
 }
 
 std::string endOf(int status, const Shared& shared) {
@@ -118,34 +147,39 @@ std::string endOf(int status, const Shared& shared) {
     return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
+/// Says which malformation a child did not answer; keeps the file when asked to.
+void tell(const Source& source, const Options& options, int status, const Shared& shared) {
+    auto subject = subjectOf(source);
+    if (!subject || shared.place.at >= subject->malformations.size()) {
+        fmt::print("{}: {}\n", source.folder.filename().string(), endOf(status, shared));
+        return;
+    }
+    const auto& malformation = subject->malformations[shared.place.at];
+    fmt::print("{} [{}] {}: {}\n", subject->name, shared.place.at, malformation.label,
+               endOf(status, shared));
+    if (options.keep.empty())
+        return;
+    malformation.apply(subject->model);
+    const std::string name = fmt::format("{}-{}.onnx", subject->name, shared.place.at);
+    if (auto kept = writeFile(subject->model.SerializeAsString(), options.keep + "/" + name); !kept)
+        fmt::print("{}\n", kept.error().text());
+}
+
 /// Returns how many malformations were not answered.
-size_t check(const Subject& subject, const Options& options, size_t offset, Shared& shared) {
+size_t checkAll(const std::vector<Source>& sources, const Options& options, Shared& shared) {
     size_t wrong = 0;
-    size_t first = offset % options.every;
-    while (first < subject.malformations.size()) {
+    while (shared.place.subject < sources.size()) {
         const pid_t child = ::fork();
-        if (child == 0) {
-            if (!options.verbose) {
-                std::freopen("/dev/null", "w", stderr);
-            }
-            runAll(subject, first, options.every, shared);
-            ::_exit(0);
-        }
+        if (child == 0)
+            ::_exit(runFrom(sources, options, shared));
         int status = 0;
         if (child < 0 || ::waitpid(child, &status, 0) != child)
             return wrong + 1;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            return wrong;
+            break;
         ++wrong;
-        const auto& label = subject.malformations[shared.at].label;
-        fmt::print("{} [{}] {}: {}\n", subject.name, shared.at, label, endOf(status, shared));
-        if (!options.keep.empty()) {
-            ::onnx::ModelProto model = subject.model;
-            subject.malformations[shared.at].apply(model);
-            (void)writeFile(fmt::format("{}/{}-{}.onnx", options.keep, subject.name, shared.at),
-                            model.SerializeAsString());
-        }
-        first = shared.at + options.every;
+        tell(sources[shared.place.subject], options, status, shared);
+        shared.place.at = nextAt(shared.place, options.every);
     }
     return wrong;
 }
@@ -184,21 +218,19 @@ int main(int argc, char** argv) {
         return 77;
     }
     std::sort(folders.begin(), folders.end());
-    auto* shared = static_cast<Shared*>(
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    if (shared == MAP_FAILED)
+    std::vector<Source> sources;
+    for (const fs::path& folder : folders)
+        for (bool stored : {false, true})
+            sources.push_back({folder, stored});
+    void* memory =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
         return 2;
+    auto* shared = new (memory) Shared{};
     testing_support::loadStandardRules();
     std::setvbuf(stdout, nullptr, _IOLBF, 0); // children must not inherit what waits to be written
-    size_t wrong = 0, models = 0;
-    for (const fs::path& folder : folders)
-        for (const Subject& subject : subjectsOf(folder))
-        {
-            if (options.verbose)
-                fmt::print("{}: {} malformations\n", subject.name, subject.malformations.size());
-            wrong += check(subject, options, ++models, *shared);
-        }
-    fmt::print("{} models, {} malformations answered, {} runs, {} not answered\n", models,
+    const size_t wrong = checkAll(sources, options, *shared);
+    fmt::print("{} models, {} malformations answered, {} runs, {} not answered\n", folders.size(),
                shared->done, shared->runs, wrong);
     return wrong == 0 ? 0 : 1;
 }
