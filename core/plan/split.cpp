@@ -3,6 +3,7 @@
 // split into the fewest parts that lower, and the reason is recorded; the graph that the person
 // sees and exports keeps the fused node.
 #include "core/graph/subgraph.h"
+#include "core/kernel/lower_cache.h"
 #include "core/plan/planner_internal.h"
 
 #include <algorithm>
@@ -157,6 +158,7 @@ NumericClass allowedClass(const Node& node, const PlanOptions& options) {
 Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& options,
                                             std::vector<SplitRecord>& splits, Progress& progress) {
     ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
+    LowerCache programs;
 
     // Split first, so that the order below sees the final nodes.
     for (NodeId id : topologicalOrder(graph)) {
@@ -169,7 +171,8 @@ Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& opt
         if (!isStatic(graph, node)) {
             refusal = Reason{"dynamic-dim", "a shape depends on data", "", {}};
         } else {
-            LowerResult lowered = lowerWithin(bodyOf(graph, id), allowedClass(node, options));
+            LowerResult lowered =
+                programs.lowerWithin(bodyOf(graph, id), allowedClass(node, options));
             if (auto* reason = std::get_if<Reason>(&lowered))
                 refusal = *reason;
             else if (options.backend)
@@ -196,7 +199,7 @@ Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& opt
         if (fixed && node.op != Op::Fused && mayBeView(graph, node, views))
             continue;
         if (fixed) {
-            LowerResult lowered = lowerWithin(added.request, allowedClass(node, options));
+            LowerResult lowered = programs.lowerWithin(added.request, allowedClass(node, options));
             if (auto* program = std::get_if<KernelProgram>(&lowered))
                 added.program = std::move(*program);
         }

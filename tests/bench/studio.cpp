@@ -5,6 +5,7 @@
 #include "app/zoo/builder.h"
 #include "core/onnx/model_file.h"
 #include "core/support/file.h"
+#include "tests/bench/studio_phases.h"
 #include "tests/studio/stall_watch.h"
 
 #include <fmt/format.h>
@@ -225,6 +226,10 @@ int main(int argc, char** argv) {
     Stopwatch started;
     QApplication app(argc, argv);
     QTemporaryDir folder;
+    if (argc == 2 && std::string(argv[1]) == "--phases") {
+        std::fputs(phasesOf(writeModel(folder, 10'000).toStdString()).c_str(), stdout);
+        return 0;
+    }
     {
         QSettings settings(folder.filePath("start.ini"), QSettings::IniFormat);
         MainWindow window(settings);
