@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/pipeline/analysis.h"
-
+#include "app/pipeline/reanalysis_internal.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "core/passes/passes.h"
@@ -10,21 +9,67 @@ namespace fuselage::app {
 
 namespace {
 
+/// What every symbol of the inputs is bound to; the graph itself stays as it is.
+std::map<std::string, int64_t> chosenDims(const Graph& graph,
+                                          const std::map<std::string, int64_t>& given) {
+    Graph inputs;
+    for (ValueId id : graph.inputs())
+        inputs.addInput(graph.value(id).name, graph.value(id).type);
+    return bindAllDimensions(inputs, given);
+}
+
 /// Symbols become numbers, shape arithmetic that depended on them is folded, then the plan is made.
 Result<std::shared_ptr<const Plan>> planSide(Graph graph, const PlanOptions& planning,
                                              const std::map<std::string, int64_t>& dims,
                                              GraphReport& drawn, Progress& progress) {
-    bindAllDimensions(graph, dims);
+    if (!dims.empty())
+        bindAllDimensions(graph, dims);
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failure(prepared.error());
     drawn = summariseGraph(graph); // before the planner splits nodes
     return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
 }
 
+/// The side before fusion in the report, and its plan unless the options have it.
+Result<void> planBefore(Graph original, const AnalysisOptions& options, const PlanOptions& planning,
+                        Analysis& out, Progress& progress) {
+    Report& report = out.report;
+    out.before = options.before;
+    if (out.before) {
+        report.graphBefore = summariseGraph(*out.before->graph);
+    } else {
+        auto before =
+            planSide(std::move(original), planning, out.dims, report.graphBefore, progress);
+        if (!before)
+            return failure(before.error());
+        out.before = *before;
+    }
+    report.machine = summariseProfile(options.profile);
+    report.before = summariseSide(*out.before);
+    report.kernelsBefore = summariseKernels(*out.before);
+    return {};
+}
+
+/// What planBefore and the choice of dimensions set.
+void copyBefore(const Analysis& from, Analysis& to) {
+    to.before = from.before;
+    to.dims = from.dims;
+    to.report.precision = from.report.precision;
+    to.report.graphBefore = from.report.graphBefore;
+    to.report.machine = from.report.machine;
+    to.report.before = from.report.before;
+    to.report.kernelsBefore = from.report.kernelsBefore;
+}
+
 } // namespace
 
 Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                          const AnalysisOptions& options, Progress& progress) {
+    return analyse(model, library, options, nullptr, progress);
+}
+
+Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
+                         const AnalysisOptions& options, AnalysisMemo* memo, Progress& progress) {
     Analysis out;
     Report& report = out.report;
     report.stageSeconds = model.seconds;
@@ -33,18 +78,17 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     auto precision = setPrecision(original, options.fuse.precision);
     if (!precision)
         return failure(precision.error());
+    report.precision = summarisePrecision(*precision);
     report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
     fusing.device = options.profile;
     fusing.precision = Precision::Fp32; // done, for both sides
-    auto rewritten = fuseGraph(original, library, fusing, progress);
+    auto rewritten =
+        fuseGraph(original, library, fusing, memo ? &memo->rewriting : nullptr, progress);
     if (!rewritten)
         return failure(rewritten.error());
     report.stageSeconds["fuse"] = watch.lap();
 
-    Graph bound = original.clone();
-    out.dims = bindAllDimensions(bound, options.fuse.dims);
-    watch.lap();
     PlanOptions planning;
     planning.profile = &options.profile;
     planning.backend = options.backend;
@@ -52,15 +96,14 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     planning.precision = options.fuse.precision;
     planning.strict = options.fuse.strict;
     planning.allowed = numericClasses(library);
-    out.before = options.before;
-    if (!out.before) {
-        auto before =
-            planSide(std::move(original), planning, out.dims, report.graphBefore, progress);
-        if (!before)
-            return failure(before.error());
-        out.before = *before;
+    if (memo && memo->before) {
+        copyBefore(*memo->before, out);
     } else {
-        report.graphBefore = summariseGraph(*out.before->graph);
+        out.dims = chosenDims(original, options.fuse.dims);
+        if (auto done = planBefore(std::move(original), options, planning, out, progress); !done)
+            return failure(done.error());
+        if (memo)
+            copyBefore(out, *(memo->before = std::make_unique<Analysis>()));
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
     // A strict plan copies: a strided operand may be summed in another order.
@@ -73,12 +116,8 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     out.after = *after;
     report.stageSeconds["plan_fused"] = watch.lap();
 
-    report.machine = summariseProfile(options.profile);
     report.model = summariseModel(model, out.dims);
-    report.precision = summarisePrecision(*precision);
-    report.before = summariseSide(*out.before);
     report.after = summariseSide(*out.after);
-    report.kernelsBefore = summariseKernels(*out.before);
     report.kernels = summariseKernels(*out.after);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before, *out.after);
     report.splits = summariseSplits(*out.after);
@@ -87,6 +126,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     locateNearMisses(library.loaded.rules, report);
     out.fused = std::move(rewritten->graph);
     out.trace = std::move(rewritten->trace);
+    report.stageSeconds["summary"] = watch.lap();
     return out;
 }
 

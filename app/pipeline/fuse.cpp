@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/pipeline/fuse.h"
-
 #include "app/pipeline/gain.h"
+#include "app/pipeline/reanalysis_internal.h"
 #include "core/passes/precision.h"
 #include "core/support/text.h"
 
@@ -23,6 +22,11 @@ RuleSet exactRules(RuleSet rules) {
 
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
+    return fuseGraph(graph, library, options, nullptr, progress);
+}
+
+Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
+                            const FuseOptions& options, RewriteMemo* memo, Progress& progress) {
     const RuleSet& rules = library.loaded.rules;
     const Pipeline* pipeline = findPipeline(rules, options.pipeline);
     if (pipeline == nullptr)
@@ -43,9 +47,10 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
     Graph converted = graph.clone();
     if (auto done = setPrecision(converted, options.precision); !done)
         return failure(done.error());
-    if (options.strict)
-        return rewrite(std::move(converted), exactRules(rules), *pipeline, engine, progress);
-    return rewrite(std::move(converted), rules, *pipeline, engine, progress);
+    RuleSet exact = options.strict ? exactRules(rules) : RuleSet();
+    const RuleSet& used = options.strict ? exact : rules;
+    return memo ? rewrite(std::move(converted), used, *pipeline, engine, *memo, progress)
+                : rewrite(std::move(converted), used, *pipeline, engine, progress);
 }
 
 } // namespace fuselage::app

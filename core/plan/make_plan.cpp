@@ -61,12 +61,13 @@ PlanValue planValueOf(const Graph& graph, ValueId id) {
     return out;
 }
 
-Step stepOf(const Graph& graph, const PlannedNode& planned, const std::vector<uint32_t>& index) {
+/// Takes the program.
+Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t>& index) {
     const Node& node = graph.node(planned.node);
     Step step;
     step.node = planned.node;
     step.name = node.name;
-    step.program = *planned.program;
+    step.program = std::move(*planned.program);
     for (ValueId id : planned.request.operands)
         step.inputs.push_back(index[id.index()]);
     for (ValueId id : planned.request.results)
@@ -119,7 +120,7 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
         if (value.residence == Residence::Arena)
             value.residence = Residence::Output;
     }
-    for (const PlannedNode& planned : nodes)
+    for (PlannedNode& planned : nodes)
         if (planned.program)
             plan.steps.push_back(stepOf(graph, planned, index));
 }
@@ -298,11 +299,10 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     auto plan = std::make_shared<Plan>();
     plan->precision = options.precision;
     plan->strict = options.strict;
-    auto planned = std::make_shared<Graph>(graph->clone());
-    auto nodes = planner::lowerNodes(*planned, options, plan->splits, progress);
+    auto nodes = planner::lowerNodes(graph, options, plan->splits, progress);
     if (!nodes)
         return failure(nodes.error());
-    plan->graph = planned;
+    plan->graph = graph;
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());

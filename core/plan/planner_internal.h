@@ -17,9 +17,10 @@ struct PlannedNode {
     std::optional<KernelProgram> program; ///< none: perhaps a view, lowered only if it is not
 };
 
-/// Phase 1: lowers every node; fused nodes that do not lower are replaced in `graph` by the fewest
-/// parts that do (split.cpp).
-Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& options,
+/// Phase 1: lowers every node; where fused nodes do not lower, `graph` becomes a copy in which they
+/// are replaced by the fewest parts that do (split.cpp).
+Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
+                                            const PlanOptions& options,
                                             std::vector<SplitRecord>& splits, Progress& progress);
 
 /// The worst class that the rule of a node and the options allow.

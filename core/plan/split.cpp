@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 namespace fuselage::planner {
 
@@ -155,51 +156,80 @@ NumericClass allowedClass(const Node& node, const PlanOptions& options) {
                                                                   : found->second;
 }
 
-Result<std::vector<PlannedNode>> lowerNodes(Graph& graph, const PlanOptions& options,
-                                            std::vector<SplitRecord>& splits, Progress& progress) {
-    ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
-    LowerCache programs;
+namespace {
 
-    // Split first, so that the order below sees the final nodes.
-    for (NodeId id : topologicalOrder(graph)) {
+using FusedPrograms = std::unordered_map<NodeId, KernelProgram>;
+
+/// Phase 1a: the programs of fused nodes; those that have none are split.
+Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const PlanOptions& options,
+                                 ViewKinds views, LowerCache& cache,
+                                 std::vector<SplitRecord>& splits, Progress& progress) {
+    FusedPrograms out;
+    std::shared_ptr<Graph> changed; // a copy, made for the first split
+    for (NodeId id : topologicalOrder(*graph)) {
         if (progress.cancelled())
             return cancelledFailure("planning");
-        const Node& node = graph.node(id);
+        const Graph& now = changed ? *changed : *graph;
+        const Node& node = now.node(id);
         if (node.op != Op::Fused)
             continue;
+        const NumericClass allowed = allowedClass(node, options);
         std::optional<Reason> refusal;
-        if (!isStatic(graph, node)) {
+        if (!isStatic(now, node)) {
             refusal = Reason{"dynamic-dim", "a shape depends on data", "", {}};
         } else {
-            LowerResult lowered =
-                programs.lowerWithin(bodyOf(graph, id), allowedClass(node, options));
+            LowerResult lowered = cache.lowerWithin(bodyOf(now, id), allowed);
             if (auto* reason = std::get_if<Reason>(&lowered))
                 refusal = *reason;
             else if (options.backend)
                 refusal = options.backend->supports(std::get<KernelProgram>(lowered));
+            if (!refusal)
+                out.emplace(id, std::move(std::get<KernelProgram>(lowered)));
         }
         if (!refusal)
             continue;
         SplitRecord record{node.name, node.customOp, *refusal, 0};
-        const NumericClass allowed = allowedClass(node, options);
-        record.parts = static_cast<uint32_t>(replaceByParts(graph, id, views, allowed).size());
+        if (!changed)
+            changed = std::make_shared<Graph>(graph->clone());
+        record.parts = static_cast<uint32_t>(replaceByParts(*changed, id, views, allowed).size());
         splits.push_back(std::move(record));
     }
+    if (changed)
+        graph = std::move(changed);
+    return out;
+}
+
+} // namespace
+
+Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
+                                            const PlanOptions& options,
+                                            std::vector<SplitRecord>& splits, Progress& progress) {
+    ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
+    LowerCache cache;
+    // Split first, so that the order below sees the final nodes.
+    Result<FusedPrograms> fused = lowerFused(graph, options, views, cache, splits, progress);
+    if (!fused)
+        return failure(fused.error());
 
     std::vector<PlannedNode> planned;
-    std::vector<NodeId> order = topologicalOrder(graph);
+    std::vector<NodeId> order = topologicalOrder(*graph);
+    planned.reserve(order.size());
     for (size_t i = 0; i < order.size(); ++i) {
         if (progress.cancelled())
             return cancelledFailure("planning");
         progress.report("lower", i, order.size());
-        const Node& node = graph.node(order[i]);
+        const Node& node = graph->node(order[i]);
         PlannedNode& added =
-            planned.emplace_back(PlannedNode{order[i], bodyOf(graph, order[i]), {}});
-        bool fixed = isStatic(graph, node);
-        if (fixed && node.op != Op::Fused && mayBeView(graph, node, views))
+            planned.emplace_back(PlannedNode{order[i], bodyOf(*graph, order[i]), {}});
+        if (auto known = fused->find(order[i]); known != fused->end()) {
+            added.program = std::move(known->second);
+            continue;
+        }
+        bool fixed = isStatic(*graph, node);
+        if (fixed && node.op != Op::Fused && mayBeView(*graph, node, views))
             continue;
         if (fixed) {
-            LowerResult lowered = programs.lowerWithin(added.request, allowedClass(node, options));
+            LowerResult lowered = cache.lowerWithin(added.request, allowedClass(node, options));
             if (auto* program = std::get_if<KernelProgram>(&lowered))
                 added.program = std::move(*program);
         }

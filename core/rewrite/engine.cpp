@@ -5,23 +5,128 @@
 
 namespace fuselage {
 
-Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
-                          const EngineOptions& options, Progress& progress) {
+namespace {
+
+void append(Trace& to, Trace part) {
+    std::move(part.events.begin(), part.events.end(), std::back_inserter(to.events));
+    std::move(part.nearMisses.begin(), part.nearMisses.end(), std::back_inserter(to.nearMisses));
+    for (const RuleCount& count : part.counts) {
+        RuleCount& sum = to.count(count.rule, count.phase);
+        sum.matched += count.matched;
+        sum.applied += count.applied;
+        sum.refused += count.refused;
+    }
+}
+
+/// With its length, so that no text can look like what stands around it.
+void addTo(std::string& key, const std::string& text) {
+    key += std::to_string(text.size()) + ":" + text;
+}
+
+/// Runs phases one after the other; with a memo, those that it knows are taken from it.
+class Run {
+public:
+    Run(Graph graph, const RuleSet& rules, const EngineOptions& options, RewriteMemo* memo,
+        Progress& progress)
+        : m_index(rules), m_options(options), m_memo(memo),
+          m_progress(progress), m_out{std::move(graph), {}} {
+        if (m_memo)
+            m_memo->begin(m_index);
+    }
+
+    Result<void> phase(const PhaseStep& step, bool isLast) {
+        std::string key = m_memo ? keyOf(step) : std::string();
+        if (m_memo)
+            if (const auto* known = m_memo->outcome(m_state, key)) {
+                m_latest = known->graph ? known->graph : m_latest;
+                m_state = known->state;
+                append(m_out.trace, known->trace);
+                return {};
+            }
+        if (auto latest = std::exchange(m_latest, nullptr))
+            m_out.graph = latest->clone();
+        Trace trace;
+        Phase phase(m_out.graph, trace, m_index, step, m_options, m_progress);
+        phase.memo = m_memo;
+        phase.state = m_state;
+        size_t values = m_out.graph.values().size();
+        if (Result<void> done = phase.run(); !done)
+            return done;
+        if (m_progress.cancelled())
+            return cancelledFailure("rewriting");
+        m_out.graph.removeDead();
+        // The last graph is the caller's: a copy would be dear and rarely asked for.
+        if (m_memo && !isLast) {
+            bool same = phase.state == m_state && m_out.graph.values().size() == values;
+            m_memo->keep(
+                m_state, key,
+                {same ? nullptr : std::make_shared<const Graph>(m_out.graph), phase.state, trace});
+        }
+        m_state = phase.state;
+        append(m_out.trace, std::move(trace));
+        return {};
+    }
+
+    Rewritten finish() {
+        if (m_latest)
+            m_out.graph = m_latest->clone();
+        if (m_memo)
+            m_memo->finish();
+        return std::move(m_out);
+    }
+
+private:
+    /// All that a phase depends on besides the graph and options that stay.
+    std::string keyOf(const PhaseStep& step) const {
+        std::string out;
+        addTo(out, step.phase);
+        out += step.repeat ? '*' : ' ';
+        out += static_cast<char>(m_options.selection.value_or(step.selection));
+        out += static_cast<char>(m_options.decide);
+        for (const auto& rule : m_index.rules())
+            if (rule->rule.phase == step.phase)
+                out += std::to_string(m_memo->numberOf(rule->rule)) + ",";
+        for (const MatchKey& key : m_options.disabled) {
+            addTo(out, key.rule);
+            for (const std::string& node : key.nodes)
+                addTo(out, node);
+            out += ';';
+        }
+        return out;
+    }
+
+    RuleIndex m_index;
+    const EngineOptions& m_options;
+    RewriteMemo* m_memo; ///< may be null
+    Progress& m_progress;
+    Rewritten m_out;
+    std::shared_ptr<const Graph> m_latest; ///< the memo's, in place of m_out.graph
+    RewriteMemo::State m_state = 0;
+};
+
+Result<Rewritten> runAll(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
+                         const EngineOptions& options, RewriteMemo* memo, Progress& progress) {
     if (options.decide == Decide::Cost && !options.gain)
         return failure("rewrite.gain", "deciding by cost needs a cost model", pipeline.name);
-    RuleIndex index(rules);
-    Rewritten out{std::move(graph), {}};
+    Run run(std::move(graph), rules, options, memo, progress);
     for (size_t i = 0; i < pipeline.steps.size(); ++i) {
         progress.report("phase " + pipeline.steps[i].phase, i, pipeline.steps.size());
-        Phase phase(out.graph, out.trace, index, pipeline.steps[i], options, progress);
-        Result<void> done = phase.run();
-        if (!done)
+        if (auto done = run.phase(pipeline.steps[i], i + 1 == pipeline.steps.size()); !done)
             return failure(done.error());
-        if (progress.cancelled())
-            return cancelledFailure("rewriting");
-        out.graph.removeDead();
     }
-    return out;
+    return run.finish();
+}
+
+} // namespace
+
+Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
+                          const EngineOptions& options, Progress& progress) {
+    return runAll(std::move(graph), rules, pipeline, options, nullptr, progress);
+}
+
+Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
+                          const EngineOptions& options, RewriteMemo& memo, Progress& progress) {
+    return runAll(std::move(graph), rules, pipeline, options, &memo, progress);
 }
 
 const Pipeline* findPipeline(const RuleSet& rules, std::string_view name) {

@@ -13,6 +13,10 @@ namespace fuselage {
 /// out: places in the text, priority, phase, gate, tests, the operators that a rewrite builds.
 std::string matchKey(const Rule& rule);
 
+/// The same with places in the text, order and what is done with a match: equal keys rewrite
+/// equally and say the same about it.
+std::string wholeKey(const Rule& rule);
+
 class MatchCache {
 public:
     /// The graph and what is known of it must outlive the cache and stay as they are.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// matchKey: one overload a struct of a compiled rule names the members that matching reads.
+// matchKey and wholeKey: one overload a struct of a compiled rule names the members that matching
+// reads; those of wholeKey add places in the text and what is done with a match.
 #include "core/rewrite/match_cache.h"
 
 #include <type_traits>
@@ -10,6 +11,8 @@ namespace {
 
 class KeyWriter {
 public:
+    explicit KeyWriter(bool whole) : m_whole(whole) {}
+
     template <typename... Members>
     void put(const Members&... members) requires(sizeof...(Members) > 1) {
         (put(members), ...);
@@ -37,64 +40,88 @@ public:
             put(element);
     }
 
+    void put(const Span& span) {
+        if (m_whole)
+            put(span.source, span.begin, span.end);
+    }
+
     void put(TermId id) { put(id.valid() ? id.index() : ~0U); }
 
     void put(const Expression& it) {
-        put(it.kind, it.isInteger, it.number, it.slot, it.op, it.text, it.args, it.named);
+        put(it.kind, it.isInteger, it.number, it.slot, it.op, it.text, it.args, it.named, it.span);
     }
 
     void put(const NamedExpression& it) { put(it.name, it.value); }
 
-    void put(const DimPattern& it) { put(it.kind, it.variable, it.value); }
+    void put(const DimPattern& it) { put(it.kind, it.variable, it.value, it.span); }
 
     void put(const TypePattern& it) {
-        put(it.isConst, it.isScalar, it.isInput, it.dtypes, it.dims);
+        put(it.isConst, it.isScalar, it.isInput, it.dtypes, it.dims, it.span);
     }
 
-    void put(const AttributeTest& it) { put(it.name, it.comparison, it.value, it.late); }
+    void put(const AttributeTest& it) { put(it.name, it.comparison, it.value, it.late, it.span); }
 
     void put(const Argument& it) { put(it.name, it.term); }
 
-    void put(const Term::Alternative& it) { put(it.label, it.term); }
+    void put(const Term::Alternative& it) { put(it.label, it.term, it.span); }
 
     void put(const Term& it) {
         put(it.kind, it.text, it.slot, it.mayBeAbsent, it.rest, it.type, it.number, it.tolerance,
             it.ops, it.byFunction, it.order, it.hasArguments, it.arguments, it.tests, it.least,
-            it.most, it.maxOutputs, it.alternatives, it.step, it.source);
+            it.most, it.maxOutputs, it.alternatives, it.step, it.source, it.span);
     }
 
-    void put(const Definition& it) { put(it.slots, it.term); }
+    void put(const Definition& it) { put(it.slots, it.term, it.span); }
 
-    void put(const Condition& it) { put(it.expression, it.when); }
+    void put(const Condition& it) { put(it.expression, it.when, it.span); }
 
-    void put(const Many& it) { put(it.least, it.most, it.all, it.block, it.slots, it.dims); }
+    void put(const Many& it) {
+        put(it.least, it.most, it.all, it.block, it.slots, it.dims, it.span);
+    }
 
-    void put(const Block& it) { put(it.definitions, it.conditions, it.manys, it.unless, it.when); }
+    void put(const Block& it) {
+        put(it.definitions, it.conditions, it.manys, it.unless, it.when, it.span);
+    }
 
-    void put(const Slot& it) { put(it.name, it.isList); }
+    void put(const Slot& it) { put(it.name, it.isList, it.span); }
 
     void put(const Let& it) { put(it.name, it.expression); }
 
-    void put(const Escape& it) { put(it.slots, it.policy, it.condition); }
+    void put(const Escape& it) { put(it.slots, it.policy, it.condition, it.span); }
 
-    /// Which values a rewrite replaces; not by what.
-    void put(const Assignment& it) { put(it.targets, it.isList); }
+    void put(const Gate& it) { put(it.kind, it.condition); }
+
+    /// Which values a rewrite replaces; by what does not matter to matching.
+    void put(const Assignment& it) {
+        put(it.targets, it.isList);
+        if (m_whole)
+            put(it.value, it.span);
+    }
 
     void put(const Rule& it) {
         put(it.name, it.terms, it.match, it.slots, it.dims, it.lets, it.isRewrite, it.rewrite,
             it.escapes, it.minOpset, it.maxOpset);
+        if (m_whole)
+            put(it.phase, it.priority, it.once, it.gate, it.numeric, it.span, it.file, it.line);
     }
 
     std::string take() { return std::move(m_out); }
 
 private:
+    bool m_whole;
     std::string m_out;
 };
 
 } // namespace
 
 std::string matchKey(const Rule& rule) {
-    KeyWriter writer;
+    KeyWriter writer(false);
+    writer.put(rule);
+    return writer.take();
+}
+
+std::string wholeKey(const Rule& rule) {
+    KeyWriter writer(true);
     writer.put(rule);
     return writer.take();
 }

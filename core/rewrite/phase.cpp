@@ -86,7 +86,6 @@ void Phase::refreshFacts() {
 
 Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
     refreshFacts();
-    Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
     Rules active;
     for (const PreparedRule* rule : rules)
         if (!rule->rule.once || m_iteration == 1)
@@ -102,10 +101,48 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
         }
         return !m_progress.cancelled();
     };
-    matcher.findEach(active, admitEach, [&] { return m_progress.cancelled(); });
+    findEach(active, admitEach);
     if (m_progress.cancelled())
         return cancelledFailure("matching");
     return candidates;
+}
+
+/// As Matcher::findEach; with a memo, rules that were searched on this state are not again.
+void Phase::findEach(const Rules& rules, Matcher::Take take) {
+    if (!memo) {
+        Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
+        matcher.findEach(rules, take, [&] { return m_progress.cancelled(); });
+        return;
+    }
+    remember(rules);
+    for (const PreparedRule* rule : rules) {
+        RewriteMemo::FoundPtr found = memo->found(state, rule->rule);
+        if (!found) // cancelled
+            return;
+        MatchResult result = found->result;
+        for (Match& match : result.matches)
+            match.rule = &rule->rule;
+        for (RefusedMatch& refused : result.refused)
+            refused.match.rule = &rule->rule;
+        if (!take(*rule, result))
+            return;
+    }
+}
+
+/// Puts what the rules find on this state into the memo, unless it is there.
+void Phase::remember(const Rules& rules) {
+    Rules fresh;
+    for (const PreparedRule* rule : rules)
+        if (!memo->found(state, rule->rule))
+            fresh.push_back(rule);
+    if (fresh.empty())
+        return;
+    auto keep = [&](const PreparedRule& rule, MatchResult& found) {
+        memo->keep(state, rule.rule, m_graph, std::move(found));
+        return !m_progress.cancelled();
+    };
+    Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
+    matcher.findEach(fresh, keep, [&] { return m_progress.cancelled(); });
 }
 
 /// Writes into the Trace what a rule found and what it refused.
@@ -177,6 +214,8 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
     }
     const Applied& applied = std::get<Applied>(result);
     m_convexity->added(applied.made);
+    if (memo)
+        state = memo->after(state, match);
     forwarding.add(applied.replaced);
     event.kind = match.rule->isRewrite ? TraceEvent::Kind::Rewritten : TraceEvent::Kind::Fused;
     event.made = namesOf(m_graph, applied.made);

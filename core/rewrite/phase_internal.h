@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/rewrite/replay.h"
+#include "core/rewrite/rewrite_memo.h"
 
 #include <map>
 #include <span>
@@ -37,10 +38,10 @@ private:
     std::unordered_map<ValueId, ValueId> m_to;
 };
 
-/// A match of the graph at the start of a phase; to say who took its nodes.
-struct EarlyMatch {
+/// The matches of a rule on the graph at the start of a phase; to say who took their nodes.
+struct EarlyMatches {
     const Rule* rule;
-    std::vector<std::string> nodes;
+    RewriteMemo::FoundPtr found;
 };
 
 using PlannedSpan = std::span<const PlannedMatch>;
@@ -53,6 +54,10 @@ public:
     /// Errors: "cancelled".
     Result<void> run();
 
+    // Set before run(): what earlier runs found, or null, and the state that the graph is in.
+    RewriteMemo* memo = nullptr;
+    RewriteMemo::State state = 0;
+
     /// These matches and no others (phase_replay.cpp). Errors: those of fuselage::replay.
     Result<void> replay(PlannedSpan plan);
 
@@ -63,6 +68,8 @@ private:
     Result<bool> runLevel(const Rules& rules);
     void refreshFacts();
     Result<std::vector<Candidate>> findAll(const Rules& rules);
+    void findEach(const Rules& rules, Matcher::Take take);
+    void remember(const Rules& rules);
     void note(const PreparedRule& rule, MatchResult& found);
     bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
@@ -85,6 +92,8 @@ private:
     void noteCut(uint32_t components);
     void noteEarlyMatches();
     void noteShadowed();
+    void shadow(const Rule& rule, const std::vector<std::string>& nodes, size_t winner,
+                int64_t priority);
 
     Graph& m_graph;
     Trace& m_trace;
@@ -97,7 +106,7 @@ private:
     std::unique_ptr<Convexity> m_convexity;
     std::unordered_set<const PreparedRule*> m_seenMisses;
     std::unordered_set<std::string> m_refusals;
-    std::vector<EarlyMatch> m_early;
+    std::vector<EarlyMatches> m_early;
     size_t m_firstEvent = 0;
 };
 

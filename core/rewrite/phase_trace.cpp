@@ -102,16 +102,28 @@ void Phase::noteCut(uint32_t components) {
 
 void Phase::noteEarlyMatches() {
     refreshFacts();
+    m_firstEvent = m_trace.events.size();
+    for (const auto& [priority, rules] : m_levels) {
+        if (!memo)
+            break;
+        remember(rules);
+        for (const PreparedRule* rule : rules)
+            if (auto found = memo->found(state, rule->rule)) // else it was cancelled
+                m_early.push_back({&rule->rule, std::move(found)});
+    }
+    if (memo)
+        return;
     MatcherOptions quick = m_options.matcher;
     quick.explain = false;
     Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
     for (const auto& [priority, rules] : m_levels)
         matcher.findEach(rules, [&](const PreparedRule& rule, MatchResult& found) {
+            auto early = std::make_shared<RewriteMemo::Found>();
             for (const Match& match : found.matches)
-                m_early.push_back({&rule.rule, namesOf(m_graph, match.nodes)});
+                early->names.push_back(namesOf(m_graph, match.nodes));
+            m_early.push_back({&rule.rule, std::move(early)});
             return true;
         });
-    m_firstEvent = m_trace.events.size();
 }
 
 /// Matches of lower priority that others took nodes from were never found again: says so.
@@ -126,32 +138,38 @@ void Phase::noteShadowed() {
     for (const auto& [priority, rules] : m_levels)
         for (const PreparedRule* rule : rules)
             priorities[rule->rule.name] = rule->rule.priority;
-    for (const EarlyMatch& early : m_early) {
-        auto winner = taken.end();
-        for (const std::string& node : early.nodes)
-            if (auto found = taken.find(node); found != taken.end())
-                winner = found;
-        if (winner == taken.end())
-            continue;
-        const TraceEvent& by = m_trace.events[winner->second];
-        int64_t priority = priorities[by.rule];
-        if (priority <= early.rule->priority)
-            continue;
-        TraceEvent event;
-        event.kind = TraceEvent::Kind::Refused;
-        event.phase = m_step.phase;
-        event.iteration = 1;
-        event.rule = early.rule->name;
-        event.file = early.rule->file;
-        event.line = early.rule->line;
-        event.nodes = early.nodes;
-        event.reason = {code::shadowed,
-                        fmt::format("`{}` ({}:{}), priority {}, takes nodes of this match", by.rule,
-                                    by.file, by.line, priority),
-                        fmt::format("raise the priority above {}", priority),
-                        {{"rule", by.rule}, {"line", std::to_string(by.line)}}};
-        m_trace.events.push_back(std::move(event));
-    }
+    for (const EarlyMatches& early : m_early)
+        for (const std::vector<std::string>& nodes : early.found->names) {
+            auto winner = taken.end();
+            for (const std::string& node : nodes)
+                if (auto found = taken.find(node); found != taken.end())
+                    winner = found;
+            if (winner == taken.end())
+                continue;
+            int64_t priority = priorities[m_trace.events[winner->second].rule];
+            if (priority > early.rule->priority)
+                shadow(*early.rule, nodes, winner->second, priority);
+        }
+}
+
+/// A match that lost a node to the match of the event.
+void Phase::shadow(const Rule& rule, const std::vector<std::string>& nodes, size_t winner,
+                   int64_t priority) {
+    const TraceEvent& by = m_trace.events[winner];
+    TraceEvent event;
+    event.kind = TraceEvent::Kind::Refused;
+    event.phase = m_step.phase;
+    event.iteration = 1;
+    event.rule = rule.name;
+    event.file = rule.file;
+    event.line = rule.line;
+    event.nodes = nodes;
+    event.reason = {code::shadowed,
+                    fmt::format("`{}` ({}:{}), priority {}, takes nodes of this match", by.rule,
+                                by.file, by.line, priority),
+                    fmt::format("raise the priority above {}", priority),
+                    {{"rule", by.rule}, {"line", std::to_string(by.line)}}};
+    m_trace.events.push_back(std::move(event));
 }
 
 } // namespace fuselage

@@ -2,6 +2,7 @@
 #include "app/studio/session/session.h"
 
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/reanalysis.h"
 #include "app/studio/session/dispose.h"
 
 #include <QFileInfo>
@@ -13,13 +14,13 @@ namespace {
 /// Quiet time after the last key before rules are matched again.
 constexpr int pauseMilliseconds = 120;
 
-/// The earlier plan of the unfused side serves again when only rules changed.
-bool sameBefore(const SnapshotPtr& previous, const std::shared_ptr<const app::LoadedModel>& model,
-                const SessionOptions& options) {
-    return previous && previous->model == model && previous->device == options.device &&
-           previous->dims == options.fuse.dims && previous->precision == options.fuse.precision &&
-           previous->strict == options.fuse.strict;
-}
+/// A model that is open, with what analyses of it leave to the next one. The lane runs one at a
+/// time.
+struct OpenModel : app::LoadedModel {
+    explicit OpenModel(app::LoadedModel model) : LoadedModel(std::move(model)) {}
+
+    mutable app::Reanalysis analyses;
+};
 
 } // namespace
 
@@ -55,8 +56,8 @@ void Session::open(const QString& path) {
             Outcome outcome{nullptr, nullptr, {problemOf(loaded.error(), path)}};
             return [this, outcome] { take(outcome); };
         }
-        std::shared_ptr<const app::LoadedModel> model(new app::LoadedModel(std::move(*loaded)),
-                                                      disposeLater<const app::LoadedModel>);
+        std::shared_ptr<const OpenModel> model(new OpenModel(std::move(*loaded)),
+                                               disposeLater<const OpenModel>);
         return [this, path, model] {
             if (!m_path.isEmpty())
                 m_watcher.removePath(m_path);
@@ -145,11 +146,10 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
         return out;
     }
     auto backend = makeBackend(CompileOptions{});
-    app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr, {}};
+    app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr};
     analysing.fuse.explain = true;
-    if (sameBefore(previous, model, options))
-        analysing.before = previous->analysis.before;
-    auto analysis = app::analyse(*model, *library, analysing, progress);
+    const auto& open = static_cast<const OpenModel&>(*model); // made by open()
+    auto analysis = open.analyses.analyse(*model, *library, analysing, progress);
     if (!analysis) {
         if (analysis.error().code != "cancelled")
             out.problems.append(problemOf(analysis.error(), {}));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/reanalysis.h"
+
+#include "app/pipeline/reanalysis_internal.h"
+
+namespace fuselage::app {
+
+namespace {
+
+void add(std::string& key, const std::string& text) {
+    key += std::to_string(text.size()) + ":" + text;
+}
+
+/// Of the profile the name: profiles of one name are equal while a program runs.
+std::string keyOf(const AnalysisOptions& options) {
+    std::string out;
+    add(out, options.profile.name);
+    add(out, options.fuse.pipeline);
+    add(out, options.fuse.decide);
+    add(out, nameOf(options.fuse.precision));
+    out += options.fuse.strict ? 's' : '-';
+    out += options.fuse.explain ? 'e' : '-';
+    out += options.backend ? 'b' : '-';
+    for (const auto& [symbol, value] : options.fuse.dims) {
+        add(out, symbol);
+        out += std::to_string(value) + ";";
+    }
+    return out;
+}
+
+} // namespace
+
+Reanalysis::Reanalysis() : m_memo(std::make_unique<AnalysisMemo>()) {}
+
+Reanalysis::~Reanalysis() = default;
+
+Result<Analysis> Reanalysis::analyse(const LoadedModel& model, const RuleLibrary& library,
+                                     const AnalysisOptions& options, Progress& progress) {
+    std::string key = keyOf(options);
+    if (key != m_memo->key)
+        m_memo = std::make_unique<AnalysisMemo>();
+    m_memo->key = std::move(key);
+    return app::analyse(model, library, options, m_memo.get(), progress);
+}
+
+size_t Reanalysis::reused() const {
+    return m_memo->rewriting.reused();
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/rewrite/rewrite_memo.h"
+
+#include "core/rewrite/match_cache.h"
+#include "core/support/hash.h"
+
+namespace fuselage {
+
+namespace {
+
+void add(Hasher& hasher, const std::vector<Binding>& bindings) {
+    hasher.number(bindings.size());
+    for (const Binding& binding : bindings) {
+        hasher.number(binding.kind);
+        hasher.number(binding.value.valid() ? binding.value.index() : ~uint32_t{0});
+        add(hasher, binding.items);
+    }
+}
+
+/// The node of the first container, if it is there, goes into the second one.
+template <typename Container>
+typename Container::mapped_type* moved(Container& from, Container& to,
+                                       const typename Container::key_type& key) {
+    auto known = to.find(key);
+    if (known == to.end()) {
+        auto node = from.extract(key);
+        if (!node)
+            return nullptr;
+        known = to.insert(std::move(node)).position;
+    }
+    return &known->second;
+}
+
+} // namespace
+
+void RewriteMemo::begin(const RuleIndex& index) {
+    m_reused = 0;
+    m_foundBefore.merge(m_found);
+    m_found.clear();
+    m_outcomesBefore.merge(m_outcomes);
+    m_outcomes.clear();
+    m_running.clear();
+    for (const auto& rule : index.rules()) {
+        auto [number, isNew] = m_rules.try_emplace(wholeKey(rule->rule), m_nextRule);
+        m_nextRule += isNew ? 1 : 0;
+        m_running.emplace(&rule->rule, number->second);
+    }
+}
+
+void RewriteMemo::finish() {
+    m_foundBefore.clear();
+    m_outcomesBefore.clear();
+    std::vector<bool> isUsed(m_nextRule, false);
+    for (const auto& [rule, number] : m_running)
+        isUsed[number] = true;
+    std::erase_if(m_rules, [&](const auto& each) { return !isUsed[each.second]; });
+}
+
+RewriteMemo::State RewriteMemo::after(State state, const Match& match) const {
+    Hasher hasher;
+    hasher.number(state).number(numberOf(*match.rule)).number(match.nodes.size());
+    for (NodeId node : match.nodes)
+        hasher.number(node.index());
+    for (ValueId output : match.outputs)
+        hasher.number(output.index());
+    add(hasher, match.slots);
+    return hasher.value();
+}
+
+RewriteMemo::FoundPtr RewriteMemo::found(State state, const Rule& rule) {
+    FoundPtr* known = moved(m_foundBefore, m_found, {state, numberOf(rule)});
+    m_reused += known ? 1 : 0;
+    return known ? *known : nullptr;
+}
+
+RewriteMemo::FoundPtr RewriteMemo::keep(State state, const Rule& rule, const Graph& graph,
+                                        MatchResult result) {
+    auto found = std::make_shared<Found>();
+    found->result = std::move(result);
+    for (Match& match : found->result.matches) {
+        match.rule = nullptr;
+        found->names.push_back(namesOf(graph, match.nodes));
+    }
+    for (RefusedMatch& refused : found->result.refused)
+        refused.match.rule = nullptr;
+    m_found[{state, numberOf(rule)}] = found;
+    return found;
+}
+
+const RewriteMemo::Outcome* RewriteMemo::outcome(State state, const std::string& key) {
+    Outcome* known = moved(m_outcomesBefore, m_outcomes, {state, key});
+    m_reused += known ? 1 : 0;
+    return known;
+}
+
+void RewriteMemo::keep(State state, const std::string& key, Outcome outcome) {
+    m_outcomes[{state, key}] = std::move(outcome);
+}
+
+} // namespace fuselage

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Analyses that take over what an earlier one found: after any sequence of edits the result is that
+// of an analysis from the beginning.
+#include "app/pipeline/reanalysis.h"
+#include "app/report/json.h"
+#include "app/zoo/builder.h"
+#include "app/zoo/zoo.h"
+#include "core/graph/text.h"
+#include "core/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+using namespace fuselage;
+
+namespace {
+
+/// What a person may have in a rule file; each edit takes some of them in some order.
+const std::vector<std::string> pieces = {
+    "rule Typed { match { y = Conv -> Relu; } }",
+    "rule TypedFirst priority 60 { match { y = Conv -> Relu; } }",
+    "rule Never { match { y = Conv[kernel_shape == [9, 9]] -> Relu -> Relu; } }",
+    "rule Doubled in canonicalize { match { y = Add(x, x); } rewrite { y = Mul(x, 2); } }",
+    "rule AbsOfNeg in canonicalize { match { y = x -> Neg -> Abs; } rewrite { y = Abs(x); } }",
+    "rule TwoFront in convert { match { y = x -> Abs -> Sqrt; } rewrite { y = Sqrt(Abs(x)); } }",
+    "rule Gated { match { y = Add -> Relu; } gate gain.bytes > 1e18; }",
+    "rule Region priority 30 { match { y = region Tanh | Abs | Neg {1..8} outs 2; } }",
+};
+
+Graph smallGraph() {
+    zoo::Builder b("small", 1);
+    ValueId x = b.input("image", DType::Float32, {Dim::symbol("N"), 4, 8, 8});
+    for (int block = 0; block < 5; ++block) {
+        zoo::Builder::Scope scope(b, "block" + std::to_string(block));
+        ValueId y = b.apply(Op::Relu, {b.conv("conv1", x, {4, 4, 3, 1, 1})});
+        y = b.apply(Op::Abs, {b.apply(Op::Neg, {b.conv("conv2", y, {4, 4, 3, 1, 1})})});
+        y = b.apply(Op::Tanh, {b.apply(Op::Add, {y, y})});
+        x = b.apply(Op::Relu, {b.apply(Op::Add, {y, x})});
+    }
+    b.output(x, "features");
+    return b.finish();
+}
+
+app::LoadedModel modelOf(Graph graph) {
+    Progress quiet;
+    app::LoadedModel out;
+    out.path = "model.onnx";
+    out.fileNodes = graph.nodeCount();
+    auto prepared = prepareGraph(graph, quiet);
+    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
+    out.graph = std::move(graph);
+    return out;
+}
+
+app::RuleLibrary randomLibrary(std::mt19937& random) {
+    std::string text = "fuse 1;\n";
+    std::vector<std::string> order = pieces;
+    std::shuffle(order.begin(), order.end(), random);
+    order.resize(random() % 5);
+    for (const std::string& piece : order)
+        text += std::string(random() % 3, '\n') + "// " + std::string(random() % 4, '.') + "\n" +
+                piece + "\n";
+    app::RuleOptions options;
+    options.texts.push_back({"typed.fuse", text});
+    auto library = app::requireRuleLibrary(options);
+    EXPECT_TRUE(library) << (library ? text : library.error().text());
+    return std::move(*library);
+}
+
+/// Everything that a Report and a Trace say, but how long it took.
+std::string saidBy(app::Analysis& analysis) {
+    analysis.report.stageSeconds.clear();
+    std::string out =
+        app::renderJson(analysis.report) + text(analysis.fused) + text(*analysis.after->graph);
+    for (const NearMiss& miss : analysis.trace.nearMisses) {
+        out += miss.rule + " " + miss.reason.text() + " " + std::to_string(miss.span.begin) + "\n";
+        if (miss.edit)
+            out += std::to_string(miss.edit->span.begin) + miss.edit->to + "\n";
+    }
+    for (const RuleCount& count : analysis.trace.counts)
+        out += count.phase + " " + count.rule + " " + std::to_string(count.matched) + " " +
+               std::to_string(count.applied) + " " + std::to_string(count.refused) + "\n";
+    for (const TraceEvent& event : analysis.trace.events)
+        out += std::to_string(event.gain) + " " + std::to_string(event.line) + "\n";
+    return out;
+}
+
+class Editing {
+public:
+    Editing(Graph graph, uint32_t seed) : m_model(modelOf(std::move(graph))), m_random(seed) {
+        auto profile = deviceProfile("cpu");
+        EXPECT_TRUE(profile);
+        m_options.profile = *profile;
+        m_options.fuse.explain = true;
+    }
+
+    /// Compares the analysis of the edited rules with one that knows nothing.
+    void edit() {
+        app::RuleLibrary library = randomLibrary(m_random);
+        m_options.fuse.disabled.clear();
+        if (m_earlier && !m_earlier->report.matches.empty() && m_random() % 2)
+            m_options.fuse.disabled.push_back(someMatch());
+        Progress quiet;
+        auto now = m_again.analyse(m_model, library, m_options, quiet);
+        auto anew = app::analyse(m_model, library, m_options, quiet);
+        ASSERT_TRUE(now) << now.error().text();
+        ASSERT_TRUE(anew) << anew.error().text();
+        EXPECT_EQ(saidBy(*now), saidBy(*anew));
+        m_earlier = std::move(*now);
+    }
+
+    /// An analysis that is given up somewhere.
+    void editAndCancel() {
+        struct Impatient : Progress {
+            void report(std::string_view, size_t, size_t) override {
+                if (++reports > patience)
+                    cancel();
+            }
+            uint32_t reports = 0, patience = 0;
+        } progress;
+        progress.patience = m_random() % 6;
+        auto given = m_again.analyse(m_model, randomLibrary(m_random), m_options, progress);
+        EXPECT_FALSE(given);
+    }
+
+    size_t reused() const { return m_again.reused(); }
+
+private:
+    MatchKey someMatch() {
+        const auto& matches = m_earlier->report.matches;
+        const app::MatchReport& match = matches[m_random() % matches.size()];
+        MatchKey out{match.rule, match.nodes};
+        std::sort(out.nodes.begin(), out.nodes.end());
+        return out;
+    }
+
+    app::LoadedModel m_model;
+    std::mt19937 m_random;
+    app::AnalysisOptions m_options;
+    app::Reanalysis m_again;
+    std::optional<app::Analysis> m_earlier;
+};
+
+Graph zooGraph(const std::string& name) {
+    auto graph = zoo::build(name);
+    EXPECT_TRUE(graph);
+    return std::move(*graph);
+}
+
+} // namespace
+
+TEST(Incremental, EditsOfASmallGraphEqualFreshAnalyses) {
+    for (uint32_t seed = 1; seed <= 3; ++seed) {
+        Editing editing(smallGraph(), seed);
+        for (int edit = 0; edit < 12; ++edit) {
+            SCOPED_TRACE("seed " + std::to_string(seed) + ", edit " + std::to_string(edit));
+            editing.edit();
+        }
+        EXPECT_GT(editing.reused(), 20U) << "nothing was taken over: the test compares little";
+    }
+}
+
+TEST(Incremental, EditsOfNetworksEqualFreshAnalyses) {
+    for (const char* name : {"resnet18", "gpt2_block", "unet"}) {
+        Editing editing(zooGraph(name), 7);
+        for (int edit = 0; edit < 4; ++edit) {
+            SCOPED_TRACE(std::string(name) + ", edit " + std::to_string(edit));
+            editing.edit();
+        }
+    }
+}
+
+TEST(Incremental, WhatWasGivenUpHarmsNothing) {
+    Editing editing(smallGraph(), 11);
+    for (int edit = 0; edit < 6; ++edit) {
+        editing.edit();
+        editing.editAndCancel();
+        editing.editAndCancel();
+    }
+}
