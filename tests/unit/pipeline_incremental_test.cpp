@@ -26,7 +26,8 @@ const std::vector<std::string> pieces = {
     "rule AbsOfNeg in canonicalize { match { y = x -> Neg -> Abs; } rewrite { y = Abs(x); } }",
     "rule TwoFront in convert { match { y = x -> Abs -> Sqrt; } rewrite { y = Sqrt(Abs(x)); } }",
     "rule Gated { match { y = Add -> Relu; } gate gain.bytes > 1e18; }",
-    "rule Region priority 30 { match { y = region Tanh | Abs | Neg {1..8} outs 2; } }",
+    "class Few = Tanh | Abs | Neg;\n"
+    "rule Region priority 30 { match { y = region Few {1..8} outs 2; } }",
 };
 
 Graph smallGraph() {
