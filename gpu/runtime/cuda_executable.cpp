@@ -205,7 +205,7 @@ Result<void> CudaExecutable::runTimed(const RunOptions& options, Progress& progr
     if (!m_timer)
         m_timer = std::make_unique<StepTimer>();
     std::vector<double>& seconds = *options.stepSeconds;
-    std::string note = m_timer->note();
+    std::string byEventsNote;
     for (const Segment& segment : m_segments) {
         if (progress.cancelled())
             return cancelledFailure("run");
@@ -224,7 +224,7 @@ Result<void> CudaExecutable::runTimed(const RunOptions& options, Progress& progr
             continue;
         if (timed.error().code != "timing.records")
             return timed;
-        note = timed.error().message;
+        byEventsNote = timed.error().message;
         auto byEvents =
             m_timer->timeByEvents(m_device->context(), m_stream, times,
                                   [&](size_t step) { return enqueue(segment.begin + step); });
@@ -232,7 +232,7 @@ Result<void> CudaExecutable::runTimed(const RunOptions& options, Progress& progr
             return byEvents;
     }
     if (options.stepTimingNote)
-        *options.stepTimingNote = note;
+        *options.stepTimingNote = byEventsNote.empty() ? m_timer->note() : byEventsNote;
     return {};
 }
 

@@ -44,6 +44,21 @@ struct ActivityKernel {
 static_assert(offsetof(ActivityKernel, begin) == 16 && offsetof(ActivityKernel, name) == 104 &&
               offsetof(ActivityKernel, graphNode) == 144);
 
+constexpr int domainResource = 3;           ///< CUPTI_CB_DOMAIN_RESOURCE
+constexpr uint32_t resourceNodeCloned = 20; ///< CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+
+/// CUpti_ResourceData and CUpti_GraphData, as far as they are read.
+struct GraphData {
+    void *graph, *originalGraph, *node, *originalNode;
+};
+
+struct ResourceData {
+    void *context, *resource;
+    const GraphData* graph;
+};
+
+using Subscriber = struct SubscriberOfCupti*;
+
 struct Functions {
     Code (*version)(uint32_t*);
     Code (*resultString)(Code, const char**);
@@ -54,6 +69,13 @@ struct Functions {
     Code (*flushAll)(uint32_t);
     Code (*nextRecord)(uint8_t*, size_t, int**);
     Code (*dropped)(void*, uint32_t, size_t*);
+    // Null where the library lacks them: nodes are then not told apart by their ids.
+    Code (*subscribe)(Subscriber*, void (*)(void*, int, uint32_t, const void*), void*);
+    Code (*unsubscribe)(Subscriber);
+    Code (*enableCallback)(uint32_t, Subscriber, int, uint32_t);
+    Code (*graphNodeId)(void*, uint64_t*);
+
+    bool hasNodes() const { return subscribe && unsubscribe && enableCallback && graphNodeId; }
 
     bool load(const SharedLibrary& from) {
         SymbolReader find(from);
@@ -65,9 +87,33 @@ struct Functions {
         find(flushAll, "cuptiActivityFlushAll");
         find(nextRecord, "cuptiActivityGetNextRecord");
         find(dropped, "cuptiActivityGetNumDroppedRecords");
+        SymbolReader findMore(from);
+        findMore(subscribe, "cuptiSubscribe");
+        findMore(unsubscribe, "cuptiUnsubscribe");
+        findMore(enableCallback, "cuptiEnableCallback");
+        findMore(graphNodeId, "cuptiGetGraphNodeId");
         return find.absent().empty();
     }
 };
+
+/// What a callback about copied nodes fills.
+struct NodeWatch {
+    const Functions& call;
+    std::mutex mutex;
+    GraphNodeIds ids;
+};
+
+void noteClone(void* user, int domain, uint32_t event, const void* data) {
+    if (domain != domainResource || event != resourceNodeCloned || data == nullptr)
+        return;
+    const GraphData* graph = static_cast<const ResourceData*>(data)->graph;
+    auto& watch = *static_cast<NodeWatch*>(user);
+    uint64_t id = 0;
+    if (graph == nullptr || watch.call.graphNodeId(graph->node, &id) != 0)
+        return;
+    std::lock_guard lock(watch.mutex);
+    watch.ids[graph->originalNode] = id;
+}
 
 /// What the callbacks fill; they may come from a thread of CUPTI.
 struct Collector {
@@ -142,6 +188,27 @@ public:
         if (state.dropped > 0)
             return failure("cupti.dropped", fmt::format("CUPTI dropped {} records", state.dropped));
         return std::move(state.records);
+    }
+
+    Result<GraphNodeIds> nodeIdsWhile(const std::function<Result<void>()>& instantiate) override {
+        if (!m_call.hasNodes())
+            return failure("cupti.nodes", "CUPTI lacks the ids of graph nodes");
+        NodeWatch watch{m_call, {}, {}};
+        Subscriber subscriber = nullptr;
+        if (auto subscribed =
+                check(m_call.subscribe(&subscriber, noteClone, &watch), "watch graphs being made");
+            !subscribed)
+            return failure("cupti.nodes", subscribed.error().message);
+        auto enabled =
+            check(m_call.enableCallback(1, subscriber, domainResource, resourceNodeCloned),
+                  "watch graphs being made");
+        auto made = enabled ? instantiate() : Result<void>();
+        (void)m_call.unsubscribe(subscriber);
+        if (!enabled)
+            return failure("cupti.nodes", enabled.error().message);
+        if (!made)
+            return failure(made.error());
+        return std::move(watch.ids);
     }
 
 private:

@@ -6,8 +6,10 @@
 #include "core/support/result.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace fuselage::gpu {
@@ -19,6 +21,9 @@ struct KernelRecord {
     uint64_t graphNode = 0;      ///< id of the node; 0: not launched by a graph
 };
 
+/// Ids as records have them, by the captured nodes that the launched ones are copies of.
+using GraphNodeIds = std::unordered_map<const void*, uint64_t>;
+
 class Cupti {
 public:
     /// Error "library-missing": not here, or too old (before 12), or it refuses to record.
@@ -29,6 +34,9 @@ public:
     virtual Result<void> start() = 0;
     /// What ran since start(); the device must be idle. Errors "cupti.call", "cupti.dropped".
     virtual Result<std::vector<KernelRecord>> stop() = 0;
+    /// The copies of nodes that are made while `instantiate` runs. Error "cupti.nodes" when CUPTI
+    /// lacks what is needed or another tool has its callbacks; those of `instantiate`.
+    virtual Result<GraphNodeIds> nodeIdsWhile(const std::function<Result<void>()>& instantiate) = 0;
 };
 
 } // namespace fuselage::gpu

@@ -108,8 +108,9 @@ Result<void> CapturedGraph::launch(Stream& stream) const {
 
 namespace {
 
-/// The graph that is being captured; kernel nodes in it.
-Result<uint32_t> kernelNodes(const DeviceContext& context, StreamHandle stream) {
+/// The nodes of the graph that is being captured, in no order.
+Result<std::vector<GraphNodeHandle>> capturedNodes(const DeviceContext& context,
+                                                   StreamHandle stream) {
     const DriverFunctions& call = context.call();
     int status = 0;
     uint64_t id = 0;
@@ -132,15 +133,16 @@ Result<uint32_t> kernelNodes(const DeviceContext& context, StreamHandle stream) 
                 context.check(call.graphGetNodes(graph, nodes.data(), &count), "list nodes");
             !read)
             return failure(read.error());
-    uint32_t kernels = 0;
-    for (GraphNodeHandle node : nodes) {
-        int type = -1;
-        if (auto typed = context.check(call.graphNodeGetType(node, &type), "ask for a node's kind");
-            !typed)
-            return failure(typed.error());
-        kernels += type == graphNodeKernel ? 1 : 0;
-    }
-    return kernels;
+    return nodes;
+}
+
+Result<GraphExecHandle> makeReady(const DeviceContext& context, GraphHandle graph) {
+    GraphExecHandle out = nullptr;
+    if (auto made = context.check(context.call().graphInstantiate(&out, graph, 0),
+                                  "make the captured graph ready");
+        !made)
+        return failure(made.error());
+    return out;
 }
 
 } // namespace
@@ -165,11 +167,23 @@ StreamCapture::~StreamCapture() {
 }
 
 Result<void> StreamCapture::mark() {
-    auto kernels = kernelNodes(*m_stream->context(), m_stream->handle());
-    if (!kernels)
-        return failure(kernels.error());
-    m_kernelsOfMarks.push_back(*kernels - m_kernels);
-    m_kernels = *kernels;
+    const DeviceContext& context = *m_stream->context();
+    auto nodes = capturedNodes(context, m_stream->handle());
+    if (!nodes)
+        return failure(nodes.error());
+    std::vector<GraphNodeHandle> kernels;
+    for (GraphNodeHandle node : *nodes) {
+        if (!m_nodes.insert(node).second)
+            continue;
+        int type = -1;
+        if (auto typed = context.check(context.call().graphNodeGetType(node, &type),
+                                       "ask for a node's kind");
+            !typed)
+            return failure(typed.error());
+        if (type == graphNodeKernel)
+            kernels.push_back(node);
+    }
+    m_kernelsOfMarks.push_back(std::move(kernels));
     return {};
 }
 
@@ -182,14 +196,20 @@ Result<CapturedGraph> StreamCapture::finish() {
         !ended)
         return failure(ended.error());
     Owned<GraphHandle, &DriverFunctions::graphDestroy> graph(context, handle);
-    GraphExecHandle exec = nullptr;
-    if (auto made = context->check(context->call().graphInstantiate(&exec, handle, 0),
-                                   "make the captured graph ready");
-        !made)
-        return failure(made.error());
-    CapturedGraph out(context, exec);
+    auto exec = makeReady(*context, handle);
+    if (!exec)
+        return failure(exec.error());
+    CapturedGraph out(context, *exec);
+    out.m_source = std::move(graph);
     out.m_kernelsOfMarks = std::move(m_kernelsOfMarks);
     return out;
+}
+
+Result<CapturedGraph> CapturedGraph::another() const {
+    auto exec = makeReady(*context(), m_source.handle());
+    if (!exec)
+        return failure(exec.error());
+    return CapturedGraph(context(), *exec);
 }
 
 } // namespace fuselage::gpu

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 namespace fuselage::gpu {
@@ -112,12 +113,19 @@ public:
     using Owned::Owned;
     Result<void> launch(Stream& stream) const;
 
-    /// Kernel nodes of each stretch that StreamCapture::mark() ended, in order.
-    const std::vector<uint32_t>& kernelsOfMarks() const { return m_kernelsOfMarks; }
+    /// Kernel nodes of each stretch that StreamCapture::mark() ended, in order. They live as long
+    /// as the graph; what is launched are copies of them.
+    const std::vector<std::vector<GraphNodeHandle>>& kernelsOfMarks() const {
+        return m_kernelsOfMarks;
+    }
+
+    /// Made ready once more: the same work from new copies of the nodes. Not copied again itself.
+    Result<CapturedGraph> another() const;
 
 private:
     friend class StreamCapture;
-    std::vector<uint32_t> m_kernelsOfMarks;
+    Owned<GraphHandle, &DriverFunctions::graphDestroy> m_source;
+    std::vector<std::vector<GraphNodeHandle>> m_kernelsOfMarks;
 };
 
 /// While it lives, what is added to the stream is recorded instead of run. Allocation and
@@ -126,12 +134,12 @@ class StreamCapture {
 public:
     static Result<StreamCapture> begin(Stream& stream);
     StreamCapture(StreamCapture&& other) noexcept
-        : m_stream(std::exchange(other.m_stream, nullptr)), m_kernels(other.m_kernels),
+        : m_stream(std::exchange(other.m_stream, nullptr)), m_nodes(std::move(other.m_nodes)),
           m_kernelsOfMarks(std::move(other.m_kernelsOfMarks)) {}
     StreamCapture& operator=(StreamCapture&&) = delete;
     ~StreamCapture(); ///< drops what was captured unless finish() was called
 
-    /// Ends a stretch: the kernel nodes added since the last mark are counted as one entry.
+    /// Ends a stretch: the kernel nodes added since the last mark are one entry.
     Result<void> mark();
     Result<CapturedGraph> finish();
 
@@ -139,8 +147,8 @@ private:
     explicit StreamCapture(Stream& stream) : m_stream(&stream) {}
 
     Stream* m_stream;
-    uint32_t m_kernels = 0; ///< kernel nodes so far
-    std::vector<uint32_t> m_kernelsOfMarks;
+    std::unordered_set<GraphNodeHandle> m_nodes; ///< of all kinds, up to the last mark
+    std::vector<std::vector<GraphNodeHandle>> m_kernelsOfMarks;
 };
 
 } // namespace fuselage::gpu

@@ -104,6 +104,7 @@ struct State {
     uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0;
     int primaryContexts = 0;
     void (*observer)(const char* name, uint64_t begin, uint64_t end, uint64_t node) = nullptr;
+    void (*cloned)(Node* original, Node* copy) = nullptr; ///< while a graph is made executable
 };
 
 State& state();

@@ -117,6 +117,8 @@ int cuGraphInstantiateWithFlags(Graph** out, Graph* graph, unsigned long long) {
     for (const auto& node : graph->nodes) { // as in the driver, clones have ids of their own
         copy->nodes.push_back(std::make_shared<Node>(*node));
         copy->nodes.back()->id = state().nextNodeId++;
+        if (state().cloned != nullptr)
+            state().cloned(node.get(), copy->nodes.back().get());
     }
     *out = copy.release();
     return Success;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cuda.h>
 #include <cupti_activity.h>
+#include <cupti_callbacks.h>
 #include <utility>
 
 using namespace fuselage::gpu;
@@ -107,6 +108,13 @@ static_assert(offsetof(CUpti_ActivityKernel9, start) == 16);
 static_assert(offsetof(CUpti_ActivityKernel9, end) == 24);
 static_assert(offsetof(CUpti_ActivityKernel9, name) == 104);
 static_assert(offsetof(CUpti_ActivityKernel9, graphNodeId) == 144);
+
+// What its callback about copied nodes reads.
+SAME(3, CUPTI_CB_DOMAIN_RESOURCE);
+SAME(20, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+static_assert(offsetof(CUpti_ResourceData, resourceDescriptor) == 16);
+static_assert(offsetof(CUpti_GraphData, node) == 16);
+static_assert(offsetof(CUpti_GraphData, originalNode) == 24);
 
 TEST(DriverHeaders, wereComparedByTheCompiler) {
     // The driver gives the graph by the second version of this call, which headers no longer show.

@@ -62,7 +62,7 @@ Result<void> runOnce(Tactic& tactic, Device& device, const LibraryCase& of,
         return added;
     value(capture.mark());
     const CapturedGraph graph = value(capture.finish());
-    EXPECT_EQ(graph.kernelsOfMarks().at(0), tactic.facts().launches) << tactic.name();
+    EXPECT_EQ(graph.kernelsOfMarks().at(0).size(), tactic.facts().launches) << tactic.name();
     for (int round = 0; round < 2; ++round)
         value(graph.launch(stream));
     value(stream.synchronize());
