@@ -5,6 +5,8 @@
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
 
+#include <algorithm>
+
 namespace fuselage::app {
 
 namespace {
@@ -19,27 +21,30 @@ std::map<std::string, int64_t> chosenDims(const Graph& graph,
 }
 
 /// Symbols become numbers, shape arithmetic that depended on them is folded, then the plan is made.
-Result<std::shared_ptr<const Plan>> planSide(Graph graph, const PlanOptions& planning,
+/// `prepared`: without symbols there is nothing to infer or fold.
+Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool prepared,
+                                             const PlanOptions& planning,
                                              const std::map<std::string, int64_t>& dims,
                                              GraphReport& drawn, Progress& progress) {
     if (!dims.empty())
         bindAllDimensions(graph, dims);
-    if (auto prepared = prepareGraph(graph, progress); !prepared)
-        return failure(prepared.error());
+    if (!prepared || !dims.empty())
+        if (auto done = prepareGraph(graph, progress); !done)
+            return failure(done.error());
     drawn = summariseGraph(graph); // before the planner splits nodes
     return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
 }
 
 /// The side before fusion in the report, and its plan unless the options have it.
-Result<void> planBefore(Graph original, const AnalysisOptions& options, const PlanOptions& planning,
-                        Analysis& out, Progress& progress) {
+Result<void> planBefore(Graph original, bool prepared, const AnalysisOptions& options,
+                        const PlanOptions& planning, Analysis& out, Progress& progress) {
     Report& report = out.report;
     out.before = options.before;
     if (out.before) {
         report.graphBefore = summariseGraph(*out.before->graph);
     } else {
-        auto before =
-            planSide(std::move(original), planning, out.dims, report.graphBefore, progress);
+        auto before = planSide(std::move(original), prepared, planning, out.dims,
+                               report.graphBefore, progress);
         if (!before)
             return failure(before.error());
         out.before = *before;
@@ -50,7 +55,7 @@ Result<void> planBefore(Graph original, const AnalysisOptions& options, const Pl
     return {};
 }
 
-/// What planBefore and the choice of dimensions set.
+/// What planBefore, the precision and the choice of dimensions set.
 void copyBefore(const Analysis& from, Analysis& to) {
     to.before = from.before;
     to.dims = from.dims;
@@ -59,6 +64,54 @@ void copyBefore(const Analysis& from, Analysis& to) {
     to.report.machine = from.report.machine;
     to.report.before = from.report.before;
     to.report.kernelsBefore = from.report.kernelsBefore;
+}
+
+/// The side after fusion, and all of the report that depends on its plan alone.
+Result<void> planAfter(const Graph& fused, bool prepared, PlanOptions planning, Analysis& out,
+                       Progress& progress) {
+    // A strict plan copies: a strided operand may be summed in another order.
+    planning.stridedViews = !planning.strict;
+    planning.groupSmall = true;
+    planning.sweeps = true;
+    Report& report = out.report;
+    auto after = planSide(fused, prepared, planning, out.dims, report.graphAfter, progress);
+    if (!after)
+        return failure(after.error());
+    out.after = *after;
+    report.after = summariseSide(*out.after);
+    report.kernels = summariseKernels(*out.after);
+    report.splits = summariseSplits(*out.after);
+    report.groups = summariseGroups(*out.after);
+    return {};
+}
+
+void copyAfter(const Analysis& from, Analysis& to) {
+    to.after = from.after;
+    to.report.graphAfter = from.report.graphAfter;
+    to.report.after = from.report.after;
+    to.report.kernels = from.report.kernels;
+    to.report.splits = from.report.splits;
+    to.report.groups = from.report.groups;
+}
+
+/// The model in the precision asked for; null when that is how it is already known to be.
+Result<std::unique_ptr<Graph>> converted(const LoadedModel& model, const AnalysisOptions& options,
+                                         const AnalysisMemo* memo, Report& report) {
+    bool wide = storageOf(options.fuse.precision) == DType::Float32;
+    if (wide && memo && memo->before)
+        return std::unique_ptr<Graph>();
+    auto out = std::make_unique<Graph>(model.graph.clone());
+    auto precision = setPrecision(*out, options.fuse.precision);
+    if (!precision)
+        return failure(precision.error());
+    report.precision = summarisePrecision(*precision);
+    return out;
+}
+
+bool hasRewritten(const Trace& trace) {
+    return std::any_of(trace.events.begin(), trace.events.end(), [](const TraceEvent& event) {
+        return event.kind == TraceEvent::Kind::Rewritten;
+    });
 }
 
 } // namespace
@@ -74,11 +127,10 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     Report& report = out.report;
     report.stageSeconds = model.seconds;
     Stopwatch watch;
-    Graph original = model.graph.clone();
-    auto precision = setPrecision(original, options.fuse.precision);
-    if (!precision)
-        return failure(precision.error());
-    report.precision = summarisePrecision(*precision);
+    auto changed = converted(model, options, memo, report);
+    if (!changed)
+        return failure(changed.error());
+    const Graph& original = *changed ? **changed : model.graph;
     report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
     fusing.device = options.profile;
@@ -96,32 +148,36 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     planning.precision = options.fuse.precision;
     planning.strict = options.fuse.strict;
     planning.allowed = numericClasses(library);
+    // Who keeps a memo has a prepared model, and fusing alone neither changes types nor makes
+    // constants.
+    bool prepared = memo && storageOf(options.fuse.precision) == DType::Float32;
     if (memo && memo->before) {
         copyBefore(*memo->before, out);
     } else {
         out.dims = chosenDims(original, options.fuse.dims);
-        if (auto done = planBefore(std::move(original), options, planning, out, progress); !done)
+        if (auto done =
+                planBefore(std::move(**changed), prepared, options, planning, out, progress);
+            !done)
             return failure(done.error());
         if (memo)
             copyBefore(out, *(memo->before = std::make_unique<Analysis>()));
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
-    // A strict plan copies: a strided operand may be summed in another order.
-    planning.stridedViews = !options.fuse.strict;
-    planning.groupSmall = true;
-    planning.sweeps = true;
-    auto after = planSide(rewritten->graph, planning, out.dims, report.graphAfter, progress);
-    if (!after)
-        return failure(after.error());
-    out.after = *after;
+    if (memo && memo->after && memo->afterState == memo->rewriting.last()) {
+        copyAfter(*memo->after, out);
+    } else {
+        prepared = prepared && !hasRewritten(rewritten->trace);
+        if (auto done = planAfter(rewritten->graph, prepared, planning, out, progress); !done)
+            return failure(done.error());
+        if (memo) {
+            memo->afterState = memo->rewriting.last();
+            copyAfter(out, *(memo->after = std::make_unique<Analysis>()));
+        }
+    }
     report.stageSeconds["plan_fused"] = watch.lap();
 
     report.model = summariseModel(model, out.dims);
-    report.after = summariseSide(*out.after);
-    report.kernels = summariseKernels(*out.after);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before, *out.after);
-    report.splits = summariseSplits(*out.after);
-    report.groups = summariseGroups(*out.after);
     addMatches(rewritten->trace, report);
     locateNearMisses(library.loaded.rules, report);
     out.fused = std::move(rewritten->graph);

@@ -14,8 +14,9 @@ namespace fuselage::app {
 struct AnalysisMemo {
     std::string key; ///< of all options that the rest depends on
     RewriteMemo rewriting;
-    /// With the report's side before fusion; no trace, no side after. Null before the first one.
-    std::unique_ptr<Analysis> before;
+    /// With plan and report of one side; no trace. Null before the first one.
+    std::unique_ptr<Analysis> before, after;
+    RewriteMemo::State afterState = 0; ///< of the graph that `after` is about
 };
 
 /// As the function without one; the memo may be null.

@@ -3,6 +3,7 @@
 // window.
 #include "app/studio/exports/headless.h"
 #include "app/studio/layout/worker.h"
+#include "app/studio/session/allocator.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
 
@@ -23,6 +24,7 @@ bool asked(int argc, char** argv, std::string_view option) {
 } // namespace
 
 int main(int argc, char** argv) {
+    fuselage::studio::prepareAllocator();
     if (argc == 2 && asked(argc, argv, "--layout-worker")) {
 #ifdef FUSELAGE_HAVE_GRAPHVIZ
         return fuselage::studio::runLayoutWorker();

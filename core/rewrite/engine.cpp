@@ -71,7 +71,7 @@ public:
         if (m_latest)
             m_out.graph = m_latest->clone();
         if (m_memo)
-            m_memo->finish();
+            m_memo->finish(m_state);
         return std::move(m_out);
     }
 

@@ -47,7 +47,8 @@ void RewriteMemo::begin(const RuleIndex& index) {
     }
 }
 
-void RewriteMemo::finish() {
+void RewriteMemo::finish(State last) {
+    m_last = last;
     m_foundBefore.clear();
     m_outcomesBefore.clear();
     std::vector<bool> isUsed(m_nextRule, false);

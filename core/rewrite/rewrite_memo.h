@@ -36,7 +36,11 @@ public:
     void begin(const RuleIndex& index);
 
     /// The run came to its end: forgets what it did not use.
-    void finish();
+    void finish(State last);
+
+    /// The state that the last run which came to its end has left; equal states of two runs are
+    /// equal graphs.
+    State last() const { return m_last; }
 
     /// The same number in every run for rules that are equal to the last place in their text.
     RuleNumber numberOf(const Rule& rule) const { return m_running.at(&rule); }
@@ -64,6 +68,7 @@ private:
     std::unordered_map<const Rule*, RuleNumber> m_running;
     std::map<Place, FoundPtr> m_found, m_foundBefore;
     std::map<std::pair<State, std::string>, Outcome> m_outcomes, m_outcomesBefore;
+    State m_last = 0;
     size_t m_reused = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Budgets of the desktop application, measured under `offscreen`: start, first paint and layout by
 // model size, frames of large graphs, the longest stall of the window's thread, cancelling.
+#include "app/studio/session/allocator.h"
 #include "app/studio/shell/main_window.h"
 #include "app/zoo/builder.h"
 #include "core/onnx/model_file.h"
@@ -187,15 +188,20 @@ void opening(const QTemporaryDir& folder, int nodes, double firstBudget, double 
         row(fmt::format("{} nodes: file to layout by dot", nodes), opened.taken(), finalBudget);
 
     SessionOptions options = window.session().options();
-    options.rules.texts.push_back(
-        {"typed.fuse", "fuse 1;\nrule Typed { match { y = Conv -> Relu; } }\n"});
-    DrawingPtr shown = canvas.drawing();
-    Stopwatch changed;
-    window.session().setOptions(options);
-    waitFor([&] { return !window.session().stale() && canvas.drawing() != shown; });
-    canvas.repaint();
-    row(fmt::format("{} nodes: rules changed to painted again", nodes), changed.taken(),
-        nodes < 5000 ? 100 : 300);
+    auto edit = [&](const char* what, int priority) {
+        options.rules.texts = {
+            {"typed.fuse", fmt::format("fuse 1;\nrule Typed priority {} {{ match {{ y = Conv -> "
+                                       "Relu; }} }}\n",
+                                       priority)}};
+        DrawingPtr shown = canvas.drawing();
+        Stopwatch changed;
+        window.session().setOptions(options);
+        waitFor([&] { return !window.session().stale() && canvas.drawing() != shown; });
+        canvas.repaint();
+        row(fmt::format("{} nodes: {}", nodes, what), changed.taken(), nodes < 5000 ? 100 : 300);
+    };
+    edit("a rule that loses, to painted again", -50);
+    edit("a rule that takes all, to painted again", 50);
 
     window.session().reload();
     QTest::qWait(30); // in the middle of it
@@ -220,6 +226,7 @@ void publish(const std::string& path, const std::string& section) {
 } // namespace
 
 int main(int argc, char** argv) {
+    prepareAllocator(); // as the application does
     qputenv("QT_QPA_PLATFORM", "offscreen");
     double before[1] = {0}, after[1] = {0};
     getloadavg(before, 1);

@@ -17,7 +17,7 @@ namespace fuselage {
 
 namespace {
 
-constexpr int edits = 3;
+constexpr int edits = 8;
 
 class Stages {
 public:
@@ -60,13 +60,14 @@ void stop(const Error& error) {
     std::exit(1);
 }
 
-/// Each edit is another rule.
+/// Each edit is another rule: one that gets no match and one that takes all by turns.
 app::RuleOptions rulesOf(int edit) {
     app::RuleOptions out;
     if (edit > 0)
-        out.texts.push_back({"typed.fuse", fmt::format("fuse 1;\nrule Typed{} {{ match {{ y = Conv "
-                                                       "-> Relu; }} }}\n",
-                                                       edit)});
+        out.texts.push_back(
+            {"typed.fuse", fmt::format("fuse 1;\nrule Typed{} priority {} {{ match {{ y = Conv -> "
+                                       "Relu; }} }}\n",
+                                       edit, edit % 2 ? -50 : 50)});
     return out;
 }
 
