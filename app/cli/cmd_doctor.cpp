@@ -28,6 +28,7 @@ int run() {
     for (const app::BackendState& backend : backends)
         out += fmt::format("backend     {}: {}\n", backend.name, backend.text);
     out += fmt::format("used        {}\n", app::usedBackend(backends));
+    out += fmt::format("note        {}\n", app::countersNote());
     printOut(out);
     return ExitOk;
 }

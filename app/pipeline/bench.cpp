@@ -2,6 +2,7 @@
 #include "app/pipeline/bench.h"
 
 #include "app/pipeline/analysis.h"
+#include "app/pipeline/backends.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/kernel_text.h"
@@ -264,6 +265,8 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
         out.notes.push_back("nothing was run: all times are predictions");
     else if (machine.cudaDriver.empty())
         out.notes.push_back("no CUDA device: libcuda.so.1 not found");
+    if (target.backend && out.backend == "cuda")
+        out.notes.push_back(countersNote());
 }
 
 } // namespace

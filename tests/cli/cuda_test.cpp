@@ -72,6 +72,18 @@ TEST_F(CliCuda, DoctorNamesVersionsAndWhatIsMissing) {
     EXPECT_TRUE(has(with, "used        cuda")) << with.output;
 }
 
+TEST_F(CliCuda, BytesAreSaidToBePredictedAndWhy) {
+    auto graph = fuselage::model_io::loadText("g (float[4,3] x) => (float[4,3] y) { y = Tanh(x) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("m.onnx")));
+    useStandIns();
+    ProcessResult ran = run({"bench", "m.onnx", "--backend", "cuda", "--no-measure"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran, "hardware counters are not read")) << ran.output;
+    EXPECT_TRUE(has(ran, "DRAM traffic, predicted")) << ran.output;
+    EXPECT_TRUE(has(run({"doctor"}), "hardware counters are not read"));
+}
+
 TEST_F(CliCuda, KernelsAreWrittenWithARepro) {
     zoo("unet");
     ProcessResult ran = run({"bench", "unet.onnx", "--device", "h200", "--no-measure",
@@ -105,7 +117,7 @@ std::map<std::string, bool> compiledKernels(const std::string& folder) {
         bool whole = text.starts_with("fuselage-cubin ") && second != std::string::npos;
         if (whole) {
             const std::string code = text.substr(second + 1);
-            whole = text.substr(0, second).ends_with(" " + std::to_string(code.size()) + " " +
+            whole = text.substr(0, second).ends_with("\n" + std::to_string(code.size()) + " " +
                                                      fuselage::Hasher().text(code).hex());
         }
         out[at->path().filename().string()] = whole;
