@@ -98,7 +98,8 @@ public:
         for (size_t i = 0; m_expected && i < m_expected->size(); ++i)
             if (auto saved = save(repro.expectedFile(i), doublesOf((*m_expected)[i])); !saved)
                 return saved;
-        return save(name + ".cu", repro.text(m_request.constants, m_request.arch));
+        return save(name + ".cu",
+                    repro.text(m_request.constants, archOf(set.kernels.front(), m_request.arch)));
     }
 
 private:

@@ -173,6 +173,7 @@ std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const Kern
         kernel.block[0] = std::max(kernel.block[0], part.threads);
         kernel.sharedBytes = std::max(kernel.sharedBytes, part.sharedBytes);
         resident = std::max(resident, part.residentBlocks);
+        kernel.ownArch = kernel.ownArch || part.ownArch;
     }
     if (blocks > std::numeric_limits<int32_t>::max())
         return refusal("support", fmt::format("{} blocks are more than one launch has", blocks),

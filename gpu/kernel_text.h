@@ -38,8 +38,15 @@ struct KernelText {
     uint32_t sharedBytes = 0; ///< dynamic shared memory
     /// Blocks on a multiprocessor that registers must leave room for: the second launch bound.
     uint32_t residentBlocks = 1;
+    /// Instructions of one architecture only, that no later one has: compiled for "sm_90a".
+    bool ownArch = false;
     std::vector<KernelArgument> arguments;
 };
+
+/// The architecture to compile the kernel for on a device of `arch`.
+inline std::string archOf(const KernelText& kernel, const std::string& arch) {
+    return kernel.ownArch ? arch + "a" : arch;
+}
 
 /// "__launch_bounds__(128, 3)", as it stands in the text.
 std::string launchBounds(const KernelText& kernel);

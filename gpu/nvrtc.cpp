@@ -136,8 +136,8 @@ Result<CompiledKernel> LoadedNvrtc::compileOnce(const KernelText& kernel,
         ~Owner() { functions.destroy(&program); }
     } owner{m_functions, program};
 
-    std::vector<std::string> flags = {"--gpu-architecture=" + options.arch, "--std=c++17",
-                                      "--ptxas-options=-v",
+    std::vector<std::string> flags = {"--gpu-architecture=" + archOf(kernel, options.arch),
+                                      "--std=c++17", "--ptxas-options=-v",
                                       options.contraction ? "--fmad=true" : "--fmad=false"};
     if (options.maxRegisters != 0)
         flags.push_back(fmt::format("--maxrregcount={}", options.maxRegisters));

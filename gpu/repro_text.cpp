@@ -18,6 +18,13 @@ __device__ void hostCopyLater(void* to, const void* from, int bytes, bool inside
 __device__ void hostCommitCopies();
 __device__ void hostWaitCopies(int pending);
 __device__ const unsigned* const* hostRows(const void* mine);
+__device__ void hostFenceForProducts();
+__device__ void hostOpenProducts();
+__device__ void hostCommitProducts();
+__device__ void hostWaitProducts(int pending);
+__device__ unsigned hostSharedAddress(const void* address);
+__device__ void hostMultiplyGroup(float* sums, int columns, unsigned long long a,
+                                  unsigned long long b, float (*number)(unsigned short));
 template <int count>
 __device__ const unsigned (*hostGatherWarp(const unsigned (&mine)[count]))[count];
 #endif

@@ -8,6 +8,9 @@
 namespace fuselage::gpu {
 
 /// Tensor-core tiles of m x n results a block.
+EmitResult emitWarpgroup128x256(const EmitRequest& request);
+EmitResult emitWarpgroup128x128(const EmitRequest& request);
+EmitResult emitWarpgroup128x64(const EmitRequest& request);
 EmitResult emitTensor256x128(const EmitRequest& request);
 EmitResult emitTensor128x128(const EmitRequest& request);
 EmitResult emitTensor128x64(const EmitRequest& request);

@@ -14,11 +14,19 @@ namespace fuselage::gpu {
 namespace {
 
 constexpr TensorTile tiles[] = {
-    {"256x128", 256, 128, 64, 4, 2, 4, 1},        {"128x128", 128, 128, 64, 2, 4, 4, 2},
-    {"128x64", 128, 64, 64, 2, 2, 4, 3},          {"64x128", 64, 128, 64, 2, 2, 4, 3},
-    {"64x64", 64, 64, 128, 2, 2, 3, 3},           {"64x32", 64, 32, 128, 2, 2, 4, 3},
-    {"32x64", 32, 64, 128, 2, 2, 4, 4},           {"16x64", 16, 64, 128, 1, 4, 4, 4},
-    {"128x128", 128, 128, 64, 2, 4, 4, 2, false}, {"64x64", 64, 64, 64, 2, 2, 4, 3, false},
+    {"256x128", 256, 128, 64, 4, 2, 4, 1},
+    {"128x128", 128, 128, 64, 2, 4, 4, 2},
+    {"128x64", 128, 64, 64, 2, 2, 4, 3},
+    {"64x128", 64, 128, 64, 2, 2, 4, 3},
+    {"64x64", 64, 64, 128, 2, 2, 3, 3},
+    {"64x32", 64, 32, 128, 2, 2, 4, 3},
+    {"32x64", 32, 64, 128, 2, 2, 4, 4},
+    {"16x64", 16, 64, 128, 1, 4, 4, 4},
+    {"128x128", 128, 128, 64, 2, 4, 4, 2, false},
+    {"64x64", 64, 64, 64, 2, 2, 4, 3, false},
+    {"128x256", 128, 256, 128, 8, 1, 4, 1, true, true},
+    {"128x128", 128, 128, 128, 8, 1, 3, 2, true, true},
+    {"128x64", 128, 64, 128, 8, 1, 4, 2, true, true},
 };
 
 constexpr double assumedUnits = 132;
@@ -27,7 +35,8 @@ constexpr double tf32Tolerance = 2e-3;
 
 /// What no tile computes.
 std::optional<Reason> refuseProgram(const EmitRequest& request, const Contraction& code,
-                                    bool matrix) {
+                                    const TensorTile& tile) {
+    const bool matrix = tile.matrix;
     if (auto reason = refuseTypes(request))
         return reason;
     const DType a = tensorElement(request, true);
@@ -46,6 +55,8 @@ std::optional<Reason> refuseProgram(const EmitRequest& request, const Contractio
     if (matrix && request.capability != 0 && request.capability < needed)
         return refusal("support", fmt::format("products of {} need sm_{}, this is sm_{}", nameOf(a),
                                               needed, request.capability));
+    if (tile.warpgroup && (request.capability != 90 || a == DType::Float32))
+        return refusal("support", "products of warpgroups are those of sm_90 and 16-bit elements");
     if (request.strict)
         return refusal("numeric-class", "strict mode wants sums in order");
     if (code.poolWindow)
@@ -102,7 +113,7 @@ int splitsOf(const TensorPlan& plan) {
 EmitResult emitTile(const std::string& name, const EmitRequest& request, const TensorTile& tile,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
-    if (auto reason = refuseProgram(request, code, tile.matrix))
+    if (auto reason = refuseProgram(request, code, tile))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
     TensorPlan plan{request, view, tile};
@@ -141,12 +152,26 @@ EmitResult emitTile(const std::string& name, const EmitRequest& request, const T
 }
 
 template <size_t tile, bool split> EmitResult emitRow(const EmitRequest& request) {
-    return emitTile(fmt::format("{}_{}{}", tiles[tile].matrix ? "tensor" : "float",
-                                tiles[tile].name, split ? "_split" : ""),
-                    request, tiles[tile], split);
+    const char* units = tiles[tile].warpgroup ? "warpgroup"
+                        : tiles[tile].matrix  ? "tensor"
+                                              : "float";
+    return emitTile(fmt::format("{}_{}{}", units, tiles[tile].name, split ? "_split" : ""), request,
+                    tiles[tile], split);
 }
 
 } // namespace
+
+EmitResult emitWarpgroup128x256(const EmitRequest& request) {
+    return emitRow<10, false>(request);
+}
+
+EmitResult emitWarpgroup128x128(const EmitRequest& request) {
+    return emitRow<11, false>(request);
+}
+
+EmitResult emitWarpgroup128x64(const EmitRequest& request) {
+    return emitRow<12, false>(request);
+}
 
 EmitResult emitTensor256x128(const EmitRequest& request) {
     return emitRow<0, false>(request);

@@ -39,6 +39,7 @@ private:
     std::string moveTile(const std::string& indent) const;
     std::string pipeline() const;
     std::string products() const;
+    std::string groupProducts() const;
     std::string results() const;
     std::string partialStore() const;
     std::string comment() const;
@@ -54,10 +55,10 @@ private:
 std::string TensorEmitter::place() const {
     const int64_t n = m_plan.tilesN(), m = m_plan.tilesM(), batch = m_view.batchCount;
     std::string out =
-        fmt::format("    extern __shared__ __align__(128) unsigned char sharedMemory[];\n"
+        fmt::format("    extern __shared__ __align__({4}) unsigned char sharedMemory[];\n"
                     "    const unsigned tileN = block % {0}u, tileM = block / {0}u % {1}u;\n"
                     "    const unsigned batch = block / {2}u % {3}u;\n",
-                    n, m, n * m, batch);
+                    n, m, n * m, batch, m_tile.warpgroup ? 1024 : 128);
     const int64_t tiles = m_plan.tilesK(), per = (tiles + m_plan.splits - 1) / m_plan.splits;
     if (m_plan.splits > 1)
         out += fmt::format("    const unsigned split = block / {0}u, firstTile = split * {1}u;\n"
@@ -88,8 +89,23 @@ std::string TensorEmitter::moveTile(const std::string& indent) const {
     return indented;
 }
 
+/// The tile's products start; those of the tile before are done afterwards, since the next copies
+/// go to its stage.
+std::string TensorEmitter::groupProducts() const {
+    return fmt::format(
+        "        openProducts();\n"
+        "        const unsigned long long rowsA = rowsOf128Bytes(stageA + warp / 4 * "
+        "8192), rowsB = rowsOf128Bytes(stageB);\n"
+        "#pragma unroll\n        for (int step = 0; step < {}; ++step)\n"
+        "            multiplyGroup<{}, {}>(sums[0], rowsA + step * 2, rowsB + step * "
+        "2);\n        commitProducts();\n        waitProducts<1>();\n",
+        m_tile.kBytes / 32, m_tile.n, element());
+}
+
 std::string TensorEmitter::products() const {
     const int rows = sumRows(), columns = sumColumns();
+    if (m_tile.warpgroup)
+        return groupProducts();
     if (!m_tile.matrix)
         return fmt::format("#pragma unroll 1\n    for (int step = 0; step < {}; ++step) {{\n"
                            "        float a[{}][4];\n{}"
@@ -113,7 +129,7 @@ std::string TensorEmitter::products() const {
 }
 
 std::string TensorEmitter::pipeline() const {
-    const int ahead = m_tile.stages - 1;
+    const int ahead = m_tile.ahead();
     std::string out =
         fmt::format("    float sums[{0}][{1}]{2};\n#pragma unroll\n"
                     "    for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
@@ -127,16 +143,17 @@ std::string TensorEmitter::pipeline() const {
                     ahead, moveTile("            "));
     // One barrier a tile: behind it everybody's copies are there, and nobody reads the stage that
     // the next copies go to.
-    out +=
-        fmt::format("#pragma unroll 1\n    for (int tile = 0; tile < tiles; ++tile) {{\n"
-                    "        waitCopies<{}>();\n        __syncthreads();\n"
-                    "        if (const int next = tile + {}; next < tiles) {{\n{}        }}\n"
-                    "        commitCopies();\n"
-                    "        const unsigned char* const stageA = sharedMemory + tile % {} * {};\n"
-                    "        const unsigned char* const stageB = stageA + {};\n",
-                    ahead - 1, ahead, moveTile("            "), m_tile.stages, m_tile.stageBytes(),
-                    m_tile.m * m_tile.kBytes);
-    return out + products() + "    }\n    waitCopies<0>();\n    __syncthreads();\n";
+    out += fmt::format(
+        "#pragma unroll 1\n    for (int tile = 0; tile < tiles; ++tile) {{\n"
+        "        waitCopies<{}>();\n{}        __syncthreads();\n"
+        "        if (const int next = tile + {}; next < tiles) {{\n{}        }}\n"
+        "        commitCopies();\n"
+        "        const unsigned char* const stageA = sharedMemory + tile % {} * {};\n"
+        "        const unsigned char* const stageB = stageA + {};\n",
+        ahead - 1, m_tile.warpgroup ? "        fenceForProducts();\n" : "", ahead,
+        moveTile("            "), m_tile.stages, m_tile.stageBytes(), m_tile.m * m_tile.kBytes);
+    return out + products() + "    }\n" + (m_tile.warpgroup ? "    waitProducts<0>();\n" : "") +
+           "    waitCopies<0>();\n    __syncthreads();\n";
 }
 
 std::string TensorEmitter::partialStore() const {
@@ -218,7 +235,8 @@ KernelPart TensorEmitter::emit() {
     part.comment = {comment()};
     part.helpers = {"vectors", "async"};
     if (m_tile.matrix)
-        part.helpers.push_back("mma");
+        part.helpers.push_back(m_tile.warpgroup ? "warpgroup" : "mma");
+    part.ownArch = m_tile.warpgroup;
     part.functions = m_a.functions() + m_b.functions();
     if (m_plan.splits == 1)
         part.functions += m_epilogue.text();

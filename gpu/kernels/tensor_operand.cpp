@@ -85,8 +85,8 @@ void TensorOperand::chooseLoad() {
         return;
     if (chunksAligned(m_k))
         m_load = TileLoad::AlongK;
-    else if (m_bounds.empty() && m_tile.matrix && size() == 2 && chunksAligned(m_rows) &&
-             tileRows() * m_tile.kBytes / 16 >= m_tile.threads())
+    else if (m_bounds.empty() && m_tile.matrix && !m_tile.warpgroup && size() == 2 &&
+             chunksAligned(m_rows) && tileRows() * m_tile.kBytes / 16 >= m_tile.threads())
         m_load = TileLoad::AlongRows;
 }
 
@@ -244,6 +244,8 @@ std::string TensorOperand::move() const {
 }
 
 std::string TensorOperand::fragmentSetup() const {
+    if (m_tile.warpgroup) // it reads the stages itself
+        return {};
     if (!m_tile.matrix && !m_isA) // the lane's first row
         return fmt::format("    const int bFirst = warpN * {} + lane % 4;\n", warpRows());
     if (!m_tile.matrix) // and what the chunks of all its rows are swizzled with

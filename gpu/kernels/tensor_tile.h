@@ -16,10 +16,15 @@ struct TensorTile {
     uint32_t residentBlocks;
     bool matrix =
         true; ///< matrix units; else float32 arithmetic, 8 x 4 lanes over a warp's results
+    /// Four warps multiply 64 rows from shared memory while they go on: sm_90. Stages: two are
+    /// read.
+    bool warpgroup = false;
 
     int threads() const { return 32 * warpsM * warpsN; }
     int warpM() const { return m / warpsM; } ///< multiple of 16
     int warpN() const { return n / warpsN; } ///< multiple of 16
+    /// Tiles whose copies are on their way while one is multiplied.
+    int ahead() const { return stages - (warpgroup ? 2 : 1); }
     int stageBytes() const { return (m + n) * kBytes; }
     /// Floats between rows of the slab of 16 rows in which a warp turns its sums.
     int slabStride() const { return warpN() + 8; }

@@ -61,6 +61,9 @@ const std::map<std::string, uint32_t>& budgets() {
         {"tensor_64x64", 168},
         {"tensor_64x64_split", 168},
         {"stem_pool", 168},
+        {"warpgroup_128x128", 128},
+        {"warpgroup_128x256", 240},
+        {"warpgroup_128x64", 128},
         {"window_plain", 32},
         {"window_row", 56},
     };
@@ -81,6 +84,8 @@ struct Gate {
     void compile(const gpu_suite::Case& source, const gpu::KernelSet& set,
                  const std::string& arch) {
         for (const gpu::KernelText& kernel : set.kernels) {
+            if (kernel.ownArch && arch != "sm_90")
+                continue;
             gpu::CompileOptions options;
             options.arch = arch;
             options.contraction = !source.strict;

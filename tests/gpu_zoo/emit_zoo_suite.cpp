@@ -30,8 +30,9 @@ int main(int argc, char** argv) {
                     texts[names.size() % texts.size()].add(kernel, one.name);
             }
     if (list)
-        for (const std::string& left : all.left)
-            std::printf("left: %s\n", left.c_str());
+        for (const gpu_zoo::LeftVariant& left : all.left)
+            std::printf("left: %s, %s: %s\n", left.program.c_str(), left.variant.c_str(),
+                        left.text.c_str());
     std::printf("%zu programs, %zu forms, %zu cases with new kernels, %zu kernels, %zu left\n",
                 all.programs, all.forms, all.cases.size(), names.size(), all.left.size());
     for (size_t i = 0; i < texts.size(); ++i)

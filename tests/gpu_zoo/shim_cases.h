@@ -6,6 +6,7 @@
 #include "tests/gpu_zoo/shrink.h"
 #include "tests/gpu_zoo/zoo_programs.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,24 @@ struct ShimCase {
     std::vector<gpu::KernelSet> sets; ///< that no case before has in this form
 };
 
+/// A variant of a form of program that no small size has.
+struct LeftVariant {
+    enum class Why : uint8_t {
+        NoSmallForm, ///< of such a program
+        Work,        ///< the sizes that have it take the evaluator too long
+        Refused,     ///< by all sizes: shrinking lost something
+    };
+
+    std::string program, variant;
+    Why why = Why::Refused;
+    std::string text; ///< why, in words
+};
+
 struct ShimCases {
     std::vector<ShimCase> cases;
-    size_t programs = 0;           ///< of all models
-    size_t forms = 0;              ///< among them
-    std::vector<std::string> left; ///< "program: variant": kernels that no small size has
+    size_t programs = 0; ///< of all models
+    size_t forms = 0;    ///< among them
+    std::vector<LeftVariant> left;
 };
 
 /// The same in every process.

@@ -43,6 +43,30 @@ void addProducts(Family& out) {
         .strict = true;
 }
 
+/// Several tiles of k with a rest, rows and columns beside the tiles, operands along k, along their
+/// rows, and through a prologue; a constant weight comes packed.
+void addWarpgroups(Family& out) {
+    auto add = [&](const std::string& name, const std::string& body, const std::string& variants) {
+        Case& made = out.add("warpgroup_" + name, body, variants);
+        made.capability = 90;
+        made.constants = "in1";
+    };
+    add("gelu",
+        "(float16[67,272] x, float16[272,136] w, float16[136] b) => (float16[67,136] y) "
+        "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
+        "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
+        "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
+        "warpgroup_128x256 warpgroup_128x128 warpgroup_128x64");
+    add("bfloat16_transposed",
+        "(bfloat16[72,130] x, bfloat16[70,72] w, bfloat16[70] c) => (bfloat16[130,70] y) "
+        "{ y = Gemm<transA=1, transB=1>(x, w, c) }",
+        "warpgroup_128x128 warpgroup_128x64");
+    add("prologue",
+        "(float16[66,100] x, float16[100,24] w, float16[100] s) => (float16[66,24] y) "
+        "{ d = Mul(x, s) e = Relu(d) y = MatMul(e, w) }",
+        "warpgroup_128x64");
+}
+
 void addTiles(Family& out) {
     const std::string all = "tensor_256x128 tensor_128x128 tensor_128x64 tensor_64x128 "
                             "tensor_64x64 tensor_64x32 tensor_32x64 tensor_16x64";
@@ -50,6 +74,7 @@ void addTiles(Family& out) {
             "(float16[133,72] x, float16[72,72] w, float16[72] b, float16[133,72] r) => "
             "(float16[133,72] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
             all);
+    addWarpgroups(out);
     out.add("float_tiles",
             "(float[70,36] x, float[36,66] w, float[66] b) => (float[70,66] y) "
             "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
@@ -101,6 +126,7 @@ void addTiles(Family& out) {
         "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
         all);
     gelu.compileOnly = true;
+    gelu.capability = 90;
     out.add("bfloat16_transposed",
             "(bfloat16[40,40] x, bfloat16[40,40] w, bfloat16[40] c) => (bfloat16[40,40] y) "
             "{ y = Gemm<transA=1, transB=1>(x, w, c) }",
@@ -146,7 +172,8 @@ void addConvolutions(Family& out) {
                  "(float16[2,16,7,6] x, float16[24,16,3,3] w, float16[2,24,7,6] r) => "
                  "(float16[2,24,7,6] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "
                  "s = Add(c, r) y = Relu(s) }",
-                 "tensor_64x32 tensor_32x64"));
+                 "warpgroup_128x64 tensor_64x32 tensor_32x64"))
+        .capability = 90;
     last(out.add("conv_half_one_tap",
                  "(float16[2,64,5,5] x, float16[24,64,3,3] w) => (float16[2,24,3,3] y) { y = "
                  "Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x, w) }",

@@ -22,6 +22,7 @@ struct Access {
     uint32_t epoch = 0; ///< barriers so far; 0: none such
     uint32_t warpEpoch = 0;
     uint32_t thread = 0;
+    uint32_t fences = 0; ///< of that thread so far, for products
     const void* place = nullptr;
 };
 
@@ -34,6 +35,7 @@ struct Byte {
 struct Block {
     std::vector<Byte> bytes{sharedLimit};
     std::vector<uint32_t> warpEpochs;
+    std::vector<uint32_t> fences; ///< of each thread
     uint32_t epoch = 1, firstEpoch = 1;
 };
 
@@ -87,6 +89,7 @@ std::string placeText(const void* place) {
 void startBlock(size_t threads) {
     block().firstEpoch = ++block().epoch;
     block().warpEpochs.assign((threads + 31) / 32, 0);
+    block().fences.assign(threads, 0);
 }
 
 void barrier() {
@@ -127,7 +130,8 @@ void noteWrite(Byte& byte, const Access& now, size_t number) {
 
 Access accessNow(const void* place) {
     const size_t thread = currentThread();
-    return {block().epoch, block().warpEpochs[thread / 32], static_cast<uint32_t>(thread), place};
+    return {block().epoch, block().warpEpochs[thread / 32], static_cast<uint32_t>(thread),
+            block().fences[thread], place};
 }
 
 /// The bytes of an access that lie in shared memory.
@@ -157,6 +161,26 @@ void note(const void* address, size_t bytes, bool write, const void* place) {
         else
             noteRead(*byte, now, numberOf(byte));
     }
+}
+
+void fenceForProducts() {
+    ++block().fences[currentThread()];
+}
+
+void noteProduct(const void* address, size_t bytes, const void* place) {
+    note(address, bytes, false, place);
+    const Byte* const first = bytesOf(address, bytes);
+    if (first == nullptr)
+        stop("a product outside of the shared memory", 0);
+    for (const Byte* byte = first; byte != first + bytes; ++byte)
+        if (byte->write.epoch >= block().firstEpoch &&
+            byte->write.fences == block().fences[byte->write.thread]) {
+            const std::string text = "a product of thread " + std::to_string(currentThread()) +
+                                     " reads what thread " + std::to_string(byte->write.thread) +
+                                     " writes at " + placeText(byte->write.place) +
+                                     ", without a fence.proxy.async between";
+            stop(text.c_str(), 0);
+        }
 }
 
 void beginCopy(const void* to, size_t bytes, const void* place) {

@@ -23,6 +23,11 @@ void syncWarp(size_t warp);
 void beginCopy(const void* to, size_t bytes, const void* place);
 void endCopy(const void* to, size_t bytes);
 
+/// What the running thread wrote to shared memory so far may be read by products (the manual's
+/// async proxy); and one reads it: else without such a fence and a barrier after the write.
+void fenceForProducts();
+void noteProduct(const void* address, size_t bytes, const void* place);
+
 /// The running thread touches memory; `place` is an address in the code. Only shared memory counts.
 void note(const void* address, size_t bytes, bool write, const void* place);
 

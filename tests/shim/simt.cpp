@@ -21,7 +21,7 @@ constexpr unsigned char sharedMargin = 0xa5;
 
 } // namespace
 
-alignas(128) unsigned char sharedMemory[simt::sharedLimit + 128];
+alignas(1024) unsigned char sharedMemory[simt::sharedLimit + 128];
 
 namespace simt {
 
@@ -197,6 +197,7 @@ void startBlock(const Launch& launch) {
         warp = {};
     machine.done = machine.atBarrier = 0;
     races::startBlock(machine.fibers.size());
+    startWarpgroups(machine.fibers.size(), launch.earlyCopies);
     std::memset(sharedMemory, 0xff, launch.sharedBytes);
     std::memset(sharedMemory + launch.sharedBytes, sharedMargin, 128);
 }
@@ -219,6 +220,7 @@ void runBlock(const Launch& launch) {
         if (!progress)
             stop("the threads of a block wait for each other", machine.fibers[0].line);
     }
+    endWarpgroups();
     for (size_t i = 0; i < 128; ++i)
         if (sharedMemory[launch.sharedBytes + i] != sharedMargin)
             stop("a write behind the shared memory", 0);

@@ -43,6 +43,15 @@ void copyLater(void* to, const void* from, int bytes, bool inside);
 void commitCopies();
 void waitCopies(int pending);
 
+/// Products of warpgroups, see gpu/device/warpgroup.cuh: done between being asked for and the wait.
+using Number = float (*)(uint16_t); ///< an element's value
+void fenceForProducts();
+void openProducts();
+void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, Number number);
+void commitProducts();
+void waitProducts(int pending);
+unsigned sharedOffset(const void* address);
+
 /// Stops with a message when the address is not a multiple of the access's size.
 void checkAlignment(const void* address, int bytes);
 
@@ -102,6 +111,31 @@ inline void hostCommitCopies() {
 
 inline void hostWaitCopies(int pending) {
     simt::waitCopies(pending);
+}
+
+inline void hostFenceForProducts() {
+    simt::fenceForProducts();
+}
+
+inline void hostOpenProducts() {
+    simt::openProducts();
+}
+
+inline void hostCommitProducts() {
+    simt::commitProducts();
+}
+
+inline void hostWaitProducts(int pending) {
+    simt::waitProducts(pending);
+}
+
+inline unsigned hostSharedAddress(const void* address) {
+    return simt::sharedOffset(address);
+}
+
+inline void hostMultiplyGroup(float* sums, int columns, unsigned long long a, unsigned long long b,
+                              simt::Number number) {
+    simt::multiplyGroup(sums, columns, a, b, number);
 }
 
 // Arithmetic that is never contracted; the suite is compiled with -ffp-contract=off.

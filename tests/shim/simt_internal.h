@@ -15,6 +15,10 @@ size_t currentThread();
 /// A kernel runs; else accesses are of the test itself.
 bool running();
 
+/// A block of so many threads starts, or all of its threads are done; `early`: as of copies.
+void startWarpgroups(size_t threads, bool early);
+void endWarpgroups();
+
 /// Ends the launch with a message; `line` of the suite, 0: not known.
 [[noreturn]] void stop(const char* what, int line);
 

@@ -106,6 +106,7 @@ Prepared prepare(const Case& source) {
     out.request.strict = source.strict;
     out.request.allowed = source.allowed;
     out.request.tf32 = source.tf32;
+    out.request.capability = source.capability;
     std::istringstream constants(source.constants);
     for (std::string name; constants >> name;) {
         const auto number = static_cast<size_t>(std::stoi(name.substr(2)));

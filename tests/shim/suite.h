@@ -32,7 +32,8 @@ struct Case {
     bool finiteRest = false;  ///< in input 0 only
     bool compileOnly = false; ///< too large to run as host code
     bool tf32 = false;
-    std::string constants; ///< inputs that may be packed, blank-separated: "in1"
+    std::string constants;   ///< inputs that may be packed, blank-separated: "in1"
+    uint32_t capability = 0; ///< of the device; 0: what all of them have
     NumericClass allowed = NumericClass::Reassociated;
 };
 

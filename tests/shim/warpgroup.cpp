@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of warpgroups as host code, after the PTX manual's "Asynchronous warpgroup level matrix
+// instructions": four warps take part with the same descriptors, operands are read from shared
+// memory at some time between the product and the wait for its group, sums may not be touched
+// meanwhile. Every thread computes its own sums; what they are read from is checked once a warp.
+#include "tests/shim/races.h"
+#include "tests/shim/simt.h"
+#include "tests/shim/simt_internal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace simt {
+
+namespace {
+
+constexpr size_t groupThreads = 128;
+constexpr int rowsOfGroup = 64, rowsOfWarp = 16, kBytes = 32;
+
+struct Product {
+    uint64_t a = 0, b = 0;
+    size_t group = 0;
+    bool done = false; ///< early; its sums may still not be read
+    const void* place = nullptr;
+};
+
+struct Thread {
+    bool open = false; ///< wgmma.fence since the sums were last free
+    size_t groups = 0; ///< closed so far
+    size_t issued = 0;
+    float* sums = nullptr;
+    int columns = 0;
+    Number number = nullptr;
+    std::vector<float> values;     ///< the sums while products are under way
+    std::vector<Product> products; ///< not waited for
+};
+
+/// What the first thread of a warpgroup asked for, product by product.
+struct Issue {
+    uint64_t a, b;
+    int columns;
+};
+
+struct Block {
+    std::vector<Thread> threads;
+    std::vector<std::vector<Issue>> issues; ///< by warpgroup
+    bool early = false;
+};
+
+Block current;
+
+Thread& self() {
+    return current.threads[currentThread()];
+}
+
+/// Offset in shared memory of a byte of a row. The swizzle exchanges the 16-byte units of an
+/// address by bits 7 to 9 of it.
+size_t offsetOf(uint64_t descriptor, int row, int byte) {
+    const uint64_t start = (descriptor & 0x3fff) << 4, eightRows = (descriptor >> 32 & 0x3fff) << 4;
+    const uint64_t linear = start + static_cast<uint64_t>(row / 8) * eightRows +
+                            static_cast<uint64_t>(row % 8 * 128 + byte);
+    return linear ^ (linear >> 7 & 7) << 4;
+}
+
+void checkDescriptor(uint64_t descriptor) {
+    constexpr uint64_t swizzleOf128Bytes = 1;
+    if (descriptor >> 62 != swizzleOf128Bytes || (descriptor >> 49 & 7) != 0)
+        stop("a matrix descriptor of a layout that is not modelled", 0);
+    const uint64_t start = (descriptor & 0x3fff) << 4;
+    if (start % 1024 >= 128)
+        stop("a matrix that does not begin with a row at a multiple of 1024 bytes", 0);
+}
+
+void noteRows(uint64_t descriptor, int first, int rows, const void* place) {
+    for (int row = first; row < first + rows; ++row)
+        for (int byte = 0; byte < kBytes; byte += 16)
+            races::noteProduct(sharedMemory + offsetOf(descriptor, row, byte), 16, place);
+}
+
+int warpOfGroup() {
+    return static_cast<int>(currentThread() % groupThreads / 32);
+}
+
+/// Once a warp: another thread's writes would race with the read.
+void noteOperands(const Product& product, int columns) {
+    if (currentThread() % 32 != 0)
+        return;
+    noteRows(product.a, warpOfGroup() * rowsOfWarp, rowsOfWarp, product.place);
+    noteRows(product.b, 0, columns, product.place);
+}
+
+/// The 16 elements along k of a row.
+std::array<float, kBytes / 2> rowOf(uint64_t descriptor, int row, Number number) {
+    std::array<float, kBytes / 2> out{};
+    for (size_t k = 0; k < out.size(); ++k) {
+        uint16_t bits = 0;
+        std::memcpy(&bits, sharedMemory + offsetOf(descriptor, row, 2 * static_cast<int>(k)),
+                    sizeof bits);
+        out[k] = number(bits);
+    }
+    return out;
+}
+
+void perform(Thread& thread, const Product& product) {
+    const int lane = static_cast<int>(currentThread() % 32);
+    const int row = warpOfGroup() * rowsOfWarp + lane / 4;
+    const std::array a = {rowOf(product.a, row, thread.number),
+                          rowOf(product.a, row + 8, thread.number)};
+    for (int column = lane % 4 * 2; column < thread.columns; column += column % 2 == 0 ? 1 : 7) {
+        const auto b = rowOf(product.b, column, thread.number);
+        for (int high = 0; high < 2; ++high) {
+            float& sum = thread.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
+            for (size_t k = 0; k < b.size(); ++k)
+                sum += a[static_cast<size_t>(high)][k] * b[k];
+        }
+    }
+}
+
+/// All threads of a warpgroup ask for the same products in the same order.
+void checkIssue(const Issue& issue) {
+    std::vector<Issue>& issues = current.issues[currentThread() / groupThreads];
+    const size_t number = self().issued++;
+    if (number == issues.size())
+        issues.push_back(issue);
+    const Issue& first = issues[number];
+    if (first.a != issue.a || first.b != issue.b || first.columns != issue.columns)
+        stop("threads of a warpgroup ask for different products", 0);
+}
+
+} // namespace
+
+void startWarpgroups(size_t threads, bool early) {
+    current.threads.assign(threads, {});
+    current.issues.assign((threads + groupThreads - 1) / groupThreads, {});
+    current.early = early;
+}
+
+void endWarpgroups() {
+    for (size_t i = 0; i < current.threads.size(); ++i) {
+        if (!current.threads[i].products.empty())
+            stop("a kernel ends before its products", 0);
+        if (current.threads[i].issued != current.issues[i / groupThreads].size())
+            stop("threads of a warpgroup ask for different products", 0);
+    }
+}
+
+unsigned sharedOffset(const void* address) {
+    return static_cast<unsigned>(static_cast<const unsigned char*>(address) - sharedMemory);
+}
+
+void fenceForProducts() {
+    races::fenceForProducts();
+}
+
+void openProducts() {
+    self().open = true;
+}
+
+void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, Number number) {
+    Thread& thread = self();
+    if (current.threads.size() % groupThreads != 0)
+        stop("a product of a warpgroup that is not whole", 0);
+    if (!thread.open)
+        stop("a product without wgmma.fence before it", 0);
+    checkDescriptor(a);
+    checkDescriptor(b);
+    checkIssue({a, b, columns});
+    if (thread.products.empty()) {
+        thread.sums = sums;
+        thread.columns = columns;
+        thread.number = number;
+        thread.values.assign(sums, sums + columns / 2);
+        std::fill(sums, sums + columns / 2, NAN); // nobody may look
+    } else if (thread.sums != sums || thread.columns != columns) {
+        stop("products of several sums under way are not modelled", 0);
+    }
+    const Product product{a, b, thread.groups, current.early, __builtin_return_address(0)};
+    noteOperands(product, columns);
+    if (product.done)
+        perform(thread, product);
+    thread.products.push_back(product);
+}
+
+void commitProducts() {
+    ++self().groups;
+}
+
+void waitProducts(int pending) {
+    Thread& thread = self();
+    size_t done = 0;
+    while (done < thread.products.size() &&
+           thread.products[done].group + static_cast<size_t>(pending) < thread.groups) {
+        const Product& product = thread.products[done++];
+        noteOperands(product, thread.columns);
+        if (!product.done)
+            perform(thread, product);
+    }
+    thread.products.erase(thread.products.begin(),
+                          thread.products.begin() + static_cast<ptrdiff_t>(done));
+    if (done > 0 && thread.products.empty()) {
+        std::copy(thread.values.begin(), thread.values.end(), thread.sums);
+        thread.open = false;
+    }
+}
+
+} // namespace simt

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of the tests of warpgroups' products: steps that may be left out.
+#pragma once
+
+namespace warpgroup {
+
+struct Steps {
+    bool fence = true;    ///< of what was written, for the product
+    bool barrier = true;  ///< after it
+    bool open = true;     ///< wgmma.fence
+    bool wait = true;     ///< for the sums
+    bool together = true; ///< all threads name the same rows
+};
+
+/// Elements of A (row, k) and B (k, column).
+inline int a(int row, int k) {
+    return (row * 7 + k * 3) % 11 - 5;
+}
+
+inline int b(int k, int column) {
+    return (column * 5 + k) % 7 - 3;
+}
+
+/// arguments: Steps, then 33 floats a thread: its 32 sums, and what it saw of the first before the
+/// wait. Blocks of 128 threads, 16 KiB of shared memory.
+void product(void* const* arguments);
+
+} // namespace warpgroup
