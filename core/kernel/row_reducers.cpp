@@ -277,7 +277,7 @@ Scalar RowReducers::channelNormalization(const Node& node, const IndexMap& map) 
     } else if (extents.size() >= 2) {
         const int64_t groups =
             node.op == Op::GroupNormalization ? node.attributes.integer("num_groups") : extents[1];
-        if (groups > 0 && extents[1] % groups == 0) {
+        if (groups > 0 && extents[0] > 0 && extents[1] > 0 && extents[1] % groups == 0) {
             viewed = {extents[0], groups, *elementCount(extents) / (extents[0] * groups)};
             axes = {2};
         }

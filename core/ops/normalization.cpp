@@ -73,19 +73,25 @@ Outputs runBatchNormalization(const Node& node, ReferenceInputs inputs, Referenc
     return trimmed(node, std::move(results));
 }
 
-void inferBatchNormalization(InferContext& context) {
-    setSameAs(context, 0, 0);
+/// Inputs 1 to `last` are lists with one number a channel of input 0, or one a group of them.
+void checkChannelLists(InferContext& context, size_t last, const Dim& groups) {
+    const char* name = nameOf(context.node().op);
     const Shape* x = shapeOf(context, 0);
     const Dim channels = !x ? Dim() : x->size() > 1 ? (*x)[1] : Dim(1);
-    for (size_t i = 1; i < 5; ++i) {
+    for (size_t i = 1; i <= last; ++i) {
         const Shape* p = shapeOf(context, i);
         if (p && p->size() != 1)
-            context.fail(fmt::format("BatchNormalization: input {} is {}, not a list of numbers", i,
-                                     text(*p)));
-        else if (p && certainlyDifferent((*p)[0], channels))
-            context.fail(fmt::format("BatchNormalization: input {} has {} numbers, X {} channels",
-                                     i, (*p)[0].text(), channels.text()));
+            context.fail(
+                fmt::format("{}: input {} is {}, not a list of numbers", name, i, text(*p)));
+        else if (p && certainlyDifferent((*p)[0], channels) && certainlyDifferent((*p)[0], groups))
+            context.fail(fmt::format("{}: input {} has {} numbers, X {} channels", name, i,
+                                     (*p)[0].text(), channels.text()));
     }
+}
+
+void inferBatchNormalization(InferContext& context) {
+    setSameAs(context, 0, 0);
+    checkChannelLists(context, 4, Dim(-1));
     setSameAs(context, 1, 3);
     setSameAs(context, 2, 4);
 }
@@ -193,6 +199,16 @@ void inferSame(InferContext& context) {
     setSameAs(context, 0, 0);
 }
 
+void inferInstanceNormalization(InferContext& context) {
+    setSameAs(context, 0, 0);
+    checkChannelLists(context, 2, Dim(-1));
+}
+
+void inferGroupNormalization(InferContext& context) {
+    setSameAs(context, 0, 0);
+    checkChannelLists(context, 2, Dim(context.node().attributes.integer("num_groups")));
+}
+
 } // namespace
 
 std::span<const OpRow> normalizationRows() {
@@ -214,7 +230,7 @@ std::span<const OpRow> normalizationRows() {
          .traits = Normalization,
          .inputs = "input scale B",
          .attributes = "epsilon:float=1e-5",
-         .infer = inferSame,
+         .infer = inferInstanceNormalization,
          .reference = onTensors<runInstanceNormalization>},
         {.op = Op::GroupNormalization,
          .name = "GroupNormalization",
@@ -224,7 +240,7 @@ std::span<const OpRow> normalizationRows() {
          .traits = Normalization,
          .inputs = "X scale bias",
          .attributes = "epsilon:float=1e-5 num_groups:int! stash_type:int",
-         .infer = inferSame,
+         .infer = inferGroupNormalization,
          .reference = onTensors<runGroupNormalization>},
         {.op = Op::MeanVarianceNormalization,
          .name = "MeanVarianceNormalization",

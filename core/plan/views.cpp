@@ -2,6 +2,7 @@
 #include "core/plan/views.h"
 
 #include "core/ops/op_table.h"
+#include "core/ops/tensor_index.h"
 
 #include <algorithm>
 
@@ -22,15 +23,18 @@ std::optional<std::vector<int64_t>> constantInts(const Graph& graph, const Node&
 }
 
 std::optional<ViewOf> transposed(const Node& node, const ViewOf& operand) {
-    std::vector<int64_t> order = node.attributes.integers("perm");
+    std::vector<int64_t> perm = node.attributes.integers("perm");
     size_t rank = operand.extents.size();
-    if (order.empty())
+    if (perm.empty())
         for (size_t i = rank; i-- > 0;)
-            order.push_back(static_cast<int64_t>(i));
+            perm.push_back(static_cast<int64_t>(i));
+    auto order = normalizedAxes(perm, rank); // counted from the end where negative
+    if (!order || order->size() != rank)
+        return std::nullopt;
     ViewOf out{operand.offset, {}, {}};
-    for (int64_t axis : order) {
-        out.extents.push_back(operand.extents[static_cast<size_t>(axis)]);
-        out.strides.push_back(operand.strides[static_cast<size_t>(axis)]);
+    for (size_t axis : *order) {
+        out.extents.push_back(operand.extents[axis]);
+        out.strides.push_back(operand.strides[axis]);
     }
     return out;
 }
@@ -72,8 +76,11 @@ std::optional<ViewOf> sliced(const Graph& graph, const Node& node, const Extents
             continue;
         start = std::clamp<int64_t>(start, 0, steps[i] < 0 ? extent - 1 : extent);
         out.offset += start * operand.strides[axis];
-        // With one element left the step is never taken and could overflow.
-        out.strides[axis] = result[axis] > 1 ? operand.strides[axis] * steps[i] : 0;
+        // With one element left the step is never taken.
+        int64_t stride = 0;
+        if (result[axis] > 1 && __builtin_mul_overflow(operand.strides[axis], steps[i], &stride))
+            return std::nullopt;
+        out.strides[axis] = stride;
     }
     return out;
 }

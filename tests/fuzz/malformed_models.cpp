@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,8 +171,10 @@ size_t checkAll(const std::vector<Source>& sources, const Options& options, Shar
     size_t wrong = 0;
     while (shared.place.subject < sources.size()) {
         const pid_t child = ::fork();
-        if (child == 0)
+        if (child == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL); // a run that is stopped leaves nothing behind
             ::_exit(runFrom(sources, options, shared));
+        }
         int status = 0;
         if (child < 0 || ::waitpid(child, &status, 0) != child)
             return wrong + 1;

@@ -78,7 +78,7 @@ TEST(ReshapeStrides, AgreesWithEnumerationOnRandomLayouts) {
 
 namespace {
 
-std::optional<ViewOf> viewOfGather(const std::string& text, const ViewOf& operand) {
+std::optional<ViewOf> lastView(const std::string& text, const ViewOf& operand) {
     auto graph = model_io::loadText("g " + text);
     EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
     if (!graph)
@@ -93,15 +93,15 @@ std::optional<ViewOf> viewOfGather(const std::string& text, const ViewOf& operan
 
 TEST(ViewOf, GatherOfOneKnownIndex) {
     const ViewOf operand{5, {3, 4, 8}, {32, 8, 1}};
-    auto view = viewOfGather("(float[3,4,8] x) => (float[3,8] y) "
-                             "{ i = Constant<value_int=-1>()  y = Gather<axis=1>(x, i) }",
-                             operand);
+    auto view = lastView("(float[3,4,8] x) => (float[3,8] y) "
+                         "{ i = Constant<value_int=-1>()  y = Gather<axis=1>(x, i) }",
+                         operand);
     ASSERT_TRUE(view);
     EXPECT_EQ(view->offset, 5 + 3 * 8);
     EXPECT_EQ(view->strides, (Extents{32, 1}));
-    auto kept = viewOfGather("(float[3,4,8] x) => (float[1,4,8] y) "
-                             "{ i = Constant<value_ints=[2]>()  y = Gather<axis=0>(x, i) }",
-                             operand);
+    auto kept = lastView("(float[3,4,8] x) => (float[1,4,8] y) "
+                         "{ i = Constant<value_ints=[2]>()  y = Gather<axis=0>(x, i) }",
+                         operand);
     ASSERT_TRUE(kept);
     EXPECT_EQ(kept->offset, 5 + 2 * 32);
     EXPECT_EQ(kept->strides, (Extents{1, 8, 1}));
@@ -110,8 +110,17 @@ TEST(ViewOf, GatherOfOneKnownIndex) {
 TEST(ViewOf, GatherOfManyOrUnknownIndicesIsNone) {
     const ViewOf operand{0, {3, 8}, {8, 1}};
     EXPECT_FALSE(
-        viewOfGather("(float[3,8] x, int64[1] i) => (float[1,8] y) { y = Gather(x, i) }", operand));
-    EXPECT_FALSE(viewOfGather("(float[3,8] x) => (float[2,8] y) "
-                              "{ i = Constant<value_ints=[0,2]>()  y = Gather(x, i) }",
-                              operand));
+        lastView("(float[3,8] x, int64[1] i) => (float[1,8] y) { y = Gather(x, i) }", operand));
+    EXPECT_FALSE(lastView("(float[3,8] x) => (float[2,8] y) "
+                          "{ i = Constant<value_ints=[0,2]>()  y = Gather(x, i) }",
+                          operand));
+}
+
+TEST(ViewOf, TransposeCountsFromTheEndWhereNegative) {
+    const ViewOf operand{0, {3, 4, 8}, {32, 8, 1}};
+    auto view = lastView(
+        "(float[3,4,8] x) => (float[3,8,4] y) { y = Transpose<perm=[-3,2,-2]>(x) }", operand);
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->extents, (Extents{3, 8, 4}));
+    EXPECT_EQ(view->strides, (Extents{32, 1, 8}));
 }
