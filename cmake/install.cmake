@@ -112,13 +112,26 @@ if(FUSELAGE_STUDIO)
   install(FILES ${pages}/fuselage-studio.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 
-# A package says under which terms it comes.
+# A package says under which terms it comes and what changed.
+# Debian's tools read the address of the first line of a package; none is claimed here that nobody
+# reads: the domain is reserved for that. Who distributes packages gives an own one.
+set(FUSELAGE_MAINTAINER "The Fuselage developers <fuselage@packages.invalid>" CACHE STRING
+    "Who answers for the packages")
+configure_file(resources/debian/changelog.in ${pages}/changelog @ONLY)
+add_custom_command(OUTPUT ${pages}/changelog.gz
+  COMMAND ${FUSELAGE_GZIP} -n9kf changelog
+  DEPENDS ${pages}/changelog WORKING_DIRECTORY ${pages} VERBATIM)
+add_custom_target(fuselage_changelog ALL DEPENDS ${pages}/changelog.gz)
 set(packages fuselage cli libfuselage-dev development)
 if(FUSELAGE_STUDIO)
   list(APPEND packages fuselage-studio studio)
 endif()
+# Debian keeps the text of the license once for all packages.
+if(NOT EXISTS /etc/debian_version)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fuselage COMPONENT cli)
+endif()
 while(packages)
   list(POP_FRONT packages name component)
-  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name}
-          COMPONENT ${component} RENAME copyright)
+  install(FILES resources/debian/copyright ${pages}/changelog.gz
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} COMPONENT ${component})
 endwhile()

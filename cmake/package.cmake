@@ -2,8 +2,6 @@
 # CPack: three Debian packages of what install.cmake installs. `./dev package` writes them; libraries
 # that they need are found by dpkg-shlibdeps. Libraries of NVIDIA are opened at run time and never
 # required.
-set(FUSELAGE_MAINTAINER "The Fuselage developers <fuselage@packages.invalid>" CACHE STRING
-    "Who answers for the packages")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fuselage)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})

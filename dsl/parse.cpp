@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t languageVersion = 1;
 
+/// With so many characters of no token it is no text of the language.
+constexpr size_t strayLimit = 8;
+
 bool isComment(const Token& token) {
     return token.kind == Token::Kind::Comment || token.kind == Token::Kind::DocComment;
 }
@@ -50,6 +53,7 @@ int bracketStep(std::string_view mark) {
 bool checkTokens(ParseState& state) {
     int depth = 0;
     bool usable = true;
+    size_t strays = 0;
     for (const Token& token : *state.tokens) {
         Span span{state.source, token.begin, token.end};
         if (token.kind == Token::Kind::Unclosed) {
@@ -63,6 +67,10 @@ bool checkTokens(ParseState& state) {
                 state.diagnostics->error("E0106", span, "the language does not use this character");
             d.fix = "delete it";
             state.silentFrom = std::min(state.silentFrom, token.begin);
+            if (++strays == strayLimit) {
+                d.fix = "give a .fuse file: this seems to be something else";
+                return false;
+            }
         } else if (token.kind == Token::Kind::Symbol) {
             depth += bracketStep(textOf(token, state.text));
             if (depth > static_cast<int>(nestingLimit) && usable) {

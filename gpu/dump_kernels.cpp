@@ -124,7 +124,8 @@ Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error)
-        return failure("save.write", "the folder cannot be made: " + error.message(), folder);
+        return failure("save.write", "the folder cannot be made: " + error.message(), folder,
+                       "check its permissions and free space");
     DumpCounts out;
     std::set<std::string> seen;
     for (size_t i = 0; i < plan.steps.size(); ++i) {

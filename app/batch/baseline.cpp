@@ -81,7 +81,7 @@ Result<void> updateOne(const fs::path& folder, const ModelRun& model, const std:
     fs::create_directories(folder, error);
     if (error)
         return failure("save.write", "the folder cannot be made: " + error.message(),
-                       folder.string());
+                       folder.string(), "check its permissions and free space");
     const RunReport run = alone(model, version);
     if (model.report->after.measured) {
         const auto files = timingFiles(folder);

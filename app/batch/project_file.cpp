@@ -2,6 +2,8 @@
 // toml++, whose exceptions end here.
 #include "app/batch/project_file.h"
 
+#include "app/batch/toml_problem_internal.h"
+
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -14,6 +16,8 @@ namespace fuselage::batch {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* modelTable = "model";
 
 constexpr const char* projectName = "fuselage.toml";
 
@@ -36,13 +40,30 @@ public:
         for (const auto& [key, node] : entries) {
             const std::string name(key->str());
             const toml::table* inner = node->as_table();
-            auto added = inner != nullptr && name != "dim"
+            auto added = inner != nullptr && name == modelTable && command.empty() ? models(*inner)
+                         : inner != nullptr && name != "dim"
                              ? command.empty() ? this->table(*inner, name)
                                                : wrong(*node, "`" + name + "` is no option")
                              : option(command, name, *node);
             if (!added)
                 return added;
         }
+        return {};
+    }
+
+    /// One table for each pattern of ids.
+    Result<void> models(const toml::table& patterns) {
+        for (const auto& [pattern, node] : patterns) {
+            const toml::table* options = node.as_table();
+            if (options == nullptr)
+                return failure("usage.project",
+                               fmt::format("`{}` is no table of options", pattern.str()),
+                               place(node), "write [model.\"resnet50*\"] and options below it");
+            m_model = pattern.str();
+            if (auto read = table(*options, modelTable); !read)
+                return read;
+        }
+        m_model.clear();
         return {};
     }
 
@@ -60,7 +81,7 @@ private:
 
     Result<void> option(const std::string& command, const std::string& name,
                         const toml::node& node) {
-        ProjectOption out{command, name, {}, place(node)};
+        ProjectOption out{command, name, {}, place(node), m_model};
         if (const toml::table* dims = node.as_table()) {
             for (const auto& [symbol, size] : *dims) {
                 auto value = size.value<int64_t>();
@@ -99,7 +120,7 @@ private:
                    : (fs::path(m_path).parent_path() / path).lexically_normal().string();
     }
 
-    std::string m_path;
+    std::string m_path, m_model;
     std::vector<ProjectOption> m_options;
 };
 
@@ -110,8 +131,9 @@ Result<std::vector<ProjectOption>> readProject(const std::string& text, const st
     try {
         root = toml::parse(text, path);
     } catch (const toml::parse_error& error) {
-        return failure("usage.project", std::string(error.description()),
-                       fmt::format("{}:{}", path, error.source().begin.line));
+        return failure("usage.project", tomlProblem(error.description()),
+                       fmt::format("{}:{}", path, error.source().begin.line),
+                       "write e.g. device = \"h200\"");
     }
     Reader reader(path);
     if (auto read = reader.table(root, ""); !read)

@@ -15,6 +15,7 @@ struct ProjectOption {
     std::string name;    ///< of the option without its dashes: "baseline"
     std::vector<std::string> values; ///< "true" and "false" of a flag
     std::string where;               ///< "fuselage.toml:3"
+    std::string model = {};          ///< of a table [model."PATTERN"]: the models that it is for
 };
 
 /// Options in the order of their lines. Names of files are relative to the file's folder and come

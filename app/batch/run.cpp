@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fnmatch.h>
 
 namespace fuselage::batch {
 
@@ -22,10 +24,32 @@ namespace {
 /// Formats that each model has a file of, beside its report.
 constexpr const char* modelEndings[] = {".html", ".svg"};
 
-std::vector<std::string> benchCommand(const BatchOptions& options, const std::string& model) {
+/// Options of one model: its own ones in place of those that all have.
+std::vector<std::string> optionsOf(const BatchOptions& options, const std::string& id) {
+    std::vector<const ModelOption*> own;
+    for (const ModelOption& option : options.forModels)
+        if (::fnmatch(option.models.c_str(), id.c_str(), 0) == 0)
+            own.push_back(&option);
+    std::vector<std::string> out;
+    for (const std::string& word : options.forward)
+        if (std::none_of(own.begin(), own.end(), [&](const ModelOption* option) {
+                return word == option->name || word.starts_with(option->name + "=");
+            }))
+            out.push_back(word);
+    for (const ModelOption* option : own)
+        if (!option->flag)
+            out.push_back(option->name + "=" + option->value);
+        else if (option->value == "true")
+            out.push_back(option->name);
+    return out;
+}
+
+std::vector<std::string> benchCommand(const BatchOptions& options, const ModelFile& file) {
+    const std::string& model = file.path;
     // What the project's file says is among the options that are handed on.
     std::vector<std::string> out{options.program, "--config=none", "bench"};
-    out.insert(out.end(), options.forward.begin(), options.forward.end());
+    const std::vector<std::string> own = optionsOf(options, file.id);
+    out.insert(out.end(), own.begin(), own.end());
     // A name that begins like an option stays a name.
     const bool relative = fs::path(model).is_relative();
     out.insert(out.end(), {"--quiet", "--explain"});
@@ -56,6 +80,13 @@ void readError(const std::string& text, ModelRun& model) {
 std::string judge(const ChildResult& child, const BatchOptions& options, ModelRun& model) {
     using State = ModelRun::State;
     readError(child.errors, model);
+    constexpr int notStarted = 127; // by the system, which has no memory for its libraries
+    if (options.memoryBytes > 0 && child.end == ChildResult::End::Exited &&
+        child.code == notStarted) {
+        model.state = State::Memory;
+        model.message = "the program does not start in the memory of --memory";
+        return "limit";
+    }
     switch (child.end) {
     case ChildResult::End::Timeout:
         model.state = State::Timeout;
@@ -142,7 +173,7 @@ Result<void> publish(const WorkFolder& work, const ModelFile& model, const Batch
 
 ChildTask taskOf(const BatchOptions& options, const ModelFile& model, const WorkFolder& work) {
     ChildTask out;
-    out.arguments = benchCommand(options, model.path);
+    out.arguments = benchCommand(options, model);
     for (const char* ending : modelEndings)
         out.arguments.insert(out.arguments.end(), {"--report", work.file(model.id + ending)});
     out.arguments.insert(out.arguments.end(), {"--report", work.file(model.id + ".json")});
@@ -194,6 +225,8 @@ Result<RunReport> runModels(const BatchOptions& options, const Log& log, Progres
             row.message = report.error().message;
             kind = "internal";
         }
+        if (options.redact && row.state == ModelRun::State::Failed)
+            row.message = "what went wrong may hold names of the model: it is hidden";
         if (!kind.empty())
             run.reasons.push_back(kind + ":" + row.id);
         if (auto moved = publish(*work, models[i], options); !moved && !problem)
@@ -210,13 +243,13 @@ Result<RunReport> runModels(const BatchOptions& options, const Log& log, Progres
     return run;
 }
 
-Result<app::Report> measureAgain(const BatchOptions& options, const std::string& path,
+Result<app::Report> measureAgain(const BatchOptions& options, const ModelFile& model,
                                  Progress& progress) {
     auto work = WorkFolder::make(options.output);
     if (!work)
         return failure(work.error());
     ChildTask task;
-    task.arguments = benchCommand(options, path);
+    task.arguments = benchCommand(options, model);
     task.arguments.insert(task.arguments.end(),
                           {"--no-verify", "--report", work->file("again.json")});
     task.seconds = options.timeoutSeconds;

@@ -18,11 +18,19 @@ struct Shard {
 /// "I/N". Error "usage.shard".
 Result<Shard> parseShard(const std::string& text);
 
+/// An option of `bench` for some of the models.
+struct ModelOption {
+    std::string models;      ///< ids: a name, or a pattern with * and ?
+    std::string name, value; ///< "--dim", "N=4"; of a flag "true" or "false"
+    bool flag = false;
+};
+
 struct BatchOptions {
-    std::vector<std::string> models;  ///< files, or folders of them
-    std::vector<std::string> forward; ///< options of `bench` that every child gets
-    std::string output;               ///< folder
-    std::string program;              ///< to start: ownProgram()
+    std::vector<std::string> models;    ///< files, or folders of them
+    std::vector<std::string> forward;   ///< options of `bench` that every child gets
+    std::vector<ModelOption> forModels; ///< in place of those of the same name in `forward`
+    std::string output;                 ///< folder
+    std::string program;                ///< to start: ownProgram()
     std::string version;
     std::string config; ///< hash of the options that results depend on
     size_t jobs = 1;
@@ -30,6 +38,7 @@ struct BatchOptions {
     int64_t memoryBytes = 0;
     bool failFast = false;
     bool keepModels = true; ///< fused models beside the reports
+    bool redact = false;    ///< what a child says of its mistake may hold names of the model
     Shard shard;
 };
 
@@ -53,7 +62,7 @@ Result<app::RunReport> runModels(const BatchOptions& options, const Log& log, Pr
 
 /// One model once more in a fresh process, without touching the output folder; for confirming
 /// times.
-Result<app::Report> measureAgain(const BatchOptions& options, const std::string& path,
+Result<app::Report> measureAgain(const BatchOptions& options, const ModelFile& model,
                                  Progress& progress);
 
 } // namespace fuselage::batch

@@ -9,6 +9,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/gate_options.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/bench.h"
 #include "core/support/hash.h"
 #include "core/support/parallel.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 namespace fuselage::cli {
 
@@ -29,9 +31,13 @@ struct Options {
     RewriteOptions rewrite; ///< checked here, handed on as they were written
     app::BenchOptions bench;
     std::vector<CLI::Option*> forwarded;
+    std::vector<std::string> forModels; ///< "PATTERN:NAME=VALUE"
     std::string shard = "1/1", timeout = "10m", measure = "off";
     bool redact = false;
 };
+
+/// Below it not even the program starts.
+constexpr int64_t leastMemory = int64_t{256} << 20;
 
 /// "90", "90s", "10m", "2h" in seconds.
 Result<double> parseDuration(const std::string& text) {
@@ -42,9 +48,9 @@ Result<double> parseDuration(const std::string& text) {
                           : unit == "m"               ? 60
                           : unit == "h"               ? 3600
                                                       : 0;
-    if (error != std::errc() || !(number > 0) || factor == 0)
+    if (error != std::errc() || !(number > 0) || factor == 0 || number * factor > mostSeconds)
         return failure("usage.timeout", "`" + text + "` is no duration", "--timeout",
-                       "write e.g. 90s, 10m or 2h");
+                       "write e.g. 90s, 10m or 2h; at most 24h");
     return number * factor;
 }
 
@@ -62,6 +68,25 @@ std::vector<std::string> writtenOptions(const std::vector<CLI::Option*>& options
         for (const std::string& value : option->results())
             out.push_back(name + "=" + value);
     }
+    return out;
+}
+
+/// "PATTERN:NAME=VALUE" as an option of bench for models whose ids fit.
+Result<batch::ModelOption> parseModelOption(const std::string& text,
+                                            const std::vector<CLI::Option*>& known) {
+    const size_t colon = text.find(':'), equals = text.find('=', colon);
+    if (colon == 0 || colon == std::string::npos || equals == std::string::npos)
+        return failure("usage.model_option", "`" + text + "` is not PATTERN:NAME=VALUE",
+                       "--model-option", "write e.g. --model-option \"resnet50*:dim=N=4\"");
+    batch::ModelOption out{text.substr(0, colon), "--" + text.substr(colon + 1, equals - colon - 1),
+                           text.substr(equals + 1), false};
+    auto option = std::find_if(known.begin(), known.end(), [&](const CLI::Option* candidate) {
+        return candidate->check_lname(out.name.substr(2));
+    });
+    if (option == known.end())
+        return failure("usage.model_option", "a model has no option `" + out.name + "` of its own",
+                       "--model-option", "take one of bench, e.g. dim, precision or no-verify");
+    out.flag = (*option)->get_expected_max() == 0;
     return out;
 }
 
@@ -87,8 +112,17 @@ Result<void> prepare(Options& options, bool timed) {
     if (options.redact) {
         run.forward.emplace_back("--redact");
         run.keepModels = false; // they hold all names
+        run.redact = true;
+    }
+    for (const std::string& text : options.forModels) {
+        auto option = parseModelOption(text, options.forwarded);
+        if (!option)
+            return failure(option.error());
+        run.forModels.push_back(std::move(*option));
     }
     Hasher config;
+    for (const std::string& text : options.forModels)
+        config.text(text);
     for (const std::string& word : run.forward)
         config.text(word);
     run.config = config.hex();
@@ -121,11 +155,17 @@ int run(Options& options) {
     if (!result)
         return reportError(result.error());
     auto again = [&](const app::ModelRun& model) -> std::optional<app::Report> {
-        auto report = batch::measureAgain(options.batch, model.file, progress);
+        auto report = batch::measureAgain(options.batch, {model.id, model.file}, progress);
         return report ? std::optional(std::move(*report)) : std::nullopt;
     };
     if (auto judged = applyGates(options.gates, *gates, again, *result); !judged)
         return reportError(judged.error());
+    if (options.redact)
+        for (app::ModelRun& model : result->models) {
+            model.file = std::filesystem::path(model.file).filename().string();
+            if (model.report)
+                model.report->model.path = model.file;
+        }
     if (auto written = batch::writeOutputs(*result, options.batch.output); !written)
         return reportError(written.error());
     if (progress.cancelled()) {
@@ -154,14 +194,19 @@ Action addBatch(CLI::App& app) {
         ->check(CLI::IsMember({"auto", "on", "off"}))
         ->capture_default_str();
     app.add_option("--jobs", batch.jobs, "models at once")
-        ->check(CLI::Range(1, 1024))
+        ->check(wholeNumber(1, 1024))
         ->capture_default_str();
     app.add_option("--timeout", options->timeout, "for each model: 90s, 10m, 2h")
         ->capture_default_str();
     app.add_option("--memory", batch.memoryBytes, "address space for each model, e.g. 8GiB")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(CLI::Validator(size(leastMemory), ""))
+        ->type_name("SIZE");
     app.add_option("--shard", options->shard, "run only part I of N, e.g. 1/4")
         ->capture_default_str();
+    app.add_option("--model-option", options->forModels,
+                   "PATTERN:NAME=VALUE, an option for the models whose ids fit, e.g. "
+                   "bert*:dim=S=384; repeatable")
+        ->allow_extra_args(false);
     app.add_flag("--fail-fast,!--keep-going", batch.failFast, "start nothing after a failure");
     app.add_flag("--redact", options->redact,
                  "names of nodes and values become hashes in all reports; no fused models");

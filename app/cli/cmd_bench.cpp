@@ -43,6 +43,15 @@ int run(Options& options) {
         return reportError(failure("usage.redact", "a model holds all names and weights",
                                    "--save-fused", "leave it out, or --redact")
                                .error);
+    if (options.redact && !options.bench.dumpKernels.empty())
+        return reportError(failure("usage.redact", "kernels hold values of the model",
+                                   "--dump-kernels", "leave it out, or --redact")
+                               .error);
+    std::vector<std::string> outputs = options.reports;
+    outputs.push_back(options.saveFused);
+    for (const std::string& path : outputs)
+        if (auto fine = checkWritable(path); !fine)
+            return reportError(fine.error());
     options.bench.rules = options.rewrite.rules;
     options.bench.fuse = options.rewrite.fuse;
     // These formats show what did not fuse; the others count what there is.

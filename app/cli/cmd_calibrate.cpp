@@ -4,6 +4,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/calibrate.h"
 #include "app/report/format.h"
 
@@ -41,6 +42,8 @@ std::string resultText(const app::Calibration& result) {
 }
 
 int run(const Options& options) {
+    if (auto fine = checkWritable(options.output); !fine)
+        return reportError(fine.error());
     ConsoleProgress progress(options.quiet);
     auto result = app::calibrate(options.calibrate, progress);
     if (!result)
@@ -60,8 +63,12 @@ Action addCalibrate(CLI::App& app) {
     app.add_option("--backend", calibrate.backend, "cpu or cuda")->capture_default_str();
     app.add_option("--device", calibrate.device, "profile to begin with (see devices)")
         ->capture_default_str();
-    app.add_option("--threads", calibrate.threads, "0: all of this machine")->capture_default_str();
-    app.add_option("--seconds", calibrate.seconds, "for each program")->capture_default_str();
+    app.add_option("--threads", calibrate.threads, "0: all of this machine")
+        ->check(threadCount())
+        ->capture_default_str();
+    app.add_option("--seconds", calibrate.seconds, "for each program")
+        ->check(seconds(mostSeconds, true))
+        ->capture_default_str();
     app.add_flag("-q,--quiet", options->quiet, "no progress");
     return [options] { return run(*options); };
 }

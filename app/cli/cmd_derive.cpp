@@ -5,6 +5,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/derive.h"
 #include "app/pipeline/model.h"
 
@@ -68,7 +69,9 @@ Action addDerive(CLI::App& app) {
         ->required()
         ->allow_extra_args(false);
     app.add_option("--name", options->derive.name, "of the rule (default: from its operators)");
-    app.add_option("--priority", options->derive.priority, "of the rule")->capture_default_str();
+    app.add_option("--priority", options->derive.priority, "of the rule")
+        ->check(wholeNumber(-1'000'000, 1'000'000))
+        ->capture_default_str();
     app.add_option("-o,--output", options->output, ".fuse file to write instead of printing");
     app.add_flag("-q,--quiet", options->quiet, "no progress");
     return [options] { return run(*options); };

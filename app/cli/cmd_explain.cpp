@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/explain.h"
 #include "app/report/explain_text.h"
 
@@ -46,11 +47,14 @@ Action addExplain(CLI::App& app) {
     app.add_option("model", options->model, "ONNX file")->required();
     app.add_option("--node", options->explain.node, "only what concerns this node");
     app.add_option("--rule", options->explain.rule, "only this rule");
-    app.add_option("--limit", options->limit, "reasons to print")->capture_default_str();
+    app.add_option("--limit", options->limit, "reasons to print")
+        ->check(wholeNumber(0, 1'000'000'000))
+        ->capture_default_str();
     app.add_option("--device", options->explain.fuse.profile,
                    "predict gains for this device profile (see devices)")
         ->capture_default_str();
     app.add_option("--try", options->explain.tries, "suggested changes to try, each on all rules")
+        ->check(wholeNumber(0, 1'000'000))
         ->capture_default_str();
     app.add_flag("--json", options->json, "everything, for programs (fuselage.explain/1)");
     addRewriteOptions(app, options->rewrite);

@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -49,12 +50,15 @@ Action addReduce(CLI::App& app) {
     app.add_option("-o,--output", reduce.output, "file for the small model")->required();
     app.add_option("--exit", reduce.exitCode,
                    "exit code that is looked for (128 + N for signal N; default: that of the model "
-                   "as it is)");
+                   "as it is)")
+        ->check(wholeNumber(0, 255));
     app.add_option("--text", reduce.text, "has to stand in what the command prints");
     app.add_option("--timeout", reduce.seconds, "seconds for one run; longer is a failure too")
-        ->check(CLI::PositiveNumber)
+        ->check(seconds(mostSeconds, false))
         ->capture_default_str();
-    app.add_option("--max-runs", reduce.maxRuns, "of the command")->capture_default_str();
+    app.add_option("--max-runs", reduce.maxRuns, "of the command")
+        ->check(wholeNumber(2, 1'000'000'000))
+        ->capture_default_str();
     app.add_flag("-q,--quiet", options->quiet, "no progress");
     return [options] { return run(*options); };
 }

@@ -7,6 +7,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/gate_options.h"
+#include "app/cli/value_checks.h"
 #include "app/report/format.h"
 
 #include <CLI/CLI.hpp>
@@ -199,7 +200,9 @@ Action addBaseline(CLI::App& app) {
     updating->add_option("--commit", options->commit, "that the results are of");
     CLI::App* showing = app.add_subcommand("show", "what is there and where it comes from");
     CLI::App* pruning = app.add_subcommand("prune", "drops old times");
-    pruning->add_option("--keep", options->keep, "runs whose times stay")->capture_default_str();
+    pruning->add_option("--keep", options->keep, "runs whose times stay")
+        ->check(wholeNumber(0, 1'000'000))
+        ->capture_default_str();
     for (CLI::App* sub : {updating, showing, pruning})
         sub->add_option("--baseline", options->baseline, "folder of baselines")->required();
     return [options, updating, showing] {

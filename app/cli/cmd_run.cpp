@@ -4,6 +4,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/model.h"
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 namespace fuselage::cli {
 
@@ -71,7 +73,7 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::string& 
 int run(Options& options) {
     if (auto ready = finish(options.rewrite); !ready)
         return reportError(ready.error());
-    ConsoleProgress progress(options.rewrite.quiet);
+    std::optional<ConsoleProgress> progress(options.rewrite.quiet);
     CompileOptions compile;
     compile.backend = options.backend;
     compile.threads = options.threads;
@@ -80,7 +82,7 @@ int run(Options& options) {
     compile.oneKernelPerNode = !options.fuse;
     compile.precision = options.rewrite.fuse.precision;
     compile.strict = options.rewrite.fuse.strict;
-    auto graph = prepared(options, compile, progress);
+    auto graph = prepared(options, compile, *progress);
     if (!graph)
         return reportError(graph.error());
     auto inputs = options.inputs.empty() ? app::generateInputs(*graph, options.seed)
@@ -90,6 +92,10 @@ int run(Options& options) {
     std::vector<std::string> names;
     for (ValueId id : graph->outputs())
         names.push_back(graph->value(id).name);
+    if (progress->cancelled())
+        return reportError(cancelledFailure("preparing").error);
+    // From here nothing asks whether it was cancelled: Ctrl-C ends the program at once.
+    progress.reset();
     auto compiled = CompiledGraph::compile(std::move(*graph), compile);
     if (!compiled)
         return reportError(compiled.error());
@@ -114,8 +120,12 @@ Action addRun(CLI::App& app) {
     addRewriteOptions(app, options->rewrite);
     app.add_flag("--fuse", options->fuse, "run the fused model");
     app.add_option("--backend", options->backend, backendNames())->capture_default_str();
-    app.add_option("--threads", options->threads, "0: all of this machine")->capture_default_str();
-    app.add_option("--seed", options->seed, "of generated inputs")->capture_default_str();
+    app.add_option("--threads", options->threads, "0: all of this machine")
+        ->check(threadCount())
+        ->capture_default_str();
+    app.add_option("--seed", options->seed, "of generated inputs")
+        ->check(seedNumber())
+        ->capture_default_str();
     app.add_option("--inputs", options->inputs, "folder of input_N.pb instead of generated ones");
     app.add_option("-o,--save-outputs", options->output, "folder for output_N.pb");
     addTuneOptions(app, options->tune);

@@ -5,6 +5,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/library_tactics.h"
 #include "app/report/format.h"
 
@@ -92,8 +93,11 @@ Action addTactics(CLI::App& app) {
     addRewriteOptions(app, options->rewrite);
     app.add_option("--device", tactics.device, "device profile (see devices)")
         ->capture_default_str();
-    app.add_option("--workspace", tactics.workspaceLimit, "bytes a tactic may ask for")
-        ->capture_default_str();
+    app.add_option("--workspace", tactics.workspaceLimit,
+                   "memory that a tactic may ask for, e.g. 64MiB")
+        ->transform(CLI::Validator(size(0), ""))
+        ->type_name("SIZE")
+        ->default_str("256MiB");
     app.add_flag("--finish", tactics.finish, "also finish one plan a step: seconds each");
     app.add_flag("--summary", options->summary, "only the table");
     return [options] { return run(*options); };

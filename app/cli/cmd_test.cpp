@@ -3,6 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/prove/proof.h"
 #include "app/pipeline/rule_tests.h"
 #include "app/report/trace_text.h"
@@ -124,9 +125,10 @@ Action addTest(CLI::App& app) {
     app.add_flag("--no-proof", options->noProof, "only the tests, no numeric proof of the rules");
     app.add_flag("--only-proof", options->onlyProof, "only the numeric proof of the rules");
     app.add_option("--seed", options->seed, "of the proof's graphs and inputs")
+        ->check(seedNumber())
         ->capture_default_str();
     app.add_option("--samples", options->samples, "of the proof, for each rule")
-        ->check(CLI::Range(1, 100000));
+        ->check(wholeNumber(1, 100000));
     app.add_flag("-v,--verbose", options->verbose, "name the tests that passed too");
     app.add_flag("-q,--quiet", options->quiet, "no progress bar");
     return [options] { return run(*options); };

@@ -3,6 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/value_checks.h"
 #include "app/report/format.h"
 #include "app/zoo/zoo.h"
 #include "core/onnx/model_file.h"
@@ -46,7 +47,9 @@ Action addZoo(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("name", options->name, "the network; without it the zoo is listed");
     app.add_option("-o,--output", options->output, "file to write (default NAME.onnx)");
-    app.add_option("--seed", options->seed, "of the random weights")->capture_default_str();
+    app.add_option("--seed", options->seed, "of the random weights")
+        ->check(seedNumber())
+        ->capture_default_str();
     return [options] { return run(*options); };
 }
 

@@ -2,11 +2,17 @@
 #include "app/cli/common_options.h"
 
 #include "app/cli/console.h"
+#include "app/cli/value_checks.h"
 #include "app/pipeline/compiled.h"
 #include "core/support/file.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 namespace fuselage::cli {
 
@@ -55,8 +61,7 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
                  "cuda: measure nothing; what the timing cache lacks is an error");
     app.add_option("--workspace", options.workspaceLimit,
                    "cuda: memory that one kernel may ask for, e.g. 64MiB")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::NonNegativeNumber)
+        ->transform(CLI::Validator(size(0), ""))
         ->type_name("SIZE")
         ->default_str("256MiB");
     app.add_flag_callback(
@@ -84,10 +89,15 @@ Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
 void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
     app.add_option("--backend", options.backend, backendNames())->capture_default_str();
     app.add_option("--device", options.device, "predict for this device profile (see devices)");
-    app.add_option("--threads", options.threads, "0: all of this machine")->capture_default_str();
-    app.add_option("--seed", options.seed, "of generated inputs")->capture_default_str();
+    app.add_option("--threads", options.threads, "0: all of this machine")
+        ->check(threadCount())
+        ->capture_default_str();
+    app.add_option("--seed", options.seed, "of generated inputs")
+        ->check(seedNumber())
+        ->capture_default_str();
     app.add_option("--inputs", options.inputs, "folder of input_N.pb instead of generated ones");
     app.add_option("--seconds", options.timing.seconds, "time to measure for")
+        ->check(seconds(mostSeconds, true))
         ->capture_default_str();
     app.add_flag_callback(
         "--no-verify", [&options] { options.verify = false; }, "do not compare with the reference");
@@ -104,6 +114,24 @@ Result<void> finish(RewriteOptions& options) {
         return failure(precision.error());
     options.fuse.dims = *dims;
     options.fuse.precision = *precision;
+    return {};
+}
+
+Result<void> checkWritable(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (path.empty() || path.rfind("-.", 0) == 0)
+        return {};
+    if (fs::is_directory(path, error))
+        return failure("save.write", "this is a folder", path, "give the name of a file");
+    fs::path folder = fs::path(path).parent_path();
+    folder = folder.empty() ? "." : folder;
+    if (!fs::is_directory(folder, error))
+        return failure("save.write", "its folder does not exist", path, "make the folder first");
+    if (::access(folder.c_str(), W_OK) != 0)
+        return failure("save.write",
+                       std::string("the file cannot be written: ") + std::strerror(errno), path,
+                       "check the folder's permissions and free space");
     return {};
 }
 

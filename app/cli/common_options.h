@@ -48,6 +48,10 @@ void addCacheOption(CLI::App& app, std::string& folder);
 /// Error "usage.tune" when one of them was given for a backend that has no tactics to choose.
 Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend);
 
+/// Error "save.write" when the file could not be written later: asked before work that takes long.
+/// An empty path and standard output are fine.
+Result<void> checkWritable(const std::string& path);
+
 /// Writes beside and renames; "-.json" and "-.txt" mean standard output. Error "save.write".
 Result<void> writeFile(const std::string& path, const std::string& content);
 

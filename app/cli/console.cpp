@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <unistd.h>
 
@@ -29,6 +31,10 @@ void onInterrupt(int signal) {
         _exit(interruptedCode());
     progress->cancel();
 }
+
+constexpr int64_t largestDim = int64_t{1} << 40;
+
+int lostOutput = 0; // errno of the first write to standard output that failed
 
 constexpr int barWidth = 24;
 
@@ -125,19 +131,34 @@ Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>&
         bool good = equals != std::string::npos && equals > 0;
         if (good) {
             auto parsed = std::from_chars(entry.data() + equals + 1, end, value);
-            good = parsed.ec == std::errc() && parsed.ptr == end && value > 0;
+            good =
+                parsed.ec == std::errc() && parsed.ptr == end && value > 0 && value <= largestDim;
         }
         if (!good)
-            return failure("usage.dim", "`" + entry + "` is not NAME=NUMBER", "--dim",
-                           "write e.g. --dim N=4");
+            return failure("usage.dim",
+                           fmt::format("`{}` is not NAME=NUMBER with a number from 1 to {}", entry,
+                                       largestDim),
+                           "--dim", "write e.g. --dim N=4");
         out[entry.substr(0, equals)] = value;
     }
     return out;
 }
 
 void printOut(const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if ((!written || std::fflush(stdout) != 0) && lostOutput == 0)
+        lostOutput = errno;
+}
+
+int outputLost(int exitCode) {
+    if (lostOutput == 0)
+        return exitCode;
+    const int code = reportError(
+        failure("save.output",
+                std::string("the output cannot be written: ") + std::strerror(lostOutput),
+                "standard output", "check where it goes: a full disk?")
+            .error);
+    return exitCode == ExitOk ? code : exitCode;
 }
 
 } // namespace fuselage::cli

@@ -39,4 +39,7 @@ Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>&
 /// Prints to standard output; a closed pipe ends the program quietly.
 void printOut(const std::string& text);
 
+/// The exit code of the program: `exitCode`, or that of an output that could not be written.
+int outputLost(int exitCode);
+
 } // namespace fuselage::cli

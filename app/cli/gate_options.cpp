@@ -127,10 +127,11 @@ int printVerdict(const RunReport& run, const GateOptions& options) {
     std::string out = verdictLine(run) + "\n";
     for (const GateRow& gate : run.gates)
         if (gate.verdict != GateRow::Verdict::Pass && gate.verdict != GateRow::Verdict::Skipped)
-            out += fmt::format("  {} {}: {} was {}, is {}, limit {}{}\n", nameOf(gate.verdict),
-                               gate.model, gate.metric, gate.base.empty() ? "unknown" : gate.base,
-                               gate.now.empty() ? "unknown" : gate.now, gate.limit,
-                               gate.note.empty() ? "" : " (" + gate.note + ")");
+            out +=
+                fmt::format("  {} {}: {}{} is {}, limit {}{}\n", nameOf(gate.verdict), gate.model,
+                            gate.metric, gate.base.empty() ? "" : " was " + gate.base + ",",
+                            gate.now.empty() ? "unknown" : gate.now, gate.limit,
+                            gate.note.empty() ? "" : " (" + gate.note + ")");
     for (const ModelRun& model : run.models)
         if (model.state != ModelRun::State::Done)
             out += fmt::format("  {} {}: {}\n", nameOf(model.state), model.id, model.message);

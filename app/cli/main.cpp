@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/parse_error.h"
 #include "app/cli/project_options.h"
 #include "app/cli/wait_policy.h"
 
@@ -13,8 +14,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
 #include <new>
 #include <optional>
+#include <sstream>
 
 namespace {
 
@@ -178,10 +181,22 @@ std::optional<int> parse(CLI::App& app, const ProjectWords& project) {
             parseWords(app, std::move(words));
         }
     } catch (const CLI::ParseError& error) {
-        std::fputs(placeOf(error.what(), project).c_str(), stderr);
-        return app.exit(error) == 0 ? ExitOk : ExitUsage;
+        if (error.get_exit_code() != 0)
+            return reportError(
+                usageError(app, error, project.words, placeOf(error.what(), project)));
+        std::ostringstream help; // or the version
+        app.exit(error, help, help);
+        printOut(help.str());
+        return outputLost(ExitOk);
     }
     return {};
+}
+
+/// A stream that was closed by who started this would else be the next file that is opened.
+void openStreams() {
+    for (int stream : {0, 1, 2})
+        if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream)
+            std::_Exit(ExitInternal);
 }
 
 /// What a library throws past its room is said in the words of an error.
@@ -202,12 +217,16 @@ int guarded(const Action& action) {
 } // namespace
 
 int main(int argc, char** argv) {
+    openStreams();
     batch::followParent();
     shortenSpins(argv);
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");
     std::string config; // taken out of the words before they are parsed
     app.add_option("--config", config,
                    "file of options (default: the nearest fuselage.toml; none: no file)");
+    bool print = false; // taken out of the words too
+    app.add_flag("--print-config", print,
+                 "show the settings of a command and where each comes from; run nothing");
     app.set_version_flag("--version", FUSELAGE_VERSION);
     app.require_subcommand(1);
     app.footer(footer + exitCodesText());
@@ -224,8 +243,12 @@ int main(int argc, char** argv) {
         return reportError(project.error());
     if (auto stopped = parse(app, *project))
         return *stopped;
+    if (project->print) {
+        printOut(settingsText(app, *project));
+        return outputLost(ExitOk);
+    }
     for (const auto& [sub, action] : actions)
         if (sub->parsed())
-            return guarded(action);
+            return outputLost(guarded(action));
     return ExitUsage;
 }

@@ -7,6 +7,8 @@
 #include "app/report/json_read.h"
 #include "core/support/hash.h"
 
+#include <cctype>
+#include <filesystem>
 #include <set>
 #include <unordered_map>
 
@@ -61,6 +63,10 @@ public:
         for (const StepReport& step : report.steps)
             for (const std::string& node : step.nodes)
                 name(node);
+        for (const KernelReport& kernel : report.kernels)
+            for (const std::string& source : kernel.sources)
+                name(source);
+        words(report);
     }
 
     void walk(json& value) const {
@@ -70,9 +76,14 @@ public:
             for (json& item : value)
                 walk(item);
         } else if (value.is_object()) {
+            const bool reason = value.contains("message") && value.contains("facts");
             for (auto& [key, item] : value.items())
                 if (key == "literal")
                     item = "";
+                else if (key == "attributes")
+                    attributes(item);
+                else if (reason && key != "code")
+                    sentences(item);
                 else if (!fixed.contains(key))
                     walk(item);
         }
@@ -82,6 +93,93 @@ private:
     void name(const std::string& name) {
         if (!name.empty())
             m_names.try_emplace(name, hashedName(name));
+    }
+
+    /// What is not the model's, though it may read like a name of it.
+    void words(const Report& report) {
+        for (const RuleReport& rule : report.rules)
+            m_words.insert(rule.rule);
+        for (const NearMissReport& miss : report.nearMisses)
+            m_words.insert(miss.rule);
+        for (const GraphReport* graph : {&report.graphBefore, &report.graphAfter})
+            for (const GraphNodeReport& node : graph->nodes) {
+                m_words.insert(node.op);
+                for (const auto& [attribute, _] : node.attributes)
+                    m_words.insert(attribute);
+            }
+    }
+
+    /// Pairs of name and value: whole numbers are structure, as shapes are; others are the model's.
+    static void attributes(json& pairs) {
+        if (!pairs.is_array())
+            return;
+        for (json& pair : pairs)
+            if (pair.is_array() && pair.size() == 2 && pair[1].is_string() &&
+                pair[1].get<std::string>().find_first_not_of("0123456789-,[] ") !=
+                    std::string::npos)
+                pair[1] = "";
+    }
+
+    /// Texts of a reason: besides names they hold values, of weights as of attributes.
+    void sentences(json& value) const {
+        if (value.is_string())
+            value = withoutNumbers(text(value.get<std::string>()));
+        else if (value.is_structured())
+            for (json& item : value)
+                sentences(item);
+    }
+
+    /// "# is not #": a number that is no part of a word.
+    static std::string withoutNumbers(const std::string& value) {
+        auto inWord = [](char c) {
+            return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+        };
+        std::string out;
+        for (size_t i = 0; i < value.size();) {
+            const bool digit = std::isdigit(static_cast<unsigned char>(value[i])) != 0;
+            if (!digit || (i > 0 && inWord(value[i - 1]))) {
+                out += value[i++];
+                continue;
+            }
+            while (i < value.size() && (inWord(value[i]) || value[i] == '.' ||
+                                        ((value[i] == '-' || value[i] == '+') &&
+                                         (value[i - 1] == 'e' || value[i - 1] == 'E'))))
+                ++i;
+            out += '#';
+        }
+        return out;
+    }
+
+    /// In a word that is no name itself but was made of one: "NAME_fused", "a+NAME".
+    std::string derived(const std::string& word) const {
+        constexpr size_t least = 6; // shorter ones are found in any text
+        std::string out;
+        for (size_t at = 0; at < word.size();) {
+            size_t length = word.size() - at;
+            const std::string* name = nullptr;
+            for (; length >= least && name == nullptr; --length)
+                if (const std::string part = word.substr(at, length); !m_words.contains(part))
+                    name = find(part);
+            if (name == nullptr) {
+                out += word[at++];
+                continue;
+            }
+            out += *name;
+            at += length + 1;
+        }
+        return out;
+    }
+
+    /// A word in backticks that is no name of a graph: of a rule it stays, else it may come from a
+    /// graph on the way.
+    std::string quoted(const std::string& word) const {
+        constexpr size_t longest = 12; // of operands and attributes
+        const bool plain =
+            word.size() <= longest &&
+            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+        if (plain || m_words.contains(word) || word.find_first_of("/:") == std::string::npos)
+            return derived(word);
+        return hashedName(word);
     }
 
     const std::string* find(const std::string& name) const {
@@ -104,10 +202,27 @@ private:
                 break;
             const std::string quoted = value.substr(open + 1, close - open - 1);
             const std::string* name = find(quoted);
-            out += value.substr(at, open + 1 - at) + (name ? *name : quoted) + "`";
+            out += outside(value.substr(at, open - at)) + "`" +
+                   (name ? *name : this->quoted(quoted)) + "`";
             at = close + 1;
         }
-        return out + value.substr(at);
+        return out + outside(value.substr(at));
+    }
+
+    /// Words outside of backticks.
+    std::string outside(const std::string& value) const {
+        std::string out, word;
+        for (char c : value + ' ')
+            if (c == ' ' || c == ',' || c == ';' || c == '"' || c == '(' || c == ')') {
+                const std::string* name =
+                    word.size() > 2 && !m_words.contains(word) ? find(word) : nullptr;
+                out += (name ? *name : derived(word)) + c;
+                word.clear();
+            } else {
+                word += c;
+            }
+        out.pop_back();
+        return out;
     }
 
     /// Words of rules, operators and programs, which may read like a node's name.
@@ -116,6 +231,7 @@ private:
         "dtype", "type", "code", "dims",    "alternatives", "schema"};
 
     std::unordered_map<std::string, std::string> m_names;
+    std::set<std::string> m_words;
 };
 
 } // namespace
@@ -127,7 +243,7 @@ Result<Report> redacted(const Report& report) {
     Redactor(report).walk(document);
     auto out = readJson(fileText(document));
     if (out)
-        out->model.path = report.model.path;
+        out->model.path = std::filesystem::path(report.model.path).filename().string();
     return out;
 }
 

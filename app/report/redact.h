@@ -8,8 +8,9 @@
 
 namespace fuselage::app {
 
-/// Parts of a name between slashes are hashed one by one, so that the hierarchy is kept. Names of
-/// the file and of symbolic dimensions stay.
+/// Parts of a name between slashes are hashed one by one, so that the hierarchy is kept. Attributes
+/// keep whole numbers only, reasons no number. The file's name, without its folders, and names of
+/// symbolic dimensions stay.
 Result<Report> redacted(const Report& report);
 
 } // namespace fuselage::app

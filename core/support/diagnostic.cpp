@@ -8,19 +8,39 @@ namespace fuselage {
 
 namespace {
 
+/// At most this much of a line is shown.
+constexpr size_t shownWidth = 160;
+
+/// The part of a line around a column (from 0), which is moved with it; nothing that a terminal
+/// would obey.
+std::string shownLine(std::string_view line, size_t& column) {
+    constexpr size_t before = 60;
+    if (line.size() > shownWidth) {
+        const size_t start = std::min(column > before ? column - before : 0, line.size());
+        line = line.substr(start, shownWidth);
+        column -= std::min(start, column);
+    }
+    std::string out(line);
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < ' ' && c != '\t')
+            c = '?';
+    return out;
+}
+
 /// "  40 | rule ConvRelu ..." and the caret line below it.
 std::string excerpt(const Span& span, const std::string& label, const SourceSet& sources) {
     if (span.source == 0)
         return {};
     const Source& source = sources[span.source];
     LineColumn from = source.position(span.begin);
-    std::string line(source.line(from.line));
-    size_t room = line.size() + 1 - std::min<size_t>(from.column - 1, line.size());
+    size_t column = from.column - 1;
+    const std::string line = shownLine(source.line(from.line), column);
+    size_t room = line.size() + 1 - std::min(column, line.size());
     size_t width = std::clamp<size_t>(span.end - span.begin, 1, std::max<size_t>(room, 1));
     std::string number = std::to_string(from.line);
     std::string margin(number.size(), ' ');
     std::string pad;
-    for (size_t i = 0; i + 1 < from.column && i < line.size(); ++i)
+    for (size_t i = 0; i < column && i < line.size(); ++i)
         pad += line[i] == '\t' ? '\t' : ' ';
     std::string out =
         "  " + number + " | " + line + "\n  " + margin + " | " + pad + std::string(width, '^');

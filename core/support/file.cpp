@@ -15,8 +15,19 @@ namespace fuselage {
 namespace {
 
 Failure cannotWrite(const std::string& path) {
-    return failure("save.write", std::string("the file cannot be written: ") + std::strerror(errno),
-                   path, "check the folder's permissions and free space");
+    switch (errno) {
+    case ENOENT:
+        return failure("save.write", "its folder does not exist", path, "make the folder first");
+    case EISDIR:
+        return failure("save.write", "this is a folder", path, "give the name of a file");
+    case ENOSPC:
+        return failure("save.write", "the file cannot be written: the disk is full", path,
+                       "free some space, or write elsewhere");
+    default:
+        return failure("save.write",
+                       std::string("the file cannot be written: ") + std::strerror(errno), path,
+                       "check the folder's permissions and free space");
+    }
 }
 
 bool writeAll(int handle, const std::byte* data, size_t size) {
@@ -31,6 +42,42 @@ bool writeAll(int handle, const std::byte* data, size_t size) {
     }
     return true;
 }
+
+/// A file that is being written. Where the file system allows, it has no name until it is whole, so
+/// that a program that is killed leaves nothing behind.
+class Unfinished {
+public:
+    Unfinished(const std::string& path, std::string beside) : m_beside(std::move(beside)) {
+        const size_t slash = path.rfind('/');
+        const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+        m_handle = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+        m_named = m_handle < 0;
+        if (m_named)
+            m_handle = ::open(m_beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
+
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+
+    ~Unfinished() {
+        if (m_handle >= 0)
+            ::close(m_handle);
+    }
+
+    int handle() const { return m_handle; }
+
+    /// Gives it the name beside its path.
+    bool name() {
+        const std::string self = "/proc/self/fd/" + std::to_string(m_handle);
+        return m_named ||
+               ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, m_beside.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    }
+
+private:
+    std::string m_beside;
+    int m_handle = -1;
+    bool m_named = false;
+};
 
 } // namespace
 
@@ -52,17 +99,18 @@ Result<std::string> readFile(const std::string& path) {
 Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path) {
     // Two threads may write one path.
     static std::atomic<unsigned> counter{0};
-    std::string beside =
+    const std::string beside =
         path + "." + std::to_string(::getpid()) + "-" + std::to_string(++counter) + ".part";
     bool written = false;
     {
-        FileHandle file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-        if (file.value() < 0)
+        Unfinished file(path, beside);
+        if (file.handle() < 0)
             return cannotWrite(path);
         written = std::all_of(pieces.begin(), pieces.end(), [&](const FilePiece& piece) {
-            return ::lseek(file.value(), static_cast<off_t>(piece.offset), SEEK_SET) >= 0 &&
-                   writeAll(file.value(), piece.data, piece.size);
+            return ::lseek(file.handle(), static_cast<off_t>(piece.offset), SEEK_SET) >= 0 &&
+                   writeAll(file.handle(), piece.data, piece.size);
         });
+        written = written && file.name();
     }
     if (written && ::rename(beside.c_str(), path.c_str()) == 0)
         return {};

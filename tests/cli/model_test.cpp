@@ -173,7 +173,7 @@ TEST_F(CliModel, InputsOfAnotherShapeAreRefused) {
 TEST_F(CliModel, AnOutputThatCannotBeWrittenExitsWithSix) {
     folder.write("m.onnx", relu().bytes());
     expectRefused({"fuse", "m.onnx", "-o", "no/such/folder/f.onnx"}, ExitResource,
-                  {"no/such/folder/f.onnx", "cannot be written", "fix:"});
+                  {"no/such/folder/f.onnx", "its folder does not exist", "fix:"});
     expectRefused({"zoo", "lstm", "-o", "no/such/folder/f.onnx"}, ExitResource, {"no/such/folder"});
     expectRefused({"bench", "m.onnx", "--no-measure", "--report", "no/such/folder/r.json"},
                   ExitResource, {"no/such/folder/r.json", "fix:"});

@@ -75,3 +75,54 @@ TEST_F(CliProject, MistakesAreNamedWithTheirLine) {
     expectRefused({"batch", "lstm.onnx", "-o", "out"}, ExitUsage, {"fuselage.toml:3: ", "--jobs"});
     expectRefused({"--config", "absent.toml", "inspect", "lstm.onnx"}, ExitInput, {"absent.toml"});
 }
+
+TEST_F(CliProject, ATableOfAModelIsForThatModelOnly) {
+    fs::create_directory(folder.file("models"));
+    fs::copy(folder.file("lstm.onnx"), folder.file("models/other.onnx"));
+    fs::rename(folder.file("lstm.onnx"), folder.file("models/lstm_small.onnx"));
+    project("device = \"t4\"\ndim = { N = 2, S = 3 }\n"
+            "[batch]\nmodels = [\"models\"]\noutput = \"out\"\nno-verify = true\n"
+            "[model.\"lstm*\"]\ndim = { N = 5, S = 7 }\nprecision = \"fp16\"\n");
+    ProcessResult ran = run({"batch"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+    const std::string own = readAll(folder.file("out/models/lstm_small.json"));
+    const std::string other = readAll(folder.file("out/models/other.json"));
+    EXPECT_TRUE(has(own, "int64[5,7]"));
+    EXPECT_TRUE(has(own, "\"precision\": \"fp16\""));
+    EXPECT_FALSE(has(other, "\"precision\": \"fp16\""));
+    EXPECT_TRUE(has(other, "int64[2,3]"));
+    // The person wins.
+    EXPECT_EQ(run({"batch", "--dim", "N=4", "--dim", "S=1"}).exitCode, ExitOk);
+    EXPECT_TRUE(has(readAll(folder.file("out/models/lstm_small.json")), "int64[4,1]"));
+    project("[model.lstm]\nbaseline = \"x\"\n");
+    expectRefused({"batch", "models", "-o", "out"}, ExitUsage, {"`--baseline`", "fix: "});
+    project("[model.lstm]\ndimm = 1\n");
+    expectRefused({"batch", "models", "-o", "out"}, ExitUsage,
+                  {"fuselage.toml:2", "`dimm`", "did you mean `dim`?"});
+    project("[model]\nlstm = 3\n");
+    expectRefused({"batch", "models", "-o", "out"}, ExitUsage, {"fuselage.toml:2", "`lstm`"});
+}
+
+TEST_F(CliProject, TheSettingsAreShownWithWhereTheyComeFrom) {
+    project("device = \"t4\"\nseed = 3\n[batch]\nmodels = [\"models\"]\noutput = \"out\"\n"
+            "[model.bert]\ndim = { S = 384 }\n");
+    const std::set<std::string> before = files();
+    ProcessResult ran = run({"batch", "--seed", "9", "--print-config"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    auto line = [&](const std::string& setting, const std::string& origin) {
+        const size_t at = ran.output.find("\n" + setting + " ");
+        const std::string text =
+            at == std::string::npos
+                ? ""
+                : ran.output.substr(at + 1, ran.output.find('\n', at + 1) - at - 1);
+        EXPECT_TRUE(text.ends_with("  " + origin)) << setting << ": `" << text << "`\n"
+                                                   << ran.output;
+    };
+    line("device = t4", "fuselage.toml:1");
+    line("seed = 9", "command line");
+    line("jobs = 1", "default");
+    line("output = out", "fuselage.toml:5");
+    line("models = models", "fuselage.toml");
+    line("model-option = bert:dim=S=384", "fuselage.toml:7");
+    EXPECT_EQ(files(), before) << "nothing ran";
+}

@@ -9,6 +9,7 @@ foreach(tool dpkg-deb dpkg-shlibdeps)
   endif()
 endforeach()
 file(REMOVE_RECURSE ${WORK})
+find_program(lintian_PROGRAM lintian)
 
 function(run)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE code)
@@ -35,8 +36,14 @@ run(${dpkg-deb_PROGRAM} --contents ${package})
 expect("${output}" "./usr/bin/fuselage\n" "./usr/share/man/man1/fuselage.1.gz\n"
        "./usr/share/bash-completion/completions/fuselage\n" "/_fuselage\n"
        "./usr/share/fish/vendor_completions.d/fuselage.fish\n" "./usr/share/mime/packages/fuselage.xml\n"
-       "./usr/share/doc/fuselage/copyright\n")
+       "./usr/share/doc/fuselage/copyright\n"
+       "./usr/share/doc/fuselage/changelog.gz\n")
 if(output MATCHES "/include/|libfuselage")
   message(FATAL_ERROR "the command line's package brings the library:\n${output}")
+endif()
+if(lintian_PROGRAM)
+  run(${lintian_PROGRAM} --allow-root --fail-on error,warning ${package})
+else()
+  message("without lintian: it is not on this machine")
 endif()
 file(REMOVE_RECURSE ${WORK})

@@ -3,6 +3,7 @@
 #include "app/batch/gates/gate.h"
 
 #include "app/batch/gates/metric.h"
+#include "app/batch/toml_problem_internal.h"
 #include "core/support/text.h"
 
 #include <fmt/format.h>
@@ -181,8 +182,9 @@ Result<std::vector<Gate>> parsed(const std::string& text, const std::string& fil
     try {
         return read(toml::parse(text));
     } catch (const toml::parse_error& error) {
-        return failure("usage.gate", std::string(error.description()),
-                       fmt::format("{}:{}", file, error.source().begin.line));
+        return failure("usage.gate", tomlProblem(error.description()),
+                       fmt::format("{}:{}", file, error.source().begin.line),
+                       "write e.g. [gate] and then launches = { metric = \"launches\", max = 55 }");
     }
 }
 
