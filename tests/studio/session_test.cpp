@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session without a window: opening, matching again while rules change, keeping the last good
 // state, cancelling.
+#include "app/studio/session/rule_texts.h"
 #include "app/studio/session/selection_hub.h"
 #include "tests/studio/sample.h"
+
+#include <QElapsedTimer>
 
 using namespace fuselage::studio;
 using namespace fuselage::studio::testing;
@@ -72,6 +75,48 @@ private Q_SLOTS:
         QCOMPARE(session.snapshot(), good);
         QVERIFY(!session.problems().isEmpty());
         QCOMPARE(session.problems()[0].line, 2);
+    }
+
+    void missingRulesAreAProblemAndTheModelOpensWithTheOthers() {
+        QString absent = m_folder.filePath("absent.fuse");
+        QString broken = writeText(m_folder, "half.fuse", "fuse 1;\nrule Half { match {");
+        QString good =
+            writeText(m_folder, "good.fuse",
+                      "fuse 1;\nrule Good { match { y = BatchNormalization -> Relu; } }");
+        Session session;
+        SessionOptions options = onlyRules(absent);
+        options.rules.paths.push_back(broken.toStdString());
+        options.rules.paths.push_back(good.toStdString());
+        session.setOptions(options);
+        session.open(m_model);
+        QVERIFY(settled(session));
+        QVERIFY(session.snapshot());
+        QCOMPARE(session.snapshot()->report().rules.size(), size_t(1));
+        QCOMPARE(session.problems().size(), 2);
+        QCOMPARE(session.problems()[0].code, QString("rules.read"));
+        QVERIFY(session.problems()[0].file.endsWith("absent.fuse"));
+        QVERIFY(session.problems()[1].file.endsWith("half.fuse"));
+    }
+
+    void aTextThatIsTypedWithoutAPauseIsKeptMeanwhile() {
+        QString file = m_folder.filePath("kept.rules");
+        Session session;
+        RuleTexts texts(session, file);
+        QString name = texts.create("fuse 1;\n"), typed = "fuse 1;\n";
+        QElapsedTimer typing;
+        typing.start();
+        auto keptText = [&] {
+            QString out;
+            if (QFile in(file); in.open(QFile::ReadOnly))
+                out = QString::fromUtf8(in.readAll());
+            return out;
+        };
+        // Each key comes before the pause after the one before it is over.
+        while (keptText().isEmpty() && typing.elapsed() < 5000) {
+            texts.edit(name, typed += "/");
+            QTest::qWait(20);
+        }
+        QVERIFY(!keptText().isEmpty());
     }
 
     void cancellingStopsAndKeepsTheOpenModel() {

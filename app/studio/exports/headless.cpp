@@ -43,10 +43,13 @@ int exportHeadless(const QString& file, const QStringList& inputs) {
     };
     QObject::connect(&session, &Session::busyChanged, &loop, leave, Qt::QueuedConnection);
     loop.exec();
-    for (const Problem& problem : session.problems())
+    bool rulesMissing = false;
+    for (const Problem& problem : session.problems()) {
         complain(problem.message, Input);
+        rulesMissing = rulesMissing || problem.code == "rules.read";
+    }
     const SnapshotPtr& snapshot = session.snapshot();
-    if (!snapshot)
+    if (!snapshot || rulesMissing) // a window says what is not there; a file would not
         return Input;
     auto drawing = std::make_shared<const Drawing>(app::sceneOf(snapshot->report(), {}));
     auto report = std::make_shared<const app::Report>(snapshot->report());

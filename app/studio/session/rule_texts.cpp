@@ -10,7 +10,9 @@ namespace fuselage::studio {
 
 namespace {
 
-constexpr int recoveryMilliseconds = 400;
+/// The most that can be lost. Less than the Session's pause after a key, so that a text is kept
+/// before it is matched and whatever that may do.
+constexpr int recoveryMilliseconds = 100;
 
 std::optional<QString> readText(const QString& path, QString& error) {
     QFile file(path);
@@ -130,7 +132,7 @@ QString RuleTexts::create(const QString& words) {
     options.rules.texts.push_back({name.toStdString(), words.toStdString()});
     m_session.setOptions(options);
     Q_EMIT opened(name);
-    m_recoveryPause.start();
+    keepRecoverySoon();
     return name;
 }
 
@@ -168,7 +170,7 @@ void RuleTexts::edit(const QString& file, const QString& words) {
     tell(*text);
     if (was != text->modified())
         Q_EMIT stateChanged(file);
-    m_recoveryPause.start();
+    keepRecoverySoon();
 }
 
 void RuleTexts::tell(const RuleText& text) {
@@ -255,7 +257,7 @@ void RuleTexts::takeTheirs(const QString& file) {
     m_session.setUnsaved(file, std::nullopt);
     Q_EMIT replaced(file);
     Q_EMIT stateChanged(file);
-    m_recoveryPause.start();
+    keepRecoverySoon();
 }
 
 void RuleTexts::keepMine(const QString& file) {
@@ -322,6 +324,12 @@ void RuleTexts::recover() {
 void RuleTexts::discardRecovered() {
     m_recovered.clear();
     keepRecovery();
+}
+
+/// Keys that follow do not put it off.
+void RuleTexts::keepRecoverySoon() {
+    if (!m_recoveryPause.isActive())
+        m_recoveryPause.start();
 }
 
 void RuleTexts::keepRecovery() {

@@ -80,6 +80,7 @@ private:
     void watch(const QString& path);
     void lookAtDisk(const QString& path);
     void tell(const RuleText& text);
+    void keepRecoverySoon();
     void keepRecovery();
 
     Session& m_session;

@@ -6,6 +6,7 @@
 #include "app/studio/session/dispose.h"
 
 #include <QFileInfo>
+#include <algorithm>
 
 namespace fuselage::studio {
 
@@ -21,6 +22,24 @@ struct OpenModel : app::LoadedModel {
 
     mutable app::Reanalysis analyses;
 };
+
+/// What can be read of the rules: with `leaveOut`, a file or folder that cannot is a problem and
+/// the others are taken.
+std::optional<app::RuleLibrary> loadRules(app::RuleOptions options, bool leaveOut,
+                                          QList<Problem>& problems) {
+    for (;;) {
+        auto library = app::loadRuleLibrary(options);
+        if (library)
+            return std::move(*library);
+        const Error& error = library.error();
+        problems.append(problemOf(error, {}));
+        auto given = std::find(options.paths.begin(), options.paths.end(), error.where);
+        if (!leaveOut || error.code != "rules.read" || given == options.paths.end())
+            return std::nullopt;
+        problems.back().message += QObject::tr("; the model is shown without these rules");
+        options.paths.erase(given);
+    }
+}
 
 } // namespace
 
@@ -131,14 +150,13 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
                               const SessionOptions& options, const SnapshotPtr& previous,
                               Progress& progress) {
     Outcome out{model, nullptr, {}};
-    auto library = app::loadRuleLibrary(options.rules);
-    if (!library) {
-        out.problems.append(problemOf(library.error(), {}));
-        return out;
-    }
-    out.problems = problemsOf(library->loaded.diagnostics, *library->sources);
     // Rules with errors are left out: better than nothing, worse than the last good result.
-    if (library->loaded.diagnostics.hasErrors() && previous && previous->model == model)
+    bool isFirst = !previous || previous->model != model;
+    auto library = loadRules(options.rules, isFirst, out.problems);
+    if (!library)
+        return out;
+    out.problems += problemsOf(library->loaded.diagnostics, *library->sources);
+    if (library->loaded.diagnostics.hasErrors() && !isFirst)
         return out;
     auto profile = deviceProfile(options.device.toStdString());
     if (!profile) {
