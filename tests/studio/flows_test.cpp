@@ -132,6 +132,7 @@ private Q_SLOTS:
         QTest::addColumn<QByteArray>("begins");
         QTest::newRow("svg") << "a.after.svg" << QByteArray("<svg");
         QTest::newRow("png") << "a.before.png" << QByteArray("\x89PNG");
+        QTest::newRow("pdf") << "a.after.pdf" << QByteArray("%PDF-");
         QTest::newRow("html") << "a.html" << QByteArray("<!");
         QTest::newRow("trace") << "a.trace.json" << QByteArray("{");
         QTest::newRow("onnx") << "a.fused.onnx" << QByteArray("\x08");

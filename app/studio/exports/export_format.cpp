@@ -7,7 +7,10 @@
 #include "core/support/file.h"
 
 #include <QBuffer>
+#include <QFileInfo>
 #include <QImage>
+#include <QPageSize>
+#include <QPdfWriter>
 
 namespace fuselage::studio {
 
@@ -15,6 +18,9 @@ namespace {
 
 constexpr double mostPixels = 16'000;
 constexpr double pictureScale = 2;
+/// A page of PDF is 200 inches at most; a logical pixel is a point.
+constexpr double mostPoints = 14'400;
+constexpr int dotsPerPoint = 10;
 
 Result<void> writeSvg(const ExportSource& source, const QString& path, scene::Side side) {
     return writeFile(app::svgDocument(source.drawing->scene(), side), path.toStdString());
@@ -33,6 +39,38 @@ Result<void> writePng(const ExportSource& source, const QString& path, scene::Si
                      path.toStdString());
 }
 
+QRectF areaOf(const Drawing& drawing) {
+    const scene::Rect& all = drawing.scene().rect;
+    return QRectF(all.x, all.y, all.w, all.h).adjusted(-20, -20, 20, 20);
+}
+
+/// One page of lines and text, as large as the drawing.
+Result<void> writePdf(const ExportSource& source, const QString& path, scene::Side side) {
+    QRectF area = areaOf(*source.drawing);
+    double scale = std::min(1.0, mostPoints / std::max(area.width(), area.height()));
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QPdfWriter writer(&buffer);
+    writer.setTitle(QFileInfo(path).completeBaseName());
+    writer.setResolution(72 * dotsPerPoint);
+    writer.setPageSize(QPageSize(area.size() * scale, QPageSize::Point, {}, QPageSize::ExactMatch));
+    writer.setPageMargins({});
+    QPainter painter;
+    if (!painter.begin(&writer))
+        return failure("save.picture", "the page cannot be made", path.toStdString(),
+                       "export SVG instead");
+    Colours colours(source.palette);
+    painter.scale(scale * dotsPerPoint, scale * dotsPerPoint);
+    painter.translate(-area.topLeft());
+    painter.fillRect(area, colours["background"]);
+    paintScene(painter, *source.drawing, side, area, 1, colours,
+               side == scene::Before ? source.before : source.after);
+    painter.end();
+    return writeFile(std::string_view(bytes.constData(), static_cast<size_t>(bytes.size())),
+                     path.toStdString());
+}
+
 std::vector<ExportFormat> makeFormats() {
     using Source = const ExportSource&;
     using Path = const QString&;
@@ -45,6 +83,10 @@ std::vector<ExportFormat> makeFormats() {
          [](Source s, Path path) { return writePng(s, path, scene::Before); }},
         {".after.png", QObject::tr("drawing after fusion, PNG"),
          [](Source s, Path path) { return writePng(s, path, scene::After); }},
+        {".before.pdf", QObject::tr("drawing before fusion, PDF"),
+         [](Source s, Path path) { return writePdf(s, path, scene::Before); }},
+        {".after.pdf", QObject::tr("drawing after fusion, PDF"),
+         [](Source s, Path path) { return writePdf(s, path, scene::After); }},
         {".onnx", QObject::tr("fused model, ONNX"),
          [](Source s, Path path) {
              return model_io::save(s.snapshot->analysis.fused, path.toStdString());
@@ -76,8 +118,7 @@ const ExportFormat* exportFormatOf(const QString& path) {
 
 QImage pictureOf(const Drawing& drawing, scene::Side side, const PaintStyle& style,
                  const QPalette& palette, double scale) {
-    const scene::Rect& all = drawing.scene().rect;
-    QRectF area = QRectF(all.x, all.y, all.w, all.h).adjusted(-20, -20, 20, 20);
+    QRectF area = areaOf(drawing);
     // A picture of a huge graph is made smaller rather than refused.
     scale = std::min(scale, mostPixels / std::max(area.width(), area.height()));
     QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_RGB32);

@@ -45,7 +45,9 @@ int exportHeadless(const QString& file, const QStringList& inputs) {
     loop.exec();
     bool rulesMissing = false;
     for (const Problem& problem : session.problems()) {
-        complain(problem.message, Input);
+        complain(problem.file.isEmpty() ? problem.message
+                                        : problem.file + QStringLiteral(": ") + problem.message,
+                 Input);
         rulesMissing = rulesMissing || problem.code == "rules.read";
     }
     const SnapshotPtr& snapshot = session.snapshot();

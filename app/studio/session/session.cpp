@@ -36,7 +36,7 @@ std::optional<app::RuleLibrary> loadRules(app::RuleOptions options, bool leaveOu
         auto given = std::find(options.paths.begin(), options.paths.end(), error.where);
         if (!leaveOut || error.code != "rules.read" || given == options.paths.end())
             return std::nullopt;
-        problems.back().message += QObject::tr("; the model is shown without these rules");
+        problems.back().message += QObject::tr("; its rules are left out");
         options.paths.erase(given);
     }
 }
