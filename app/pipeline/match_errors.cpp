@@ -23,6 +23,16 @@ std::vector<ValueId> outputsOfFused(const Graph& graph) {
     return out;
 }
 
+/// What is stored in 16 bits, as numbers of the model's own type.
+Tensor widened(const Tensor& stored, DType wanted) {
+    if (!isFloat(stored.dtype()) || !isFloat(wanted) || stored.dtype() == wanted)
+        return stored;
+    Tensor out(wanted, stored.extents());
+    for (int64_t i = 0; i < stored.elementCount(); ++i)
+        out.set(i, stored.at(i));
+    return out;
+}
+
 /// The error of every value of `kept` by its name.
 Result<std::map<std::string, double>> errorsOf(const Graph& model, const std::vector<ValueId>& kept,
                                                std::span<const ReferenceValue> expected,
@@ -47,9 +57,10 @@ Result<std::map<std::string, double>> errorsOf(const Graph& model, const std::ve
     for (size_t i = 0; i < kept.size() && i < expected.size(); ++i) {
         const std::string& name = model.value(kept[i]).name;
         auto at = outputs.find(name);
-        if (at != outputs.end())
-            out[name] =
-                compareOutput(name, "fused", expected[i], (*values)[at->second]).maxRelative;
+        if (at == outputs.end())
+            continue;
+        Tensor actual = widened((*values)[at->second], expected[i].dtype);
+        out[name] = compareOutput(name, "fused", expected[i], actual).maxRelative;
     }
     return out;
 }

@@ -28,7 +28,7 @@ std::string chainFile() {
     return path;
 }
 
-app::Report benched(bool verify, const char* rule) {
+app::Report benched(bool verify, const char* rule, Precision precision = Precision::Fp32) {
     app::BenchOptions options;
     options.model = chainFile();
     options.rules.builtin = false;
@@ -37,6 +37,7 @@ app::Report benched(bool verify, const char* rule) {
     options.threads = 1;
     options.measure = false;
     options.verify = verify;
+    options.fuse.precision = precision;
     Progress quiet;
     auto result = app::bench(options, quiet);
     EXPECT_TRUE(result) << (result ? "" : result.error().text());
@@ -54,6 +55,18 @@ TEST(MatchErrors, EveryFusedNodeIsComparedWithTheReference) {
     EXPECT_LT(*report.matches[0].error, 1e-4); // and not wrong
     EXPECT_TRUE(report.verified());
     EXPECT_EQ(report.agreement.size(), 2U); // inner values are no outputs
+}
+
+TEST(MatchErrors, ValuesStoredIn16BitsAreComparedAsNumbers) {
+    const char* rule = "rule R { match { y = MatMul(x, w) -> Add(_, b) -> Relu; } }\n";
+    double single = benched(true, rule).matches.at(0).error.value();
+    for (Precision precision : {Precision::Fp16, Precision::Bf16}) {
+        app::Report report = benched(true, rule, precision);
+        ASSERT_EQ(report.matches.size(), 1U);
+        ASSERT_TRUE(report.matches[0].error.has_value());
+        EXPECT_GT(*report.matches[0].error, 10 * single); // they are rounded
+        EXPECT_LT(*report.matches[0].error, 0.05);
+    }
 }
 
 TEST(MatchErrors, NothingIsKnownWithoutVerifying) {
