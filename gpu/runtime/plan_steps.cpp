@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/plan_steps.h"
 
+#include "core/support/parallel.h"
 #include "gpu/runtime/device_measurer.h"
 #include "gpu/runtime/plan_memory.h"
 #include "gpu/tune/tune_steps.h"
@@ -93,7 +94,6 @@ bool onHost(const Plan& plan, const Step& step) {
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TimingCache& timings, Progress& progress) {
     std::vector<PreparedStep> out(plan.steps.size());
-    std::vector<TuneTask> tasks;
     std::vector<size_t> places;
     const TuneEnvironment environment = environmentOf(context);
     const RequestTarget target{context.profile, context.device.facts().arch,
@@ -104,11 +104,21 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
             out[i].reasons.push_back({"dynamic-dim", "shapes depend on data", {}, {}});
             continue;
         }
-        const TacticRequest request = requestOf(plan, step, target);
-        tasks.push_back({step.name, tacticKey(request, environment), request.emit.allowed,
-                         step.predicted, candidatesOf(request, context)});
         places.push_back(i);
     }
+    // At one time: cuDNN's heuristics take a tenth of a second for each graph they do not know.
+    std::vector<TuneTask> tasks(places.size());
+    ThreadPool threads(context.options.threads);
+    threads.forRange(places.size(), 1, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end && !progress.cancelled(); ++i) {
+            const Step& step = plan.steps[places[i]];
+            const TacticRequest request = requestOf(plan, step, target);
+            tasks[i] = {step.name, tacticKey(request, environment), request.emit.allowed,
+                        step.predicted, candidatesOf(request, context)};
+        }
+    });
+    if (progress.cancelled())
+        return cancelledFailure("tuning");
     DeviceMeasurerSource measurers(plan, places, context.device);
     TuneContext tuning;
     tuning.options = context.options.tune;

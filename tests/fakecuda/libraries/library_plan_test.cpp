@@ -125,6 +125,25 @@ TEST_F(LibraryPlan, ALibraryThatDoesNotStartCostsItsTacticsOnly) {
     EXPECT_NE(run.backend->description().find("without cudnn"), std::string::npos);
 }
 
+TEST_F(LibraryPlan, StepsThatAreAskedAtOneTimeGetTheSameTactics) {
+    const testing_support::TemporaryFolder folder;
+    std::string layers; // of two kinds, each many times
+    for (int i = 0; i < 24; ++i)
+        layers += "t" + std::to_string(i) + " = MatMul(" +
+                  (i == 0 ? std::string("x") : "r" + std::to_string(i - 1)) + ", w) r" +
+                  std::to_string(i) + " = " + (i % 2 ? "Relu" : "Sigmoid") + "(t" +
+                  std::to_string(i) + ") ";
+    const std::string text = "g (float[6,8] x) => (float[6,8] y) <" + weights("w", "8,8", 64) +
+                             "> { " + layers + "y = Identity(r23) }";
+    gpu::CudaOptions options = testOptions();
+    const CudaRun one = runOnCuda(text, true, options);
+    options.threads = 4;
+    for (const std::string& cache : {std::string("none"), folder.path(), folder.path()}) {
+        options.cache = cache;
+        EXPECT_EQ(runOnCuda(text, true, options).tactics(), one.tactics());
+    }
+}
+
 TEST_F(LibraryPlan, EverythingIsGivenBack) {
     const FakeCudaCounts before = fake().now();
     for (const std::string& text : {block, linear, attention}) {
