@@ -117,6 +117,18 @@ try {
   await browser.send("Emulation.setEmulatedMedia", { media: "print" });
   expect((await visible(".static svg")) && !(await visible(".view")), "paper gets the static drawing");
 
+  // Nothing stands beyond the edge, on paper as on a narrow screen.
+  const beyond = async (media, width) => {
+    await browser.send("Emulation.setEmulatedMedia", { media });
+    await browser.send("Emulation.setDeviceMetricsOverride", { width, height: 900, deviceScaleFactor: 1, mobile: false });
+    await settled();
+    await picture(media || "narrow");
+    return browser.eval("document.documentElement.scrollWidth - innerWidth");
+  };
+  const paper = await beyond("print", 718), narrow = await beyond("", 400);
+  expect(paper <= 0, `on paper the page is ${paper} px too wide`);
+  expect(narrow <= 0, `at 400 px the page is ${narrow} px too wide`);
+
   expect(problems.length === 0, "problems: " + problems.join("; "));
   expect(requests.every((r) => r === url), "requests: " + requests.join(" "));
 } catch (error) {
