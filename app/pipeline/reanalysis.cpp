@@ -36,6 +36,9 @@ Reanalysis::~Reanalysis() = default;
 
 Result<Analysis> Reanalysis::analyse(const LoadedModel& model, const RuleLibrary& library,
                                      const AnalysisOptions& options, Progress& progress) {
+    std::lock_guard lock(m_running);
+    if (progress.cancelled()) // while it waited
+        return cancelledFailure("analysing");
     std::string key = keyOf(options);
     if (key != m_memo->key)
         m_memo = std::make_unique<AnalysisMemo>();

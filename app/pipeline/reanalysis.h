@@ -6,10 +6,11 @@
 #include "app/pipeline/analysis.h"
 
 #include <memory>
+#include <mutex>
 
 namespace fuselage::app {
 
-/// Serves one model, one analysis at a time.
+/// Serves one model. An analysis waits for the one that runs: cancel that one first.
 class Reanalysis {
 public:
     Reanalysis();
@@ -23,6 +24,7 @@ public:
     size_t reused() const;
 
 private:
+    std::mutex m_running;
     std::unique_ptr<struct AnalysisMemo> m_memo;
 };
 

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <random>
+#include <thread>
 
 using namespace fuselage;
 
@@ -181,5 +182,35 @@ TEST(Incremental, WhatWasGivenUpHarmsNothing) {
         editing.edit();
         editing.editAndCancel();
         editing.editAndCancel();
+    }
+}
+
+TEST(Incremental, AnalysesAtOneTimeWaitForEachOther) {
+    auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    app::LoadedModel model = modelOf(smallGraph());
+    app::AnalysisOptions options;
+    options.profile = *profile;
+    options.fuse.explain = true;
+    app::Reanalysis again;
+    std::vector<app::RuleLibrary> libraries;
+    std::mt19937 random(5);
+    for (int i = 0; i < 6; ++i)
+        libraries.push_back(randomLibrary(random));
+    std::vector<std::string> said(libraries.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < libraries.size(); ++i)
+        threads.emplace_back([&, i] {
+            Progress quiet;
+            if (auto analysis = again.analyse(model, libraries[i], options, quiet))
+                said[i] = saidBy(*analysis);
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    for (size_t i = 0; i < libraries.size(); ++i) {
+        Progress quiet;
+        auto fresh = app::analyse(model, libraries[i], options, quiet);
+        ASSERT_TRUE(fresh);
+        EXPECT_EQ(said[i], saidBy(*fresh));
     }
 }

@@ -15,8 +15,7 @@ namespace {
 /// Quiet time after the last key before rules are matched again.
 constexpr int pauseMilliseconds = 120;
 
-/// A model that is open, with what analyses of it leave to the next one. The lane runs one at a
-/// time.
+/// A model that is open, with what analyses of it leave to the next one.
 struct OpenModel : app::LoadedModel {
     explicit OpenModel(app::LoadedModel model) : LoadedModel(std::move(model)) {}
 
