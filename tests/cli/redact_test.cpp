@@ -175,6 +175,11 @@ TEST_F(CliRedact, NoReportOfOneModelHoldsItsWordsOrNumbers) {
         folder.write(std::string(prefix) + ".terminal", ran.output + ran.errors);
     }
     EXPECT_GT(found("open").size(), 8U) << "the words are there without the option";
+    const std::string open = readAll(folder.file("open.json"));
+    const size_t misses = open.find("\"near_misses\": [");
+    ASSERT_NE(misses, std::string::npos);
+    EXPECT_NE(open.find("7531.25", misses), std::string::npos) << "a near miss names the number";
+    EXPECT_NE(open.find("\"literal\": \"7531.25\""), std::string::npos);
     for (const std::string& place : found("hidden"))
         ADD_FAILURE() << place;
     const std::string hidden = readAll(folder.file("hidden.json"));
