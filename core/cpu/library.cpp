@@ -6,6 +6,7 @@
 #include "core/ops/op_table.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace fuselage::cpu {
 
@@ -29,6 +30,7 @@ constexpr LibraryRow rows[] = {
     {Op::LSTM, prepareRecurrent},
     {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
+    {Op::ScatterElements, prepareScatter},
     {Op::Upsample, prepareResize, Order::LikeResult},
 };
 
@@ -53,6 +55,18 @@ OperandLayout ownLayout(const Value& value) {
 const LibraryOperand omitted;
 
 } // namespace
+
+int64_t LibraryOperand::integerAt(const Operands& operands, size_t i) const {
+    const std::byte* data = read(operands);
+    if (layout.dtype == DType::Int32) {
+        int32_t value = 0;
+        std::memcpy(&value, data + i * sizeof value, sizeof value);
+        return value;
+    }
+    int64_t value = 0;
+    std::memcpy(&value, data + i * sizeof value, sizeof value);
+    return value;
+}
 
 LibraryCall::LibraryCall(const Node& node, const KernelProgram& whole,
                          const PrepareContext& context)

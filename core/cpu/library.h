@@ -19,6 +19,9 @@ struct LibraryOperand {
         return slot < 0 ? layout.constant->bytes() : operands.inputs[static_cast<size_t>(slot)];
     }
 
+    /// An element of an operand of int32 or int64.
+    int64_t integerAt(const Operands& operands, size_t i) const;
+
     /// Null when nothing reads the output.
     std::byte* write(const Operands& operands) const {
         return slot < 0 ? nullptr : operands.outputs[static_cast<size_t>(slot)];
@@ -57,6 +60,7 @@ using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 // Operands are row-major unless the table says otherwise.
 KernelResult prepareGather(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);
+KernelResult prepareScatter(const LibraryCall& call);
 KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim
 
 /// None when this backend has a routine for the node of a Library program.

@@ -28,7 +28,7 @@ public:
     void run(const Operands& operands, RunContext& context) override {
         std::vector<int64_t> rows(static_cast<size_t>(m_indices));
         for (size_t i = 0; i < rows.size(); ++i) {
-            int64_t index = indexAt(m_index.read(operands), i);
+            int64_t index = m_index.integerAt(operands, i);
             rows[i] = index < 0 ? index + m_extent : index;
             if (rows[i] < 0 || rows[i] >= m_extent) {
                 context.error = Error{"run.index",
@@ -54,17 +54,6 @@ public:
     }
 
 private:
-    int64_t indexAt(const std::byte* data, size_t i) const {
-        if (m_index.layout.dtype == DType::Int32) {
-            int32_t value = 0;
-            std::memcpy(&value, data + i * sizeof value, sizeof value);
-            return value;
-        }
-        int64_t value = 0;
-        std::memcpy(&value, data + i * sizeof value, sizeof value);
-        return value;
-    }
-
     int64_t m_outer = 1, m_extent = 0, m_indices = 0;
     size_t m_blockBytes = 0;
     LibraryOperand m_data, m_index, m_result;

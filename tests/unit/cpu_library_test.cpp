@@ -188,6 +188,24 @@ TEST(CpuGather, AcceptsAnyMemoryOrder) {
         });
 }
 
+TEST(CpuScatter, LaterUpdatesOfAnElementStay) {
+    const CpuRun run = expectLibrary("(float[3,4,2,2] t, int64[2,4,1,2] i, float[2,4,1,2] u) => "
+                                     "(float[3,4,2,2] y) { y = ScatterElements<axis=1>(t, i, u) }",
+                                     {}, 0, [](auto& inputs) {
+                                         for (size_t k = 0; k < inputs[1].ints.size(); ++k)
+                                             inputs[1].ints[k] = static_cast<int64_t>(k % 3) - 2;
+                                     });
+    EXPECT_NE(run.tactic.find("scatter"), std::string::npos) << run.tactic;
+}
+
+TEST(CpuScatter, OfHalvesByNarrowIndices) {
+    expectLibrary("(float16[5] t, int32[3] i, float16[3] u) => (float16[5] y) "
+                  "{ y = ScatterElements(t, i, u) }",
+                  {}, 0, [](auto& inputs) {
+                      inputs[1].ints = {4, -5, 4};
+                  });
+}
+
 namespace {
 
 ReferenceValue rowsOf(int64_t rows) {
