@@ -7,6 +7,7 @@
 #include "core/graph/graph.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace fuselage::counts {
@@ -14,7 +15,15 @@ namespace fuselage::counts {
 /// How often each rule of the fuse phases applied, by name; rules that never did are absent.
 using CountTable = std::map<std::string, int64_t>;
 
-/// Prepares the graph, fuses it and counts; empty with a printed error when that fails.
+struct Counted {
+    CountTable rules;
+    int64_t before = 0, after = 0; ///< nodes
+};
+
+/// Prepares the graph, fuses it and counts; nothing, with a printed error, when that fails.
+std::optional<Counted> countModel(Graph graph, const app::RuleLibrary& library);
+
+/// The rules of it; empty when that fails.
 CountTable countsOf(Graph graph, const app::RuleLibrary& library);
 
 /// The built-in library, or the files of patterns/std as a person's own.
@@ -29,6 +38,10 @@ std::string differences(const CountTable& expected, const CountTable& found);
 int checkZoo(const std::string& tables);
 /// -1 when there is no such folder.
 int checkExports(const std::string& tables, const std::string& folder);
+/// Prints the table that checkExports reads, for every .onnx file of the folder.
+int writeExports(const std::string& folder);
+/// Prints the table of nodes as Markdown; with a `page`, checks that it holds this table instead.
+int writeCoverage(const std::string& tables, const std::string& page);
 /// The same nodes are fused in fp16 and bf16 as in fp32.
 int checkPrecision();
 /// A file whose nodes stand in another order gives the same graph.

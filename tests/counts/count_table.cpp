@@ -49,10 +49,19 @@ bool differs(const std::string& name, const CountTable& expected, const CountTab
     return !rows.empty();
 }
 
+/// `row`: its name, the nodes before and the nodes after; or null.
 int checkModel(const std::string& name, const toml::table& entry, const Graph& graph,
-               const Libraries& libraries) {
+               const Libraries& libraries, const toml::array* row = nullptr) {
     CountTable expected = tableOf(entry);
-    int wrong = differs(name, expected, countsOf(graph.clone(), libraries.builtin)) ? 1 : 0;
+    auto counted = countModel(graph.clone(), libraries.builtin);
+    int wrong = !counted || differs(name, expected, counted->rules) ? 1 : 0;
+    if (counted && row)
+        wrong += differs(name + ", nodes",
+                         {{"before", row->at(1).value_or(int64_t{-1})},
+                          {"after", row->at(2).value_or(int64_t{-1})}},
+                         {{"before", counted->before}, {"after", counted->after}})
+                     ? 1
+                     : 0;
     wrong +=
         differs(name + ", rules from files", expected, countsOf(graph.clone(), libraries.files))
             ? 1
@@ -89,24 +98,31 @@ app::RuleLibrary rulesWithout(const std::string& rule) {
     return library;
 }
 
-CountTable countsOf(Graph graph, const app::RuleLibrary& library) {
+std::optional<Counted> countModel(Graph graph, const app::RuleLibrary& library) {
     Progress progress;
     if (auto prepared = prepareGraph(graph, progress); !prepared) {
-        fmt::print("  {}\n", prepared.error().text());
-        return {};
+        fmt::print(stderr, "  {}\n", prepared.error().text());
+        return std::nullopt;
     }
     app::FuseOptions options;
     options.profile = "h200";
     auto fused = app::fuseGraph(graph, library, options, progress);
     if (!fused) {
-        fmt::print("  {}\n", fused.error().text());
-        return {};
+        fmt::print(stderr, "  {}\n", fused.error().text());
+        return std::nullopt;
     }
-    CountTable out;
+    Counted out;
+    out.before = static_cast<int64_t>(graph.nodeCount());
+    out.after = static_cast<int64_t>(fused->graph.nodeCount());
     for (NodeId id : fused->graph.nodes())
         if (fused->graph.node(id).op == Op::Fused)
-            ++out[fused->graph.node(id).customOp];
+            ++out.rules[fused->graph.node(id).customOp];
     return out;
+}
+
+CountTable countsOf(Graph graph, const app::RuleLibrary& library) {
+    auto counted = countModel(std::move(graph), library);
+    return counted ? std::move(counted->rules) : CountTable();
 }
 
 std::string differences(const CountTable& expected, const CountTable& found) {
@@ -158,7 +174,9 @@ int checkExports(const std::string& tables, const std::string& folder) {
             continue;
         }
         for (const toml::node& model : *models) {
-            std::string path = folder + "/" + model.value_or(std::string()) + ".onnx";
+            const toml::array* row = model.as_array();
+            const std::string name = row && row->size() == 3 ? row->at(0).value_or("") : "";
+            std::string path = folder + "/" + name + ".onnx";
             if (!std::filesystem::exists(path)) {
                 fmt::print("absent {}\n", path);
                 continue;
@@ -169,8 +187,7 @@ int checkExports(const std::string& tables, const std::string& folder) {
                 ++wrong;
                 continue;
             }
-            wrong +=
-                checkModel(model.value_or(std::string()), *entry.as_table(), *graph, libraries);
+            wrong += checkModel(name, *entry.as_table(), *graph, libraries, row);
             ++checked;
         }
     }

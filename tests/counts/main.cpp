@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic: exit 0 all as
-// expected, 1 not, 77 skipped.
+// expected, 1 not, 77 skipped. counts write FOLDER prints the table of exports; counts coverage
+// TABLES prints it as Markdown, with a page after it checks that the page holds it.
 #include "tests/counts/checks.h"
 
 #include <fmt/format.h>
@@ -41,7 +42,12 @@ int main(int argc, char** argv) {
         return exitCode(counts::checkShuffled());
     if (what == "synthetic" && argc == 2)
         return exitCode(counts::checkSynthetic());
+    if (what == "write" && argc == 3)
+        return counts::writeExports(argv[2]) == 0 ? 0 : 1;
+    if (what == "coverage" && (argc == 3 || argc == 4))
+        return counts::writeCoverage(argv[2], argc == 4 ? argv[3] : "");
     fmt::print(
-        "usage: counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic\n");
+        "usage: counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic |\n"
+        "  write FOLDER | coverage TABLES [PAGE]\n");
     return 2;
 }
