@@ -247,7 +247,8 @@ Results runMel(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     double numbers[5];
     for (size_t i = 0; i < 5; ++i)
         numbers[i] = scalarAt(inputs, i).value_or(-1);
-    const auto [bandCount, length, rate, low, high] = numbers;
+    const double bandCount = numbers[0], length = numbers[1], rate = numbers[2], low = numbers[3],
+                 high = numbers[4];
     if (!(bandCount >= 0 && bandCount < 1e6 && length >= 0 && length < 1e9 && rate > 0 &&
           low >= 0 && high >= low && high < 1e15))
         return badInput(node, "the parameters are out of range");

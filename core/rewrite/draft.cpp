@@ -177,7 +177,9 @@ bool Draft::addOperands(NodeSpec& spec, const Quantity::List& operands) {
 bool Draft::addAttributes(NodeSpec& spec, const NamedQuantities& attributes) {
     const std::vector<AttributeSchema>& schemas = attributesOf(spec.op);
     const std::vector<std::string>& inputs = inputNamesOf(spec.op);
-    for (const auto& [name, given] : attributes) {
+    for (const auto& attribute : attributes) {
+        const std::string& name = attribute.first;
+        const Quantity& given = attribute.second;
         if (given.isNone())
             continue;
         const ValueId* id = given.as<ValueId>();
