@@ -52,13 +52,29 @@ bool isBuiltIn(const std::string& file) {
     return file.starts_with("std/");
 }
 
+/// Rules of the library that tidy what exporters leave; that nothing is left to tidy is normal.
+std::set<std::string> tidyRules(const RuleLibrary& library) {
+    std::set<std::string> out;
+    for (const Rule& rule : library.loaded.rules.rules)
+        if (rule.phase == "canonicalize" && isBuiltIn(rule.file))
+            out.insert(rule.name);
+    return out;
+}
+
 /// Complete matches that lost their nodes are normal, and so are rules of the library for networks
-/// of another kind: one line for all, unless asked for.
-void setNormalAside(std::vector<FindingList::Entry>& entries, Explanation& out) {
-    std::set<std::string> rules, absent;
+/// of another kind, and those that tidy: one line for all, unless asked for.
+void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>& entries,
+                    Explanation& out) {
+    std::set<std::string> rules, absent, tidy;
+    const std::set<std::string> tidying = tidyRules(library);
     std::erase_if(entries, [&](const FindingList::Entry& entry) {
         if (entry.finding.absent && isBuiltIn(entry.finding.file)) {
             absent.insert(entry.finding.rule);
+            return true;
+        }
+        bool nearMiss = entry.finding.stage == Finding::Stage::Match;
+        if (nearMiss && out.node.empty() && tidying.contains(entry.finding.rule)) {
+            tidy.insert(entry.finding.rule);
             return true;
         }
         if (entry.finding.stage != Finding::Stage::Select || !out.node.empty())
@@ -69,6 +85,7 @@ void setNormalAside(std::vector<FindingList::Entry>& entries, Explanation& out) 
     });
     out.takenRules.assign(rules.begin(), rules.end());
     out.absentRules = static_cast<uint32_t>(absent.size());
+    out.tidyRules = static_cast<uint32_t>(tidy.size());
 }
 
 /// What stands first is read first: a person's own rules, few steps missing, a change that works,
@@ -169,7 +186,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     out.rules = standings(library, analysis->trace, options.rule);
     auto& entries = findings.entries();
     if (options.rule.empty())
-        setNormalAside(entries, out);
+        setNormalAside(library, entries, out);
     rank(entries);
     tryChanges(model.graph, library, options, analysis->trace, entries, progress);
     if (progress.cancelled())

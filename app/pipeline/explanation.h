@@ -52,7 +52,7 @@ struct Finding {
     };
 
     std::string rule, file;
-    uint32_t line = 0; ///< of the rule
+    uint32_t line = 0;   ///< of the rule
     bool absent = false; ///< the model has no node that the search of the rule could start at
     Stage stage = Stage::Match;
     Reason reason; ///< of the first place; facts "found" and "expected" where there are two values
@@ -86,7 +86,8 @@ struct Explanation {
     uint32_t takenMatches = 0;           ///< complete matches that lost their nodes to others ...
     std::vector<std::string> takenRules; ///< ... and their rules; as findings only when asked for
     uint32_t absentRules = 0; ///< of the library, whose operators the model does not have
-    std::string rule, node;              ///< what was asked for; empty: everything
+    uint32_t tidyRules = 0;   ///< of the library's phase canonicalize, that came near somewhere
+    std::string rule, node;   ///< what was asked for; empty: everything
 };
 
 } // namespace fuselage::app

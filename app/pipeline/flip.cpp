@@ -37,16 +37,37 @@ struct Splice {
     std::string remove, insert;
 };
 
-std::optional<Splice> spliceOf(const std::string& text, const RuleEdit& edit) {
+/// The name of the rule that holds the span.
+size_t ruleAt(const RuleLibrary& library, const Span& span) {
+    size_t found = 0;
+    for (const Rule& rule : library.loaded.rules.rules)
+        if (rule.span.source == span.source && rule.span.begin <= span.begin)
+            found = std::max<size_t>(found, rule.span.begin);
+    return found;
+}
+
+std::optional<Splice> clauseOf(const RuleLibrary& library, const std::string& text,
+                               const RuleEdit& edit) {
+    auto end = endOfRule(text, ruleAt(library, edit.span));
+    if (!end || *end < edit.span.end)
+        return std::nullopt;
+    std::string clause = "  " + edit.to + "\n";
+    if (edit.from.empty())
+        return Splice{*end, "", std::move(clause)};
+    std::string between = text.substr(edit.span.begin, *end - edit.span.begin);
+    std::string made = edit.from + between + clause;
+    return Splice{edit.span.begin, std::move(between), std::move(made)};
+}
+
+std::optional<Splice> spliceOf(const RuleLibrary& library, const RuleEdit& edit) {
+    const std::string& text = (*library.sources)[edit.span.source].text();
     if (edit.span.end > text.size() || edit.span.begin >= edit.span.end)
         return std::nullopt;
     std::string old = text.substr(edit.span.begin, edit.span.end - edit.span.begin);
     if (edit.kind == RuleEdit::Kind::Append)
         return Splice{edit.span.end, "", edit.to};
-    if (edit.kind == RuleEdit::Kind::Clause) {
-        auto end = endOfRule(text, edit.span.begin);
-        return end ? std::optional(Splice{*end, "", "  " + edit.to + "\n"}) : std::nullopt;
-    }
+    if (edit.kind == RuleEdit::Kind::Clause)
+        return clauseOf(library, text, edit);
     size_t at = old.find(edit.from); // at the beginning when it is empty
     if (at == std::string::npos)
         return std::nullopt;
@@ -70,7 +91,7 @@ double gainOf(const Trace& trace, const std::string& rule) {
 
 std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& edit) {
     const Source& source = (*library.sources)[edit.span.source];
-    auto splice = spliceOf(source.text(), edit);
+    auto splice = spliceOf(library, edit);
     if (!splice)
         return std::nullopt;
     LineColumn at = source.position(static_cast<uint32_t>(splice->begin));
@@ -83,7 +104,7 @@ std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& e
 
 std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit& edit) {
     const Source& source = (*library.sources)[edit.span.source];
-    auto splice = spliceOf(source.text(), edit);
+    auto splice = spliceOf(library, edit);
     if (!splice)
         return std::nullopt;
     std::string text = source.text();

@@ -110,6 +110,7 @@ std::string renderExplanationJson(const Explanation& e) {
     a("taken_matches", e.takenMatches);
     a("taken_rules", e.takenRules);
     a("absent_rules", e.absentRules);
+    a("tidy_rules", e.tidyRules);
     return fileText(out);
 }
 

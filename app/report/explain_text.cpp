@@ -191,8 +191,13 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
     if (e.absentRules > 0)
         out += fmt::format("{} of the library want operators that the model does not have\n",
                            counted(e.absentRules, "rule"));
+    if (e.tidyRules > 0)
+        out +=
+            fmt::format("near misses of {} of the library that only tidy the graph are not shown; "
+                        "--rule NAME does\n",
+                        counted(e.tidyRules, "rule"));
     if (e.findings.empty() && e.happened.empty())
-        out += e.takenMatches > 0 ? "" : "no rule came near\n";
+        out += e.takenMatches + e.tidyRules > 0 ? "" : "no rule came near\n";
     return out;
 }
 

@@ -204,6 +204,7 @@ void Search::takeBack() {
     case Change::Kind::Node:
         --m_used[m_nodes.back().index()];
         m_nodes.pop_back();
+        m_takenBy.pop_back();
         break;
     case Change::Kind::Label:
         m_labels.pop_back();
@@ -214,9 +215,10 @@ void Search::takeBack() {
     }
 }
 
-void Search::take(NodeId node) {
+void Search::take(NodeId node, TermId term) {
     ++m_used[node.index()];
     m_nodes.push_back(node);
+    m_takenBy.push_back(term);
     m_trail.push_back({Change::Kind::Node});
 }
 

@@ -22,6 +22,10 @@ std::string headOf(const Term& term) {
     return name ? term.text : std::string();
 }
 
+std::string escapeClause(const Rule& rule, const std::string& name) {
+    return "escape " + name + (rule.isRewrite ? ": duplicate;" : ": export;");
+}
+
 /// A step of a chain: it reads its source through a Hole.
 bool isStep(const Rule& rule, const Term& term) {
     return std::any_of(term.arguments.begin(), term.arguments.end(), [&](const Argument& it) {
@@ -137,10 +141,43 @@ bool Search::suggestEscape(ValueId value, Reason reason) {
     }
     std::string name = plainNameOf(value);
     if (name.empty())
-        return refuse(std::move(reason));
-    std::string clause = "escape " + name + (m_rule.isRewrite ? ": duplicate;" : ": export;");
+        return suggestName(value, std::move(reason));
+    std::string clause = escapeClause(m_rule, name);
     reason.flip = "add `" + clause + "`";
     return refuse(std::move(reason), RuleEdit{RuleEdit::Kind::Clause, m_rule.span, {}, clause});
+}
+
+/// Of a value without a name: gives it one, where the rule itself writes the operator.
+bool Search::suggestName(ValueId value, Reason reason) {
+    auto node = std::find(m_nodes.begin(), m_nodes.end(), m_graph.producer(value));
+    TermId id =
+        node != m_nodes.end() ? m_takenBy[static_cast<size_t>(node - m_nodes.begin())] : TermId();
+    if (!id.valid() || m_graph.value(value).outputSlot != 0 || !isWrittenOnce(id))
+        return refuse(std::move(reason));
+    std::string name = "inner";
+    auto isTaken = [&](const Slot& slot) { return slot.name == name; };
+    for (int i = 2; std::any_of(m_rule.slots.begin(), m_rule.slots.end(), isTaken); ++i)
+        name = "inner" + std::to_string(i);
+    std::string clause = escapeClause(m_rule, name);
+    reason.flip =
+        "name it, `" + name + "@" + headOf(m_rule.term(id)) + "`, and add `" + clause + "`";
+    return refuse(std::move(reason),
+                  RuleEdit{RuleEdit::Kind::Clause, m_rule.term(id).span, name + "@", clause});
+}
+
+/// A term without a name that stands in a statement of the rule: not in a pattern that it uses, in
+/// a `many`, or among the forms of a `spec`.
+bool Search::isWrittenOnce(TermId id) const {
+    const Term& term = m_rule.term(id);
+    const auto& definitions = m_rule.match.definitions;
+    bool stands = std::any_of(definitions.begin(), definitions.end(), [&](const Definition& it) {
+        return it.span.source == term.span.source && it.span.begin <= term.span.begin &&
+               term.span.end <= it.span.end;
+    });
+    auto same = std::count_if(m_rule.terms.begin(), m_rule.terms.end(), [&](const Term& other) {
+        return other.kind == Term::Kind::Node && other.span == term.span;
+    });
+    return stands && same == 1 && !term.slot && !term.span.empty() && !headOf(term).empty();
 }
 
 /// The name that the rule itself gives to the value; empty when it has none.

@@ -154,7 +154,8 @@ private:
     bool bindSlot(SlotIndex slot, Binding binding);
     bool bindValue(SlotIndex slot, ValueId value, const Term& term);
     void bindDim(uint32_t dim, DimBinding binding);
-    void take(NodeId node);
+    /// `term`: the one that the node was matched by, where a person can name it.
+    void take(NodeId node, TermId term = {});
     void addLabel(const std::string& label);
     void addRegion(RegionBinding region);
     /// Begins a walk over nodes; firstVisit is true once for each node of the walk.
@@ -177,6 +178,8 @@ private:
     bool suggestAbsent(const Term& argument);
     bool suggestEscape(ValueId value, Reason reason);
     bool suggestCycle(const std::vector<NodeId>& path);
+    bool suggestName(ValueId value, Reason reason);
+    bool isWrittenOnce(TermId id) const;
     std::string plainNameOf(ValueId value) const;
     Match currentMatch() const;
     void sortByRank(std::vector<NodeId>& nodes) const;
@@ -196,6 +199,7 @@ private:
     std::vector<Binding> m_slots;
     std::vector<DimBinding> m_dims;
     std::vector<NodeId> m_nodes;
+    std::vector<TermId> m_takenBy;            ///< parallel to m_nodes
     std::vector<const std::string*> m_labels; ///< of the rule's alternatives
     std::vector<RegionBinding> m_regions;
     std::vector<Change> m_trail;

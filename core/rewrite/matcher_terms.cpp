@@ -246,7 +246,7 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
     bool holds = (!term.slot || bindValue(*term.slot, value, term)) && checkType(term, value) &&
                  checkTests(term, node, false);
     if (holds) {
-        take(node);
+        take(node, id);
         auto lateTests = [&] { return checkTests(term, node, true) && next(); };
         if (matchOperands(term, node, hole, lateTests))
             return true;

@@ -48,7 +48,7 @@ struct RuleEdit {
         Replace,     ///< the first `from` in the span (all of it when empty) becomes `to`
         Alternative, ///< the span becomes (itself | itself with `to` in place of `from`)
         Append,      ///< `to` is added behind the span
-        Clause,      ///< `to` is added at the end of the rule whose name the span is
+        Clause,      ///< `to` at the end of the rule that holds the span, `from` before the span
     };
 
     Kind kind = Kind::Replace;

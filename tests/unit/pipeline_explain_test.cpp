@@ -17,6 +17,7 @@ struct Question {
     std::string model, rules;
     std::string rule = {}, node = {};
     std::string decide = "rules";
+    bool builtin = false;
 };
 
 app::Explanation explain(const Question& question) {
@@ -27,7 +28,7 @@ app::Explanation explain(const Question& question) {
     model.graph = std::move(*graph);
     model.path = "m.onnx";
     app::ExplainOptions options;
-    options.rules.builtin = false;
+    options.rules.builtin = question.builtin;
     options.rules.texts = {{"r.fuse", "fuse 1;\n" + question.rules + "\n"}};
     options.rule = question.rule;
     options.node = question.node;
@@ -83,6 +84,51 @@ R (r.fuse:2) fires 0 times; 1 place came near
    = change: add `escape a: export;`
    = tried: it fires 1 time instead of 0, predicted gain 1.8 us
 )");
+}
+
+TEST(Explain, AnEscapingValueWithoutANameGetsOne) {
+    EXPECT_EQ(textOf({"g (float[2,8] x) => (float[2,8] y, float[2,8] z)"
+                      "{ a = Relu(x) y = Tanh(a) z = Neg(a) }",
+                      "rule R { match { y = Relu(x) -> Tanh; } }"}),
+              R"(
+m.onnx: 3 -> 3 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. complete, not legal, 1 place [M0305]
+   2 | rule R { match { y = Relu(x) -> Tanh; } }
+                            ^^^^^^^
+   = at Relu, Tanh
+   = value `a` is also read by `Neg`
+   = change: name it, `inner@Relu`, and add `escape inner: export;`
+   = tried: it fires 1 time instead of 0, predicted gain 1.8 us
+)");
+}
+
+TEST(Explain, AValueInsideOfAPatternThatTheRuleUsesIsNotNamed) {
+    app::Explanation explanation = explain(
+        {"g (float[2,8] x) => (float[2,8] y, float[2,8] z)"
+         "{ a = Relu(x) b = Tanh(a) y = Exp(b) z = Neg(a) }",
+         "pattern P(x) -> y { y = Relu(x) -> Tanh; } rule R { match { y = P(x) -> Exp; } }"});
+    ASSERT_EQ(explanation.findings.size(), 1U);
+    EXPECT_EQ(explanation.findings[0].reason.code, "M0305");
+    EXPECT_FALSE(explanation.findings[0].change);
+}
+
+TEST(Explain, AnOverviewLeavesOutWhatOnlyTidies) {
+    Question question{"g (float[1,3,8,8] x, float[4,3,3,3] w) => (float[1,4,8,8] y)"
+                      "{ p = Transpose<perm = [0, 1, 3, 2]>(x) y = Conv<pads = [1,1,1,1]>(p, w) }",
+                      "rule R { match { y = Conv(x, w) -> Sqrt; } }"};
+    question.builtin = true;
+    app::Explanation all = explain(question);
+    for (const app::Finding& finding : all.findings)
+        EXPECT_FALSE(finding.file.starts_with("std/canonicalize") &&
+                     finding.stage == app::Finding::Stage::Match)
+            << finding.rule;
+    EXPECT_GT(all.tidyRules, 0U);
+    EXPECT_NE(app::renderExplanation(all, 6).find("only tidy"), std::string::npos);
+    expectSchema(all);
+    question.rule = "RemoveTransposePair";
+    app::Explanation one = explain(question);
+    EXPECT_FALSE(one.findings.empty());
 }
 
 TEST(Explain, ACycleNamesThePathAndTheEscapeThatBreaksIt) {
