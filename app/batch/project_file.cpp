@@ -22,8 +22,8 @@ constexpr const char* modelTable = "model";
 constexpr const char* projectName = "fuselage.toml";
 
 /// Options whose values name files or folders.
-constexpr std::array files{"models", "patterns", "gate",         "expect",    "baseline",
-                           "output", "inputs",   "timing-cache", "save-fused"};
+constexpr std::array files{"models",   "patterns", "import-path", "gate",         "expect",
+                           "baseline", "output",   "inputs",      "timing-cache", "save-fused"};
 
 class Reader {
 public:

@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/import_path.h"
 #include "app/pipeline/lint/lint.h"
 #include "app/pipeline/model.h"
 #include "dsl/codes.h"
@@ -30,8 +31,8 @@ int explain(const std::string& code) {
 }
 
 struct Options {
-    std::vector<std::string> paths, models, dims;
-    std::string profile = "cpu";
+    std::vector<std::string> paths, importPath, models, dims;
+    std::string profile = "cpu", pipeline = "default";
     bool strict = false, quiet = false;
 };
 
@@ -53,13 +54,14 @@ Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& option
         linting.models.push_back({model.path, &model.graph});
     linting.strict = options.strict;
     linting.profile = options.profile;
+    linting.pipeline = options.pipeline;
     linting.dims = *dims;
     return app::lintRules(library, linting, progress);
 }
 
 int run(const Options& options) {
     const std::vector<std::string>& paths = options.paths;
-    auto library = app::loadRuleLibrary({paths, paths.empty()});
+    auto library = app::loadRuleLibrary({paths, paths.empty(), {}, options.importPath});
     if (!library)
         return reportError(library.error());
     Diagnostics diagnostics = library->loaded.diagnostics;
@@ -85,10 +87,13 @@ int run(const Options& options) {
 Action addCheck(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("files", options->paths, ".fuse files or folders; none: the built-in library");
+    addImportPath(app, options->importPath, "the folders of the files");
     app.add_flag("--strict", options->strict, "lint as well; exit 1 on any warning");
     app.add_option("-m,--model", options->models,
                    "a model that every rule should fire on; may be given several times");
     app.add_option("--dim", options->dims, "a symbolic dimension of the models, NAME=NUMBER");
+    app.add_option("--pipeline", options->pipeline, "pipeline to run on the models")
+        ->capture_default_str();
     app.add_option("--profile", options->profile, "device whose costs the gates see")
         ->capture_default_str();
     app.add_flag("-q,--quiet", options->quiet, "no progress bar");

@@ -3,6 +3,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/import_path.h"
 #include "app/cli/value_checks.h"
 #include "app/pipeline/prove/proof.h"
 #include "app/pipeline/rule_tests.h"
@@ -19,7 +20,7 @@ namespace fuselage::cli {
 namespace {
 
 struct Options {
-    std::vector<std::string> paths;
+    std::vector<std::string> paths, importPath;
     std::string rule;
     uint64_t seed = 1;
     uint32_t samples = 0;
@@ -86,7 +87,8 @@ Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Pr
 
 int run(const Options& options) {
     ConsoleProgress progress(options.quiet);
-    auto library = app::requireRuleLibrary({options.paths, options.paths.empty()});
+    auto library =
+        app::requireRuleLibrary({options.paths, options.paths.empty(), {}, options.importPath});
     if (!library)
         return reportError(library.error());
     const auto& rules = library->loaded.rules.rules;
@@ -121,6 +123,7 @@ int run(const Options& options) {
 Action addTest(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("files", options->paths, ".fuse files or folders; none: the built-in library");
+    addImportPath(app, options->importPath, "the folders of the files");
     app.add_option("--rule", options->rule, "only the tests of this rule");
     app.add_flag("--no-proof", options->noProof, "only the tests, no numeric proof of the rules");
     app.add_flag("--only-proof", options->onlyProof, "only the numeric proof of the rules");

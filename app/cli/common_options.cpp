@@ -2,6 +2,7 @@
 #include "app/cli/common_options.h"
 
 #include "app/cli/console.h"
+#include "app/cli/import_path.h"
 #include "app/cli/value_checks.h"
 #include "app/pipeline/compiled.h"
 #include "core/support/file.h"
@@ -23,10 +24,7 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_option("-p,--patterns", options.rules.paths,
                    ".fuse file or folder of them; repeatable, after the built-in library")
         ->allow_extra_args(false);
-    app.add_option("-I,--import-path", options.rules.importPath,
-                   "folder where imports of .fuse files are looked up; repeatable, after the "
-                   "folders of -p")
-        ->allow_extra_args(false);
+    addImportPath(app, options.rules.importPath, "the folders of -p");
     app.add_flag_callback(
         "--no-builtin", [&options] { options.rules.builtin = false; },
         "only the rules given with -p");
@@ -39,6 +37,12 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_flag("--strict", options.fuse.strict,
                  "bit-exact with the unfused run: round at every inner edge");
     app.add_flag("-q,--quiet", options.quiet, "no progress");
+}
+
+void addImportPath(CLI::App& app, std::vector<std::string>& folders, const std::string& before) {
+    app.add_option("-I,--import-path", folders,
+                   "folder where imports of .fuse files are looked up; repeatable, after " + before)
+        ->allow_extra_args(false);
 }
 
 void addPrecisionOption(CLI::App& app, std::string& precision) {

@@ -32,10 +32,14 @@ Result<Project> readProject(const std::string& folder) {
     try {
         const toml::table table = toml::parse_file(file.string());
         Project out;
-        if (const toml::array* patterns = table["patterns"].as_array())
-            for (const toml::node& entry : *patterns)
-                if (auto path = entry.value<std::string>())
-                    out.patterns.push_back(absolute(folder, *path));
+        auto read = [&](const char* key, std::vector<std::string>& paths) {
+            if (const toml::array* list = table[key].as_array())
+                for (const toml::node& entry : *list)
+                    if (auto path = entry.value<std::string>())
+                        paths.push_back(absolute(folder, *path));
+        };
+        read("patterns", out.patterns);
+        read("import-path", out.importPath);
         if (auto model = table["lsp"]["model"].value<std::string>())
             out.model = absolute(folder, *model);
         return out;

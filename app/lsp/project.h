@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `fuselage.toml` of a folder says to an editor: where rules lie and which model to count
-// matches on. Reads two keys and leaves the others to who knows them.
+// matches on. Reads three keys and leaves the others to who knows them.
 #pragma once
 
 #include "core/support/result.h"
@@ -11,12 +11,13 @@
 namespace fuselage::lsp {
 
 struct Project {
-    std::vector<std::string> patterns; ///< folders and files of rules, absolute
-    std::string model;                 ///< absolute; empty: none named
+    std::vector<std::string> patterns;   ///< folders and files of rules, absolute
+    std::vector<std::string> importPath; ///< folders where imports are looked up last, absolute
+    std::string model;                   ///< absolute; empty: none named
 };
 
-/// `patterns = ["rules/"]` and `[lsp] model = "model.onnx"`, relative to the file. A folder without
-/// the file is an empty project. Error "project.read".
+/// `patterns = ["rules/"]`, `import-path = ["shared/"]` and `[lsp] model = "model.onnx"`, relative
+/// to the file. A folder without the file is an empty project. Error "project.read".
 Result<Project> readProject(const std::string& folder);
 
 /// The path of a file:// URI; empty for others.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/lsp/workspace.h"
 
-#include "app/pipeline/rules.h"
+#include "app/pipeline/imports.h"
 #include "core/support/file.h"
 
 #include <algorithm>
@@ -23,16 +23,6 @@ std::optional<std::string> ruleText(const fs::path& path) {
         return std::nullopt;
     Result<std::string> text = readFile(path.string());
     return text ? std::optional(std::move(*text)) : std::nullopt;
-}
-
-/// "F/a" is a.fuse in the folder F itself, "a" as well.
-fs::path fileOfImport(const std::string& folder, const std::string& import) {
-    const fs::path base(folder);
-    std::error_code error;
-    for (const fs::path& at : {base.parent_path(), base})
-        if (fs::path file = at / (import + ".fuse"); fs::is_regular_file(file, error))
-            return file;
-    return {};
 }
 
 bool contains(const fs::path& folder, const fs::path& file) {
@@ -99,13 +89,15 @@ void Workspace::load(Group& group) {
             group.documents[file] = {file, uriOfPath(file), std::move(*text), false};
 }
 
+/// "F/a" is a.fuse in the folder F itself, "a" as well; then the project's search path.
+std::vector<std::string> Workspace::importFolders(const Group& group) const {
+    std::vector<std::string> out{fs::path(group.folder).parent_path().string(), group.folder};
+    out.insert(out.end(), m_project.importPath.begin(), m_project.importPath.end());
+    return out;
+}
+
 dsl::ImportResolver Workspace::resolver(const Group& group) const {
-    return [folder = group.folder](const std::string& path) -> Result<std::string> {
-        if (const fs::path file = fileOfImport(folder, path); !file.empty())
-            if (auto text = ruleText(file))
-                return std::move(*text);
-        return app::builtinImport(path);
-    };
+    return app::importLookup(importFolders(group));
 }
 
 std::vector<dsl::RuleInput> Workspace::inputs(const Group& group) const {
@@ -173,8 +165,8 @@ Document* Workspace::document(const std::string& uri) {
 std::string Workspace::uriOf(const Group& group, const std::string& name) const {
     if (auto found = group.documents.find(name); found != group.documents.end())
         return found->second.uri;
-    const fs::path file = fileOfImport(group.folder, name);
-    return file.empty() ? std::string() : uriOfPath(file.string());
+    const std::string file = app::importedFile(importFolders(group), name);
+    return file.empty() ? std::string() : uriOfPath(file);
 }
 
 } // namespace fuselage::lsp

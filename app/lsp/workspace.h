@@ -56,6 +56,7 @@ public:
     dsl::ImportResolver resolver(const Group& group) const;
 
 private:
+    std::vector<std::string> importFolders(const Group& group) const;
     Group& groupOf(const std::string& name);
     void load(Group& group);
     void sync(Group& group);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/rules.h"
 
+#include "app/pipeline/imports.h"
 #include "core/rewrite/engine.h"
 #include "core/support/file.h"
-#include "core/support/text.h"
 #include "patterns/embedded.h"
 
 #include <algorithm>
@@ -60,38 +60,6 @@ Result<std::vector<dsl::RuleInput>> expand(const std::string& path) {
     return files;
 }
 
-/// Where imports are looked up as files: beside the files given, then the search path; each once.
-std::vector<std::string> importFolders(const RuleOptions& options) {
-    std::vector<std::string> out;
-    auto add = [&](std::string folder) {
-        folder = folder.empty() ? "." : std::move(folder);
-        if (std::find(out.begin(), out.end(), folder) == out.end())
-            out.push_back(std::move(folder));
-    };
-    std::error_code error;
-    for (const std::string& path : options.paths)
-        add(fs::is_directory(path, error) ? path : fs::path(path).parent_path().string());
-    for (const std::string& folder : options.importPath)
-        add(folder);
-    return out;
-}
-
-/// The first "FOLDER/PATH.fuse" that is there. Imports do not leave their folder.
-Result<std::string> importFrom(const std::vector<std::string>& folders, const std::string& path) {
-    fs::path relative = fs::path(path).lexically_normal();
-    if (relative.is_absolute() || (!relative.empty() && *relative.begin() == ".."))
-        return failure("rules.import", "`" + path + "` is not below the folder of the rules");
-    std::error_code error;
-    for (const std::string& folder : folders) {
-        fs::path file = fs::path(folder) / relative;
-        file += ".fuse";
-        if (fs::is_regular_file(file, error))
-            return readFile(file.string());
-    }
-    std::string where = folders.empty() ? "" : ", and none in " + joined(folders);
-    return failure("rules.import", "no built-in file `" + path + "`" + where);
-}
-
 } // namespace
 
 Result<std::vector<std::string>> ruleFiles(const std::string& path) {
@@ -132,13 +100,10 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
             text.text = unsaved->second;
         inputs.push_back(std::move(text));
     }
-    std::vector<std::string> folders = importFolders(options);
+    const dsl::ImportResolver lookup = importLookup(importFolders(options));
     auto import = [&](const std::string& path) -> Result<std::string> {
         auto unsaved = options.unsaved.find(path);
-        if (unsaved != options.unsaved.end())
-            return unsaved->second;
-        auto builtin = builtinImport(path);
-        return builtin ? builtin : importFrom(folders, path);
+        return unsaved != options.unsaved.end() ? unsaved->second : lookup(path);
     };
     out.loaded = dsl::loadRules(*out.sources, inputs, import);
     if (!findPipeline(out.loaded.rules, "default"))

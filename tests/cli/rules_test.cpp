@@ -83,6 +83,23 @@ TEST_F(CliRules, ImportsAreFoundBesideTheFileAndOnTheSearchPath) {
     ProcessResult ran = run(command);
     EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
     EXPECT_NE(ran.output.find("R           3"), std::string::npos) << ran.output;
+    ran = run({"check", "rules/a.fuse"});
+    EXPECT_EQ(ran.exitCode, ExitInput);
+    EXPECT_NE(ran.output.find("E0202"), std::string::npos) << ran.output;
+    ran = run({"check", "rules/a.fuse", "-I", "shared"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+    ran = run({"test", "rules/a.fuse", "-I", "shared", "--no-proof"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
     folder.write("rules/b.fuse", "fuse 1;\nimport \"../shared/pools\";\n");
     expectRefused({"fuse", "unet.onnx", "-p", "rules/b.fuse"}, ExitInput, {"not below"});
+}
+
+TEST_F(CliRules, ARuleOfAnotherPipelineIsTriedOnModelsWhenItIsNamed) {
+    zoo("unet");
+    folder.write("own.fuse", "fuse 1;\nrule R in mine { match { y = Erf(x) -> Tanh; } }\n"
+                             "pipeline own = mine;\npipeline default = fuse;\n");
+    ProcessResult ran = run({"check", "own.fuse", "-m", "unet.onnx", "-q"});
+    EXPECT_EQ(ran.output.find("W0313"), std::string::npos) << ran.output;
+    ran = run({"check", "own.fuse", "-m", "unet.onnx", "-q", "--pipeline", "own"});
+    EXPECT_NE(ran.output.find("W0313"), std::string::npos) << ran.output;
 }

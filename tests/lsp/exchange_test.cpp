@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <unistd.h>
@@ -113,6 +114,24 @@ TEST(Lsp, definitionAndReferencesReachOtherOpenFiles) {
     EXPECT_EQ(client.at("textDocument/references").size(), 2U);
     client.server().idle();
     EXPECT_TRUE(client.diagnostics[file].empty()) << client.diagnostics[file].dump(2);
+}
+
+TEST(Lsp, importsAreFoundBesideTheFileAndOnTheProjectsPath) {
+    testing_support::TemporaryFolder folder;
+    for (const char* name : {"rules", "shared"})
+        std::filesystem::create_directory(folder.file(name));
+    folder.write("fuselage.toml", "patterns = [\"rules/\"]\nimport-path = [\"shared/\"]\n");
+    folder.write("rules/acts.fuse", "fuse 1;\npattern Mine(x) -> y { y = Relu(x); }\n");
+    folder.write("shared/pools.fuse", "fuse 1;\npattern Pool(x) -> y { y = MaxPool(x); }\n");
+    Client client;
+    client.initialize(folder.path());
+    const std::string uri = "file://" + folder.file("rules/a.fuse");
+    client.open(uri, "fuse 1;\nimport \"acts\";\nimport \"pools\";\n"
+                     "rule R { match { y = Mine(x) -> P‸ool; } }\n");
+    EXPECT_EQ(client.at("textDocument/definition")["uri"],
+              "file://" + folder.file("shared/pools.fuse"));
+    client.server().idle();
+    EXPECT_TRUE(client.diagnostics[uri].empty()) << client.diagnostics[uri].dump(2);
 }
 
 TEST(Lsp, foldsSymbolsColoursAndFormat) {

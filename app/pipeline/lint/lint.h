@@ -21,9 +21,10 @@ struct LintModel {
 };
 
 struct LintOptions {
-    bool strict = true;            ///< everything; false: only what the models say
-    std::vector<LintModel> models; ///< for W0313
-    std::string profile = "cpu";   ///< whose costs the gates see there
+    bool strict = true;               ///< everything; false: only what the models say
+    std::vector<LintModel> models;    ///< for W0313
+    std::string pipeline = "default"; ///< that W0313 runs on them
+    std::string profile = "cpu";      ///< whose costs the gates see there
     std::map<std::string, int64_t> dims;
 };
 

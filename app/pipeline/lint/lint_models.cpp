@@ -46,9 +46,9 @@ void read(const Trace& trace, std::map<std::string, Findings>& out) {
     }
 }
 
-std::set<std::string> phasesOf(const RuleSet& rules) {
+std::set<std::string> phasesOf(const RuleSet& rules, const std::string& name) {
     std::set<std::string> out;
-    if (const Pipeline* pipeline = findPipeline(rules, "default"))
+    if (const Pipeline* pipeline = findPipeline(rules, name))
         for (const PhaseStep& step : pipeline->steps)
             out.insert(step.phase);
     return out;
@@ -91,6 +91,7 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
         FuseOptions fusing;
         fusing.decide = "cost";
         fusing.profile = options.profile;
+        fusing.pipeline = options.pipeline;
         fusing.dims = options.dims;
         fusing.explain = true;
         auto done = fuseGraph(*model.graph, context.library, fusing, context.progress);
@@ -101,7 +102,7 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
     }
     if (options.models.size() > 3)
         names = fmt::format("{} models", options.models.size());
-    std::set<std::string> phases = phasesOf(context.library.loaded.rules);
+    std::set<std::string> phases = phasesOf(context.library.loaded.rules, options.pipeline);
     const std::vector<std::string>& files = context.library.files;
     for (const auto& prepared : context.index.rules()) {
         const Rule& rule = context.library.loaded.rules.rules[prepared->position];

@@ -3,6 +3,7 @@
 // so that only their order in the files decides. Fuse rules that cover different nodes are no
 // such pair: the gain decides between those.
 #include "app/pipeline/lint/lint_internal.h"
+#include "core/rewrite/match_cache.h"
 
 #include <fmt/format.h>
 
@@ -39,20 +40,30 @@ uint64_t resultWith(const Graph& graph, Rule first, const Rule& second, Progress
     return stateHash(runPhase(graph, {std::move(first), second}, true, progress).graph);
 }
 
-void report(LintContext& context, const Rule& a, const Rule& b, const Graph& graph,
-            const Clash& clash) {
+/// The patterns are the same word for word, but for the rule's name.
+bool samePattern(const PreparedRule& a, const PreparedRule& b) {
+    Rule first = a.rule, second = b.rule;
+    first.name = second.name = "";
+    return matchKey(first) == matchKey(second);
+}
+
+Diagnostic& report(LintContext& context, const Rule& a, const Rule& b) {
     Diagnostic& d = context.out.error(
         "E0302", b.span, fmt::format("rules `{}` and `{}` match the same nodes", a.name, b.name));
     d.labels.push_back({a.span, "has the same priority"});
     d.notes.push_back(fmt::format("both have priority {} in phase `{}` and leave different graphs",
                                   a.priority, a.phase));
+    d.fix = "give the one that should win a higher priority";
+    return d;
+}
+
+void addWitness(Diagnostic& d, const Graph& graph, const Clash& clash) {
     Nodes all = clash.first;
     for (NodeId node : clash.second)
         if (std::find(all.begin(), all.end(), node) == all.end())
             all.push_back(node);
     std::sort(all.begin(), all.end());
     d.notes.push_back("witness: " + witnessText(graph, all));
-    d.fix = "give the one that should win a higher priority";
 }
 
 void checkPair(LintContext& context, const PreparedRule& a, const PreparedRule& b) {
@@ -68,8 +79,11 @@ void checkPair(LintContext& context, const PreparedRule& a, const PreparedRule& 
             bool differs = bothFuse || resultWith(witness.graph, first, second, context.silent) !=
                                            resultWith(witness.graph, second, first, context.silent);
             if (differs)
-                return report(context, first, second, witness.graph, clash);
+                return addWitness(report(context, first, second), witness.graph, clash);
         }
+    // No graph of the pattern may be at hand, yet one pattern fits what the other fits.
+    if (bothFuse && samePattern(a, b))
+        report(context, first, second).notes.push_back("their patterns are the same");
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/session/rule_texts.h"
 
+#include "app/pipeline/imports.h"
+
 #include <QDir>
 #include <QFileInfo>
 #include <QSaveFile>
@@ -298,6 +300,10 @@ QString RuleTexts::importPath(const QString& file) const {
         if (name == file)
             return import;
     return QFileInfo(file).completeBaseName();
+}
+
+std::vector<std::string> RuleTexts::importFolders() const {
+    return app::importFolders(m_session.options().rules);
 }
 
 std::optional<QString> RuleTexts::onDisk(const QString& file) const {

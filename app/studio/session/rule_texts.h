@@ -64,6 +64,8 @@ public:
     QString importPath(const QString& file) const;
     /// All rule files of the Session with the paths by which they are imported.
     QList<std::pair<QString, QString>> ruleFiles() const;
+    /// Where what no file of the Session offers is looked up.
+    std::vector<std::string> importFolders() const;
     std::optional<QString> onDisk(const QString& file) const;
 
 Q_SIGNALS:

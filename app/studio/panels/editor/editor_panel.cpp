@@ -122,6 +122,7 @@ void EditorPanel::addView(const QString& file) {
     made->setReadOnly(text.builtin);
     m_views[file] = made;
     // Files of the same rules may be imported: the service must know them.
+    m_language.lookIn(m_texts.importFolders());
     for (const auto& [other, importPath] : m_texts.ruleFiles())
         if (!view(other))
             if (auto words = m_texts.onDisk(other))

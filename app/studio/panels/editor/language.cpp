@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/editor/language.h"
 
-#include "app/pipeline/rules.h"
+#include "app/pipeline/imports.h"
 #include "app/studio/panels/editor/utf8_map.h"
 #include "app/zoo/zoo.h"
 #include "patterns/embedded.h"
 
 #include <deque>
 #include <mutex>
+#include <optional>
 
 namespace fuselage::studio {
 
@@ -25,6 +26,7 @@ dsl::ServiceWords knownWords() {
 struct Change {
     std::string name, text, importPath;
     bool removed = false;
+    std::optional<dsl::ImportResolver> lookup = {}; ///< instead of a text
 };
 
 } // namespace
@@ -32,7 +34,9 @@ struct Change {
 /// The service is used by one thread at a time; texts wait in a queue, so that nobody waits for it.
 struct Language::Shared {
     std::mutex serviceLock;
-    dsl::LanguageService service{app::builtinImport, knownWords()};
+    dsl::ImportResolver lookup = app::importLookup({});
+    dsl::LanguageService service{[this](const std::string& path) { return lookup(path); },
+                                 knownWords()};
     std::mutex queueLock;
     std::deque<Change> queue;
 
@@ -49,7 +53,9 @@ struct Language::Shared {
             changes.swap(queue);
         }
         for (Change& change : changes)
-            if (change.removed)
+            if (change.lookup)
+                lookup = std::move(*change.lookup);
+            else if (change.removed)
                 service.remove(change.name);
             else
                 service.set(change.name, std::move(change.text), change.importPath);
@@ -65,6 +71,10 @@ void Language::set(const QString& file, const QString& text, const QString& impo
     if (!m_changed.contains(file))
         m_changed.append(file);
     analyse();
+}
+
+void Language::lookIn(std::vector<std::string> folders) {
+    m_shared->put({{}, {}, {}, false, app::importLookup(std::move(folders))});
 }
 
 void Language::remove(const QString& file) {

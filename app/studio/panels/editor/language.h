@@ -49,6 +49,9 @@ public:
     void set(const QString& file, const QString& text, const QString& importPath = {});
     void remove(const QString& file);
 
+    /// Folders where imports are looked up that no text here offers; for what is set from now on.
+    void lookIn(std::vector<std::string> folders);
+
     bool busy() const { return m_analysis.busy() || m_questions.busy(); }
 
     using Answer = std::function<void()>;
