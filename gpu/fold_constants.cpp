@@ -13,6 +13,8 @@ namespace {
 
 /// Larger constants stay as they are: their tables would cost more than they save.
 constexpr int64_t mostElements = int64_t{1} << 16;
+// A row reads its constants anew, so a conversion alone is no reason for a wider table there: it
+// costs more bytes and registers than the conversions take.
 
 std::vector<TensorPtr> computed(const ConstantPart& part) {
     KernelProgram program;
@@ -79,7 +81,7 @@ public:
         else if (auto* window = std::get_if<Window>(&code))
             fold(window->space, window->epilogue);
         else if (auto* row = std::get_if<Row>(&code))
-            m_results = foldConstantReads(*row, operands(), computed, mostElements);
+            m_results = foldConstantReads(*row, operands(), computed, {mostElements, false});
         if (m_results.empty())
             return nullptr;
         if (auto* pointwise = std::get_if<Pointwise>(&code))
@@ -104,7 +106,7 @@ private:
     }
 
     void fold(TapeReads from, Tape& tape, std::vector<Access>& reads) {
-        FoldedReads folded = foldConstantReads(from, operands(), computed, mostElements);
+        FoldedReads folded = foldConstantReads(from, operands(), computed, {mostElements, true});
         if (folded.results.empty() ||
             std::any_of(folded.results.begin(), folded.results.end(),
                         [](const TensorPtr& result) { return result == nullptr; }))

@@ -21,8 +21,8 @@ Access identityAccess(uint32_t operand, size_t dims) {
 class ConstantFolder {
 public:
     ConstantFolder(const TapeReads& from, const std::vector<ConstantOperand>& operands,
-                   const ConstantEvaluator& evaluator, int64_t mostElements)
-        : m_from(from), m_operands(operands), m_evaluator(evaluator), m_mostElements(mostElements),
+                   const ConstantEvaluator& evaluator, const FoldLimits& limits)
+        : m_from(from), m_operands(operands), m_evaluator(evaluator), m_limits(limits),
           m_tape(from.tape) {}
 
     FoldedReads run() {
@@ -47,7 +47,7 @@ private:
     bool isBroadcastConstant(const Access& read) const {
         const ConstantOperand& operand = m_operands[read.operand];
         const int64_t count = elementCount(operand.extents).value_or(0);
-        if (!operand.data || count == elementCount(m_from.space) || count > m_mostElements)
+        if (!operand.data || count == elementCount(m_from.space) || count > m_limits.mostElements)
             return false;
         std::vector<bool> taken(m_from.space.size(), false);
         for (size_t d = 0; d < read.index.size(); ++d) {
@@ -94,6 +94,10 @@ private:
     void findResults() {
         auto isFoldable = [&](uint16_t reg) {
             const DType type = m_tape.type(reg);
+            const TapeInstruction& x = m_tape.code[reg];
+            if (!m_limits.conversions && x.op == TapeOp::Cast &&
+                m_tape.code[x.operand[0]].op == TapeOp::Input)
+                return false;
             return m_groups[reg] >= 0 && m_tape.code[reg].op != TapeOp::Input &&
                    type != DType::Float16 && type != DType::BFloat16; // kept wider in registers
         };
@@ -193,7 +197,7 @@ private:
     const TapeReads& m_from;
     const std::vector<ConstantOperand>& m_operands;
     const ConstantEvaluator& m_evaluator;
-    int64_t m_mostElements;
+    FoldLimits m_limits;
     const Tape& m_tape;
     std::vector<int> m_groups; ///< per register
     std::vector<Result> m_results;
@@ -203,8 +207,8 @@ private:
 } // namespace
 
 FoldedReads foldConstantReads(const TapeReads& from, const std::vector<ConstantOperand>& operands,
-                              const ConstantEvaluator& evaluator, int64_t mostElements) {
-    return ConstantFolder(from, operands, evaluator, mostElements).run();
+                              const ConstantEvaluator& evaluator, const FoldLimits& limits) {
+    return ConstantFolder(from, operands, evaluator, limits).run();
 }
 
 } // namespace fuselage

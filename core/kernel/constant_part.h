@@ -40,17 +40,21 @@ struct FoldedReads {
     std::vector<TensorPtr> results; ///< those, in order
 };
 
-/// Folds where all constants that meet lie along the same dimensions of the space and have at most
-/// `mostElements`, in types that hold what a register holds.
+/// What is worth a table.
+struct FoldLimits {
+    int64_t mostElements = std::numeric_limits<int64_t>::max();
+    bool conversions = true; ///< an operand in another type, and nothing more
+};
+
+/// Folds where all constants that meet lie along the same dimensions of the space, in types that
+/// hold what a register holds.
 FoldedReads foldConstantReads(const TapeReads& from, const std::vector<ConstantOperand>& operands,
-                              const ConstantEvaluator& evaluator,
-                              int64_t mostElements = std::numeric_limits<int64_t>::max());
+                              const ConstantEvaluator& evaluator, const FoldLimits& limits = {});
 
 /// The same for what the passes of a row read, each result once; the row then reads operands after
 /// the given ones. Returns those; empty: nothing was folded, or the evaluator gave nothing.
-std::vector<TensorPtr>
-foldConstantReads(Row& row, const std::vector<ConstantOperand>& operands,
-                  const ConstantEvaluator& evaluator,
-                  int64_t mostElements = std::numeric_limits<int64_t>::max());
+std::vector<TensorPtr> foldConstantReads(Row& row, const std::vector<ConstantOperand>& operands,
+                                         const ConstantEvaluator& evaluator,
+                                         const FoldLimits& limits = {});
 
 } // namespace fuselage

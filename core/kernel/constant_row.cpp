@@ -19,8 +19,8 @@ bool sameContents(const Tensor& a, const Tensor& b) {
 class RowFolder {
 public:
     RowFolder(Row& row, const std::vector<ConstantOperand>& operands,
-              const ConstantEvaluator& evaluator, int64_t mostElements)
-        : m_row(row), m_operands(operands), m_evaluator(evaluator), m_mostElements(mostElements),
+              const ConstantEvaluator& evaluator, const FoldLimits& limits)
+        : m_row(row), m_operands(operands), m_evaluator(evaluator), m_limits(limits),
           m_space(row.outer) {
         m_space.insert(m_space.end(), row.inner.begin(), row.inner.end());
         for (Row::Stage& stage : row.stages)
@@ -57,7 +57,7 @@ private:
             if (x.op == TapeOp::Input)
                 x.index =
                     static_cast<uint16_t>(x.index < reads ? x.index + scalars : x.index - reads);
-        FoldedReads folded = foldConstantReads(from, m_operands, m_evaluator, m_mostElements);
+        FoldedReads folded = foldConstantReads(from, m_operands, m_evaluator, m_limits);
         std::vector<uint32_t> number; ///< of each result among all
         for (TensorPtr& result : folded.results) {
             m_failed = m_failed || result == nullptr;
@@ -82,10 +82,17 @@ private:
 
     void collect(const TapeReads& from) {
         for (size_t i = 0; i < from.reads.size(); ++i)
-            if (std::find(m_reads.begin(), m_reads.end(), from.reads[i]) == m_reads.end()) {
+            if (reads(from.tape, from.given + i) &&
+                std::find(m_reads.begin(), m_reads.end(), from.reads[i]) == m_reads.end()) {
                 m_reads.push_back(from.reads[i]);
                 m_types.push_back(from.tape.inputs[from.given + i]);
             }
+    }
+
+    static bool reads(const Tape& tape, size_t input) {
+        return std::any_of(tape.code.begin(), tape.code.end(), [=](const TapeInstruction& x) {
+            return x.op == TapeOp::Input && x.index == input;
+        });
     }
 
     /// Inputs: the reads of all tapes, then the row scalars.
@@ -114,7 +121,7 @@ private:
     Row& m_row;
     const std::vector<ConstantOperand>& m_operands;
     const ConstantEvaluator& m_evaluator;
-    int64_t m_mostElements;
+    FoldLimits m_limits;
     Extents m_space;
     std::vector<Tape*> m_tapes;
     std::vector<TensorPtr> m_results;
@@ -126,8 +133,9 @@ private:
 } // namespace
 
 std::vector<TensorPtr> foldConstantReads(Row& row, const std::vector<ConstantOperand>& operands,
-                                         const ConstantEvaluator& evaluator, int64_t mostElements) {
-    return RowFolder(row, operands, evaluator, mostElements).run();
+                                         const ConstantEvaluator& evaluator,
+                                         const FoldLimits& limits) {
+    return RowFolder(row, operands, evaluator, limits).run();
 }
 
 } // namespace fuselage

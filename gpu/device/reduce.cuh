@@ -87,12 +87,12 @@ template <typename Operation, typename T> __device__ __forceinline__ T reduceWar
     return x;
 }
 
-/// `scratch` holds one element a warp; a barrier separates it from its next use.
+/// `scratch` holds one element a warp. Reductions that follow each other use two of them in turn:
+/// whoever writes has met everybody that read it since, at the barrier of the one between.
 template <typename Operation, int threads, typename T>
 __device__ __forceinline__ T reduceBlock(T x, void* scratch) {
     T* partial = static_cast<T*>(scratch);
     x = reduceWarp<Operation>(x);
-    __syncthreads();
     if (threadIdx.x % 32 == 0)
         partial[threadIdx.x / 32] = x;
     __syncthreads();

@@ -69,6 +69,11 @@ std::string identityOf(ReduceKind kind, DType type, bool empty) {
     return extreme(type, kind == ReduceKind::Min);
 }
 
+/// What a block's reduction holds in shared memory: an element of up to 16 bytes a warp.
+uint32_t reduceBytes(uint32_t threads) {
+    return threads / 32 * 16;
+}
+
 std::vector<KernelOperand> operandsOf(const EmitRequest& request, const Row& program) {
     const size_t dims = program.outer.size() + program.inner.size();
     std::vector<KernelOperand> out;
@@ -294,15 +299,16 @@ std::vector<std::string> RowEmitter::inputNames(const char* lane) const {
 }
 
 /// The team's result from one value a thread.
-std::string RowEmitter::reduced(ReduceKind kind, const std::string& value) const {
+std::string RowEmitter::reduced(ReduceKind kind, const std::string& value) {
     switch (m_geometry.team) {
     case RowTeam::Thread:
         return value;
     case RowTeam::Warp:
         return fmt::format("reduceWarp<{}>({})", operationOf(kind), value);
     case RowTeam::Block:
-        return fmt::format("reduceBlock<{}, {}>({}, sharedMemory)", operationOf(kind),
-                           m_geometry.threads, value);
+        return fmt::format("reduceBlock<{}, {}>({}, sharedMemory + {})", operationOf(kind),
+                           m_geometry.threads, value,
+                           m_reductions++ % 2 * reduceBytes(m_geometry.threads));
     case RowTeam::Lanes:
         return fmt::format("reduceLanes<{}, {}>({}, sharedMemory)", operationOf(kind),
                            m_geometry.threads, value);
@@ -427,6 +433,7 @@ std::string RowEmitter::rowResults() {
 KernelPart RowEmitter::emit(const RowGeometry& geometry) {
     m_geometry = geometry;
     m_scalars = 0;
+    m_reductions = 0;
     m_part = {};
     if (geometry.outerLoop >= 0)
         m_outer.moveInnermost(static_cast<size_t>(geometry.outerLoop));
@@ -440,7 +447,7 @@ KernelPart RowEmitter::emit(const RowGeometry& geometry) {
     m_part.blocks = (rows() + rowsPerBlock[team] - 1) / rowsPerBlock[team];
     m_part.helpers = {"vectors", "reduce"};
     if (geometry.team == RowTeam::Block)
-        m_part.sharedBytes = static_cast<uint32_t>(warps * 16);
+        m_part.sharedBytes = 2 * reduceBytes(geometry.threads);
     if (geometry.team == RowTeam::Lanes)
         m_part.sharedBytes = geometry.threads * 16;
     m_part.comment = {

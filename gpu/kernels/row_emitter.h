@@ -47,7 +47,7 @@ private:
     std::string stage(size_t index);
     std::string elements();
     std::string rowResults();
-    std::string reduced(ReduceKind kind, const std::string& value) const;
+    std::string reduced(ReduceKind kind, const std::string& value);
     std::string loadInto(size_t read, const std::string& target, const std::string& indent) const;
 
     const EmitRequest& m_request;
@@ -58,7 +58,8 @@ private:
     bool m_narrow;
     RowGeometry m_geometry;
     int64_t m_team = 1, m_steps = 1;
-    size_t m_scalars = 0; ///< row scalars so far
+    size_t m_scalars = 0;      ///< row scalars so far
+    uint32_t m_reductions = 0; ///< of a block, so far
     KernelPart m_part;
 };
 

@@ -36,9 +36,10 @@ constexpr Model models[] = {
      " r = Cast<to=10>(root) o = Cast<to=10>(one) h = Cast<to=10>(half)"
      " m = MatMul(x, w) a = Add(m, b) d = Div(a, r) e = Erf(d) p = Add(e, o) q = Mul(a, p)"
      " y = Mul(q, h) }"},
-    {"depthwise", "g (float16[32,96,56,56] x, float16[96,1,7,7] w, float16[96] b)"
-                  " => (float16[32,96,56,56] y) {"
-                  " r = Relu(x) c = Conv<group=96,pads=[3,3,3,3]>(r, w, b) y = Relu(c) }"},
+    // Channels last on both sides, as networks have it between their layers.
+    {"depthwise", "g (float16[32,56,56,96] x, float16[96,1,7,7] w, float16[96] b)"
+                  " => (float16[32,56,56,96] y) { t = Transpose<perm=[0,3,1,2]>(x)"
+                  " c = Conv<group=96,pads=[3,3,3,3]>(t, w, b) y = Transpose<perm=[0,2,3,1]>(c) }"},
     {"stem",
      "g (float16[32,3,224,224] x, float16[64,3,7,7] w, float16[64] s, float16[64] b, float16[64] m,"
      " float16[64] v) => (float16[32,64,56,56] y) {"

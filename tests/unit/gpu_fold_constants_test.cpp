@@ -107,6 +107,22 @@ TEST(FoldConstants, WhatARowAddsToItsScalarsStays) {
     expectTheSame(*folded, made.program, inputsFor(made.body));
 }
 
+TEST(FoldConstants, ARowKeepsItsNarrowParametersAndReadsWhatItNeeds) {
+    Tensor roots(DType::Float16, {6});
+    for (int64_t i = 0; i < 6; ++i)
+        roots.set(i, static_cast<double>(i + 1));
+    const FoldCase made("(float16[5,6] x, float16[6] s, float16[6] b, float16[6] r) => "
+                        "(float16[5,6] y) { n = LayerNormalization<axis=-1>(x, s, b)"
+                        " u = Sqrt(r)  y = Mul(n, u) }",
+                        {{"s", weightsOf({6}, DType::Float16, 3)},
+                         {"b", weightsOf({6}, DType::Float16, 4)},
+                         {"r", std::move(roots)}});
+    const auto folded = foldConstants(made.request.emit);
+    ASSERT_NE(folded, nullptr);
+    EXPECT_EQ(folded->given, (std::vector<std::optional<uint32_t>>{0, 1, 2, {}}));
+    expectTheSame(*folded, made.program, inputsFor(made.body));
+}
+
 TEST(FoldConstants, MembersOfAGroupAreFoldedEachOnItsOwn) {
     const std::map<std::string, Tensor> scale = {{"s", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}};
     const FoldCase plain("(float[5,6] x, float[6] s) => (float[5,6] y) { y = Mul(x, s) }", scale);
