@@ -109,9 +109,11 @@ struct Toucher {
 
 std::vector<int64_t> bytesOf(const std::vector<TouchedSet>& sets,
                              const std::vector<OperandType>& operands) {
+    constexpr int64_t most = INT64_MAX / 4096; // a plan that large is refused, its sums must fit
     std::vector<int64_t> out;
     for (size_t i = 0; i < sets.size(); ++i)
-        out.push_back(sets[i].count() * static_cast<int64_t>(sizeOf(operands[i].dtype)));
+        out.push_back(std::min(sets[i].count(), most) *
+                      static_cast<int64_t>(sizeOf(operands[i].dtype)));
     return out;
 }
 

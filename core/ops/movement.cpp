@@ -158,6 +158,10 @@ void inferConcat(InferContext& context) {
     std::optional<size_t> axis;
     Dim total = 0;
     for (size_t i = 0; i < context.inputCount(); ++i) {
+        const DType first = dtypeOf(context, 0), own = dtypeOf(context, i);
+        if (first != DType::Undefined && own != DType::Undefined && own != first)
+            return context.fail(
+                fmt::format("inputs of element type {} and {}", nameOf(first), nameOf(own)));
         const Shape* x = shapeOf(context, i);
         const auto part = x && x->size() == 1 ? partialContents(context, i) : std::nullopt;
         if (contents && part)
