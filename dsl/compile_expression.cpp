@@ -12,7 +12,7 @@ namespace fuselage::dsl {
 
 namespace {
 
-using Kind = ast::Expr::Kind;
+using ExprKind = ast::Expr::Kind;
 
 constexpr size_t expressionLimit = 100000;
 
@@ -42,50 +42,50 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
         return make(Expression::Kind::None, expr);
     Expression out;
     switch (expr.kind) {
-    case Kind::Missing:
+    case ExprKind::Missing:
         return make(Expression::Kind::None, expr);
-    case Kind::Number:
+    case ExprKind::Number:
         out = make(Expression::Kind::Number, expr);
         out.number = expr.text == "inf" ? std::numeric_limits<double>::infinity() : expr.number;
         out.isInteger = expr.isInteger;
         return out;
-    case Kind::Text:
+    case ExprKind::Text:
         out = make(Expression::Kind::Text, expr);
         out.text = expr.text;
         return out;
-    case Kind::Lower:
+    case ExprKind::Lower:
         return lower(expr, scope);
-    case Kind::Upper:
+    case ExprKind::Upper:
         return upper(expr, scope);
-    case Kind::ListOf:
+    case ExprKind::ListOf:
         return listOf(expr, scope);
-    case Kind::Call:
+    case ExprKind::Call:
         return call(expr, scope);
-    case Kind::Node:
+    case ExprKind::Node:
         return builtNode(expr, scope, nullptr);
-    case Kind::Chain:
+    case ExprKind::Chain:
         return builtChain(expr, scope);
-    case Kind::List:
-    case Kind::Set:
+    case ExprKind::List:
+    case ExprKind::Set:
         out = make(Expression::Kind::List, expr);
         break;
-    case Kind::Member:
+    case ExprKind::Member:
         out = make(Expression::Kind::Member, expr);
         break;
-    case Kind::Index:
+    case ExprKind::Index:
         out = make(Expression::Kind::Index, expr);
         break;
-    case Kind::Unary:
+    case ExprKind::Unary:
         out = make(Expression::Kind::Unary, expr);
         break;
-    case Kind::Binary:
+    case ExprKind::Binary:
         out = make(Expression::Kind::Binary, expr);
         break;
     }
     out.text = expr.text;
     for (const ast::Expr& arg : expr.args)
         out.args.push_back(expression(arg, scope));
-    bool isNegative = expr.kind == Kind::Unary && expr.text == "-" &&
+    bool isNegative = expr.kind == ExprKind::Unary && expr.text == "-" &&
                       out.args[0].kind == Expression::Kind::Number;
     if (!isNegative)
         return out;
@@ -155,7 +155,7 @@ void RuleCompiler::unbound(const ast::Expr& expr, const Scope& scope) {
         return;
     }
     std::vector<std::string> known;
-    bool isUpper = expr.kind == Kind::Upper;
+    bool isUpper = expr.kind == ExprKind::Upper;
     for (const Scope* at = &scope; at && !m_arguments; at = at->parent) {
         if (isUpper)
             for (auto& [dim, index] : at->dims)
@@ -311,7 +311,7 @@ Expression RuleCompiler::builtChain(const ast::Expr& expr, const Scope& scope) {
     Expression current = expression(expr.args[0], scope);
     for (size_t i = 1; i < expr.args.size(); ++i) {
         const ast::Expr& step = expr.args[i];
-        if (step.kind != Kind::Node && step.kind != Kind::Upper) {
+        if (step.kind != ExprKind::Node && step.kind != ExprKind::Upper) {
             Diagnostic& d = error("E0241", step.span, "a step must be an operator");
             d.found = "`" + std::string(m_library.sources().text(step.span)) + "`";
             d.fix = "write `Op` or `Op(_, ...)[attribute = value]`";

@@ -2,19 +2,13 @@
 // A rule's header and clauses, and the loop over all rules and pipelines of a library.
 #include "dsl/compile_internal.h"
 #include "dsl/suggest.h"
+#include "dsl/tokens.h"
 
-#include <charconv>
 #include <cmath>
 
 namespace fuselage::dsl {
 
 namespace {
-
-double valueOf(const std::string& numeral) {
-    double value = 0;
-    std::from_chars(numeral.data(), numeral.data() + numeral.size(), value);
-    return value;
-}
 
 const char* wordOf(const ast::Clause& clause) {
     constexpr const char* words[] = {"match", "rewrite", "gate", "escape", "numeric",
@@ -241,7 +235,7 @@ void RuleCompiler::clause(const ast::Verify& verify) {
     VerifySpec out;
     out.samples = verify.samples;
     if (!verify.tolerance.empty())
-        out.tolerance = valueOf(verify.tolerance);
+        out.tolerance = numeralValue(verify.tolerance);
     for (const ast::NamedExpr& with : verify.with) {
         const uint32_t* dim = m_top.find(&Scope::dims, with.name.text);
         std::vector<int64_t> values;

@@ -3,27 +3,21 @@
 #include "core/ops/op_table.h"
 #include "dsl/compile_internal.h"
 #include "dsl/suggest.h"
+#include "dsl/tokens.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace fuselage::dsl {
 
 namespace {
 
-using Kind = Term::Kind;
+using TermKind = Term::Kind;
 
 constexpr size_t chainLimit = 200;
 constexpr size_t termLimit = 20000;
 constexpr uint32_t repeatLimit = 256;
 constexpr uint32_t regionLimit = 4096;
 constexpr size_t flatLimit = 6;
-
-double valueOf(const std::string& numeral) {
-    double value = 0;
-    std::from_chars(numeral.data(), numeral.data() + numeral.size(), value);
-    return value;
-}
 
 /// True when the value depends on what the rule's names are bound to.
 bool readsMatch(const Expression& expression) {
@@ -69,7 +63,7 @@ TermId RuleCompiler::add(Term term) {
     return TermId(static_cast<uint32_t>(m_rule->terms.size() - 1));
 }
 
-Term RuleCompiler::makeTerm(Kind kind, const Span& span, std::string text) {
+Term RuleCompiler::makeTerm(TermKind kind, const Span& span, std::string text) {
     Term out;
     out.kind = kind;
     out.span = span;
@@ -85,7 +79,7 @@ SlotIndex RuleCompiler::freshSlot(const std::string& name, const Span& span) {
 TermId RuleCompiler::boundTerm(const Bound& bound, const Span& span, const std::string& text) {
     if (!bound.slot)
         return bound.step;
-    Term out = makeTerm(Kind::Value, span, text);
+    Term out = makeTerm(TermKind::Value, span, text);
     out.slot = bound.slot;
     out.step = bound.step;
     return add(std::move(out));
@@ -93,7 +87,7 @@ TermId RuleCompiler::boundTerm(const Bound& bound, const Span& span, const std::
 
 TermId RuleCompiler::holeTerm(Filler& filler, const Span& span) {
     filler.used = true;
-    return filler.isHole ? add(makeTerm(Kind::Hole, span, "_"))
+    return filler.isHole ? add(makeTerm(TermKind::Hole, span, "_"))
                          : boundTerm(filler.bound, span, "_");
 }
 
@@ -101,7 +95,7 @@ TermId RuleCompiler::choice(const std::vector<ast::Alternative>& alternatives, c
                             Filler* filler, bool implied, Scope& scope) {
     if (alternatives.size() == 1 && !alternatives[0].label)
         return chain(alternatives[0].chain, filler, implied, scope);
-    Term out = makeTerm(Kind::Choice, span, std::string(m_library.sources().text(span)));
+    Term out = makeTerm(TermKind::Choice, span, std::string(m_library.sources().text(span)));
     for (const ast::Alternative& alternative : alternatives) {
         bool readsBefore = filler && filler->used;
         if (filler)
@@ -125,7 +119,7 @@ TermId RuleCompiler::chain(const ast::Chain& chain, Filler* filler, bool implied
         Diagnostic& d = error("E0105", chain.span, "chain too long");
         d.expected = "at most " + std::to_string(chainLimit) + " steps";
         d.fix = "name an inner value with a statement of its own";
-        return add(makeTerm(Kind::Any, chain.span));
+        return add(makeTerm(TermKind::Any, chain.span));
     }
     const ast::Step& first = chain.steps[0];
     bool isStep = implied && filler;
@@ -155,7 +149,7 @@ TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& sco
     if (needsSlot(step.term, scope)) {
         filler.isHole = false;
         const Term& before = m_rule->terms[source.index()];
-        bool isName = before.kind == Kind::Value && before.slot && !before.type;
+        bool isName = before.kind == TermKind::Value && before.slot && !before.type;
         filler.bound = isName ? Bound{before.slot, before.step}
                               : Bound{freshSlot(scope.prefix + "_", step.span), source};
         if (isRepeat) {
@@ -174,9 +168,9 @@ TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& sco
     }
     if (step.quantifier == Quantifier::One && !filler.isHole)
         return inner;
-    Term out = makeTerm(step.quantifier == Quantifier::One ? Kind::Pipe
-                        : isRepeat                         ? Kind::Repeat
-                                                           : Kind::Optional,
+    Term out = makeTerm(step.quantifier == Quantifier::One ? TermKind::Pipe
+                        : isRepeat                         ? TermKind::Repeat
+                                                           : TermKind::Optional,
                         join(m_rule->terms[source.index()].span, step.span),
                         m_rule->terms[inner.index()].text);
     out.step = inner;
@@ -203,7 +197,7 @@ TermId RuleCompiler::term(const ast::Term& term, Filler* filler, bool implied, S
         return TermId(0);
     switch (term.kind) {
     case ast::Term::Kind::Hole:
-        return filler ? holeTerm(*filler, term.span) : add(makeTerm(Kind::Any, term.span, "_"));
+        return filler ? holeTerm(*filler, term.span) : add(makeTerm(TermKind::Any, term.span, "_"));
     case ast::Term::Kind::Value:
         return value(term, scope);
     case ast::Term::Kind::Number:
@@ -232,8 +226,8 @@ TermId RuleCompiler::captured(TermId id, const std::optional<ast::Name>& capture
         return id;
     }
     Term& inner = m_rule->terms[id.index()];
-    bool holdsSlot =
-        inner.kind == Kind::Node || inner.kind == Kind::Region || inner.kind == Kind::Choice;
+    bool holdsSlot = inner.kind == TermKind::Node || inner.kind == TermKind::Region ||
+                     inner.kind == TermKind::Choice;
     if (holdsSlot && !inner.slot) {
         inner.slot = bound->slot;
         return id;
@@ -247,11 +241,11 @@ TermId RuleCompiler::value(const ast::Term& term, Scope& scope) {
         // Every name of a block is declared before its terms, so only a list is left.
         Diagnostic& d = error("E0233", term.span, "`" + term.name.text + "` is a list here");
         d.fix = "use it inside of the `many` that binds it";
-        return add(makeTerm(Kind::Any, term.span, term.name.text));
+        return add(makeTerm(TermKind::Any, term.span, term.name.text));
     }
     if (!bound->slot)
         return bound->step;
-    Term out = makeTerm(Kind::Value, term.span, term.name.text);
+    Term out = makeTerm(TermKind::Value, term.span, term.name.text);
     out.slot = bound->slot;
     out.step = bound->step;
     out.mayBeAbsent = term.mayBeAbsent;
@@ -264,10 +258,10 @@ TermId RuleCompiler::value(const ast::Term& term, Scope& scope) {
 }
 
 TermId RuleCompiler::number(const ast::Term& term) {
-    Term out = makeTerm(Kind::Number, term.span, term.number);
-    out.number = valueOf(term.number);
+    Term out = makeTerm(TermKind::Number, term.span, term.number);
+    out.number = numeralValue(term.number);
     if (!term.tolerance.empty())
-        out.tolerance = valueOf(term.tolerance);
+        out.tolerance = numeralValue(term.tolerance);
     return add(std::move(out));
 }
 
@@ -290,7 +284,7 @@ std::vector<Op> RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope
 }
 
 TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
-    Term out = makeTerm(Kind::Region, term.span, "region " + term.name.text);
+    Term out = makeTerm(TermKind::Region, term.span, "region " + term.name.text);
     out.ops = opsNamed(term.name, scope);
     if (checkRange(term.range, regionLimit)) {
         out.least = term.range.least;
@@ -303,7 +297,7 @@ TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied,
 }
 
 TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
-    Term out = makeTerm(Kind::Node, term.span, term.name.text);
+    Term out = makeTerm(TermKind::Node, term.span, term.name.text);
     out.ops = opsNamed(term.name, scope);
     out.byFunction = term.prefix == "spec";
     out.order = term.prefix == "ordered" ? OperandOrder::Ordered

@@ -2,6 +2,7 @@
 // Grammar of expressions, from the weakest binding to the strongest:
 //   ->   or   and   not   == != < <= > >= in   ??   + -   * / %   -x   x.y x[i]   primary
 #include "dsl/grammar_lexical.h"
+#include "dsl/tokens.h"
 
 namespace fuselage::dsl::grammar {
 
@@ -109,7 +110,7 @@ constexpr auto takeNumber = [](auto& context) {
     ast::Expr& value = x3::_val(context);
     value.kind = Kind::Number;
     value.text = std::move(x3::_attr(context));
-    value.number = valueOf(value.text);
+    value.number = numeralValue(value.text);
     value.isInteger = isIntegerText(value.text);
 };
 

@@ -5,8 +5,6 @@
 
 #include "dsl/grammar.h"
 
-#include <charconv>
-
 namespace fuselage::dsl::grammar {
 
 // Actions: the only thing that a grammar rule does is to store an attribute in a member.
@@ -142,14 +140,6 @@ inline const auto quoted_def =
                '"'];
 
 BOOST_SPIRIT_DEFINE(lower, upper, word, number, signedNumber, integer, signedInteger, quoted)
-
-inline double valueOf(const std::string& numeralText) {
-    const char* begin = numeralText.data();
-    const char* end = begin + numeralText.size();
-    double value = 0;
-    std::from_chars(begin, end, value);
-    return value;
-}
 
 inline bool isIntegerText(const std::string& numeralText) {
     return numeralText.find_first_not_of("-0123456789") == std::string::npos;

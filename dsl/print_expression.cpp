@@ -6,16 +6,16 @@ namespace fuselage::dsl {
 
 namespace {
 
-using Kind = ast::Expr::Kind;
+using ExprKind = ast::Expr::Kind;
 
 enum Strength { Arrow, Or, And, Not, Compare, Coalesce, Sum, Product, Negation, Postfix };
 
 Strength strengthOf(const ast::Expr& expr) {
-    if (expr.kind == Kind::Chain)
+    if (expr.kind == ExprKind::Chain)
         return Arrow;
-    if (expr.kind == Kind::Unary)
+    if (expr.kind == ExprKind::Unary)
         return expr.text == "not" ? Not : Negation;
-    if (expr.kind != Kind::Binary)
+    if (expr.kind != ExprKind::Binary)
         return Postfix;
     const std::string& mark = expr.text;
     if (mark == "or")
@@ -81,37 +81,37 @@ std::string quotedText(const std::string& text) {
 
 std::string print(const ast::Expr& expr) {
     switch (expr.kind) {
-    case Kind::Missing:
+    case ExprKind::Missing:
         return "none";
-    case Kind::Number:
-    case Kind::Lower:
-    case Kind::Upper:
+    case ExprKind::Number:
+    case ExprKind::Lower:
+    case ExprKind::Upper:
         return expr.text;
-    case Kind::Text:
+    case ExprKind::Text:
         return quotedText(expr.text);
-    case Kind::ListOf:
+    case ExprKind::ListOf:
         return expr.text + "[]";
-    case Kind::List:
+    case ExprKind::List:
         return "[" + list(expr.args) + "]";
-    case Kind::Set:
+    case ExprKind::Set:
         return "{" + list(expr.args) + "}";
-    case Kind::Member:
+    case ExprKind::Member:
         return operand(expr.args[0], Postfix) + "." + expr.text;
-    case Kind::Index:
+    case ExprKind::Index:
         return operand(expr.args[0], Postfix) + "[" + print(expr.args[1]) + "]";
-    case Kind::Call:
+    case ExprKind::Call:
         return call(expr);
-    case Kind::Node:
+    case ExprKind::Node:
         return node(expr);
-    case Kind::Unary:
+    case ExprKind::Unary:
         return expr.text == "not" ? "not " + operand(expr.args[0], Compare)
                                   : "-" + operand(expr.args[0], Postfix);
-    case Kind::Binary: {
+    case ExprKind::Binary: {
         Strength strength = strengthOf(expr);
         return operand(expr.args[0], strength) + " " + expr.text + " " +
                operand(expr.args[1], static_cast<Strength>(strength + 1));
     }
-    case Kind::Chain:
+    case ExprKind::Chain:
         break;
     }
     std::string out;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace fuselage::dsl {
 
@@ -91,6 +92,12 @@ Token nextToken(std::string_view text, size_t at) {
 }
 
 } // namespace
+
+double numeralValue(std::string_view numeral) {
+    double value = 0;
+    std::from_chars(numeral.data(), numeral.data() + numeral.size(), value);
+    return value;
+}
 
 std::vector<Token> tokenize(std::string_view text) {
     std::vector<Token> tokens;

@@ -28,6 +28,9 @@ struct Token {
     uint32_t end = 0;
 };
 
+/// The number that a numeral with an optional sign stands for.
+double numeralValue(std::string_view numeral);
+
 /// All tokens of a text, in order, comments included.
 std::vector<Token> tokenize(std::string_view text);
 

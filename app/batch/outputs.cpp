@@ -35,7 +35,7 @@ std::string sarif(const RunReport& run) {
 }
 
 // results.json comes last: who waits for it finds the others.
-constexpr std::pair<const char*, std::string (*)(const RunReport&)> files[] = {
+constexpr std::pair<const char*, std::string (*)(const RunReport&)> reportFiles[] = {
     {"report.html", app::renderRunHtml},       {"report.md", markdown},
     {"report.junit.xml", app::renderJUnit},    {"report.sarif", sarif},
     {"report.csv", app::renderKernelsCsv},     {"report.matches.csv", app::renderMatchesCsv},
@@ -50,7 +50,7 @@ void clearAbandoned(const std::string& folder) {
         const std::string name = at->path().filename().string();
         std::error_code ignored;
         if (name.ends_with(".part") &&
-            std::any_of(std::begin(files), std::end(files),
+            std::any_of(std::begin(reportFiles), std::end(reportFiles),
                         [&](const auto& file) { return name.starts_with(file.first); }))
             fs::remove(at->path(), ignored);
     }
@@ -67,7 +67,7 @@ Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
                        "check its permissions and free space");
     ::flock(lock.value(), LOCK_EX);
     clearAbandoned(folder);
-    for (const auto& [name, render] : files)
+    for (const auto& [name, render] : reportFiles)
         if (auto written = writeFile(render(run), folder + "/" + name); !written)
             return written;
     return {};

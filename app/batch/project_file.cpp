@@ -22,8 +22,9 @@ constexpr const char* modelTable = "model";
 constexpr const char* projectName = "fuselage.toml";
 
 /// Options whose values name files or folders.
-constexpr std::array files{"models",   "patterns", "import-path", "gate",         "expect",
-                           "baseline", "output",   "inputs",      "timing-cache", "save-fused"};
+constexpr std::array pathOptions{"models",       "patterns",  "import-path", "gate",
+                                 "expect",       "baseline",  "output",      "inputs",
+                                 "timing-cache", "save-fused"};
 
 class Reader {
 public:
@@ -112,7 +113,7 @@ private:
         if (node.is_floating_point())
             return fmt::format("{}", *node.value<double>());
         auto text = node.value<std::string>();
-        if (!text || std::find(files.begin(), files.end(), name) == files.end())
+        if (!text || std::find(pathOptions.begin(), pathOptions.end(), name) == pathOptions.end())
             return text;
         const fs::path path(*text);
         return path.is_absolute()

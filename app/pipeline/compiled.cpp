@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/compiled.h"
 
+#include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
@@ -11,7 +12,6 @@
 #endif
 
 #include <algorithm>
-#include <chrono>
 
 namespace fuselage {
 
@@ -124,17 +124,15 @@ Result<std::vector<Tensor>> CompiledGraph::run(const std::vector<Tensor>& inputs
 }
 
 Result<std::vector<double>> CompiledGraph::time(const std::vector<Tensor>& inputs, double seconds) {
-    using Clock = std::chrono::steady_clock;
     if (auto warm = run(inputs); !warm)
         return failure(warm.error());
     std::vector<double> out;
-    auto begin = Clock::now();
-    while (out.size() < 5 ||
-           std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
-        auto start = Clock::now();
+    app::Stopwatch whole;
+    while (out.size() < 5 || whole.seconds() < seconds) {
+        app::Stopwatch watch;
         if (auto ran = run(inputs); !ran)
             return failure(ran.error());
-        out.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+        out.push_back(watch.seconds());
     }
     return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/measure.h"
 
-#include <chrono>
+#include "app/pipeline/stopwatch.h"
 
 namespace fuselage::app {
 
@@ -10,22 +10,16 @@ namespace {
 constexpr uint32_t stepRounds = 5;
 constexpr uint32_t isolatedRounds = 7;
 
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 Result<void> timeOnce(Executable& executable, std::span<const Tensor> inputs, MeasuredSide& side,
                       Progress& progress) {
     double device = 0;
     RunOptions options;
     options.deviceSeconds = &device;
-    auto start = Clock::now();
+    Stopwatch watch;
     auto outputs = executable.run(inputs, options, progress);
     if (!outputs)
         return failure(outputs.error());
-    side.totals.push_back(device > 0 ? device : since(start));
+    side.totals.push_back(device > 0 ? device : watch.seconds());
     return {};
 }
 
@@ -70,9 +64,9 @@ Result<Measured> measure(Executable& before, Executable& after, std::span<const 
     for (Executable* executable : {&before, &after})
         if (auto ran = timeOnce(*executable, inputs, warmUp, progress); !ran)
             return failure(ran.error());
-    auto start = Clock::now();
+    Stopwatch watch;
     for (uint32_t round = 0; round < options.maxRounds; ++round) {
-        if (round >= options.minRounds && since(start) > options.seconds)
+        if (round >= options.minRounds && watch.seconds() > options.seconds)
             break;
         progress.report("measure", round, options.maxRounds);
         if (auto ran = timeOnce(before, inputs, out.before, progress); !ran)

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/model.h"
 
+#include "app/pipeline/stopwatch.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
 
-#include <chrono>
-
 namespace fuselage::app {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 bool canRun(const Node& node) {
     if (node.op == Op::Fused)
@@ -53,20 +46,19 @@ Result<LoadedModel> loadModel(const std::string& path, const std::map<std::strin
                               Progress& progress) {
     LoadedModel out;
     out.path = path;
-    auto start = Clock::now();
+    Stopwatch watch;
     auto graph = model_io::load(path, {}, progress);
     if (!graph)
         return inFile(path, graph.error());
     out.graph = std::move(*graph);
     out.fileNodes = out.graph.nodeCount();
-    out.seconds["load"] = since(start);
-    start = Clock::now();
+    out.seconds["load"] = watch.lap();
     if (!dims.empty())
         if (auto bound = bindDimensions(out.graph, dims); !bound)
             return inFile(path, bound.error());
     if (auto prepared = prepareGraph(out.graph, progress); !prepared)
         return inFile(path, prepared.error());
-    out.seconds["prepare"] = since(start);
+    out.seconds["prepare"] = watch.lap();
     return out;
 }
 

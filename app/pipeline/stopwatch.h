@@ -10,10 +10,14 @@ class Stopwatch {
 public:
     /// Seconds since construction or the last lap.
     double lap() {
-        auto now = Clock::now();
-        double seconds = std::chrono::duration<double>(now - m_start).count();
-        m_start = now;
-        return seconds;
+        const double out = seconds();
+        m_start = Clock::now();
+        return out;
+    }
+
+    /// The same, without a new lap.
+    double seconds() const {
+        return std::chrono::duration<double>(Clock::now() - m_start).count();
     }
 
 private:

@@ -18,7 +18,7 @@ struct Annotation {
 };
 
 /// Names of models are hostile: nothing in them ends a value or starts a command.
-std::string escaped(const std::string& text, bool property) {
+std::string escapedForCommand(const std::string& text, bool property) {
     std::string out;
     for (char c : text)
         if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ',')))
@@ -83,8 +83,9 @@ std::string renderAnnotations(const RunReport& run) {
     for (const Annotation& one : all) {
         out += fmt::format("::{} ", one.command);
         if (!one.file.empty())
-            out += "file=" + escaped(one.file, true) + ",";
-        out += "title=" + escaped(one.title, true) + "::" + escaped(one.message, false) + "\n";
+            out += "file=" + escapedForCommand(one.file, true) + ",";
+        out += "title=" + escapedForCommand(one.title, true) +
+               "::" + escapedForCommand(one.message, false) + "\n";
     }
     return out;
 }

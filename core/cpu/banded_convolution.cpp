@@ -23,10 +23,6 @@ Access identityAccess(uint32_t operand, size_t dims) {
     return out;
 }
 
-bool all(const Extents& values, int64_t value) {
-    return std::all_of(values.begin(), values.end(), [=](int64_t x) { return x == value; });
-}
-
 bool isChannelsLast(const OperandLayout& layout) {
     return layout.dtype == DType::Float32 && layout.strides == channelsLast(layout.extents);
 }
@@ -191,7 +187,7 @@ bool canBeBanded(const Contraction& program, const PrepareContext& context) {
         return false;
     const SlidingWindow& window = program.window;
     const OperandLayout& weights = context.inputs[program.b.operand];
-    return all(window.kernel, 1) && all(window.padsBegin, 0) && all(window.padsEnd, 0) &&
+    return areAll(window.kernel, 1) && areAll(window.padsBegin, 0) && areAll(window.padsEnd, 0) &&
            isChannelsLast(context.inputs[program.a.operand]) &&
            isChannelsLast(context.outputs[0]) && weights.constant &&
            weights.dtype == DType::Float32 && *elementCount(program.space) >= fewestElements &&

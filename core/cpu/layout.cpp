@@ -22,6 +22,10 @@ Extents denseLike(const Extents& extents, const Extents& strides) {
     return out;
 }
 
+bool areAll(const Extents& extents, int64_t value) {
+    return std::all_of(extents.begin(), extents.end(), [=](int64_t x) { return x == value; });
+}
+
 void chooseLayouts(Plan& plan) {
     LayoutChoice choice;
     choice.library = [](const KernelProgram& program) {

@@ -10,6 +10,9 @@ namespace fuselage::cpu {
 /// Dense strides that keep the order of the dimensions in memory.
 Extents denseLike(const Extents& extents, const Extents& strides);
 
+/// True when every extent is `value`.
+bool areAll(const Extents& extents, int64_t value);
+
 /// chooseChannelsLast with what this backend's Library kernels do.
 void chooseLayouts(Plan& plan);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/winograd.h"
 
+#include "core/cpu/layout.h"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -339,17 +341,13 @@ void WinogradEngine::writeTiles(const Block& block, float* y) const {
     }
 }
 
-bool all(const Extents& values, int64_t value) {
-    return std::all_of(values.begin(), values.end(), [=](int64_t x) { return x == value; });
-}
-
 } // namespace
 
 bool canBeWinograd(const Contraction& program, const PrepareContext& context) {
     const SlidingWindow& window = program.window;
     if (program.kind != Contraction::Kind::Conv || program.groups != 1 ||
         program.space.size() != 4 || program.accumulate != DType::Float32 || context.strict ||
-        !all(window.kernel, 3) || !all(window.strides, 1) || !all(window.dilations, 1))
+        !areAll(window.kernel, 3) || !areAll(window.strides, 1) || !areAll(window.dilations, 1))
         return false;
     const OperandLayout& x = context.inputs[program.a.operand];
     const OperandLayout& w = context.inputs[program.b.operand];

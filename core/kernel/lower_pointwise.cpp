@@ -12,7 +12,7 @@ namespace fuselage {
 
 namespace {
 
-struct Attempt {
+struct Space {
     Extents space;
     IndexMap first; ///< map of the first output in outputOrder
 };
@@ -160,7 +160,7 @@ LowerResult lowerPieces(const LowerBody& body) {
 LowerResult lowerPointwise(const LowerBody& body) {
     const std::vector<uint32_t> order = outputOrder(body);
     const Extents& extents = body.extents(body.graph().outputs()[order[0]]);
-    Attempt at{extents, identityMap(extents)};
+    Space at{extents, identityMap(extents)};
     for (int attempt = 0; attempt < maxAttempts; ++attempt) {
         Composer composer(body, at.space);
         ComposedResults composed = composeResults(composer, order, at.first, at.space.size());

@@ -410,43 +410,42 @@ Results runScan(const Node& node, ReferenceInputs inputs, ReferenceContext& cont
     return scanOnce(node, *layout, std::move(values), context);
 }
 
-const OpRow rows[] = {
-    {.op = Op::If,
-     .name = "If",
-     .maxOutputs = variadic,
-     .traits = ControlFlow,
-     .inputs = "cond",
-     .attributes = "else_branch:graph! then_branch:graph!",
-     .infer = inferIf,
-     .reference = runIf},
-    {.op = Op::Loop,
-     .name = "Loop",
-     .minInputs = 2,
-     .maxInputs = variadic,
-     .maxOutputs = variadic,
-     .traits = ControlFlow,
-     .inputs = "M cond v_initial",
-     .attributes = "body:graph!",
-     .infer = inferLoop,
-     .reference = runLoop},
-    {.op = Op::Scan,
-     .name = "Scan",
-     .since = 8,
-     .minInputs = 0, // opset 8 begins with an input that may be omitted
-     .maxInputs = variadic,
-     .maxOutputs = variadic,
-     .traits = ControlFlow,
-     .inputs = "initial_state_and_scan_inputs",
-     .attributes = "body:graph! directions:ints num_scan_inputs:int! scan_input_axes:ints "
-                   "scan_input_directions:ints scan_output_axes:ints "
-                   "scan_output_directions:ints",
-     .infer = inferScan,
-     .reference = runScan},
-};
-
 } // namespace
 
 std::span<const OpRow> controlFlowRows() {
+    static const OpRow rows[] = {
+        {.op = Op::If,
+         .name = "If",
+         .maxOutputs = variadic,
+         .traits = ControlFlow,
+         .inputs = "cond",
+         .attributes = "else_branch:graph! then_branch:graph!",
+         .infer = inferIf,
+         .reference = runIf},
+        {.op = Op::Loop,
+         .name = "Loop",
+         .minInputs = 2,
+         .maxInputs = variadic,
+         .maxOutputs = variadic,
+         .traits = ControlFlow,
+         .inputs = "M cond v_initial",
+         .attributes = "body:graph!",
+         .infer = inferLoop,
+         .reference = runLoop},
+        {.op = Op::Scan,
+         .name = "Scan",
+         .since = 8,
+         .minInputs = 0, // opset 8 begins with an input that may be omitted
+         .maxInputs = variadic,
+         .maxOutputs = variadic,
+         .traits = ControlFlow,
+         .inputs = "initial_state_and_scan_inputs",
+         .attributes = "body:graph! directions:ints num_scan_inputs:int! scan_input_axes:ints "
+                       "scan_input_directions:ints scan_output_axes:ints "
+                       "scan_output_directions:ints",
+         .infer = inferScan,
+         .reference = runScan},
+    };
     return rows;
 }
 

@@ -348,34 +348,33 @@ Results runRoiAlign(const Node& node, ReferenceInputs inputs, ReferenceContext&)
     return single(std::move(out));
 }
 
-const OpRow rows[] = {
-    {.op = Op::NonMaxSuppression,
-     .name = "NonMaxSuppression",
-     .since = 10,
-     .minInputs = 2,
-     .maxInputs = 5,
-     .traits = Discontinuous,
-     .inputs = "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
-     .attributes = "center_point_box:int=0",
-     .infer = inferNonMaxSuppression,
-     .reference = onTensors<runNonMaxSuppression>},
-    {.op = Op::RoiAlign,
-     .name = "RoiAlign",
-     .since = 10,
-     .minInputs = 3,
-     .maxInputs = 3,
-     .traits = WindowOp,
-     .inputs = "X rois batch_indices",
-     .attributes = "coordinate_transformation_mode:string='half_pixel' mode:string='avg' "
-                   "output_height:int=1 output_width:int=1 sampling_ratio:int=0 "
-                   "spatial_scale:float=1",
-     .infer = inferRoiAlign,
-     .reference = onTensors<runRoiAlign>},
-};
-
 } // namespace
 
 std::span<const OpRow> detectionRows() {
+    static const OpRow rows[] = {
+        {.op = Op::NonMaxSuppression,
+         .name = "NonMaxSuppression",
+         .since = 10,
+         .minInputs = 2,
+         .maxInputs = 5,
+         .traits = Discontinuous,
+         .inputs = "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
+         .attributes = "center_point_box:int=0",
+         .infer = inferNonMaxSuppression,
+         .reference = onTensors<runNonMaxSuppression>},
+        {.op = Op::RoiAlign,
+         .name = "RoiAlign",
+         .since = 10,
+         .minInputs = 3,
+         .maxInputs = 3,
+         .traits = WindowOp,
+         .inputs = "X rois batch_indices",
+         .attributes = "coordinate_transformation_mode:string='half_pixel' mode:string='avg' "
+                       "output_height:int=1 output_width:int=1 sampling_ratio:int=0 "
+                       "spatial_scale:float=1",
+         .infer = inferRoiAlign,
+         .reference = onTensors<runRoiAlign>},
+    };
     return rows;
 }
 

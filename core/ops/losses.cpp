@@ -109,31 +109,30 @@ Results runLoss(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     return trimmed(node, std::move(out));
 }
 
-const OpRow rows[] = {
-    {.op = Op::NegativeLogLikelihoodLoss,
-     .name = "NegativeLogLikelihoodLoss",
-     .since = 12,
-     .minInputs = 2,
-     .maxInputs = 3,
-     .inputs = "input target weight",
-     .attributes = "ignore_index:int reduction:string='mean'",
-     .infer = inferLoss,
-     .reference = onTensors<runLoss>},
-    {.op = Op::SoftmaxCrossEntropyLoss,
-     .name = "SoftmaxCrossEntropyLoss",
-     .since = 12,
-     .minInputs = 2,
-     .maxInputs = 3,
-     .maxOutputs = 2,
-     .inputs = "scores labels weights",
-     .attributes = "ignore_index:int reduction:string='mean'",
-     .infer = inferLoss,
-     .reference = onTensors<runLoss>},
-};
-
 } // namespace
 
 std::span<const OpRow> lossesRows() {
+    static const OpRow rows[] = {
+        {.op = Op::NegativeLogLikelihoodLoss,
+         .name = "NegativeLogLikelihoodLoss",
+         .since = 12,
+         .minInputs = 2,
+         .maxInputs = 3,
+         .inputs = "input target weight",
+         .attributes = "ignore_index:int reduction:string='mean'",
+         .infer = inferLoss,
+         .reference = onTensors<runLoss>},
+        {.op = Op::SoftmaxCrossEntropyLoss,
+         .name = "SoftmaxCrossEntropyLoss",
+         .since = 12,
+         .minInputs = 2,
+         .maxInputs = 3,
+         .maxOutputs = 2,
+         .inputs = "scores labels weights",
+         .attributes = "ignore_index:int reduction:string='mean'",
+         .infer = inferLoss,
+         .reference = onTensors<runLoss>},
+    };
     return rows;
 }
 

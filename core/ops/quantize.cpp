@@ -160,40 +160,39 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
     return trimmed(node, std::move(out));
 }
 
-const OpRow rows[] = {
-    {.op = Op::DequantizeLinear,
-     .name = "DequantizeLinear",
-     .since = 10,
-     .minInputs = 2,
-     .maxInputs = 3,
-     .inputs = "x x_scale x_zero_point",
-     .attributes = "axis:int=1 block_size:int=0",
-     .infer = inferDequantizeLinear,
-     .reference = onTensors<runDequantizeLinear>},
-    {.op = Op::DynamicQuantizeLinear,
-     .name = "DynamicQuantizeLinear",
-     .since = 11,
-     .minOutputs = 3,
-     .maxOutputs = 3,
-     .traits = Discontinuous,
-     .inputs = "x",
-     .infer = inferDynamicQuantizeLinear,
-     .reference = onTensors<runDynamicQuantizeLinear>},
-    {.op = Op::QuantizeLinear,
-     .name = "QuantizeLinear",
-     .since = 10,
-     .minInputs = 2,
-     .maxInputs = 3,
-     .traits = Discontinuous,
-     .inputs = "x y_scale y_zero_point",
-     .attributes = "axis:int=1 block_size:int=0 output_dtype:int=0 saturate:int=1",
-     .infer = inferQuantizeLinear,
-     .reference = onTensors<runQuantizeLinear>},
-};
-
 } // namespace
 
 std::span<const OpRow> quantizeRows() {
+    static const OpRow rows[] = {
+        {.op = Op::DequantizeLinear,
+         .name = "DequantizeLinear",
+         .since = 10,
+         .minInputs = 2,
+         .maxInputs = 3,
+         .inputs = "x x_scale x_zero_point",
+         .attributes = "axis:int=1 block_size:int=0",
+         .infer = inferDequantizeLinear,
+         .reference = onTensors<runDequantizeLinear>},
+        {.op = Op::DynamicQuantizeLinear,
+         .name = "DynamicQuantizeLinear",
+         .since = 11,
+         .minOutputs = 3,
+         .maxOutputs = 3,
+         .traits = Discontinuous,
+         .inputs = "x",
+         .infer = inferDynamicQuantizeLinear,
+         .reference = onTensors<runDynamicQuantizeLinear>},
+        {.op = Op::QuantizeLinear,
+         .name = "QuantizeLinear",
+         .since = 10,
+         .minInputs = 2,
+         .maxInputs = 3,
+         .traits = Discontinuous,
+         .inputs = "x y_scale y_zero_point",
+         .attributes = "axis:int=1 block_size:int=0 output_dtype:int=0 saturate:int=1",
+         .infer = inferQuantizeLinear,
+         .reference = onTensors<runQuantizeLinear>},
+    };
     return rows;
 }
 

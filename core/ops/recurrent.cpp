@@ -423,58 +423,60 @@ constexpr const char* layerAttributes =
     "activation_alpha:floats activation_beta:floats activations:strings clip:float "
     "direction:string='forward' hidden_size:int layout:int=0";
 
-const OpRow rows[] = {
-    {.op = Op::DynamicQuantizeLSTM,
-     .name = "DynamicQuantizeLSTM",
-     .domain = "com.microsoft",
-     .minInputs = 12,
-     .maxInputs = 12,
-     .minOutputs = 0,
-     .maxOutputs = 3,
-     .inputs = "X W R B sequence_lens initial_h initial_c P W_scale W_zero_point R_scale "
-               "R_zero_point",
-     .attributes = "activation_alpha:floats activation_beta:floats activations:strings clip:float "
-                   "direction:string='forward' hidden_size:int input_forget:int=0",
-     .infer = inferLayer,
-     .reference = runDynamicQuantizeLstm},
-    {.op = Op::GRU,
-     .name = "GRU",
-     .minInputs = 3,
-     .maxInputs = 6,
-     .minOutputs = 0,
-     .maxOutputs = 2,
-     .inputs = "X W R B sequence_lens initial_h",
-     .attributes = "activation_alpha:floats activation_beta:floats activations:strings clip:float "
-                   "direction:string='forward' hidden_size:int layout:int=0 "
-                   "linear_before_reset:int=0",
-     .infer = inferLayer,
-     .reference = onTensors<runLayer>},
-    {.op = Op::LSTM,
-     .name = "LSTM",
-     .minInputs = 3,
-     .maxInputs = 8,
-     .minOutputs = 0,
-     .maxOutputs = 3,
-     .inputs = "X W R B sequence_lens initial_h initial_c P",
-     .attributes = "activation_alpha:floats activation_beta:floats activations:strings clip:float "
-                   "direction:string='forward' hidden_size:int input_forget:int=0 layout:int=0",
-     .infer = inferLayer,
-     .reference = onTensors<runLayer>},
-    {.op = Op::RNN,
-     .name = "RNN",
-     .minInputs = 3,
-     .maxInputs = 6,
-     .minOutputs = 0,
-     .maxOutputs = 2,
-     .inputs = "X W R B sequence_lens initial_h",
-     .attributes = layerAttributes,
-     .infer = inferLayer,
-     .reference = onTensors<runLayer>},
-};
-
 } // namespace
 
 std::span<const OpRow> recurrentRows() {
+    static const OpRow rows[] = {
+        {.op = Op::DynamicQuantizeLSTM,
+         .name = "DynamicQuantizeLSTM",
+         .domain = "com.microsoft",
+         .minInputs = 12,
+         .maxInputs = 12,
+         .minOutputs = 0,
+         .maxOutputs = 3,
+         .inputs = "X W R B sequence_lens initial_h initial_c P W_scale W_zero_point R_scale "
+                   "R_zero_point",
+         .attributes =
+             "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+             "direction:string='forward' hidden_size:int input_forget:int=0",
+         .infer = inferLayer,
+         .reference = runDynamicQuantizeLstm},
+        {.op = Op::GRU,
+         .name = "GRU",
+         .minInputs = 3,
+         .maxInputs = 6,
+         .minOutputs = 0,
+         .maxOutputs = 2,
+         .inputs = "X W R B sequence_lens initial_h",
+         .attributes =
+             "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+             "direction:string='forward' hidden_size:int layout:int=0 "
+             "linear_before_reset:int=0",
+         .infer = inferLayer,
+         .reference = onTensors<runLayer>},
+        {.op = Op::LSTM,
+         .name = "LSTM",
+         .minInputs = 3,
+         .maxInputs = 8,
+         .minOutputs = 0,
+         .maxOutputs = 3,
+         .inputs = "X W R B sequence_lens initial_h initial_c P",
+         .attributes =
+             "activation_alpha:floats activation_beta:floats activations:strings clip:float "
+             "direction:string='forward' hidden_size:int input_forget:int=0 layout:int=0",
+         .infer = inferLayer,
+         .reference = onTensors<runLayer>},
+        {.op = Op::RNN,
+         .name = "RNN",
+         .minInputs = 3,
+         .maxInputs = 6,
+         .minOutputs = 0,
+         .maxOutputs = 2,
+         .inputs = "X W R B sequence_lens initial_h",
+         .attributes = layerAttributes,
+         .infer = inferLayer,
+         .reference = onTensors<runLayer>},
+    };
     return rows;
 }
 

@@ -201,50 +201,6 @@ void inferUpsample(InferContext& context) {
     inferScaled(context, *x, axes, scales);
 }
 
-const OpRow rows[] = {
-    {.op = Op::AffineGrid,
-     .name = "AffineGrid",
-     .since = 20,
-     .minInputs = 2,
-     .maxInputs = 2,
-     .inputs = "theta size",
-     .attributes = "align_corners:int=0",
-     .infer = resample::inferAffineGrid,
-     .reference = onTensors<resample::runAffineGrid>},
-    {.op = Op::GridSample,
-     .name = "GridSample",
-     .since = 16,
-     .minInputs = 2,
-     .maxInputs = 2,
-     .traits = WindowOp,
-     .inputs = "X grid",
-     .attributes = "align_corners:int=0 mode:string='bilinear' padding_mode:string='zeros'",
-     .infer = resample::inferGridSample,
-     .reference = onTensors<resample::runGridSample>},
-    {.op = Op::Resize,
-     .name = "Resize",
-     .since = 10,
-     .maxInputs = 4,
-     .traits = WindowOp,
-     .inputs = "X roi scales sizes",
-     .attributes = "antialias:int=0 axes:ints "
-                   "coordinate_transformation_mode:string='half_pixel' cubic_coeff_a:float=-0.75 "
-                   "exclude_outside:int=0 extrapolation_value:float=0 "
-                   "keep_aspect_ratio_policy:string='stretch' mode:string='nearest' "
-                   "nearest_mode:string='round_prefer_floor'",
-     .infer = inferResize,
-     .reference = onTensors<runResize>},
-    {.op = Op::Upsample,
-     .name = "Upsample",
-     .since = 7,
-     .maxInputs = 2,
-     .traits = WindowOp,
-     .inputs = "X scales",
-     .attributes = "mode:string='nearest' scales:floats",
-     .infer = inferUpsample,
-     .reference = onTensors<runResize>},
-};
-
 } // namespace
 
 Result<ResizeTable> resizeTable(const Node& node, ReferenceInputs inputs) {
@@ -255,6 +211,50 @@ Result<ResizeTable> resizeTable(const Node& node, ReferenceInputs inputs) {
 }
 
 std::span<const OpRow> resampleRows() {
+    static const OpRow rows[] = {
+        {.op = Op::AffineGrid,
+         .name = "AffineGrid",
+         .since = 20,
+         .minInputs = 2,
+         .maxInputs = 2,
+         .inputs = "theta size",
+         .attributes = "align_corners:int=0",
+         .infer = resample::inferAffineGrid,
+         .reference = onTensors<resample::runAffineGrid>},
+        {.op = Op::GridSample,
+         .name = "GridSample",
+         .since = 16,
+         .minInputs = 2,
+         .maxInputs = 2,
+         .traits = WindowOp,
+         .inputs = "X grid",
+         .attributes = "align_corners:int=0 mode:string='bilinear' padding_mode:string='zeros'",
+         .infer = resample::inferGridSample,
+         .reference = onTensors<resample::runGridSample>},
+        {.op = Op::Resize,
+         .name = "Resize",
+         .since = 10,
+         .maxInputs = 4,
+         .traits = WindowOp,
+         .inputs = "X roi scales sizes",
+         .attributes =
+             "antialias:int=0 axes:ints "
+             "coordinate_transformation_mode:string='half_pixel' cubic_coeff_a:float=-0.75 "
+             "exclude_outside:int=0 extrapolation_value:float=0 "
+             "keep_aspect_ratio_policy:string='stretch' mode:string='nearest' "
+             "nearest_mode:string='round_prefer_floor'",
+         .infer = inferResize,
+         .reference = onTensors<runResize>},
+        {.op = Op::Upsample,
+         .name = "Upsample",
+         .since = 7,
+         .maxInputs = 2,
+         .traits = WindowOp,
+         .inputs = "X scales",
+         .attributes = "mode:string='nearest' scales:floats",
+         .infer = inferUpsample,
+         .reference = onTensors<runResize>},
+    };
     return rows;
 }
 

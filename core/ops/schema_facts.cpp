@@ -15,7 +15,7 @@ struct KindRow {
 
 // clang-format off
 /// Of all operands, unless a row of `operands` says otherwise.
-const KindRow families[] = {
+const KindRow elementKinds[] = {
     {ElementKind::Float,
      {Op::Acos, Op::Acosh, Op::Asin, Op::Asinh, Op::Atan, Op::Atanh, Op::Cos, Op::Cosh, Op::Sin, Op::Sinh,
       Op::Tan, Op::Tanh, Op::Exp, Op::Log, Op::Sqrt, Op::Erf, Op::Reciprocal, Op::Ceil, Op::Floor, Op::Round,
@@ -103,7 +103,7 @@ ElementKind elementKindOf(Op op, size_t operand) {
     for (const OperandRow& row : operands)
         if (row.op == op && row.operand == operand)
             return row.kind;
-    for (const KindRow& row : families)
+    for (const KindRow& row : elementKinds)
         if (contains(row.ops, op))
             return row.kind;
     return ElementKind::Any;

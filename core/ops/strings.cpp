@@ -315,49 +315,49 @@ Results runTfIdf(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     return single(std::move(out));
 }
 
-const OpRow rows[] = {
-    {.op = Op::RegexFullMatch,
-     .name = "RegexFullMatch",
-     .since = 20,
-     .attributes = "pattern:string",
-     .infer = inferRegex,
-     .reference = onTensors<runRegex>},
-    {.op = Op::StringConcat,
-     .name = "StringConcat",
-     .since = 20,
-     .minInputs = 2,
-     .maxInputs = 2,
-     .inputs = "X Y",
-     .infer = inferConcatenation,
-     .reference = onTensors<runConcatenation>},
-    {.op = Op::StringNormalizer,
-     .name = "StringNormalizer",
-     .since = 10,
-     .attributes = "case_change_action:string='NONE' is_case_sensitive:int=0 locale:string "
-                   "stopwords:strings",
-     .infer = inferNormalizer,
-     .reference = onTensors<runNormalizer>},
-    {.op = Op::StringSplit,
-     .name = "StringSplit",
-     .since = 20,
-     .minOutputs = 2,
-     .maxOutputs = 2,
-     .attributes = "delimiter:string maxsplit:int",
-     .infer = inferSplitting,
-     .reference = onTensors<runSplitting>},
-    {.op = Op::TfIdfVectorizer,
-     .name = "TfIdfVectorizer",
-     .since = 9,
-     .attributes = "max_gram_length:int! max_skip_count:int! min_gram_length:int! mode:string! "
-                   "ngram_counts:ints! ngram_indexes:ints! pool_int64s:ints pool_strings:strings "
-                   "weights:floats",
-     .infer = inferTfIdf,
-     .reference = onTensors<runTfIdf>},
-};
-
 } // namespace
 
 std::span<const OpRow> stringsRows() {
+    static const OpRow rows[] = {
+        {.op = Op::RegexFullMatch,
+         .name = "RegexFullMatch",
+         .since = 20,
+         .attributes = "pattern:string",
+         .infer = inferRegex,
+         .reference = onTensors<runRegex>},
+        {.op = Op::StringConcat,
+         .name = "StringConcat",
+         .since = 20,
+         .minInputs = 2,
+         .maxInputs = 2,
+         .inputs = "X Y",
+         .infer = inferConcatenation,
+         .reference = onTensors<runConcatenation>},
+        {.op = Op::StringNormalizer,
+         .name = "StringNormalizer",
+         .since = 10,
+         .attributes = "case_change_action:string='NONE' is_case_sensitive:int=0 locale:string "
+                       "stopwords:strings",
+         .infer = inferNormalizer,
+         .reference = onTensors<runNormalizer>},
+        {.op = Op::StringSplit,
+         .name = "StringSplit",
+         .since = 20,
+         .minOutputs = 2,
+         .maxOutputs = 2,
+         .attributes = "delimiter:string maxsplit:int",
+         .infer = inferSplitting,
+         .reference = onTensors<runSplitting>},
+        {.op = Op::TfIdfVectorizer,
+         .name = "TfIdfVectorizer",
+         .since = 9,
+         .attributes =
+             "max_gram_length:int! max_skip_count:int! min_gram_length:int! mode:string! "
+             "ngram_counts:ints! ngram_indexes:ints! pool_int64s:ints pool_strings:strings "
+             "weights:floats",
+         .infer = inferTfIdf,
+         .reference = onTensors<runTfIdf>},
+    };
     return rows;
 }
 

@@ -16,7 +16,7 @@ namespace {
 using Doubles = std::vector<double>;
 using Ints = std::vector<int64_t>;
 
-const Dim n = Dim::symbol("N");
+const Dim batch = Dim::symbol("N");
 
 void expectNear(const Doubles& found, const Doubles& expected) {
     ASSERT_EQ(found.size(), expected.size());
@@ -68,8 +68,8 @@ TEST(Resize, HostileSizesAndScalesAreRefused) {
 }
 
 TEST(ResizeInference, SizesMayBeSymbols) {
-    Inference out(Op::Resize,
-                  {known({n, 3, 8, 8}), std::nullopt, std::nullopt, contents({n, 3, n, 16})});
+    Inference out(Op::Resize, {known({batch, 3, 8, 8}), std::nullopt, std::nullopt,
+                               contents({batch, 3, batch, 16})});
     EXPECT_EQ(out.type(), "float[N,3,N,16]");
 }
 

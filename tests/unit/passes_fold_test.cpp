@@ -7,11 +7,10 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::L;
+using fuselage::test::N;
 
 namespace {
-
-const Dim N = Dim::symbol("N");
-const Dim L = Dim::symbol("L");
 
 void prepare(GraphMaker& m) {
     Progress progress;

@@ -8,11 +8,11 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::L;
+using fuselage::test::N;
 
 namespace {
 
-const Dim N = Dim::symbol("N");
-const Dim L = Dim::symbol("L");
 
 /// y = Reshape(x, [Shape(x)[0], 12, -1])
 GraphMaker reshapeByBatch() {

@@ -11,6 +11,10 @@
 
 namespace fuselage::test {
 
+/// Symbolic extents: a batch and a length.
+inline const Dim N = Dim::symbol("N");
+inline const Dim L = Dim::symbol("L");
+
 struct GraphMaker {
     Graph graph;
 

@@ -84,7 +84,7 @@ void expectSame(const Planned& a, const Planned& b) {
 }
 
 /// Runs with and without sweeps; gives the plan with them.
-std::shared_ptr<const Plan> expectSame(const std::string& text, int threads = 2) {
+std::shared_ptr<const Plan> expectSameSwept(const std::string& text, int threads = 2) {
     Planned with = runOf(text, true, threads), without = runOf(text, false, threads);
     expectSame(with, without);
     EXPECT_TRUE(without.plan && without.plan->sweeps.empty());
@@ -108,7 +108,7 @@ const std::string block =
 } // namespace
 
 TEST(PlanSweep, ABlockRunsDepthFirstInLessMemory) {
-    auto plan = expectSame(block);
+    auto plan = expectSameSwept(block);
     ASSERT_TRUE(plan);
     EXPECT_GE(swept(*plan), 6U);
     EXPECT_LT(plan->peakBytes, runOf(block, false).plan->peakBytes / 2);
@@ -121,7 +121,7 @@ TEST(PlanSweep, ABlockRunsDepthFirstInLessMemory) {
 
 TEST(PlanSweep, OneWorkerAndManyAgree) {
     for (int threads : {1, 4})
-        EXPECT_GT(swept(*expectSame(block, threads)), 0U) << threads;
+        EXPECT_GT(swept(*expectSameSwept(block, threads)), 0U) << threads;
 }
 
 TEST(PlanSweep, StepTimesAreOfAllPasses) {
@@ -150,7 +150,7 @@ TEST(PlanSweep, StepTimesAreOfAllPasses) {
 
 TEST(PlanSweep, AStepThatNeedsAllImagesEndsASweep) {
     // The mean over the batch, and an operand that is read as a whole.
-    auto plan = expectSame(
+    auto plan = expectSameSwept(
         "(float[16,64,256] x, float[256,256] w) => (float[16,64,256] y, float[1,64,256] z) {"
         " a = MatMul(x, w)  b = Relu(a)  c = Exp(b)  z = ReduceMean<axes=[0]>(c)  d = Sub(c, z) "
         " e = Relu(d)  f = Neg(e)  y = Abs(f) }");
@@ -162,18 +162,20 @@ TEST(PlanSweep, AStepThatNeedsAllImagesEndsASweep) {
 }
 
 TEST(PlanSweep, ValuesThatOthersReadStayWhole) {
-    expectSame("(float[8,32,24,24] x, float[32,32,1,1] w) => "
-               "(float[8,32,24,24] y, float[8,32,24,24] a, float[8,18432] r) {"
-               " a = Conv(x, w)  b = Relu(a)  c = Conv(b, w)  d = Add(c, b)  e = Conv(d, w) "
-               " f = Concat<axis=1>(e, d)  g = MaxPool<kernel_shape=[1,1]>(f)"
-               " s = Constant<value=int64[3]{8,2,18432}>()  h = Reshape(g, s) "
-               " r = ReduceSum<keepdims=0>(h, k)  k = Constant<value=int64[1]{1}>()  y = Exp(e) }");
+    expectSameSwept(
+        "(float[8,32,24,24] x, float[32,32,1,1] w) => "
+        "(float[8,32,24,24] y, float[8,32,24,24] a, float[8,18432] r) {"
+        " a = Conv(x, w)  b = Relu(a)  c = Conv(b, w)  d = Add(c, b)  e = Conv(d, w) "
+        " f = Concat<axis=1>(e, d)  g = MaxPool<kernel_shape=[1,1]>(f)"
+        " s = Constant<value=int64[3]{8,2,18432}>()  h = Reshape(g, s) "
+        " r = ReduceSum<keepdims=0>(h, k)  k = Constant<value=int64[1]{1}>()  y = Exp(e) }");
 }
 
 TEST(PlanSweep, RowsAreImagesOfAMatrix) {
-    auto plan = expectSame("(float[512,256] x, float[256,512] w, float[512,256] v) => "
-                           "(float[512,256] y) { a = MatMul(x, w)  b = Softmax(a)  c = MatMul(b, v)"
-                           "  d = Add(c, x)  y = Relu(d) }");
+    auto plan =
+        expectSameSwept("(float[512,256] x, float[256,512] w, float[512,256] v) => "
+                        "(float[512,256] y) { a = MatMul(x, w)  b = Softmax(a)  c = MatMul(b, v)"
+                        "  d = Add(c, x)  y = Relu(d) }");
     ASSERT_TRUE(plan);
     EXPECT_GT(swept(*plan), 0U);
 }

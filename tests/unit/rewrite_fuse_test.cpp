@@ -15,11 +15,6 @@ std::vector<Rule> convRules() {
 }
 
 /// A residual block whose two branches both end in a convolution.
-struct Block {
-    std::vector<NodeSpec> specs;
-    std::vector<std::vector<std::string>> inputs;
-};
-
 Graph residual(bool swapAdd, const std::vector<size_t>& order) {
     struct Line {
         Op op;

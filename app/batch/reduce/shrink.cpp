@@ -15,7 +15,7 @@ namespace {
 /// Lists of whole numbers up to this length hold targets of Reshape, sizes of Split and the like.
 constexpr int64_t shapeLike = 16;
 
-struct Change {
+struct ExtentChange {
     int64_t from = 0, to = 0;
 
     int64_t operator()(int64_t value) const { return value == from ? to : value; }
@@ -27,7 +27,7 @@ bool isShapeLike(const Tensor& tensor) {
 }
 
 /// The corner of the tensor that the new extents leave.
-Tensor corner(const Tensor& tensor, const Change& change) {
+Tensor corner(const Tensor& tensor, const ExtentChange& change) {
     Extents extents = tensor.extents();
     std::transform(extents.begin(), extents.end(), extents.begin(), change);
     Tensor out(tensor.dtype(), extents);
@@ -49,7 +49,7 @@ Tensor corner(const Tensor& tensor, const Change& change) {
     return out;
 }
 
-TensorPtr changed(const TensorPtr& tensor, const Change& change) {
+TensorPtr changed(const TensorPtr& tensor, const ExtentChange& change) {
     if (isShapeLike(*tensor)) {
         Tensor out = tensor->clone();
         for (int64_t i = 0; i < out.elementCount(); ++i)
@@ -63,7 +63,7 @@ TensorPtr changed(const TensorPtr& tensor, const Change& change) {
     return std::make_shared<const Tensor>(corner(*tensor, change));
 }
 
-Type changed(Type type, const Change& change) {
+Type changed(Type type, const ExtentChange& change) {
     if (type.shape)
         for (Dim& dim : *type.shape)
             if (dim.isNumber() && dim.value() == change.from)
@@ -72,7 +72,7 @@ Type changed(Type type, const Change& change) {
 }
 
 /// Numbers of a node that follow from an extent.
-void changeAttributes(Node& node, const Change& change) {
+void changeAttributes(Node& node, const ExtentChange& change) {
     for (const char* name : {"group", "hidden_size"})
         if (node.attributes.has(name))
             node.attributes.set(name, change(node.attributes.integer(name)));
@@ -108,7 +108,7 @@ std::vector<int64_t> extents(const Graph& graph) {
 }
 
 std::optional<Graph> withExtent(const Graph& graph, int64_t from, int64_t to) {
-    const Change change{from, to};
+    const ExtentChange change{from, to};
     Graph plain = forgetShapes(graph.clone());
     for (NodeId id : plain.nodes())
         changeAttributes(plain.edit(id), change);

@@ -7,7 +7,7 @@ namespace fuselage::studio {
 
 namespace {
 
-const QString owner = QStringLiteral("changes");
+const QString editOwner = QStringLiteral("changes");
 
 QStringList wordsOf(const std::vector<std::string>& names) {
     QStringList out;
@@ -71,7 +71,7 @@ void MatchStrip::mark() {
         for (const QString& node : wordsOf(match.nodes))
             if (!marks.contains(NodeMark{NodeMark::Kind::Gained, false, node}))
                 marks.append({NodeMark::Kind::Lost, false, node});
-    m_workbench.marks.set(owner, marks);
+    m_workbench.marks.set(editOwner, marks);
 }
 
 void MatchStrip::show() {

@@ -11,7 +11,7 @@ namespace fuselage::studio {
 
 namespace {
 
-const QString owner = QStringLiteral("near miss");
+const QString nearMissOwner = QStringLiteral("near miss");
 
 } // namespace
 
@@ -23,13 +23,13 @@ QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
         std::stable_sort(misses.begin(), misses.end(),
                          [](const auto& a, const auto& b) { return nearness(a) > nearness(b); });
         table->setRows(std::move(misses));
-        workbench.marks.set(owner, {});
+        workbench.marks.set(nearMissOwner, {});
     });
     QObject::connect(panel, &TablePanel::chosen, panel, [table, &workbench](int row) {
         const SnapshotPtr& snapshot = workbench.session.snapshot();
-        workbench.marks.set(owner, row >= 0 && snapshot
-                                       ? marksOf(table->row(row), snapshot->model->graph)
-                                       : QList<NodeMark>());
+        workbench.marks.set(nearMissOwner, row >= 0 && snapshot
+                                               ? marksOf(table->row(row), snapshot->model->graph)
+                                               : QList<NodeMark>());
     });
     QObject::connect(panel, &TablePanel::activated, panel, [table, &workbench](int row) {
         const app::NearMissReport& miss = table->row(row);

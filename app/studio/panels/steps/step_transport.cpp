@@ -11,7 +11,7 @@ namespace fuselage::studio {
 namespace {
 
 constexpr int playMilliseconds = 350;
-const QString owner = QStringLiteral("step");
+const QString stepOwner = QStringLiteral("step");
 
 /// The fused node that the step made as the report knows it; null for rewrites.
 const app::MatchReport* matchOf(const app::Report& report, const app::StepReport& step) {
@@ -96,7 +96,7 @@ void StepTransport::show(int wanted) {
             marks.append({NodeMark::Kind::Gained, true, QString::fromStdString(made)});
     // All done is also what ends with nodes that no step made.
     m_workbench.marks.setStep(done == count() ? static_cast<int>(report->steps.size()) : last + 1);
-    m_workbench.marks.set(owner, marks);
+    m_workbench.marks.set(stepOwner, marks);
     tell();
 }
 
@@ -116,7 +116,7 @@ void StepTransport::leave() {
     m_slider->setValue(count());
     m_moving = false;
     m_workbench.marks.setStep(std::nullopt);
-    m_workbench.marks.set(owner, {});
+    m_workbench.marks.set(stepOwner, {});
     tell();
 }
 
