@@ -44,7 +44,7 @@ constexpr std::pair<const char*, std::string (*)(const RunReport&)> reportFiles[
 };
 
 /// What killed processes left half-written. Only who holds the folder's lock writes these names.
-void clearAbandoned(const std::string& folder) {
+void clearHalfWritten(const std::string& folder) {
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
         const std::string name = at->path().filename().string();
@@ -66,7 +66,7 @@ Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
         return failure("save.write", "the folder cannot be opened", folder,
                        "check its permissions and free space");
     ::flock(lock.value(), LOCK_EX);
-    clearAbandoned(folder);
+    clearHalfWritten(folder);
     for (const auto& [name, render] : reportFiles)
         if (auto written = writeFile(render(run), folder + "/" + name); !written)
             return written;

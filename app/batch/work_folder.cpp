@@ -29,7 +29,7 @@ int lockFolder(const std::string& folder) {
 
 /// Work folders whose process is gone. One that is being made is not locked yet for a moment; it
 /// is empty then and its maker notices.
-void clearAbandoned(const std::string& output) {
+void clearAbandonedFolders(const std::string& output) {
     std::error_code error;
     for (fs::directory_iterator at(output, error), end; !error && at != end; at.increment(error)) {
         if (!at->path().filename().string().starts_with(prefix))
@@ -51,7 +51,7 @@ Result<WorkFolder> WorkFolder::make(const std::string& output) {
     if (error)
         return failure("save.write", "the folder cannot be made: " + error.message(), output,
                        "check its permissions and free space");
-    clearAbandoned(output);
+    clearAbandonedFolders(output);
     constexpr int tries = 100;
     for (int i = 0; i < tries; ++i) {
         std::string path = output + "/" + prefix + "XXXXXX";

@@ -15,10 +15,6 @@ namespace fuselage::app {
 
 namespace {
 
-bool isApplied(const TraceEvent& event) {
-    return event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten;
-}
-
 bool contains(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -196,7 +192,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
         out.findings.push_back(std::move(entry.finding));
     if (!options.node.empty())
         for (const TraceEvent& event : analysis->trace.events)
-            if (isApplied(event) && contains(event.nodes, options.node))
+            if (event.applied() && contains(event.nodes, options.node))
                 out.happened.push_back(event);
     return out;
 }

@@ -35,10 +35,6 @@ std::string keyOf(const std::string& rule, const Reason& reason, const Span& spa
                        advice);
 }
 
-bool isApplied(const TraceEvent& event) {
-    return event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten;
-}
-
 } // namespace
 
 std::optional<TextPlace> placeOf(const SourceSet& sources, const Span& span) {
@@ -83,7 +79,7 @@ bool FindingList::isTaken(const std::vector<std::string>& nodes) const {
 
 void FindingList::addTrace(const Trace& trace) {
     for (const TraceEvent& event : trace.events)
-        if (isApplied(event))
+        if (event.applied())
             m_taken.insert(event.nodes.begin(), event.nodes.end());
     for (const TraceEvent& event : trace.events)
         if (event.kind == TraceEvent::Kind::Refused)

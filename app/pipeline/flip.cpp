@@ -81,8 +81,7 @@ std::optional<Splice> spliceOf(const RuleLibrary& library, const RuleEdit& edit)
 double gainOf(const Trace& trace, const std::string& rule) {
     double sum = 0;
     for (const TraceEvent& event : trace.events)
-        if (event.rule == rule &&
-            (event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten))
+        if (event.rule == rule && event.applied())
             sum += event.gain;
     return sum;
 }

@@ -143,7 +143,7 @@ Result<void> Phase::replay(PlannedSpan plan) {
 std::vector<PlannedMatch> plannedMatches(const Trace& trace) {
     std::vector<PlannedMatch> out;
     for (const TraceEvent& event : trace.events)
-        if (event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten)
+        if (event.applied())
             out.push_back({event.phase, event.rule, event.nodes, event.made});
     return out;
 }

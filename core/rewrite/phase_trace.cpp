@@ -67,8 +67,7 @@ void Phase::stop(size_t from) {
     std::unordered_set<std::string> seen;
     for (size_t i = from; i < m_trace.events.size(); ++i) {
         const TraceEvent& event = m_trace.events[i];
-        bool applied =
-            event.kind == TraceEvent::Kind::Rewritten || event.kind == TraceEvent::Kind::Fused;
+        bool applied = event.applied();
         if (applied && seen.insert(event.rule).second)
             rules += (rules.empty() ? "`" : ", `") + event.rule + "`";
     }
@@ -130,8 +129,7 @@ void Phase::noteEarlyMatches() {
 void Phase::noteShadowed() {
     std::unordered_map<std::string, size_t> taken;
     for (size_t i = m_firstEvent; i < m_trace.events.size(); ++i)
-        if (m_trace.events[i].kind == TraceEvent::Kind::Fused ||
-            m_trace.events[i].kind == TraceEvent::Kind::Rewritten)
+        if (m_trace.events[i].applied())
             for (const std::string& node : m_trace.events[i].nodes)
                 taken.emplace(node, i);
     std::unordered_map<std::string, int64_t> priorities;

@@ -97,6 +97,9 @@ struct TraceEvent {
     double gain = 0;              ///< the number that selection used
     Reason reason;                ///< of Refused and Stopped
     std::optional<RuleEdit> edit; ///< of Refused: what Reason::flip says
+
+    /// The match changed the graph.
+    bool applied() const { return kind == Kind::Fused || kind == Kind::Rewritten; }
 };
 
 struct RuleCount {

@@ -32,7 +32,7 @@ std::string traceText(const CaseFile& file, const Trace& trace) {
 
 bool changed(const Trace& trace) {
     for (const TraceEvent& event : trace.events)
-        if (event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten)
+        if (event.applied())
             return true;
     return false;
 }

@@ -27,11 +27,9 @@ std::optional<std::set<std::string>> takers(const Witness& witness, std::vector<
     Rewritten done = runPhase(witness.graph, rules, false, progress);
     std::set<std::string> out;
     for (const TraceEvent& event : done.trace.events) {
-        bool applied =
-            event.kind == TraceEvent::Kind::Fused || event.kind == TraceEvent::Kind::Rewritten;
-        if (applied && event.rule == rule.name)
+        if (event.applied() && event.rule == rule.name)
             return std::nullopt;
-        if (applied)
+        if (event.applied())
             out.insert(event.rule);
     }
     if (out.empty()) // refused for a reason of its own
