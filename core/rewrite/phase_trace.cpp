@@ -67,8 +67,7 @@ void Phase::stop(size_t from) {
     std::unordered_set<std::string> seen;
     for (size_t i = from; i < m_trace.events.size(); ++i) {
         const TraceEvent& event = m_trace.events[i];
-        bool applied = event.applied();
-        if (applied && seen.insert(event.rule).second)
+        if (event.applied() && seen.insert(event.rule).second)
             rules += (rules.empty() ? "`" : ", `") + event.rule + "`";
     }
     TraceEvent event;
