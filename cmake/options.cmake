@@ -12,6 +12,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(fuselage_options INTERFACE -Wno-restrict)
 endif()
 
+# Files joined to one unit are included, and GCC takes what they keep to themselves for a header's.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(fuselage_options INTERFACE -Wno-subobject-linkage)
+endif()
+
 if(FUSELAGE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
     message(FATAL_ERROR "FUSELAGE_FUZZ needs clang 16 or newer: -DCMAKE_CXX_COMPILER=clang++-16")

@@ -66,7 +66,7 @@ std::string mismatch(const ast::Expr& value, const std::string& type) {
     return type == "int" || type == "float" ? "" : "a number";
 }
 
-std::string typeText(const std::string& type) {
+std::string attributeTypeText(const std::string& type) {
     if (type == "ints")
         return "a list of integers, `[1, 1]`";
     if (type == "floats")
@@ -115,7 +115,7 @@ void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, 
         bool isSet = test.comparison == "in";
         const AttributeSchema* schema = ops.size() == 1 ? attributeNamed(ops[0], name) : nullptr;
         std::string wrong;
-        std::string wanted = schema ? typeText(schema->type) : "";
+        std::string wanted = schema ? attributeTypeText(schema->type) : "";
         if (isSet && test.value.kind == ast::Expr::Kind::Number) {
             wrong = "a number";
             wanted = "a set, `{0, 1}`";
@@ -183,8 +183,8 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
                 error("E0219", named.value.span,
                       "`" + named.name.text + "` of " + expr.text + " has another type");
             d.found = wrong;
-            d.expected = typeText(schema->type);
-            d.fix = "write " + typeText(schema->type);
+            d.expected = attributeTypeText(schema->type);
+            d.fix = "write " + attributeTypeText(schema->type);
         }
     }
     for (const AttributeSchema& schema : attributesOf(op)) {

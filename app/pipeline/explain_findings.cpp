@@ -136,9 +136,4 @@ void FindingList::dropEmpty() {
     });
 }
 
-size_t Finding::openSites() const {
-    return static_cast<size_t>(std::count_if(sites.begin(), sites.end(),
-                                             [](const FindingSite& site) { return !site.taken; }));
-}
-
 } // namespace fuselage::app

@@ -5,6 +5,7 @@
 
 #include "core/rewrite/trace.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,7 +66,10 @@ struct Finding {
     int64_t launches = 0, bytes = 0;      ///< of Lower: what one kernel would save
 
     /// Places whose nodes no other match has.
-    size_t openSites() const;
+    size_t openSites() const {
+        return static_cast<size_t>(std::count_if(
+            sites.begin(), sites.end(), [](const FindingSite& site) { return !site.taken; }));
+    }
 };
 
 /// How a rule did in this model.

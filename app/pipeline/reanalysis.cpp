@@ -12,7 +12,7 @@ void add(std::string& key, const std::string& text) {
 }
 
 /// Of the profile the name: profiles of one name are equal while a program runs.
-std::string keyOf(const AnalysisOptions& options) {
+std::string optionsKey(const AnalysisOptions& options) {
     std::string out;
     add(out, options.profile.name);
     add(out, options.fuse.pipeline);
@@ -39,7 +39,7 @@ Result<Analysis> Reanalysis::analyse(const LoadedModel& model, const RuleLibrary
     std::lock_guard lock(m_running);
     if (progress.cancelled()) // while it waited
         return cancelledFailure("analysing");
-    std::string key = keyOf(options);
+    std::string key = optionsKey(options);
     if (key != m_memo->key)
         m_memo = std::make_unique<AnalysisMemo>();
     m_memo->key = std::move(key);

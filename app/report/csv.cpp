@@ -7,7 +7,7 @@ namespace fuselage::app {
 
 namespace {
 
-std::string cell(const std::string& text) {
+std::string csvCell(const std::string& text) {
     // A table program would compute what begins like a formula.
     const bool formula = !text.empty() && std::string("=+-@\t").find(text[0]) != std::string::npos;
     if (!formula && text.find_first_of(",\"\r\n") == std::string::npos)
@@ -18,7 +18,7 @@ std::string cell(const std::string& text) {
     return out + "\"";
 }
 
-template <typename... Cells> std::string row(const Cells&... cells) {
+template <typename... Cells> std::string csvRow(const Cells&... cells) {
     std::string out;
     auto add = [&](const auto& value) {
         if (!out.empty())
@@ -26,7 +26,7 @@ template <typename... Cells> std::string row(const Cells&... cells) {
         if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
             out += fmt::format("{}", value);
         else
-            out += cell(value);
+            out += csvCell(value);
     };
     (add(cells), ...);
     return out + "\r\n";
@@ -55,18 +55,18 @@ std::string kernelRows(const std::string& id, const char* side,
                        const std::vector<KernelReport>& kernels) {
     std::string out;
     for (const KernelReport& k : kernels)
-        out += row(id, side, k.name, k.kind, k.rule, k.tactic, listed(k.sources),
-                   k.traffic.logicalRead, k.traffic.logicalWritten, k.traffic.l2, k.traffic.dram,
-                   k.flops, micros(k.predictedSeconds), micros(k.measuredSeconds));
+        out += csvRow(id, side, k.name, k.kind, k.rule, k.tactic, listed(k.sources),
+                      k.traffic.logicalRead, k.traffic.logicalWritten, k.traffic.l2, k.traffic.dram,
+                      k.flops, micros(k.predictedSeconds), micros(k.measuredSeconds));
     return out;
 }
 
 } // namespace
 
 std::string renderKernelsCsv(const RunReport& run) {
-    return row("model", "side", "kernel", "program", "rule", "tactic", "nodes", "logical_read",
-               "logical_written", "l2_predicted", "dram_predicted", "flops", "predicted_us",
-               "median_us") +
+    return csvRow("model", "side", "kernel", "program", "rule", "tactic", "nodes", "logical_read",
+                  "logical_written", "l2_predicted", "dram_predicted", "flops", "predicted_us",
+                  "median_us") +
            eachReport(run, [](const std::string& id, const Report& report) {
                return kernelRows(id, "before", report.kernelsBefore) +
                       kernelRows(id, "after", report.kernels);
@@ -74,23 +74,24 @@ std::string renderKernelsCsv(const RunReport& run) {
 }
 
 std::string renderMatchesCsv(const RunReport& run) {
-    return row("model", "fused_node", "rule", "file", "line", "nodes", "bytes_before",
-               "bytes_after", "launches_before", "launches_after", "before_us", "after_us") +
+    return csvRow("model", "fused_node", "rule", "file", "line", "nodes", "bytes_before",
+                  "bytes_after", "launches_before", "launches_after", "before_us", "after_us") +
            eachReport(run, [](const std::string& id, const Report& report) {
                std::string out;
                for (const MatchReport& m : report.matches)
-                   out += row(id, m.fusedNode, m.rule, m.file, m.line, listed(m.nodes),
-                              m.bytesBefore, m.bytesAfter, m.launchesBefore, m.launchesAfter,
-                              micros(m.measuredBefore), micros(m.measuredAfter));
+                   out += csvRow(id, m.fusedNode, m.rule, m.file, m.line, listed(m.nodes),
+                                 m.bytesBefore, m.bytesAfter, m.launchesBefore, m.launchesAfter,
+                                 micros(m.measuredBefore), micros(m.measuredAfter));
                return out;
            });
 }
 
 std::string renderGatesCsv(const RunReport& run) {
-    std::string out = row("model", "gate", "metric", "baseline", "now", "limit", "verdict", "note");
+    std::string out =
+        csvRow("model", "gate", "metric", "baseline", "now", "limit", "verdict", "note");
     for (const GateRow& gate : run.gates)
-        out += row(gate.model, gate.id, gate.metric, gate.base, gate.now, gate.limit,
-                   std::string(nameOf(gate.verdict)), gate.note);
+        out += csvRow(gate.model, gate.id, gate.metric, gate.base, gate.now, gate.limit,
+                      std::string(nameOf(gate.verdict)), gate.note);
     return out;
 }
 

@@ -26,14 +26,14 @@ std::string cell(std::string_view text) {
     return out;
 }
 
-std::string row(const std::vector<std::string>& cells) {
+std::string tableRow(const std::vector<std::string>& cells) {
     std::string out = "|";
     for (const std::string& text : cells)
         out += " " + text + " |";
     return out + "\n";
 }
 
-std::string change(int64_t before, int64_t after) {
+std::string changeText(int64_t before, int64_t after) {
     return before > 0 ? percentText(static_cast<double>(after) / static_cast<double>(before) - 1)
                       : "";
 }
@@ -50,8 +50,8 @@ std::string gateRows(const RunReport& run) {
     std::string rows;
     for (const GateRow& gate : run.gates)
         if (gate.verdict != GateRow::Verdict::Pass)
-            rows += row({cell(gate.model), cell(gate.id), cell(gate.base), cell(gate.now),
-                         cell(gate.limit), nameOf(gate.verdict), cell(gate.note)});
+            rows += tableRow({cell(gate.model), cell(gate.id), cell(gate.base), cell(gate.now),
+                              cell(gate.limit), nameOf(gate.verdict), cell(gate.note)});
     if (rows.empty())
         return {};
     return "### Gates\n\n| model | gate | baseline | now | limit | verdict | why |\n"
@@ -63,8 +63,8 @@ std::string brokenRows(const RunReport& run) {
     std::string rows;
     for (const ModelRun& model : run.models)
         if (model.state != ModelRun::State::Done)
-            rows +=
-                row({cell(model.id), nameOf(model.state), cell(model.code), cell(model.message)});
+            rows += tableRow(
+                {cell(model.id), nameOf(model.state), cell(model.code), cell(model.message)});
     if (rows.empty())
         return {};
     return "### Models that did not run\n\n| model | state | code | message "
@@ -74,12 +74,12 @@ std::string brokenRows(const RunReport& run) {
 
 std::string modelRow(const ModelRun& model) {
     const SideReport &b = model.report->before, &a = model.report->after;
-    return row(
+    return tableRow(
         {cell(model.id),
          fmt::format("{} → {}", countText(static_cast<int64_t>(b.launches)),
                      countText(static_cast<int64_t>(a.launches))),
          fmt::format("{} → {} ({})", bytesText(b.traffic.logical()), bytesText(a.traffic.logical()),
-                     change(b.traffic.logical(), a.traffic.logical())),
+                     changeText(b.traffic.logical(), a.traffic.logical())),
          fmt::format("{} → {}", bytesText(b.peakBytes), bytesText(a.peakBytes)),
          verificationText(*model.report), speedUp(*model.report)});
 }
@@ -91,8 +91,9 @@ std::string ruleDetails(const ModelRun& model) {
                     "|---|--:|--:|--:|--:|\n",
                     cell(model.id));
     for (const RuleReport& rule : model.report->rules)
-        out += row({cell(rule.rule), std::to_string(rule.fused), std::to_string(rule.launchesSaved),
-                    bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
+        out += tableRow({cell(rule.rule), std::to_string(rule.fused),
+                         std::to_string(rule.launchesSaved), bytesText(rule.bytesSaved),
+                         std::to_string(rule.nearMisses)});
     return out + "\n</details>\n\n";
 }
 

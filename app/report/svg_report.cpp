@@ -29,7 +29,7 @@ std::string sideLine(const SideReport& side) {
                        bytesText(side.traffic.logical()));
 }
 
-std::string legend(const scene::Scene& scene, double width, double y, double& height) {
+std::string legendGroup(const scene::Scene& scene, double width, double y, double& height) {
     std::string out;
     auto columns = std::max<size_t>(1, static_cast<size_t>((width - 2 * margin) / legendColumn));
     for (size_t i = 0; i < scene.legend.size(); ++i) {
@@ -56,7 +56,7 @@ std::string renderSvg(const Report& report) {
     double width = std::max(2 * drawn.rect.w + 3 * margin, 760.0);
     double half = (width - margin) / 2;
     double legendHeight = 0;
-    std::string rows = legend(drawn, width, headHeight - 6, legendHeight);
+    std::string rows = legendGroup(drawn, width, headHeight - 6, legendHeight);
     double top = headHeight + legendHeight + 8;
     double height = top + drawn.rect.h + margin;
     const SideReport &b = report.before, &a = report.after;

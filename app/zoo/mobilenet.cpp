@@ -49,7 +49,7 @@ ValueId squeezeExcite(Builder& b, ValueId x, int64_t width) {
     return b.apply(Op::Mul, {s, x});
 }
 
-ValueId block(Builder& b, ValueId x, const BlockSpec& s) {
+ValueId invertedResidual(Builder& b, ValueId x, const BlockSpec& s) {
     ValueId y = x;
     if (s.expanded != s.in) {
         y = b.batchNorm("expand.1", b.conv("expand.0", y, {s.in, s.expanded}), s.expanded);
@@ -73,7 +73,7 @@ Graph mobilenetV3Large(uint64_t seed) {
     x = b.apply(Op::HardSwish, {x});
     for (size_t i = 0; i < std::size(blocks); ++i) {
         Builder::Scope scope(b, "features." + std::to_string(i + 1));
-        x = block(b, x, blocks[i]);
+        x = invertedResidual(b, x, blocks[i]);
     }
     x = b.batchNorm("features.16.1", b.conv("features.16.0", x, {160, 960}), 960);
     x = b.apply(Op::GlobalAveragePool, {b.apply(Op::HardSwish, {x})});

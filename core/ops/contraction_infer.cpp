@@ -66,14 +66,14 @@ void setProduct(InferContext& context, size_t a, size_t b, DType dtype) {
     setTensor(context, 0, dtype, std::move(shape));
 }
 
-Shape spatial(const Shape& shape) {
+Shape spatialShape(const Shape& shape) {
     return {shape.begin() + 2, shape.end()};
 }
 
 /// The kernel's extents, from W or, where W is unknown, from kernel_shape.
 Shape kernelOf(const InferContext& context, const Shape* w, size_t rank) {
     Extents given = context.node().attributes.integers("kernel_shape");
-    Shape out = w ? spatial(*w) : given.empty() ? Shape(rank) : toShape(given);
+    Shape out = w ? spatialShape(*w) : given.empty() ? Shape(rank) : toShape(given);
     for (size_t d = 0; d < out.size() && d < given.size(); ++d)
         out[d] = known(out[d], given[d]);
     return out;
@@ -99,7 +99,7 @@ void setConv(InferContext& context, size_t x, size_t w, DType dtype) {
                                  (*input)[1].text(), (*weights)[1].text(), groups.text()));
     Shape out{(*input)[0], weights ? (*weights)[0] : Dim()};
     Shape window =
-        windowShape(context, spatial(*input), kernelOf(context, weights, input->size() - 2));
+        windowShape(context, spatialShape(*input), kernelOf(context, weights, input->size() - 2));
     out.insert(out.end(), window.begin(), window.end());
     setTensor(context, 0, dtype, std::move(out));
 }
@@ -195,7 +195,7 @@ void inferConvTranspose(InferContext& context) {
                                  (*w)[0].text()));
     const Dim groups = context.node().attributes.integer("group", 1);
     Shape out{(*x)[0], w ? (*w)[1] * groups : Dim()};
-    Shape window = transposedShape(context, spatial(*x), kernelOf(context, w, x->size() - 2));
+    Shape window = transposedShape(context, spatialShape(*x), kernelOf(context, w, x->size() - 2));
     out.insert(out.end(), window.begin(), window.end());
     setTensor(context, 0, dtypeOf(context, 0), std::move(out));
 }

@@ -22,7 +22,7 @@ struct Settings {
     bool alignCorners = false;
 };
 
-std::optional<Settings> settingsOf(const Node& node) {
+std::optional<Settings> gridSettings(const Node& node) {
     const std::string mode = node.attributes.string("mode", "bilinear");
     const std::string padding = node.attributes.string("padding_mode", "zeros");
     Settings out;
@@ -72,7 +72,7 @@ int64_t sourceIndex(const Settings& settings, int64_t index, int64_t extent) {
 }
 
 /// Taps along one axis for a normalised coordinate in [-1, 1].
-void tapsOf(const Settings& settings, double coordinate, int64_t extent, std::vector<Tap>& taps) {
+void gridTaps(const Settings& settings, double coordinate, int64_t extent, std::vector<Tap>& taps) {
     taps.clear();
     const auto length = static_cast<double>(extent);
     double x = settings.alignCorners ? (coordinate + 1) / 2 * (length - 1)
@@ -138,7 +138,7 @@ void inferGridSample(InferContext& context) {
 Results runGridSample(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue& grid = *inputs[1];
-    const auto settings = settingsOf(node);
+    const auto settings = gridSettings(node);
     const size_t rank = x.extents.size();
     if (!settings || !isFloat(x.dtype) || !isFloat(grid.dtype))
         return badInput(node, "the mode or the element types cannot be used");
@@ -164,7 +164,7 @@ Results runGridSample(const Node& node, ReferenceInputs inputs, ReferenceContext
             for (size_t d = 0; d < image.size(); ++d) {
                 const size_t at =
                     static_cast<size_t>(n * points + p) * image.size() + (image.size() - 1 - d);
-                tapsOf(*settings, grid.floats[at], image[d], taps[d]);
+                gridTaps(*settings, grid.floats[at], image[d], taps[d]);
             }
             for (int64_t c = 0; c < extents[1]; ++c) {
                 const int64_t plane = n * extents[1] + c;

@@ -17,7 +17,7 @@ namespace {
 
 using Outputs = Result<std::vector<ReferenceValue>>;
 
-double largest(const double* first, int64_t step, int64_t count) {
+double largestOf(const double* first, int64_t step, int64_t count) {
     double top = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < count; ++i)
         top = std::max(top, first[i * step]);
@@ -25,7 +25,7 @@ double largest(const double* first, int64_t step, int64_t count) {
 }
 
 void logSoftmaxRow(double* first, int64_t step, int64_t count) {
-    double top = largest(first, step, count), sum = 0;
+    double top = largestOf(first, step, count), sum = 0;
     for (int64_t i = 0; i < count; ++i)
         sum += std::exp(first[i * step] - top);
     double shift = top + std::log(sum);
@@ -98,7 +98,7 @@ constexpr OpRow axisRow(Op op, const char* name, ReferenceFunction reference,
 } // namespace
 
 void softmaxRow(double* first, int64_t step, int64_t count) {
-    double top = largest(first, step, count), sum = 0;
+    double top = largestOf(first, step, count), sum = 0;
     for (int64_t i = 0; i < count; ++i)
         sum += first[i * step] = std::exp(first[i * step] - top);
     for (int64_t i = 0; i < count; ++i)

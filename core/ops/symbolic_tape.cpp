@@ -76,7 +76,7 @@ Dim unary(const TapeInstruction& at, const Dim& a) {
     }
 }
 
-Dim binary(TapeOp op, const Dim& a, const Dim& b) {
+Dim symbolicBinary(TapeOp op, const Dim& a, const Dim& b) {
     switch (op) {
     case TapeOp::Add:
         return a + b;
@@ -136,7 +136,7 @@ Dim run(const Tape& tape, const std::vector<Dim>& inputs) {
         else if (at.op == TapeOp::Select)
             regs[reg] = operand(1) == operand(2) ? operand(1) : Dim();
         else if (operandCount(at.op) == 2)
-            regs[reg] = binary(at.op, operand(0), operand(1));
+            regs[reg] = symbolicBinary(at.op, operand(0), operand(1));
         else
             regs[reg] = unary(at, operand(0));
     }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The house as ARCHITECTURE.md draws it, held against the source tree: who includes whom (read from
 // the table of rooms), which room sees which foreign library, first lines and lengths of files.
-// Includes are read as text; what a room reaches through another room's header is not seen.
+// Units of the release preset share no names. Includes are read as text; what a room reaches
+// through another room's header is not seen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -271,6 +274,49 @@ TEST(Architecture, nothingIsLeftToDoAndNoMachineIsNamed) {
                 EXPECT_FALSE(absolute) << file.path << ":" << i + 1 << ": " << line;
             }
         }
+}
+
+/// Functions at the left margin of anonymous namespaces.
+std::set<std::string> privateFunctionsOf(const std::vector<std::string>& lines) {
+    static const std::regex function(
+        R"(^(?:template <[^>]*> )?[A-Za-z_][\w:<>,&* \[\]]*[ &*]([a-z]\w*)\(.*)");
+    std::set<std::string> out;
+    bool isPrivate = false;
+    for (const std::string& line : lines) {
+        std::smatch found;
+        if (line == "namespace {")
+            isPrivate = true;
+        else if (line == "} // namespace")
+            isPrivate = false;
+        else if (isPrivate && std::regex_match(line, found, function))
+            out.insert(found[1]);
+    }
+    return out;
+}
+
+// Of two overloads in one unit a call may take the wrong one, and no compiler would say so.
+TEST(Architecture, FilesThatAreCompiledAsOneShareNoPrivateFunctionName) {
+    size_t units = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(FUSELAGE_BINARY_DIR)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with("unity_") || entry.path().extension() != ".cxx")
+            continue;
+        ++units;
+        std::map<std::string, std::string> owners;
+        for (const std::string& line : linesOf(entry.path())) {
+            constexpr std::string_view include = "#include \"";
+            if (!line.starts_with(include))
+                continue;
+            const std::string path = line.substr(include.size(), line.size() - include.size() - 1);
+            for (const std::string& function : privateFunctionsOf(linesOf(path))) {
+                auto [at, isNew] = owners.emplace(function, path);
+                EXPECT_TRUE(isNew) << "`" << function << "` of " << path << " and " << at->second
+                                   << " is compiled as one unit: rename one";
+            }
+        }
+    }
+    if (units == 0)
+        GTEST_SKIP() << "every file is compiled alone here; the release preset joins them";
 }
 
 } // namespace

@@ -12,8 +12,8 @@ using namespace fuselage;
 
 namespace {
 
-std::shared_ptr<const Plan> planOf(const std::string& text, bool group,
-                                   const std::string& device = "h200") {
+std::shared_ptr<const Plan> groupPlanOf(const std::string& text, bool group,
+                                        const std::string& device = "h200") {
     auto graph = model_io::loadText(text);
     EXPECT_TRUE(graph);
     Progress progress;
@@ -41,7 +41,7 @@ const char* const threeBranches =
     "{ a = Relu(x)  b = Tanh(y)  c = ReduceMean<axes=[1]>(x) }";
 
 TEST(PlanGroup, ThreeIndependentSmallStepsAreOneLaunch) {
-    auto plan = planOf(threeBranches, true);
+    auto plan = groupPlanOf(threeBranches, true);
     ASSERT_TRUE(plan);
     EXPECT_EQ(plan->steps.size(), 1U);
     EXPECT_EQ(groupSizes(*plan), std::vector<size_t>{3});
@@ -50,26 +50,26 @@ TEST(PlanGroup, ThreeIndependentSmallStepsAreOneLaunch) {
     EXPECT_TRUE(plan->groups[0].taken);
     EXPECT_EQ(plan->groups[0].reason.code, "cost");
     EXPECT_LT(plan->totalPredicted().seconds,
-              planOf(threeBranches, false)->totalPredicted().seconds);
+              groupPlanOf(threeBranches, false)->totalPredicted().seconds);
 }
 
 TEST(PlanGroup, IsOffForTheBaselineAndForCpus) {
-    EXPECT_EQ(planOf(threeBranches, false)->steps.size(), 3U);
-    EXPECT_EQ(planOf(threeBranches, true, "cpu")->steps.size(), 3U);
+    EXPECT_EQ(groupPlanOf(threeBranches, false)->steps.size(), 3U);
+    EXPECT_EQ(groupPlanOf(threeBranches, true, "cpu")->steps.size(), 3U);
 }
 
 TEST(PlanGroup, LargeStepsStayApart) {
-    auto plan = planOf("g (float[4096,4096] x, float[4096,4096] y) => (float[4096,4096] a, "
-                       "float[4096,4096] b) { a = Relu(x)  b = Tanh(y) }",
-                       true);
+    auto plan = groupPlanOf("g (float[4096,4096] x, float[4096,4096] y) => (float[4096,4096] a, "
+                            "float[4096,4096] b) { a = Relu(x)  b = Tanh(y) }",
+                            true);
     EXPECT_EQ(plan->steps.size(), 2U);
     EXPECT_TRUE(plan->groups.empty());
 }
 
 TEST(PlanGroup, StepsOnOnePathStayApart) {
-    auto plan = planOf("g (float[4,64] x) => (float[4,1] a) "
-                       "{ r = Relu(x)  s = ReduceMean<axes=[1]>(r)  a = Tanh(s) }",
-                       true);
+    auto plan = groupPlanOf("g (float[4,64] x) => (float[4,1] a) "
+                            "{ r = Relu(x)  s = ReduceMean<axes=[1]>(r)  a = Tanh(s) }",
+                            true);
     EXPECT_TRUE(groupSizes(*plan).empty());
 }
 
@@ -79,7 +79,7 @@ const char* const twoDepths =
     "{ r = Relu(x)  a = ReduceMean<axes=[1]>(r)  t = Tanh(y)  b = ReduceMax<axes=[1]>(t) }";
 
 TEST(PlanGroup, EveryStepReadsWhatAnEarlierOneWrote) {
-    auto plan = planOf(twoDepths, true);
+    auto plan = groupPlanOf(twoDepths, true);
     EXPECT_EQ(groupSizes(*plan), (std::vector<size_t>{2, 2}));
     std::vector<bool> written(plan->values.size(), false);
     for (uint32_t input : plan->inputs)

@@ -73,7 +73,7 @@ Planned runOf(const std::string& text, bool sweeps, int threads = 2, bool strict
     return out;
 }
 
-void expectSame(const Planned& a, const Planned& b) {
+void expectSamePlanned(const Planned& a, const Planned& b) {
     ASSERT_EQ(a.outputs.size(), b.outputs.size());
     for (size_t i = 0; i < a.outputs.size(); ++i) {
         ASSERT_EQ(a.outputs[i].extents(), b.outputs[i].extents());
@@ -86,7 +86,7 @@ void expectSame(const Planned& a, const Planned& b) {
 /// Runs with and without sweeps; gives the plan with them.
 std::shared_ptr<const Plan> expectSameSwept(const std::string& text, int threads = 2) {
     Planned with = runOf(text, true, threads), without = runOf(text, false, threads);
-    expectSame(with, without);
+    expectSamePlanned(with, without);
     EXPECT_TRUE(without.plan && without.plan->sweeps.empty());
     return with.plan;
 }
@@ -187,7 +187,7 @@ TEST(PlanSweep, StepsWithoutAKernelAreRunOneByOne) {
         " c = Conv<pads=[1,1,1,1]>(x, w)  p = MaxPool<kernel_shape=[2,2],strides=[2,2]>(c)"
         " s = Softmax<axis=3>(p)  y = Neg(s) }";
     Planned with = runOf(text, true, 2, false, true), without = runOf(text, false, 2);
-    expectSame(with, without);
+    expectSamePlanned(with, without);
     ASSERT_TRUE(with.plan);
     EXPECT_EQ(swept(*with.plan), with.plan->steps.size());
     EXPECT_EQ(with.tactics.at(0), "reference Contraction");

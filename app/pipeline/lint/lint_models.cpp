@@ -54,7 +54,8 @@ std::set<std::string> phasesOf(const RuleSet& rules, const std::string& name) {
     return out;
 }
 
-void report(LintContext& context, const Rule& rule, const Findings& it, const std::string& models) {
+void reportUnfound(LintContext& context, const Rule& rule, const Findings& it,
+                   const std::string& models) {
     auto add = [&](std::string message) -> Diagnostic& {
         return context.out.warning("W0313", rule.span, std::move(message));
     };
@@ -110,7 +111,7 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
             files.empty() || std::find(files.begin(), files.end(), rule.file) != files.end();
         const Findings& it = findings[rule.name];
         if (asked && phases.contains(rule.phase) && it.applied == 0)
-            report(context, rule, it, names);
+            reportUnfound(context, rule, it, names);
     }
     return {};
 }

@@ -47,7 +47,7 @@ bool samePattern(const PreparedRule& a, const PreparedRule& b) {
     return matchKey(first) == matchKey(second);
 }
 
-Diagnostic& report(LintContext& context, const Rule& a, const Rule& b) {
+Diagnostic& reportOverlap(LintContext& context, const Rule& a, const Rule& b) {
     Diagnostic& d = context.out.error(
         "E0302", b.span, fmt::format("rules `{}` and `{}` match the same nodes", a.name, b.name));
     d.labels.push_back({a.span, "has the same priority"});
@@ -79,11 +79,11 @@ void checkPair(LintContext& context, const PreparedRule& a, const PreparedRule& 
             bool differs = bothFuse || resultWith(witness.graph, first, second, context.silent) !=
                                            resultWith(witness.graph, second, first, context.silent);
             if (differs)
-                return addWitness(report(context, first, second), witness.graph, clash);
+                return addWitness(reportOverlap(context, first, second), witness.graph, clash);
         }
     // No graph of the pattern may be at hand, yet one pattern fits what the other fits.
     if (bothFuse && samePattern(a, b))
-        report(context, first, second).notes.push_back("their patterns are the same");
+        reportOverlap(context, first, second).notes.push_back("their patterns are the same");
 }
 
 } // namespace

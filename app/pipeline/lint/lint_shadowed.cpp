@@ -37,8 +37,8 @@ std::optional<std::set<std::string>> takers(const Witness& witness, std::vector<
     return out;
 }
 
-void report(LintContext& context, const Rule& rule, const std::vector<Rule>& above,
-            const std::set<std::string>& by, const Witness& witness) {
+void reportShadowed(LintContext& context, const Rule& rule, const std::vector<Rule>& above,
+                    const std::set<std::string>& by, const Witness& witness) {
     Diagnostic& d =
         context.out.error("E0308", rule.span, "rule `" + rule.name + "` can never fire");
     int64_t highest = rule.priority;
@@ -74,7 +74,7 @@ void lintShadowed(LintContext& context) {
             by.merge(*taken);
         }
         if (!fires)
-            report(context, rule, above, by, witnesses[0]);
+            reportShadowed(context, rule, above, by, witnesses[0]);
     }
 }
 

@@ -78,8 +78,8 @@ std::string changeText(const Change& change) {
                             : "turns " + taken + " into " + added);
 }
 
-void report(LintContext& context, const PhaseStep& step,
-            const std::vector<const RuleChanges*>& rules) {
+void reportEndless(LintContext& context, const PhaseStep& step,
+                   const std::vector<const RuleChanges*>& rules) {
     Diagnostic& d = context.out.error("E0410", rules[0]->rule->span,
                                       "phase `" + step.phase + "*` may not terminate");
     for (const RuleChanges* it : rules) {
@@ -120,7 +120,7 @@ void checkPhase(LintContext& context, const PhaseStep& step) {
         else
             ++i;
     }
-    report(context, step, rules);
+    reportEndless(context, step, rules);
 }
 
 } // namespace

@@ -9,7 +9,7 @@ namespace {
 
 const QString editOwner = QStringLiteral("changes");
 
-QStringList wordsOf(const std::vector<std::string>& names) {
+QStringList listOf(const std::vector<std::string>& names) {
     QStringList out;
     for (const std::string& name : names)
         out.append(QString::fromStdString(name));
@@ -64,11 +64,11 @@ void MatchStrip::mark() {
     QList<NodeMark> marks;
     for (const app::MatchReport& match : m_changes.gained) {
         marks.append({NodeMark::Kind::Gained, true, QString::fromStdString(match.fusedNode)});
-        for (const QString& node : wordsOf(match.nodes))
+        for (const QString& node : listOf(match.nodes))
             marks.append({NodeMark::Kind::Gained, false, node});
     }
     for (const app::MatchReport& match : m_changes.lost)
-        for (const QString& node : wordsOf(match.nodes))
+        for (const QString& node : listOf(match.nodes))
             if (!marks.contains(NodeMark{NodeMark::Kind::Gained, false, node}))
                 marks.append({NodeMark::Kind::Lost, false, node});
     m_workbench.marks.set(editOwner, marks);
@@ -114,7 +114,7 @@ void MatchStrip::step(int direction) {
             {QString::fromStdString(m_changes.gained[static_cast<size_t>(m_at)].fusedNode)});
     else
         m_workbench.selection.selectBefore(
-            wordsOf(m_changes.lost[static_cast<size_t>(m_at - gained)].nodes));
+            listOf(m_changes.lost[static_cast<size_t>(m_at - gained)].nodes));
 }
 
 } // namespace fuselage::studio
