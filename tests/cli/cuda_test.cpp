@@ -169,8 +169,9 @@ TEST_F(CliCuda, ABatchKilledAtAnyMomentLeavesWholeCachesAndOutputs) {
             EXPECT_EQ(shown.errors, "") << "no line is broken";
         }
         for (const std::string& name : files())
-            if (name.ends_with(".json") && name.find(".work-") == std::string::npos)
+            if (name.ends_with(".json") && name.find(".work-") == std::string::npos) {
                 EXPECT_TRUE(readAll(folder.file(name)).ends_with("}\n")) << name;
+            }
     }
     EXPECT_EQ(run(arguments).exitCode, ExitOk);
     unsetenv("XDG_CACHE_HOME");

@@ -302,8 +302,9 @@ TEST_F(CliWalk, InterruptedAtAnyMomentItLeavesNothingHalfWritten) {
         EXPECT_TRUE(code == ExitOk || code == 128 + signal) << code;
         for (const std::string& name : files())
             EXPECT_FALSE(name.ends_with(".part")) << name;
-        if (fs::exists(folder.file("unet.onnx")))
+        if (fs::exists(folder.file("unet.onnx"))) {
             EXPECT_EQ(run({"inspect", "unet.onnx"}).exitCode, ExitOk);
+        }
         fs::remove(folder.file("unet.onnx"));
     }
 }

@@ -103,7 +103,7 @@ std::array<float, kBytes / 2> rowOf(uint64_t descriptor, int row, Number number)
     return out;
 }
 
-void perform(Thread& thread, const Product& product) {
+void performProduct(Thread& thread, const Product& product) {
     const int lane = static_cast<int>(currentThread() % 32);
     const int row = warpOfGroup() * rowsOfWarp + lane / 4;
     const std::array a = {rowOf(product.a, row, thread.number),
@@ -179,7 +179,7 @@ void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, Number numb
     const Product product{a, b, thread.groups, current.early, __builtin_return_address(0)};
     noteOperands(product, columns);
     if (product.done)
-        perform(thread, product);
+        performProduct(thread, product);
     thread.products.push_back(product);
 }
 
@@ -195,7 +195,7 @@ void waitProducts(int pending) {
         const Product& product = thread.products[done++];
         noteOperands(product, thread.columns);
         if (!product.done)
-            perform(thread, product);
+            performProduct(thread, product);
     }
     thread.products.erase(thread.products.begin(),
                           thread.products.begin() + static_cast<ptrdiff_t>(done));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The house as ARCHITECTURE.md draws it, held against the source tree: who includes whom (read from
-// the table of rooms), which room sees which foreign library, first lines and lengths of files.
-// Units of the release preset share no names. Includes are read as text; what a room reaches
-// through another room's header is not seen.
+// the table of rooms), which room sees which foreign library, first lines and lengths of files, names
+// in units of the release preset. Includes are read as text; what a room reaches through another
+// room's header is not seen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -295,7 +295,7 @@ std::set<std::string> privateFunctionsOf(const std::vector<std::string>& lines) 
 }
 
 // Of two overloads in one unit a call may take the wrong one, and no compiler would say so.
-TEST(Architecture, FilesThatAreCompiledAsOneShareNoPrivateFunctionName) {
+TEST(Architecture, filesCompiledAsOneShareNoPrivateFunctionName) {
     size_t units = 0;
     for (const auto& entry : fs::recursive_directory_iterator(FUSELAGE_BINARY_DIR)) {
         const std::string name = entry.path().filename().string();

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path root = FUSELAGE_SOURCE_DIR;
+const fs::path sourceRoot = FUSELAGE_SOURCE_DIR;
 
 app::RuleLibrary standardLibrary() {
     return std::move(*app::loadRuleLibrary({}));
@@ -61,7 +61,7 @@ TEST(StandardLibrary, HasNoLint) {
 }
 
 TEST(StandardLibrary, EveryRuleThatItsPageNamesExistsAndEveryRuleIsNamed) {
-    std::string page = *readFile((root / "patterns/README.md").string());
+    std::string page = *readFile((sourceRoot / "patterns/README.md").string());
     size_t from = page.find("## Against the fusion lists"), to = page.find("\n## ", from + 1);
     ASSERT_NE(from, std::string::npos);
     std::set<std::string> rules = ruleNames(standardLibrary());
@@ -76,7 +76,7 @@ TEST(StandardLibrary, EveryRuleThatItsPageNamesExistsAndEveryRuleIsNamed) {
 }
 
 TEST(StandardLibrary, EveryLineOfTheListsNamesARuleOrAReason) {
-    std::string page = *readFile((root / "patterns/README.md").string());
+    std::string page = *readFile((sourceRoot / "patterns/README.md").string());
     size_t from = page.find("## Against the fusion lists"), to = page.find("\n## ", from + 1);
     std::string lists = page.substr(from, to - from);
     std::regex row("\n\\| ([^|]+) \\| ([^|]*) \\|(?=\n)");
@@ -95,7 +95,7 @@ TEST(StandardLibrary, EveryLineOfTheListsNamesARuleOrAReason) {
 // The cases themselves are run by case_prove; their text says how large a counterexample is.
 TEST(UnsoundRules, AtLeastTenAreCaughtWithAtMostFourElementsADimension) {
     std::set<std::string> caught;
-    for (const auto& entry : fs::directory_iterator(root / "tests/cases/prove")) {
+    for (const auto& entry : fs::directory_iterator(sourceRoot / "tests/cases/prove")) {
         std::string text = *readFile(entry.path().string());
         for (const std::string& rule : allMatches(text, std::regex("rule (Unsound[A-Za-z0-9]*)"))) {
             std::string line = rule + ": unsound, counterexample of at most 4 elements a dimension";
