@@ -192,9 +192,12 @@ TEST_F(CliCuda, AReproCompilesWithNvcc) {
             if (entry.path().extension() != ".cu" ||
                 !seen.insert(precision + stem.substr(0, stem.rfind('_'))).second)
                 continue;
+            const std::string text = readAll(entry.path().string());
+            const size_t arch = text.find("-arch=");
+            ASSERT_NE(arch, std::string::npos) << stem << " does not say what it is built for";
             auto ran = fuselage::testing_support::runProcess(
-                {compiler, "-arch=sm_90", "-std=c++17", "-w", "-c", "-o", folder.file("repro.o"),
-                 entry.path().string()});
+                {compiler, text.substr(arch, text.find(' ', arch) - arch), "-std=c++17", "-w", "-c",
+                 "-o", folder.file("repro.o"), entry.path().string()});
             ASSERT_TRUE(ran) << ran.error().text();
             EXPECT_EQ(ran->exitCode, 0) << stem << "\n" << ran->errors;
         }
