@@ -262,9 +262,12 @@ std::string ReproText::launches() const {
 
 std::string ReproText::text(const std::vector<TensorPtr>& constants,
                             const std::string& arch) const {
-    std::string out = fmt::format("// A generated kernel with a repro: nvcc -arch={} -std=c++17 -o "
-                                  "repro {}.cu && ./repro\n",
-                                  arch, m_name);
+    // `-arch=sm_90a` alone also compiles for compute_90, which lacks what `a` is asked for.
+    const std::string number = arch.substr(arch.find('_') + 1);
+    std::string out = fmt::format("// A generated kernel with a repro: nvcc "
+                                  "-gencode=arch=compute_{0},code=sm_{0} -std=c++17 -o "
+                                  "repro {1}.cu && ./repro\n",
+                                  number, m_name);
     out += readByHost;
     for (const KernelText& kernel : m_set.kernels)
         out += kernel.source;

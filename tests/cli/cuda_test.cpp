@@ -193,7 +193,7 @@ TEST_F(CliCuda, AReproCompilesWithNvcc) {
                 !seen.insert(precision + stem.substr(0, stem.rfind('_'))).second)
                 continue;
             const std::string text = readAll(entry.path().string());
-            const size_t arch = text.find("-arch=");
+            const size_t arch = text.find("-gencode=");
             ASSERT_NE(arch, std::string::npos) << stem << " does not say what it is built for";
             auto ran = fuselage::testing_support::runProcess(
                 {compiler, text.substr(arch, text.find(' ', arch) - arch), "-std=c++17", "-w", "-c",
