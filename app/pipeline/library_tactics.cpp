@@ -43,15 +43,15 @@ Result<LibraryTactics> libraryTactics(const LibraryTacticsOptions& options, Prog
     if (profile->kind != "gpu")
         return failure("usage.device", "`" + options.device + "` is not a GPU", "--device",
                        "`fuselage devices` lists the profiles");
-    auto planner = gpu::LibraryPlanner::make(*profile);
-    if (!planner)
-        return failure(planner.error());
     auto library = requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
     auto model = loadModel(options.model, options.fuse.dims, progress);
     if (!model)
         return failure(model.error());
+    auto planner = gpu::LibraryPlanner::make(*profile);
+    if (!planner)
+        return failure(planner.error());
     auto backend = gpu::makePlanningBackend(*profile);
     auto analysis =
         analyse(*model, *library, {options.fuse, *profile, backend.get(), nullptr}, progress);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Configures the tests of this folder as on a machine without node, then without a browser, and holds
 # them to what ctest has to say: skipped, with the reason.
-#   cmake -DSOURCE=... -DWORK=... -DNODE=... -P says_skipped.cmake
+#   cmake -DSOURCE=... -DWORK=... -DNODE=... -DGENERATOR=... -P says_skipped.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(WRITE ${WORK}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
@@ -14,7 +14,8 @@ add_subdirectory(${SOURCE}/tests/html html)
 
 # A program that was looked for and is not there is an empty name.
 function(expect_skipped case reason)
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/${case} ${ARGN}
+  execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK} -B ${WORK}/${case}
+                          ${ARGN}
                   OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
   if(NOT code EQUAL 0)
     message(FATAL_ERROR "${case}: not configured:\n${output}")

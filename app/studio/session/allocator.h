@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How this process keeps freed memory: graphs are made and taken apart by the hundred thousand
-// small pieces, and glibc's fast bins then cost a tenth of the time in joining them again and
-// again.
+// How this process keeps freed memory where mimalloc is not linked: graphs are made and taken apart
+// by the hundred thousand small pieces, and glibc's fast bins then cost a tenth of the time in
+// joining them again and again.
 #pragma once
 
 #include <cstdlib> // tells which library it is
