@@ -35,21 +35,16 @@ Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool prepared,
     return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
 }
 
-/// The side before fusion in the report, and its plan unless the options have it.
-Result<void> planBefore(Graph original, bool prepared, const AnalysisOptions& options,
-                        const PlanOptions& planning, Analysis& out, Progress& progress) {
+/// The side before fusion, and all of the report that depends on its plan alone.
+Result<void> planBefore(Graph original, bool prepared, const PlanOptions& planning, Analysis& out,
+                        Progress& progress) {
     Report& report = out.report;
-    out.before = options.before;
-    if (out.before) {
-        report.graphBefore = summariseGraph(*out.before->graph);
-    } else {
-        auto before = planSide(std::move(original), prepared, planning, out.dims,
-                               report.graphBefore, progress);
-        if (!before)
-            return failure(before.error());
-        out.before = *before;
-    }
-    report.machine = summariseProfile(options.profile);
+    auto before =
+        planSide(std::move(original), prepared, planning, out.dims, report.graphBefore, progress);
+    if (!before)
+        return failure(before.error());
+    out.before = *before;
+    report.machine = summariseProfile(*planning.profile);
     report.before = summariseSide(*out.before);
     report.kernelsBefore = summariseKernels(*out.before);
     return {};
@@ -155,9 +150,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
         copyBefore(*memo->before, out);
     } else {
         out.dims = chosenDims(original, options.fuse.dims);
-        if (auto done =
-                planBefore(std::move(**changed), prepared, options, planning, out, progress);
-            !done)
+        if (auto done = planBefore(std::move(**changed), prepared, planning, out, progress); !done)
             return failure(done.error());
         if (memo)
             copyBefore(out, *(memo->before = std::make_unique<Analysis>()));

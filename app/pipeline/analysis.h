@@ -20,9 +20,6 @@ struct AnalysisOptions {
     FuseOptions fuse; ///< dims bind symbols; the others become 1
     DeviceProfile profile;
     const Backend* backend = nullptr; ///< chooses layouts; null: plans for prediction only
-    /// The plan before fusion, if already made for this model, dims, precision, profile and
-    /// backend: rules do not change it.
-    std::shared_ptr<const Plan> before = {};
 };
 
 struct Analysis {

@@ -53,8 +53,7 @@ Result<LibraryTactics> libraryTactics(const LibraryTacticsOptions& options, Prog
     if (!planner)
         return failure(planner.error());
     auto backend = gpu::makePlanningBackend(*profile);
-    auto analysis =
-        analyse(*model, *library, {options.fuse, *profile, backend.get(), nullptr}, progress);
+    auto analysis = analyse(*model, *library, {options.fuse, *profile, backend.get()}, progress);
     if (!analysis)
         return failure(analysis.error());
     LibraryTactics out;

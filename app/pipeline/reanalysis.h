@@ -16,7 +16,7 @@ public:
     Reanalysis();
     ~Reanalysis();
 
-    /// As app::analyse(); `options.before` is not read.
+    /// As app::analyse().
     Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                              const AnalysisOptions& options, Progress& progress);
 
