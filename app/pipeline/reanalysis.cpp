@@ -2,27 +2,24 @@
 #include "app/pipeline/reanalysis.h"
 
 #include "app/pipeline/reanalysis_internal.h"
+#include "core/support/text.h"
 
 namespace fuselage::app {
 
 namespace {
 
-void add(std::string& key, const std::string& text) {
-    key += std::to_string(text.size()) + ":" + text;
-}
-
 /// Of the profile the name: profiles of one name are equal while a program runs.
 std::string optionsKey(const AnalysisOptions& options) {
     std::string out;
-    add(out, options.profile.name);
-    add(out, options.fuse.pipeline);
-    add(out, options.fuse.decide);
-    add(out, nameOf(options.fuse.precision));
+    appendSized(out, options.profile.name);
+    appendSized(out, options.fuse.pipeline);
+    appendSized(out, options.fuse.decide);
+    appendSized(out, nameOf(options.fuse.precision));
     out += options.fuse.strict ? 's' : '-';
     out += options.fuse.explain ? 'e' : '-';
     out += options.backend ? 'b' : '-';
     for (const auto& [symbol, value] : options.fuse.dims) {
-        add(out, symbol);
+        appendSized(out, symbol);
         out += std::to_string(value) + ";";
     }
     return out;

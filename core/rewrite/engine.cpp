@@ -18,11 +18,6 @@ void append(Trace& to, Trace part) {
     }
 }
 
-/// With its length, so that no text can look like what stands around it.
-void addTo(std::string& key, const std::string& text) {
-    key += std::to_string(text.size()) + ":" + text;
-}
-
 /// Runs phases one after the other; with a memo, those that it knows are taken from it.
 class Run {
 public:
@@ -79,7 +74,7 @@ private:
     /// All that a phase depends on besides the graph and options that stay.
     std::string keyOf(const PhaseStep& step) const {
         std::string out;
-        addTo(out, step.phase);
+        appendSized(out, step.phase);
         out += step.repeat ? '*' : ' ';
         out += static_cast<char>(m_options.selection.value_or(step.selection));
         out += static_cast<char>(m_options.decide);
@@ -87,9 +82,9 @@ private:
             if (rule->rule.phase == step.phase)
                 out += std::to_string(m_memo->numberOf(rule->rule)) + ",";
         for (const MatchKey& key : m_options.disabled) {
-            addTo(out, key.rule);
+            appendSized(out, key.rule);
             for (const std::string& node : key.nodes)
-                addTo(out, node);
+                appendSized(out, node);
             out += ';';
         }
         return out;

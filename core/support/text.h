@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small helpers for the words of messages.
+// Small helpers for the words of messages and the texts of keys.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace fuselage {
 
@@ -19,6 +20,13 @@ std::string joined(const Range& items, Print print = {}) {
         out += print(item);
     }
     return out;
+}
+
+/// With its length before it, so that in a key no text can look like what stands around it.
+inline void appendSized(std::string& key, std::string_view text) {
+    key += std::to_string(text.size());
+    key += ':';
+    key += text;
 }
 
 } // namespace fuselage
