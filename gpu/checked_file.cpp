@@ -42,13 +42,10 @@ void writeChecked(const std::string& folder, const std::string& name, std::strin
 void clearAbandoned(const std::string& folder) {
     namespace fs = std::filesystem;
     constexpr auto abandoned = std::chrono::hours(1);
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    clearUnfinished(folder, [&](const std::string& path) {
         std::error_code ignored;
-        if (at->path().extension() == ".part" &&
-            fs::file_time_type::clock::now() - at->last_write_time(ignored) > abandoned)
-            fs::remove(at->path(), ignored);
-    }
+        return fs::file_time_type::clock::now() - fs::last_write_time(path, ignored) > abandoned;
+    });
 }
 
 } // namespace fuselage::gpu

@@ -45,15 +45,11 @@ constexpr std::pair<const char*, std::string (*)(const RunReport&)> reportFiles[
 
 /// What killed processes left half-written. Only who holds the folder's lock writes these names.
 void clearHalfWritten(const std::string& folder) {
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        const std::string name = at->path().filename().string();
-        std::error_code ignored;
-        if (name.ends_with(".part") &&
-            std::any_of(std::begin(reportFiles), std::end(reportFiles),
-                        [&](const auto& file) { return name.starts_with(file.first); }))
-            fs::remove(at->path(), ignored);
-    }
+    clearUnfinished(folder, [](const std::string& path) {
+        const std::string name = fs::path(path).filename().string();
+        return std::any_of(std::begin(reportFiles), std::end(reportFiles),
+                           [&](const auto& file) { return name.starts_with(file.first); });
+    });
 }
 
 } // namespace

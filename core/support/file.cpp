@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 namespace fuselage {
 
 namespace {
+
+constexpr const char* unfinished = ".part"; ///< ends the names of files that are being written
 
 Failure cannotWrite(const std::string& path) {
     switch (errno) {
@@ -100,7 +103,7 @@ Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& 
     // Two threads may write one path.
     static std::atomic<unsigned> counter{0};
     const std::string beside =
-        path + "." + std::to_string(::getpid()) + "-" + std::to_string(++counter) + ".part";
+        path + "." + std::to_string(::getpid()) + "-" + std::to_string(++counter) + unfinished;
     bool written = false;
     {
         Unfinished file(path, beside);
@@ -123,6 +126,17 @@ Result<void> writeFile(std::string_view bytes, const std::string& path) {
     return writeFile(
         std::vector{FilePiece{0, reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}},
         path);
+}
+
+void clearUnfinished(const std::string& folder,
+                     FunctionRef<bool(const std::string& path)> isAbandoned) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        if (at->path().extension() == unfinished && isAbandoned(at->path().string()))
+            fs::remove(at->path(), ignored);
+    }
 }
 
 } // namespace fuselage

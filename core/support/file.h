@@ -2,6 +2,7 @@
 // Reading whole files, writing them so that nothing half-written is left, owning a descriptor.
 #pragma once
 
+#include "core/support/function_ref.h"
 #include "core/support/result.h"
 
 #include <cstddef>
@@ -41,5 +42,10 @@ struct FilePiece {
 };
 
 Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path);
+
+/// Removes what killed writers left beside the paths they wrote in a folder. `isAbandoned` is asked
+/// with the path of each: another process may be writing it now.
+void clearUnfinished(const std::string& folder,
+                     FunctionRef<bool(const std::string& path)> isAbandoned);
 
 } // namespace fuselage
