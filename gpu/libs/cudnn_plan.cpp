@@ -93,7 +93,7 @@ void readBehaviorNotes(const Descriptor& engine, Configuration& out) {
     }
 }
 
-void readKnobs(const LibraryPtr& library, Configuration& out) {
+void readKnobs(const LibraryPtr& library, FoundConfiguration& out) {
     constexpr size_t room = 44;
     std::vector<Descriptor> choices;
     for (size_t i = 0; i < room; ++i)
@@ -108,8 +108,8 @@ void readKnobs(const LibraryPtr& library, Configuration& out) {
     std::sort(out.knobs.begin(), out.knobs.end());
 }
 
-Configuration facts(const LibraryPtr& library, Descriptor config) {
-    Configuration out;
+FoundConfiguration facts(const LibraryPtr& library, Descriptor config) {
+    FoundConfiguration out;
     out.descriptor = std::move(config);
     std::vector<Descriptor> engine;
     engine.emplace_back(library, Kind::Engine);
@@ -129,7 +129,7 @@ Configuration facts(const LibraryPtr& library, Descriptor config) {
 }
 
 std::optional<Reason> ask(const Target& target, const OperationGraph& graph, Heuristics mode,
-                          size_t most, std::vector<Configuration>& out) {
+                          size_t most, std::vector<FoundConfiguration>& out) {
     Descriptor heuristics(target.library, Kind::EngineHeuristics);
     heuristics.set(Attribute::HeuristicsGraph, graph.graph);
     heuristics.setCode(Attribute::HeuristicsMode, Type::HeuristicsMode, static_cast<int>(mode));
@@ -170,9 +170,9 @@ std::string Configuration::name() const {
     return out;
 }
 
-std::variant<std::vector<Configuration>, Reason>
+std::variant<std::vector<FoundConfiguration>, Reason>
 configurations(const Target& target, const OperationGraph& graph, size_t most) {
-    std::vector<Configuration> out;
+    std::vector<FoundConfiguration> out;
     std::optional<Reason> first = ask(target, graph, Heuristics::A, most, out);
     if (out.empty())
         if (auto reason = ask(target, graph, Heuristics::Fallback, most, out); reason && !first)
@@ -247,7 +247,8 @@ std::variant<Plan, Reason> finished(Descriptor descriptor, const std::string& na
 
 } // namespace
 
-std::variant<Plan, Reason> finishPlan(const Target& target, const Configuration& configuration) {
+std::variant<Plan, Reason> finishPlan(const Target& target,
+                                      const FoundConfiguration& configuration) {
     Descriptor plan = planFor(target);
     plan.set(Attribute::PlanEngineConfig, configuration.descriptor);
     return finished(std::move(plan), configuration.name());

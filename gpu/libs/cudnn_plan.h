@@ -25,7 +25,6 @@ Result<std::shared_ptr<const Target>> describedTarget(const LibraryPtr& library,
 
 /// One configuration of one engine.
 struct Configuration {
-    Descriptor descriptor; ///< refers to the graph; none where the facts come from a store
     int64_t engine = 0;
     std::vector<std::pair<int, int64_t>> knobs; ///< type and value, sorted
     int64_t workspaceBytes = 0; ///< as far as it is known before the plan is finished
@@ -41,9 +40,14 @@ struct Configuration {
     std::string name() const;
 };
 
+/// One that the library offered for a graph.
+struct FoundConfiguration : Configuration {
+    Descriptor descriptor; ///< refers to the graph
+};
+
 /// Heuristic mode A, then the fallback list when A gives none. Empty lists become a Reason with the
 /// library's words.
-std::variant<std::vector<Configuration>, Reason>
+std::variant<std::vector<FoundConfiguration>, Reason>
 configurations(const Target& target, const OperationGraph& graph, size_t most);
 
 Reason workspaceReason(int64_t need, int64_t limit);
@@ -63,7 +67,8 @@ struct Plan {
 };
 
 /// May take a second where the engine compiles; may run beside other threads' plans.
-std::variant<Plan, Reason> finishPlan(const Target& target, const Configuration& configuration);
+std::variant<Plan, Reason> finishPlan(const Target& target,
+                                      const FoundConfiguration& configuration);
 
 /// The same from Attribute::PlanJson of a plan that was finished for such a device by the same
 /// version; takes a millisecond, code that was compiled included.

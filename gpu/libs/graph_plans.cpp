@@ -16,21 +16,6 @@ Target targetOf(const Handles& handles, Handle handle) {
     return out;
 }
 
-Configuration withoutDescriptor(const Configuration& from) {
-    Configuration out;
-    out.engine = from.engine;
-    out.knobs = from.knobs;
-    out.workspaceBytes = from.workspaceBytes;
-    out.runtimeCompiled = from.runtimeCompiled;
-    out.graphNative = from.graphNative;
-    out.tensorCore = from.tensorCore;
-    out.reorders = from.reorders;
-    out.deterministic = from.deterministic;
-    out.numeric = from.numeric;
-    out.notes = from.notes;
-    return out;
-}
-
 } // namespace
 
 /// Fills what the descriptors need; under the graph's lock.
@@ -47,7 +32,7 @@ void GraphPlans::ask(PlannedGraph& planned, const Target& target) {
     if (auto* reason = std::get_if<Reason>(&found))
         planned.refusal = withLayout(std::move(*reason), planned.description);
     else
-        planned.found = std::move(std::get<std::vector<Configuration>>(found));
+        planned.found = std::move(std::get<std::vector<FoundConfiguration>>(found));
 }
 
 StoredAnswer GraphPlans::answerFor(PlannedGraph& graph) {
@@ -61,10 +46,7 @@ StoredAnswer GraphPlans::answerFor(PlannedGraph& graph) {
     if (graph.refusal) {
         out = *graph.refusal;
     } else {
-        std::vector<Configuration> facts;
-        for (const Configuration& configuration : graph.found)
-            facts.push_back(withoutDescriptor(configuration));
-        out = std::move(facts);
+        out = std::vector<Configuration>(graph.found.begin(), graph.found.end());
     }
     m_store.keepAnswer(graph.key, out);
     return out;
@@ -110,11 +92,11 @@ std::variant<Plan, Reason> GraphPlans::made(PlannedGraph& graph, const Configura
             return plan;
         }
     }
-    const Configuration* found = nullptr;
+    const FoundConfiguration* found = nullptr;
     {
         const std::lock_guard lock(graph.mutex);
         ask(graph, target);
-        for (const Configuration& configuration : graph.found)
+        for (const FoundConfiguration& configuration : graph.found)
             if (configuration.name() == name)
                 found = &configuration;
     }

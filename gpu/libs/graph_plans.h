@@ -14,7 +14,7 @@ namespace fuselage::gpu::cudnn {
 
 /// A configuration with its plan, restored or finished by the first tactic that is built.
 struct PlannedConfiguration {
-    Configuration facts; ///< without a descriptor
+    Configuration facts;
     std::mutex mutex;
     std::optional<std::variant<Plan, Reason>> plan;
 };
@@ -29,7 +29,7 @@ struct PlannedGraph {
     bool asked = false;
     std::optional<Reason> refusal; ///< the library's, once it was asked
     OperationGraph graph;          ///< the descriptors below refer to it
-    std::vector<Configuration> found;
+    std::vector<FoundConfiguration> found;
 };
 
 class GraphPlans {

@@ -81,14 +81,15 @@ private:
             out.refused = withDriver(withLayout(std::move(*reason), description));
             return out;
         }
-        count(request, description, std::get<std::vector<Configuration>>(found), finish, out);
+        count(request, description, std::get<std::vector<FoundConfiguration>>(found), finish, out);
         return out;
     }
 
     void count(const TacticRequest& request, const GraphDescription& description,
-               const std::vector<Configuration>& found, bool finish, LibrarySupport& out) const {
-        const Configuration* first = nullptr;
-        for (const Configuration& configuration : found) {
+               const std::vector<FoundConfiguration>& found, bool finish,
+               LibrarySupport& out) const {
+        const FoundConfiguration* first = nullptr;
+        for (const FoundConfiguration& configuration : found) {
             if (auto reason = configurationReason(configuration, request, description)) {
                 reason->facts.insert(reason->facts.begin(), {"tactic", configuration.name()});
                 out.dropped.push_back(std::move(*reason));

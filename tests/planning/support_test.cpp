@@ -223,7 +223,7 @@ TEST_F(Support, AFinishedPlanIsRestoredFromItsText) {
     const auto graph = dnn::operationGraph(
         library, std::get<std::vector<gpu::GraphDescription>>(described).at(0), nullptr);
     const auto found = dnn::configurations(*target, std::get<dnn::OperationGraph>(graph), 16);
-    const auto& first = std::get<std::vector<dnn::Configuration>>(found).at(0);
+    const auto& first = std::get<std::vector<dnn::FoundConfiguration>>(found).at(0);
     const auto plan = dnn::finishPlan(*target, first);
     const std::string text =
         std::get<dnn::Plan>(plan).descriptor.readText(dnn::Attribute::PlanJson);
