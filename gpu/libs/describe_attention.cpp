@@ -90,6 +90,13 @@ public:
 
     int64_t offset(size_t operand) const { return m_operands[operand].offset; }
 
+    /// The graph's tensor that reads an operand.
+    size_t addTo(GraphBuilder& builder, size_t operand, const Access& access,
+                 const Extents& extents, bool transposed = false) const {
+        return builder.addInput(access.operand, extents, strides(operand, transposed),
+                                offset(operand));
+    }
+
 private:
     size_t m_dims;
     std::vector<StridedAccess> m_operands;
@@ -121,12 +128,9 @@ DescribeResult describeWhole(const TacticRequest& request, const Attention& prog
     const Extents q = frame.extents(program.l, program.d), k = frame.extents(program.s, program.d),
                   v = frame.extents(program.s, program.e);
     SdpaNode node;
-    node.q =
-        builder.addInput(program.q.operand, q, frame.strides(Frame::q), frame.offset(Frame::q));
-    node.k =
-        builder.addInput(program.k.operand, k, frame.strides(Frame::k), frame.offset(Frame::k));
-    node.v =
-        builder.addInput(program.v.operand, v, frame.strides(Frame::v), frame.offset(Frame::v));
+    node.q = frame.addTo(builder, Frame::q, program.q, q);
+    node.k = frame.addTo(builder, Frame::k, program.k, k);
+    node.v = frame.addTo(builder, Frame::v, program.v, v);
     if (builder.repeats(node.q, q, 2) || builder.repeats(node.k, k, 2) ||
         builder.repeats(node.v, v, 2))
         return repeatingOperand();
@@ -146,12 +150,9 @@ DescribeResult describeParts(const TacticRequest& request, const Attention& prog
     const Extents q = frame.extents(program.l, program.d), k = frame.extents(program.d, program.s),
                   v = frame.extents(program.s, program.e), o = frame.extents(program.l, program.e);
     MatMulNode scores, values;
-    scores.a =
-        builder.addInput(program.q.operand, q, frame.strides(Frame::q), frame.offset(Frame::q));
-    scores.b = builder.addInput(program.k.operand, k, frame.strides(Frame::k, true),
-                                frame.offset(Frame::k));
-    values.b =
-        builder.addInput(program.v.operand, v, frame.strides(Frame::v), frame.offset(Frame::v));
+    scores.a = frame.addTo(builder, Frame::q, program.q, q);
+    scores.b = frame.addTo(builder, Frame::k, program.k, k, true);
+    values.b = frame.addTo(builder, Frame::v, program.v, v);
     if (builder.repeats(scores.a, q, 2) || builder.repeats(scores.b, k, 2) ||
         builder.repeats(values.b, v, 2))
         return repeatingOperand();
@@ -161,10 +162,9 @@ DescribeResult describeParts(const TacticRequest& request, const Attention& prog
                                  builder.addStoredScalar(program.scale));
     for (size_t i = 0; i < program.masks.size(); ++i) {
         const size_t operand = Frame::firstMask + i;
-        x = builder.pointwise(PointwiseMode::Add, x,
-                              builder.addInput(program.masks[i].access.operand,
-                                               builder.frame().dims, frame.strides(operand),
-                                               frame.offset(operand)));
+        x = builder.pointwise(
+            PointwiseMode::Add, x,
+            frame.addTo(builder, operand, program.masks[i].access, builder.frame().dims));
     }
     x = builder.pointwise(PointwiseMode::Subtract, x, builder.reduce(ReductionMode::Maximum, x, 3));
     x = builder.pointwise(PointwiseMode::Exp, x);
