@@ -2,6 +2,7 @@
 #include "core/rewrite/engine.h"
 
 #include "core/rewrite/phase_internal.h"
+#include "core/support/text.h"
 
 namespace fuselage {
 
