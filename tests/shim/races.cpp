@@ -3,6 +3,7 @@
 
 #include "tests/shim/simt_internal.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,8 +24,11 @@ struct Access {
     uint32_t warpEpoch = 0;
     uint32_t thread = 0;
     uint32_t fences = 0; ///< of that thread so far, for products
+    uint32_t clock = 0;  ///< releases of that thread so far; of a copier: the phase
     const void* place = nullptr;
 };
+
+constexpr uint32_t firstCopier = 1024; ///< as a thread: behind all that a block can have
 
 /// The last ones that matter of each byte. Two reads: the last, and one of another thread, if
 /// possible of another warp.
@@ -36,6 +40,8 @@ struct Block {
     std::vector<Byte> bytes{sharedLimit};
     std::vector<uint32_t> warpEpochs;
     std::vector<uint32_t> fences; ///< of each thread
+    std::vector<uint32_t> releases;
+    std::vector<Knowledge> knows; ///< by thread; empty: nobody meets by signals
     uint32_t epoch = 1, firstEpoch = 1;
 };
 
@@ -74,10 +80,14 @@ std::string placeText(const void* place) {
     return begin == std::string::npos ? out : out + ": `" + text.substr(begin) + "`";
 }
 
+std::string nameOf(uint32_t thread) {
+    return thread < firstCopier ? "thread " + std::to_string(thread) : "a copy of a box";
+}
+
 [[noreturn]] void report(const char* first, const Access& before, const char* second,
                          const void* place, size_t byte) {
-    const std::string text = "a race in shared memory at byte " + std::to_string(byte) +
-                             ": thread " + std::to_string(before.thread) + " " + first + " at " +
+    const std::string text = "a race in shared memory at byte " + std::to_string(byte) + ": " +
+                             nameOf(before.thread) + " " + first + " at " +
                              placeText(before.place) + ", thread " +
                              std::to_string(currentThread()) + " " + second + " at " +
                              placeText(place) + ", without a barrier between";
@@ -90,22 +100,75 @@ void startBlock(size_t threads) {
     block().firstEpoch = ++block().epoch;
     block().warpEpochs.assign((threads + 31) / 32, 0);
     block().fences.assign(threads, 0);
+    block().releases.assign(threads, 0);
+    block().knows.clear();
 }
+
+namespace {
+
+/// Threads from `first` on, up to `last`, know what each of them does.
+void share(size_t first, size_t last) {
+    std::vector<Knowledge>& knows = block().knows;
+    if (knows.empty())
+        return;
+    Knowledge all;
+    for (size_t thread = first; thread < last; ++thread) {
+        merge(all, knows[thread]);
+        all[thread] = ++block().releases[thread];
+    }
+    for (size_t thread = first; thread < last; ++thread)
+        knows[thread] = all;
+}
+
+} // namespace
 
 void barrier() {
     ++block().epoch;
+    share(0, block().releases.size());
 }
 
 void syncWarp(size_t warp) {
     ++block().warpEpochs[warp];
+    share(warp * 32, std::min(warp * 32 + 32, block().releases.size()));
+}
+
+void orderBySignals() {
+    if (block().knows.empty())
+        block().knows.assign(block().releases.size(), Knowledge(firstCopier + mostCopiers, 0));
+}
+
+void merge(Knowledge& into, const Knowledge& from) {
+    into.resize(std::max(into.size(), from.size()), 0);
+    for (size_t i = 0; i < from.size(); ++i)
+        into[i] = std::max(into[i], from[i]);
+}
+
+void addCopies(Knowledge& into, size_t copier, uint32_t phases) {
+    into.resize(firstCopier + mostCopiers, 0);
+    into[firstCopier + copier] = phases;
+}
+
+void release(Knowledge& into) {
+    const size_t thread = currentThread();
+    merge(into, block().knows[thread]);
+    into[thread] = ++block().releases[thread];
+}
+
+void acquire(const Knowledge& from) {
+    merge(block().knows[currentThread()], from);
 }
 
 namespace {
 
 /// Nothing orders the access before with one that the thread makes now.
 bool unordered(const Access& before, const Access& now) {
+    const std::vector<Knowledge>& knows = block().knows;
+    if (before.thread >= firstCopier)
+        return before.epoch >= block().firstEpoch &&
+               knows[now.thread][before.thread] <= before.clock;
     return before.epoch == now.epoch && before.thread != now.thread &&
-           (before.thread / 32 != now.thread / 32 || before.warpEpoch == now.warpEpoch);
+           (before.thread / 32 != now.thread / 32 || before.warpEpoch == now.warpEpoch) &&
+           (knows.empty() || knows[now.thread][before.thread] <= before.clock);
 }
 
 void noteRead(Byte& byte, const Access& now, size_t number) {
@@ -130,8 +193,8 @@ void noteWrite(Byte& byte, const Access& now, size_t number) {
 
 Access accessNow(const void* place) {
     const size_t thread = currentThread();
-    return {block().epoch, block().warpEpochs[thread / 32], static_cast<uint32_t>(thread),
-            block().fences[thread], place};
+    return {block().epoch,          block().warpEpochs[thread / 32], static_cast<uint32_t>(thread),
+            block().fences[thread], block().releases[thread],        place};
 }
 
 /// The bytes of an access that lie in shared memory.
@@ -167,20 +230,51 @@ void fenceForProducts() {
     ++block().fences[currentThread()];
 }
 
+namespace {
+
+/// What the byte holds was written by a thread that has not fenced since.
+bool unfenced(const Byte& byte) {
+    return byte.write.epoch >= block().firstEpoch && byte.write.thread < firstCopier &&
+           byte.write.fences == block().fences[byte.write.thread];
+}
+
+[[noreturn]] void reportUnfenced(const char* what, const Byte& byte) {
+    const std::string text = what + std::to_string(currentThread()) + " what thread " +
+                             std::to_string(byte.write.thread) + " writes at " +
+                             placeText(byte.write.place) + ", without a fence.proxy.async between";
+    stop(text.c_str(), 0);
+}
+
+} // namespace
+
 void noteProduct(const void* address, size_t bytes, const void* place) {
     note(address, bytes, false, place);
     const Byte* const first = bytesOf(address, bytes);
     if (first == nullptr)
         stop("a product outside of the shared memory", 0);
     for (const Byte* byte = first; byte != first + bytes; ++byte)
-        if (byte->write.epoch >= block().firstEpoch &&
-            byte->write.fences == block().fences[byte->write.thread]) {
-            const std::string text = "a product of thread " + std::to_string(currentThread()) +
-                                     " reads what thread " + std::to_string(byte->write.thread) +
-                                     " writes at " + placeText(byte->write.place) +
-                                     ", without a fence.proxy.async between";
-            stop(text.c_str(), 0);
-        }
+        if (unfenced(*byte))
+            reportUnfenced("a product reads in thread ", *byte);
+}
+
+void beginBulkCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place) {
+    Byte* const first = bytesOf(to, bytes);
+    for (Byte* byte = first; byte != first + bytes; ++byte)
+        if (unfenced(*byte))
+            reportUnfenced("a copy of a box overwrites in thread ", *byte);
+    note(to, bytes, true, place);
+    for (Byte* byte = first; byte != first + bytes; ++byte) {
+        byte->copy = accessNow(place);
+        byte->write = byte->copy;
+        byte->write.thread = firstCopier + static_cast<uint32_t>(copier);
+        byte->write.clock = phase;
+    }
+}
+
+void endBulkCopy(const void* to, size_t bytes) {
+    Byte* const first = bytesOf(to, bytes);
+    for (Byte* byte = first; byte != first + bytes; ++byte)
+        byte->copy = {};
 }
 
 void beginCopy(const void* to, size_t bytes, const void* place) {

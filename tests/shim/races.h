@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace simt::races {
 
@@ -27,6 +29,23 @@ void endCopy(const void* to, size_t bytes);
 /// async proxy); and one reads it: else without such a fence and a barrier after the write.
 void fenceForProducts();
 void noteProduct(const void* address, size_t bytes, const void* place);
+
+/// What a thread knows to be done: how often each thread has released what it did, and how many
+/// phases of each barrier's copies are there. Empty: nothing.
+using Knowledge = std::vector<uint32_t>;
+constexpr size_t mostCopiers = 64; ///< barriers that copies of boxes may count for
+
+/// From now on in this block threads also meet by signals: a release that is acquired orders.
+void orderBySignals();
+void release(Knowledge& into); ///< what the running thread did and knows
+void acquire(const Knowledge& from);
+void merge(Knowledge& into, const Knowledge& from);
+void addCopies(Knowledge& into, size_t copier, uint32_t phases);
+
+/// A copy of the copier's phase is on its way until it has landed; who has not acquired that phase
+/// may not touch its target afterwards either.
+void beginBulkCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place);
+void endBulkCopy(const void* to, size_t bytes);
 
 /// The running thread touches memory; `place` is an address in the code. Only shared memory counts.
 void note(const void* address, size_t bytes, bool write, const void* place);

@@ -29,7 +29,7 @@ Index thread, block, blockSize, gridSize;
 
 namespace {
 
-enum class State : uint8_t { Ready, AtBarrier, InWarp, Done };
+enum class State : uint8_t { Ready, AtBarrier, InWarp, ForSignal, Done };
 
 /// A copy that was asked for; `group` when it was committed.
 struct Copy {
@@ -198,8 +198,19 @@ void startBlock(const Launch& launch) {
     machine.done = machine.atBarrier = 0;
     races::startBlock(machine.fibers.size());
     startWarpgroups(machine.fibers.size(), launch.earlyCopies);
+    startBulk(machine.fibers.size(), launch.earlyCopies);
     std::memset(sharedMemory, 0xff, launch.sharedBytes);
     std::memset(sharedMemory + launch.sharedBytes, sharedMargin, 128);
+}
+
+[[noreturn]] void stopForever() {
+    std::string text = "the threads of a block wait for each other", waits;
+    for (size_t i = 0; i < machine.fibers.size(); ++i)
+        if (machine.fibers[i].state == State::ForSignal)
+            if (const std::string wait = waitText(i); waits.find(wait) == std::string::npos)
+                waits += (waits.empty() ? ": thread " : "; thread ") + std::to_string(i) + wait;
+    text += waits;
+    stop(text.c_str(), waits.empty() ? machine.fibers[0].line : 0);
 }
 
 void runBlock(const Launch& launch) {
@@ -208,6 +219,8 @@ void runBlock(const Launch& launch) {
         bool progress = false;
         for (size_t i = 0; i < machine.fibers.size(); ++i) {
             Fiber& fiber = machine.fibers[i];
+            if (fiber.state == State::ForSignal && barrierOpens(i))
+                fiber.state = State::Ready;
             if (fiber.state != State::Ready)
                 continue;
             progress = true;
@@ -217,10 +230,11 @@ void runBlock(const Launch& launch) {
             if (!machine.outcome.ok())
                 return;
         }
-        if (!progress)
-            stop("the threads of a block wait for each other", machine.fibers[0].line);
+        if (!progress && !landCopy())
+            stopForever();
     }
     endWarpgroups();
+    endBulk();
     for (size_t i = 0; i < 128; ++i)
         if (sharedMemory[launch.sharedBytes + i] != sharedMargin)
             stop("a write behind the shared memory", 0);
@@ -253,6 +267,10 @@ void barrier(int line) {
     races::barrier();
     for (Fiber& other : machine.fibers)
         other.state = State::Ready;
+}
+
+void waitForSignal() {
+    wait(State::ForSignal);
 }
 
 void syncWarp(int line) {

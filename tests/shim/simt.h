@@ -4,6 +4,8 @@
 // Included by the generated suite only, before any kernel.
 #pragma once
 
+#include "tests/shim/bulk.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace simt {
 
@@ -18,6 +19,17 @@ bool running();
 /// A block of so many threads starts, or all of its threads are done; `early`: as of copies.
 void startWarpgroups(size_t threads, bool early);
 void endWarpgroups();
+
+/// Barriers in shared memory and copies of boxes (bulk.cpp), in the same way.
+void startBulk(size_t threads, bool early);
+void endBulk();
+/// Lets a late copy land; false when there is none.
+bool landCopy();
+/// Whether what a thread that called waitForSignal() waits for is there; and it in words.
+bool barrierOpens(size_t thread);
+std::string waitText(size_t thread);
+/// The running thread waits; it returns when barrierOpens().
+void waitForSignal();
 
 /// Ends the launch with a message; `line` of the suite, 0: not known.
 [[noreturn]] void stop(const char* what, int line);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes of a tensor copied to shared memory by the copy engine (TMA), and the barriers in shared
+// memory (mbarriers) that say when a stage is full or empty: sm_90. A barrier's phase ends when so
+// many threads have arrived as it was made for and all bytes that it expects are there. As host
+// code a copy lands as early or as late as is allowed.
+#ifndef FUSELAGE_BULK
+#define FUSELAGE_BULK
+
+/// What the driver made of an operand's address, extents, strides and box.
+struct __align__(128) TensorMap {
+    unsigned long long words[16];
+};
+
+using Barrier = unsigned long long;
+
+/// One thread makes a barrier, then calls publishBarriers(); the others use it behind a
+/// __syncthreads.
+__device__ __forceinline__ void initBarrier(Barrier* barrier, unsigned arrivals) {
+#ifdef __CUDA_ARCH__
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(sharedAddress(barrier)),
+                 "r"(arrivals)
+                 : "memory");
+#else
+    hostInitBarrier(barrier, arrivals);
+#endif
+}
+
+/// The barriers that this thread made are there for other threads and for the copy engine.
+__device__ __forceinline__ void publishBarriers() {
+#ifdef __CUDA_ARCH__
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+    hostPublishBarriers();
+#endif
+}
+
+/// What this thread did before is done for who waits for the phase.
+__device__ __forceinline__ void arrive(Barrier* barrier) {
+#ifdef __CUDA_ARCH__
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(sharedAddress(barrier))
+                 : "memory");
+#else
+    hostArrive(barrier);
+#endif
+}
+
+/// Arrives, and lets the phase wait for this many bytes of copies too.
+__device__ __forceinline__ void arriveExpecting(Barrier* barrier, unsigned bytes) {
+#ifdef __CUDA_ARCH__
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     sharedAddress(barrier)),
+                 "r"(bytes)
+                 : "memory");
+#else
+    hostArriveExpecting(barrier, bytes);
+#endif
+}
+
+/// Waits for the end of the phase of this parity: the first phase has 0. Of a barrier that no
+/// phase of ended, the one before the first, which has 1, counts as ended.
+__device__ __forceinline__ void waitBarrier(Barrier* barrier, unsigned parity) {
+#ifdef __CUDA_ARCH__
+    unsigned ended;
+    do
+        asm volatile("{\n\t.reg .pred ended;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, ended;\n\t}"
+                     : "=r"(ended)
+                     : "r"(sharedAddress(barrier)), "r"(parity)
+                     : "memory");
+    while (ended == 0);
+#else
+    hostWaitBarrier(barrier, parity);
+#endif
+}
+
+/// Brings the map closer before its first copy.
+__device__ __forceinline__ void fetchMap(const TensorMap& map) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+#else
+    hostFetchMap(&map);
+#endif
+}
+
+/// Copies the map's box from element `at`, innermost dimension first, to shared memory (a multiple
+/// of 128 bytes), zeros where the tensor ends; its bytes count for the barrier's phase.
+template <int rank>
+__device__ __forceinline__ void copyBox(void* to, const TensorMap& map, Barrier* barrier,
+                                        const int (&at)[rank]) {
+    static_assert(rank >= 2 && rank <= 5, "no such box");
+#ifdef __CUDA_ARCH__
+#define FUSELAGE_COPY_BOX(dims, coordinates)                                                       \
+    "cp.async.bulk.tensor." dims                                                                   \
+    ".shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2];"
+    if constexpr (rank == 2)
+        asm volatile(FUSELAGE_COPY_BOX("2d", "{%3, %4}")::"r"(sharedAddress(to)), "l"(&map),
+                     "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1])
+                     : "memory");
+    else if constexpr (rank == 3)
+        asm volatile(FUSELAGE_COPY_BOX("3d", "{%3, %4, %5}")::"r"(sharedAddress(to)), "l"(&map),
+                     "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2])
+                     : "memory");
+    else if constexpr (rank == 4)
+        asm volatile(FUSELAGE_COPY_BOX("4d", "{%3, %4, %5, %6}")::"r"(sharedAddress(to)),
+                     "l"(&map), "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]),
+                     "r"(at[3])
+                     : "memory");
+    else
+        asm volatile(FUSELAGE_COPY_BOX("5d", "{%3, %4, %5, %6, %7}")::"r"(sharedAddress(to)),
+                     "l"(&map), "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]),
+                     "r"(at[3]), "r"(at[4])
+                     : "memory");
+#undef FUSELAGE_COPY_BOX
+#else
+    hostCopyBox(to, &map, barrier, at, rank);
+#endif
+}
+
+/// A warpgroup gives registers back, or takes some that another gave: all of its warps, in a kernel
+/// whose launch bounds name its blocks. The host has no registers to move.
+template <int registers> __device__ __forceinline__ void releaseRegisters() {
+    static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "no such count");
+#ifdef __CUDA_ARCH__
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+#endif
+}
+
+template <int registers> __device__ __forceinline__ void claimRegisters() {
+    static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "no such count");
+#ifdef __CUDA_ARCH__
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+#endif
+}
+
+#endif

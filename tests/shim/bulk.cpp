@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers in shared memory and the copy engine as host code, after the PTX manual's "mbarrier" and
+// "cp.async.bulk.tensor": phases with arrivals and bytes, boxes with zeros behind the tensor's end,
+// the swizzle of shared memory's addresses. Late copies land when no thread can go on, the one
+// asked for last first; early ones at once. Who may rely on what is decided by races.cpp.
+#include "tests/shim/bulk.h"
+
+#include "tests/shim/races.h"
+#include "tests/shim/simt_internal.h"
+#include "tests/shim/tensor_map.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern unsigned char sharedMemory[];
+
+namespace simt {
+
+namespace {
+
+constexpr size_t mostBarriers = races::mostCopiers;
+constexpr int64_t mostBytes = (int64_t{1} << 20) - 1;
+
+struct Phases {
+    const void* at = nullptr;
+    size_t maker = 0; ///< thread
+    bool published = false;
+    uint32_t arrivals = 0, missing = 0;
+    int64_t bytes = 0;        ///< expected and not there yet; negative: there and not expected
+    uint32_t ended = 0;       ///< phases so far
+    races::Knowledge brought; ///< by those who arrived in this phase
+    races::Knowledge open;    ///< what who waits for the last ended phase gets
+};
+
+struct BoxCopy {
+    TensorMapFacts map;
+    size_t to = 0; ///< byte of shared memory
+    size_t barrier = 0;
+    std::vector<int64_t> at;
+};
+
+struct Waiting {
+    size_t barrier = 0;
+    uint32_t parity = 0;
+};
+
+struct Signals {
+    std::vector<Phases> barriers;
+    std::vector<BoxCopy> copies; ///< that did not land
+    std::vector<Waiting> waits;  ///< by thread
+    bool early = false;
+};
+
+Signals signals;
+
+size_t sharedByte(const void* address) {
+    return static_cast<size_t>(static_cast<const unsigned char*>(address) - sharedMemory);
+}
+
+std::string text(const Phases& barrier) {
+    return "the barrier at byte " + std::to_string(sharedByte(barrier.at)) + ", phase " +
+           std::to_string(barrier.ended);
+}
+
+[[noreturn]] void stopAt(const std::string& what) {
+    stop(what.c_str(), 0);
+}
+
+size_t find(const void* address, const char* what) {
+    for (size_t i = 0; i < signals.barriers.size(); ++i) {
+        const Phases& barrier = signals.barriers[i];
+        if (barrier.at != address)
+            continue;
+        if (!barrier.published && barrier.maker != currentThread())
+            stopAt(std::string(what) + " of a barrier that was made without fence.mbarrier_init");
+        races::note(address, 8, false, nullptr);
+        return i;
+    }
+    stopAt(std::string(what) + " of what is no barrier, byte " +
+           std::to_string(sharedByte(address)));
+}
+
+void endPhase(size_t number) {
+    Phases& barrier = signals.barriers[number];
+    if (barrier.missing > 0 || barrier.bytes != 0)
+        return;
+    ++barrier.ended;
+    barrier.missing = barrier.arrivals;
+    races::addCopies(barrier.brought, number, barrier.ended);
+    races::merge(barrier.open, barrier.brought);
+    barrier.brought.clear();
+}
+
+void addBytes(size_t number, int64_t bytes) {
+    Phases& barrier = signals.barriers[number];
+    barrier.bytes += bytes;
+    if (barrier.bytes > mostBytes || barrier.bytes < -mostBytes)
+        stopAt("too many bytes for " + text(barrier));
+}
+
+size_t swizzledByte(size_t byte) {
+    return byte ^ (byte >> 7 & 7) << 4;
+}
+
+/// One row of the box, `index` the box's coordinates beyond the innermost.
+void landRow(const BoxCopy& copy, const std::vector<uint32_t>& index, size_t to) {
+    const TensorMapFacts& map = copy.map;
+    const std::byte* from = map.address;
+    bool inside = true;
+    for (size_t d = 1; d < map.rank; ++d) {
+        const int64_t at = copy.at[d] + index[d];
+        inside = inside && at >= 0 && at < static_cast<int64_t>(map.dims[d]);
+        from += at * static_cast<int64_t>(map.strides[d]);
+    }
+    for (size_t i = 0; i < map.box[0]; ++i) {
+        const int64_t at = copy.at[0] + static_cast<int64_t>(i);
+        const size_t byte = to + i * map.elementBytes;
+        unsigned char* const target = sharedMemory + (map.swizzled ? swizzledByte(byte) : byte);
+        if (inside && at >= 0 && at < static_cast<int64_t>(map.dims[0]))
+            std::memcpy(target, from + at * static_cast<int64_t>(map.elementBytes),
+                        map.elementBytes);
+        else
+            std::memset(target, 0, map.elementBytes);
+    }
+}
+
+void land(const BoxCopy& copy) {
+    const TensorMapFacts& map = copy.map;
+    const size_t rowBytes = map.box[0] * map.elementBytes, rows = map.boxBytes() / rowBytes;
+    std::vector<uint32_t> index(map.rank, 0);
+    for (size_t row = 0; row < rows; ++row) {
+        size_t rest = row;
+        for (size_t d = 1; d < map.rank; ++d) {
+            index[d] = static_cast<uint32_t>(rest % map.box[d]);
+            rest /= map.box[d];
+        }
+        landRow(copy, index, copy.to + row * rowBytes);
+    }
+    races::endBulkCopy(sharedMemory + copy.to, map.boxBytes());
+    addBytes(copy.barrier, -static_cast<int64_t>(map.boxBytes()));
+    endPhase(copy.barrier);
+}
+
+bool open(const Waiting& wait) {
+    return signals.barriers[wait.barrier].ended % 2 != wait.parity;
+}
+
+} // namespace
+
+void startBulk(size_t threads, bool early) {
+    signals.barriers.clear();
+    signals.copies.clear();
+    signals.waits.assign(threads, {});
+    signals.early = early;
+}
+
+void endBulk() {
+    if (!signals.copies.empty())
+        stop("a kernel ends before its copies of boxes", 0);
+    for (const Phases& barrier : signals.barriers)
+        if (barrier.bytes != 0)
+            stopAt("a kernel ends while bytes are missing at " + text(barrier));
+}
+
+bool landCopy() {
+    if (signals.copies.empty())
+        return false;
+    const BoxCopy copy = std::move(signals.copies.back());
+    signals.copies.pop_back();
+    land(copy);
+    return true;
+}
+
+bool barrierOpens(size_t thread) {
+    return open(signals.waits[thread]);
+}
+
+std::string waitText(size_t thread) {
+    const Waiting& wait = signals.waits[thread];
+    const Phases& barrier = signals.barriers[wait.barrier];
+    return " waits for parity " + std::to_string(wait.parity) + " of " + text(barrier) + ": " +
+           std::to_string(barrier.missing) + " arrivals and " + std::to_string(barrier.bytes) +
+           " bytes are missing";
+}
+
+void initBarrier(const void* barrier, uint32_t arrivals) {
+    if (sharedByte(barrier) >= sharedLimit || sharedByte(barrier) % 8 != 0 || arrivals == 0 ||
+        arrivals >= 1u << 20)
+        stop("a barrier that cannot be", 0);
+    for (const Phases& other : signals.barriers)
+        if (other.at == barrier)
+            stopAt("made once more: " + text(other));
+    if (signals.barriers.size() == mostBarriers)
+        stop("more barriers than are modelled", 0);
+    races::note(barrier, 8, true, __builtin_return_address(0));
+    races::orderBySignals();
+    Phases made;
+    made.at = barrier;
+    made.maker = currentThread();
+    made.arrivals = made.missing = arrivals;
+    signals.barriers.push_back(std::move(made));
+}
+
+void publishBarriers() {
+    races::fenceForProducts();
+    for (Phases& barrier : signals.barriers)
+        barrier.published = barrier.published || barrier.maker == currentThread();
+}
+
+void arrive(const void* address, uint32_t bytes) {
+    const size_t number = find(address, "an arrival");
+    Phases& barrier = signals.barriers[number];
+    if (barrier.missing == 0)
+        stopAt("an arrival too many at " + text(barrier));
+    addBytes(number, bytes);
+    --barrier.missing;
+    races::release(barrier.brought);
+    endPhase(number);
+}
+
+void waitBarrier(const void* address, uint32_t parity) {
+    if (parity > 1)
+        stop("a parity that is neither 0 nor 1", 0);
+    const size_t number = find(address, "a wait");
+    signals.waits[currentThread()] = {number, parity};
+    while (!barrierOpens(currentThread()))
+        waitForSignal();
+    races::acquire(signals.barriers[number].open);
+}
+
+void copyBox(void* to, const void* map, const void* address, const int* at, int rank) {
+    BoxCopy copy;
+    if (!decodeTensorMap(map, copy.map))
+        stop("a copy through what is no tensor map", 0);
+    if (copy.map.rank != static_cast<uint32_t>(rank))
+        stop("a copy with another rank than its map's", 0);
+    copy.barrier = find(address, "a copy");
+    copy.to = sharedByte(to);
+    const size_t bytes = copy.map.boxBytes();
+    if (copy.to % 128 != 0 || copy.to >= sharedLimit || copy.to + bytes > sharedLimit)
+        stop("a box goes to a place where none may lie", 0);
+    if (!signals.barriers[copy.barrier].published)
+        stop("a copy for a barrier that was made without fence.mbarrier_init", 0);
+    copy.at.assign(at, at + rank);
+    races::beginBulkCopy(to, bytes, copy.barrier, signals.barriers[copy.barrier].ended,
+                         __builtin_return_address(0));
+    if (signals.early)
+        land(copy);
+    else
+        signals.copies.push_back(std::move(copy));
+}
+
+void fetchMap(const void* map) {
+    TensorMapFacts facts;
+    if (!decodeTensorMap(map, facts))
+        stop("a prefetch of what is no tensor map", 0);
+}
+
+} // namespace simt
