@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/shim/races.h"
 
+#include "tests/shim/memory_counts.h"
 #include "tests/shim/simt_internal.h"
 
 #include <algorithm>
@@ -50,7 +51,8 @@ Block& block() {
     return instance;
 }
 
-/// "file:line: `text`" of an address in the code, as far as it can be known.
+} // namespace
+
 std::string placeText(const void* place) {
     char fallback[32];
     std::snprintf(fallback, sizeof fallback, "%p", place);
@@ -79,6 +81,8 @@ std::string placeText(const void* place) {
     out.erase(0, out.rfind('/') + 1);
     return begin == std::string::npos ? out : out + ": `" + text.substr(begin) + "`";
 }
+
+namespace {
 
 std::string nameOf(uint32_t thread) {
     return thread < firstCopier ? "thread " + std::to_string(thread) : "a copy of a box";
@@ -296,10 +300,19 @@ void endCopy(const void* to, size_t bytes) {
 
 } // namespace simt::races
 
+namespace {
+
+void accessed(const void* address, size_t bytes, bool write, const void* place) {
+    simt::races::note(address, bytes, write, place);
+    simt::counts::note(address, bytes, write, place);
+}
+
+} // namespace
+
 // What the compiler's thread instrumentation calls. `place` is the instruction after the call.
 #define FUSELAGE_ACCESS(name, bytes, write)                                                        \
     extern "C" void __tsan_##name(void* address) {                                                 \
-        simt::races::note(address, bytes, write, __builtin_return_address(0));                     \
+        accessed(address, bytes, write, __builtin_return_address(0));                              \
     }
 FUSELAGE_ACCESS(read1, 1, false)
 FUSELAGE_ACCESS(read2, 2, false)
@@ -322,11 +335,11 @@ FUSELAGE_ACCESS(unaligned_write16, 16, true)
 #undef FUSELAGE_ACCESS
 
 extern "C" void __tsan_read_range(void* address, size_t bytes) {
-    simt::races::note(address, bytes, false, __builtin_return_address(0));
+    accessed(address, bytes, false, __builtin_return_address(0));
 }
 
 extern "C" void __tsan_write_range(void* address, size_t bytes) {
-    simt::races::note(address, bytes, true, __builtin_return_address(0));
+    accessed(address, bytes, true, __builtin_return_address(0));
 }
 
 extern "C" void __tsan_init() {}

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace simt::races {
@@ -49,5 +50,8 @@ void endBulkCopy(const void* to, size_t bytes);
 
 /// The running thread touches memory; `place` is an address in the code. Only shared memory counts.
 void note(const void* address, size_t bytes, bool write, const void* place);
+
+/// "file:line: `text`" of an address in the code, as far as it can be known.
+std::string placeText(const void* place);
 
 } // namespace simt::races

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/shim/simt.h"
 
+#include "tests/shim/memory_counts.h"
 #include "tests/shim/races.h"
 #include "tests/shim/simt_internal.h"
 #include "tests/shim/simt_launch.h"
@@ -149,6 +150,7 @@ void wait(State state) {
 
 /// True for the lane that comes last.
 bool meet(unsigned mask, int line) {
+    counts::noteMeeting();
     const size_t first = machine.current / 32 * 32;
     Warp& warp = machine.warps[machine.current / 32];
     const unsigned lane = static_cast<unsigned>(machine.current % 32);
@@ -197,6 +199,7 @@ void startBlock(const Launch& launch) {
         warp = {};
     machine.done = machine.atBarrier = 0;
     races::startBlock(machine.fibers.size());
+    counts::startBlock();
     startWarpgroups(machine.fibers.size(), launch.earlyCopies);
     startBulk(machine.fibers.size(), launch.earlyCopies);
     std::memset(sharedMemory, 0xff, launch.sharedBytes);
@@ -235,6 +238,7 @@ void runBlock(const Launch& launch) {
     }
     endWarpgroups();
     endBulk();
+    counts::settle(machine.fibers.size());
     for (size_t i = 0; i < 128; ++i)
         if (sharedMemory[launch.sharedBytes + i] != sharedMargin)
             stop("a write behind the shared memory", 0);
@@ -255,6 +259,7 @@ void runBlocks(const Launch& launch) {
 void barrier(int line) {
     Fiber& self = machine.fibers[machine.current];
     self.line = line;
+    counts::noteMeeting();
     if (machine.done > 0)
         stop("a barrier after a thread has left", line);
     ++machine.atBarrier;
@@ -264,6 +269,7 @@ void barrier(int line) {
     if (machine.atBarrier < machine.fibers.size())
         return wait(State::AtBarrier);
     machine.atBarrier = 0;
+    counts::settle(machine.fibers.size());
     races::barrier();
     for (Fiber& other : machine.fibers)
         other.state = State::Ready;
@@ -326,7 +332,9 @@ void perform(const Copy& copy) {
 void copyLater(void* to, const void* from, int bytes, bool inside) {
     Fiber& self = machine.fibers[machine.current];
     const Copy copy{to, from, bytes, inside, self.groups, machine.launch->earlyCopies};
-    races::beginCopy(to, static_cast<size_t>(bytes), __builtin_return_address(0));
+    const void* const place = __builtin_return_address(0);
+    races::beginCopy(to, static_cast<size_t>(bytes), place);
+    counts::noteCopy(to, from, static_cast<size_t>(bytes), inside, place);
     if (copy.done)
         perform(copy);
     self.copies.push_back(copy);
@@ -352,6 +360,11 @@ void waitCopies(int pending) {
 void checkAlignment(const void* address, int bytes) {
     if (reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes) != 0)
         stop("an access is not aligned to its size", 0);
+    counts::noteVector(address, static_cast<size_t>(bytes));
+}
+
+void noteRows(const void* mine, const void* const* all) {
+    counts::noteRows(mine, all, __builtin_return_address(0));
 }
 
 void run(const Launch& launch) {

@@ -13,7 +13,11 @@
 #define __device__
 #define __global__
 #define __shared__
+#ifdef FUSELAGE_SHIM_COUNTS // each call is a place of its own, see warp_lanes.h
+#define __forceinline__ inline __attribute__((always_inline))
+#else
 #define __forceinline__ inline
+#endif
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
@@ -56,6 +60,9 @@ unsigned sharedOffset(const void* address);
 
 /// Stops with a message when the address is not a multiple of the access's size.
 void checkAlignment(const void* address, int bytes);
+
+/// The thread reads rows of 16 bytes, one of each lane, as one instruction of the warp.
+void noteRows(const void* mine, const void* const* all);
 
 inline unsigned laneNumber() {
     return (thread.x + blockSize.x * (thread.y + blockSize.y * thread.z)) % 32;
@@ -100,7 +107,9 @@ inline const unsigned* const* hostRows(const void* mine) {
     simt::checkAlignment(mine, 16);
     uint32_t words[2];
     std::memcpy(words, &mine, sizeof mine);
-    return reinterpret_cast<const unsigned* const*>(simt::gather(words, 2));
+    const uint32_t* all = simt::gather(words, 2);
+    simt::noteRows(mine, reinterpret_cast<const void* const*>(all));
+    return reinterpret_cast<const unsigned* const*>(all);
 }
 
 inline void hostCopyLater(void* to, const void* from, int bytes, bool inside) {
