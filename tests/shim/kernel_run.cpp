@@ -91,7 +91,8 @@ int64_t loadInteger(const std::byte* at, DType type) {
     return wrapTo(type, out);
 }
 
-/// Weights as the set wants them, and its scratch memory.
+} // namespace
+
 void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<ReferenceValue>& values) {
     for (const gpu::PackedOperand& packed : set.packed) {
         gpu::PackedConstant recipe =
@@ -110,8 +111,6 @@ void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<Referen
         std::memcpy(arena.tables.back().data(), table.data(), table.size());
     }
 }
-
-} // namespace
 
 Arena arenaFor(const gpu::EmitRequest& request, const std::vector<ReferenceValue>& values) {
     Arena out;

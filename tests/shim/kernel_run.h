@@ -31,6 +31,9 @@ struct Arena {
 
 Arena arenaFor(const gpu::EmitRequest& request, const std::vector<ReferenceValue>& values);
 
+/// Weights as the set wants them, its tables and its scratch memory.
+void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<ReferenceValue>& values);
+
 /// Launches the kernels of a set; all must be in the linked suite.
 void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies = false);
 

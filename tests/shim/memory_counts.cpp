@@ -101,12 +101,14 @@ void countShared(const Request& request) {
     countPlace(request, true, wavefronts.taken, wavefronts.ideal);
 }
 
-void countGlobal(const Request& request, size_t region) {
+/// Sectors are counted from the region's first byte, which on a device is aligned.
+void countGlobal(Request request, size_t region) {
+    const auto begin = reinterpret_cast<uintptr_t>(recorder.regions[region].begin);
+    for (unsigned lane = 0; lane < lanesOfWarp; ++lane)
+        request.address[lane] -= request.active(lane) ? begin : 0;
     const bool write = request.doing == Doing::Write;
     GlobalCounts& to = (write ? recorder.counts.writes : recorder.counts.reads)[region];
     Touched& touched = (write ? recorder.writtenSectors : recorder.readSectors)[region];
-    const uintptr_t first =
-        reinterpret_cast<uintptr_t>(recorder.regions[region].begin) / sectorBytes;
     const Sectors sectors = sectorsOf(request);
     ++to.requests;
     bool wide = true;
@@ -119,7 +121,7 @@ void countGlobal(const Request& request, size_t region) {
     to.ideal += sectors.ideal;
     to.sectors += sectors.touched.size();
     for (uintptr_t sector : sectors.touched)
-        touched.add(sector - first, recorder.block, to);
+        touched.add(sector, recorder.block, to);
     countPlace(request, false, sectors.touched.size(), sectors.ideal);
 }
 

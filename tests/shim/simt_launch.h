@@ -57,6 +57,7 @@ public:
     GuardedMemory(GuardedMemory&& other) noexcept;
 
     std::byte* data() const { return m_data; }
+    size_t size() const { return m_bytes; }
 
     /// False when bytes right before or after, up to the alignment, were changed.
     bool intact() const;

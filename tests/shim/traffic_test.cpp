@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels move, held to budgets and to the table in TRAFFIC.md (FUSELAGE_BLESS=1 rewrites it).
+// FUSELAGE_TRAFFIC_PLACES=CASE also prints the lines of that case which cost more than they must.
+#include "tests/shim/kernel_run.h"
+#include "tests/shim/memory_counts.h"
+#include "tests/shim/races.h"
+#include "tests/shim/traffic_cases.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+namespace {
+
+using namespace fuselage;
+using namespace fuselage::gpu_suite;
+using simt::counts::Counts;
+using simt::counts::GlobalCounts;
+using simt::counts::SharedCounts;
+
+/// Of one kernel set; operands first, then what the set needs besides.
+struct Measured {
+    std::string name, variant;
+    size_t inputs = 0, outputs = 0;
+    Counts counts;
+
+    const GlobalCounts& input(size_t i) const { return counts.reads[i]; }
+    const GlobalCounts& output(size_t i) const { return counts.writes[inputs + i]; }
+};
+
+std::vector<simt::counts::Region> regionsOf(const Arena& arena) {
+    std::vector<simt::counts::Region> out;
+    for (const auto* memories :
+         {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch, &arena.tables})
+        for (const simt::GuardedMemory& memory : *memories)
+            out.push_back({memory.data(), memory.size()});
+    return out;
+}
+
+Measured measure(const Prepared& prepared, const gpu::KernelSet& set) {
+    Random random;
+    std::vector<ReferenceValue> inputs;
+    for (const OperandType& input : prepared.program->inputs)
+        inputs.push_back(dataFor(input, false, random));
+    Arena arena = arenaFor(prepared.request, inputs);
+    addNeeds(arena, set, inputs);
+    simt::counts::begin(regionsOf(arena));
+    launchAll(set, arena);
+    return {prepared.source.name, set.variant, inputs.size(), prepared.request.outputs.size(),
+            simt::counts::end()};
+}
+
+/// Each kernel that is counted, once.
+const std::vector<Measured>& all() {
+    static const std::vector<Measured> measured = [] {
+        std::vector<Measured> out;
+        for (const Case& source : trafficCases()) {
+            const Prepared prepared = prepareTraffic(source);
+            if (!prepared.program)
+                continue;
+            for (const gpu::KernelSet& set : trafficKernels(prepared))
+                out.push_back(measure(prepared, set));
+        }
+        return out;
+    }();
+    return measured;
+}
+
+GlobalCounts sumOf(const std::vector<GlobalCounts>& parts) {
+    GlobalCounts out;
+    for (const GlobalCounts& part : parts) {
+        out.requests += part.requests;
+        out.wide += part.wide;
+        out.asked += part.asked;
+        out.ideal += part.ideal;
+        out.sectors += part.sectors;
+        out.ofBlocks += part.ofBlocks;
+        out.distinct += part.distinct;
+    }
+    return out;
+}
+
+double over(uint64_t a, uint64_t b) {
+    return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
+}
+
+std::string conflicts(const SharedCounts& counts) {
+    return counts.requests == 0 ? "-"
+                                : fmt::format("{:.2f}", over(counts.wavefronts, counts.ideal));
+}
+
+std::string lineOf(const Measured& one) {
+    const GlobalCounts reads = sumOf(one.counts.reads), writes = sumOf(one.counts.writes);
+    return fmt::format("| {} | {} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | {:.0f} | {:.2f} | {:.2f} | "
+                       "{} | {} | {} |\n",
+                       one.name, one.variant, 100 * over(reads.wide, reads.requests),
+                       over(reads.sectors, reads.ideal), over(reads.sectors, reads.distinct),
+                       over(reads.ofBlocks, reads.distinct),
+                       100 * over(writes.wide, writes.requests), over(writes.sectors, writes.ideal),
+                       over(writes.sectors, writes.distinct), conflicts(one.counts.sharedReads),
+                       conflicts(one.counts.sharedWrites), conflicts(one.counts.matrixReads));
+}
+
+void printPlaces(const Measured& one) {
+    const char* wanted = std::getenv("FUSELAGE_TRAFFIC_PLACES");
+    if (wanted == nullptr || one.name != wanted)
+        return;
+    for (const simt::counts::PlaceCounts& place : one.counts.places)
+        if (place.cost > place.ideal)
+            fmt::print("{} {}: {} requests, {} {}, ideal {}: {}\n", one.name, one.variant,
+                       place.requests, place.cost, place.shared ? "wavefronts" : "sectors",
+                       place.ideal, simt::races::placeText(place.place));
+}
+
+const char* const head =
+    R"(<!-- SPDX-License-Identifier: Apache-2.0 -->
+# What generated kernels move
+
+Counted in the SIMT shim by `unit_gpu_traffic` (`tests/shim/traffic_cases.cpp`), at shrunken sizes
+with the layouts of the real ones; `FUSELAGE_BLESS=1` rewrites this page, and a kernel that moves
+something else fails the test. Nothing here is a time.
+
+A request is one instruction of a warp. *16 B*: requests in which each lane moves 16 bytes, percent.
+*Spread*: 32-byte sectors a request touches over those that its bytes would fill; 1 is coalesced.
+*Again*: sectors over the distinct ones of the launch, as asked of the first cache, and as a first
+cache of endless size would ask of the second; the distinct ones are what memory must move.
+*Shared*: wavefronts over those without bank conflicts, of reads, writes and `ldmatrix`; 1 is none.
+
+| case | kernel | reads 16 B | spread | again | of blocks | writes 16 B | spread | again | shared reads | writes | ldmatrix |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+)";
+
+TEST(Traffic, everyKernelNamedIsCounted) {
+    for (const Case& source : trafficCases()) {
+        const Prepared prepared = prepareTraffic(source);
+        ASSERT_TRUE(prepared.program) << source.name;
+        std::istringstream in(source.variants);
+        size_t wanted = 0;
+        for (std::string name; in >> name;)
+            ++wanted;
+        EXPECT_EQ(trafficKernels(prepared).size(), wanted) << source.name;
+    }
+}
+
+TEST(Traffic, isWhatThePageSays) {
+    std::string text = head;
+    for (const Measured& one : all()) {
+        text += lineOf(one);
+        printPlaces(one);
+    }
+    const char* bless = std::getenv("FUSELAGE_BLESS");
+    if (bless != nullptr && std::string(bless) != "0") {
+        std::ofstream(TRAFFIC_TABLE) << text;
+        return;
+    }
+    std::stringstream page;
+    page << std::ifstream(TRAFFIC_TABLE).rdbuf();
+    EXPECT_EQ(page.str(), text) << TRAFFIC_TABLE << ": FUSELAGE_BLESS=1 rewrites it";
+}
+
+} // namespace
