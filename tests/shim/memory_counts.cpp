@@ -220,8 +220,14 @@ void noteCopy(const void* to, const void* from, size_t bytes, bool inside, const
 }
 
 void noteBlock(const void* place) {
-    if (counting && running())
-        add(self(), Doing::Block, 0, 0, place);
+    if (!counting || !running())
+        return;
+    Lane& lane = self();
+    // Of blocks that follow each other forwards the last one says where the lane stands.
+    if (!lane.events.empty() && lane.events.back().doing == Doing::Block &&
+        lane.events.back().place <= reinterpret_cast<uintptr_t>(place))
+        lane.events.pop_back();
+    add(lane, Doing::Block, 0, 0, place);
 }
 
 void noteMeeting() {
@@ -233,15 +239,15 @@ void settle(size_t threads) {
     if (!counting)
         return;
     recorder.lanes.resize(std::max(threads, recorder.lanes.size()));
-    std::vector<std::vector<Event>> events;
+    std::vector<std::span<const Event>> warp;
     for (size_t first = 0; first < threads; first += lanesOfWarp) {
-        events.clear();
-        for (size_t i = first; i < std::min(threads, first + lanesOfWarp); ++i) {
-            events.push_back(std::move(recorder.lanes[i].events));
-            recorder.lanes[i].events.clear();
-        }
-        forEachRequest(events, count);
+        warp.clear();
+        for (size_t i = first; i < std::min(threads, first + lanesOfWarp); ++i)
+            warp.push_back(recorder.lanes[i].events);
+        forEachRequest(warp, count);
     }
+    for (Lane& lane : recorder.lanes)
+        lane.events.clear();
 }
 
 } // namespace simt::counts

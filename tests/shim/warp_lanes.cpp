@@ -12,7 +12,7 @@ constexpr unsigned mostLanes = 32;
 constexpr uintptr_t sectorBytes = 32, bankBytes = 4, banks = 32;
 
 /// The lanes that go next: all that stand at the lowest place, doing the same.
-uint32_t nextLanes(std::span<const std::vector<Event>> lanes,
+uint32_t nextLanes(std::span<const std::span<const Event>> lanes,
                    const std::array<size_t, mostLanes>& at) {
     const Event* first = nullptr;
     uint32_t out = 0, waiting = 0;
@@ -36,7 +36,7 @@ uint32_t nextLanes(std::span<const std::vector<Event>> lanes,
 
 } // namespace
 
-void forEachRequest(std::span<const std::vector<Event>> lanes,
+void forEachRequest(std::span<const std::span<const Event>> lanes,
                     const std::function<void(const Request&)>& visit) {
     std::array<size_t, mostLanes> at{};
     while (const uint32_t next = nextLanes(lanes, at)) {

@@ -35,7 +35,7 @@ struct Request {
 };
 
 /// Calls `visit` for every access of the warp, in the order in which it makes them.
-void forEachRequest(std::span<const std::vector<Event>> lanes,
+void forEachRequest(std::span<const std::span<const Event>> lanes,
                     const std::function<void(const Request&)>& visit);
 
 /// Wavefronts of a request to shared memory, and those that it would have without conflicts.
