@@ -7,6 +7,7 @@
 #include "gpu/runtime/generated_tactic.h"
 #include "gpu/runtime/host_tactic.h"
 #include "gpu/runtime/plan_steps.h"
+#include "gpu/runtime/range_counters.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,13 @@ public:
     }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }
+
+    Result<std::string> counters() const override {
+        if (auto current = m_device->makeCurrent(); !current)
+            return failure(current.error());
+        auto opened = RangeCounters::open(*m_device);
+        return opened ? Result<std::string>((*opened)->description()) : failure(opened.error());
+    }
 
     /// The host computes what no kernel does, so every program can run.
     std::optional<Reason> supports(const KernelProgram& program) const override {

@@ -25,6 +25,7 @@ struct MachineReport {
     std::string backendText;        ///< one line of the backend about itself
     std::vector<std::string> notes; ///< "no CUDA device: libcuda.so.1 not found"
     std::string stepTiming;         ///< how single kernels were timed; empty: by the host's clock
+    std::string counters;           ///< how bytes were counted; empty: they were not
     std::string profile;            ///< device profile used for predictions
     std::string profileTitle;
     double dramBandwidth = 0, l2Bandwidth = 0; ///< of the profile, bytes a second
@@ -74,6 +75,8 @@ struct SideReport {
     int64_t flops = 0;
     double predictedSeconds = 0;
     std::optional<TimingSummary> measured;
+    /// Of all its kernels; none unless each was counted.
+    std::optional<MeasuredTraffic> measuredTraffic;
 
     /// FLOP per logical byte.
     double intensity() const {
@@ -112,6 +115,7 @@ struct KernelReport {
     /// Only of kernels on a device.
     std::optional<KernelFacts> facts;
     std::optional<TimingSummary> inSitu, cold, warm;
+    std::optional<MeasuredTraffic> measuredTraffic;
     double share = 0; ///< of the measured (else predicted) total
     std::vector<Reason> fallbacks;
 };

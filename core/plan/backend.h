@@ -49,6 +49,14 @@ public:
         return (void)step, (void)rounds,
                failure("run.isolated", "this backend does not time single steps");
     }
+
+    /// Bytes of each step by hardware counters: runs the plan again, as often as counters need, and
+    /// outside of anything timed. Errors: "run.counters" where they cannot be read, which says why
+    /// and costs nothing else; those of run().
+    virtual Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs, Progress& progress) {
+        return (void)inputs, (void)progress,
+               failure("run.counters", "this backend has no hardware counters");
+    }
 };
 
 class Backend {
@@ -66,6 +74,12 @@ public:
     virtual uint32_t sweepWorkers() const { return 0; }
     /// Numbers of the device it runs on, where it can ask for them.
     virtual std::optional<DeviceProfile> profile() const { return std::nullopt; }
+
+    /// What countTraffic() would count with; error "run.counters" as there.
+    virtual Result<std::string> counters() const {
+        return failure("run.counters", "this backend has no hardware counters");
+    }
+
     virtual Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                         Progress& progress) = 0;
 };

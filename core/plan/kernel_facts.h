@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend can say of the kernels behind one step, for reports.
+// What a backend can say of the kernels behind one step, for reports: resources, times by itself,
+// counted bytes.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,26 @@ struct KernelFacts {
     uint32_t spilledBytes = 0; ///< a thread's
     uint32_t launches = 1;
     int64_t workspaceBytes = 0;
-    std::string choice; ///< "measured", "cached", "predicted"
+    /// "measured", "cached", "predicted"; "compiled": for a device that is not here.
+    std::string choice;
+    uint32_t residentBlocks = 0; ///< that a multiprocessor holds at a time; 0: not known
+    double occupancy = 0;        ///< share of a multiprocessor's threads that those are
+};
+
+/// Bytes that hardware counters saw during one step. None of a kind: the device counts no such
+/// bytes, or did not this time; never a zero in its place.
+struct MeasuredTraffic {
+    std::optional<int64_t> dramRead, dramWritten, l2;
+
+    std::optional<int64_t> dram() const {
+        return dramRead && dramWritten ? std::optional(*dramRead + *dramWritten) : std::nullopt;
+    }
+};
+
+/// What counters say of the steps of one executable.
+struct TrafficCounts {
+    std::vector<std::optional<MeasuredTraffic>> steps; ///< parallel to Plan::steps
+    std::string note;                                  ///< what counted, and how
 };
 
 /// Seconds of one step by itself, again and again.

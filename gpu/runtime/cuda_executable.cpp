@@ -3,6 +3,7 @@
 
 #include "gpu/runtime/isolated_timer.h"
 #include "gpu/runtime/plan_memory.h"
+#include "gpu/runtime/range_counters.h"
 #include "gpu/runtime/step_timer.h"
 
 #include <algorithm>
@@ -42,6 +43,7 @@ public:
 
     std::optional<KernelFacts> kernelFacts(size_t step) const override;
     Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) override;
+    Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs, Progress& progress) override;
 
 private:
     bool onDevice(size_t step) const {
@@ -55,6 +57,8 @@ private:
     Result<void> runStep(size_t step, Progress& progress);
     Result<void> runSegments(Progress& progress);
     Result<void> runTimed(const RunOptions& options, Progress& progress);
+    Result<void> runMarked(std::span<const Tensor> inputs, const RangeMarks& marks,
+                           Progress& progress);
 
     std::shared_ptr<const Plan> m_plan;
     std::shared_ptr<Device> m_device;
@@ -284,6 +288,50 @@ Result<IsolatedTimes> CudaExecutable::timeIsolated(size_t step, uint32_t rounds)
     if (auto current = m_device->makeCurrent(); !current)
         return failure(current.error());
     return gpu::timeIsolated(*m_device, m_stream, rounds, [&] { return enqueue(step); });
+}
+
+/// The whole plan from its inputs, step by step, so that every step finds the values and the caches
+/// as in a run. A range is its step's number.
+Result<void> CudaExecutable::runMarked(std::span<const Tensor> inputs, const RangeMarks& marks,
+                                       Progress& progress) {
+    if (auto copied = m_memory->copyInputs(inputs, m_stream); !copied)
+        return copied;
+    for (size_t step = 0; step < m_steps.size(); ++step) {
+        if (progress.cancelled())
+            return cancelledFailure("count");
+        if (auto idle = m_stream.synchronize(); !idle)
+            return idle;
+        const bool counted = onDevice(step);
+        if (auto begun = counted ? marks.begin(step) : Result<void>(); !begun)
+            return begun;
+        auto ran = runStep(step, progress);
+        auto idle = m_stream.synchronize();
+        // A range that was begun is ended in any case.
+        auto ended = counted ? marks.end(step) : Result<void>();
+        if (!ran || !idle || !ended)
+            return !ran ? ran : !idle ? idle : ended;
+    }
+    return {};
+}
+
+Result<TrafficCounts> CudaExecutable::countTraffic(std::span<const Tensor> inputs,
+                                                   Progress& progress) {
+    if (auto current = m_device->makeCurrent(); !current)
+        return failure(current.error());
+    if (auto idle = m_stream.synchronize(); !idle)
+        return failure(idle.error());
+    auto counters = RangeCounters::open(*m_device);
+    if (!counters)
+        return failure(counters.error());
+    TrafficCounts out;
+    out.note = (*counters)->description();
+    auto counted = (*counters)->count(m_steps.size(), [&](const RangeMarks& marks) {
+        return runMarked(inputs, marks, progress);
+    });
+    if (!counted)
+        return failure(counted.error());
+    out.steps = std::move(*counted);
+    return out;
 }
 
 } // namespace

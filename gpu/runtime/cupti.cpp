@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/cupti.h"
 
-#include "gpu/libraries.h"
-
 #include <fmt/format.h>
 
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
+#include <map>
 
 namespace fuselage::gpu {
 
@@ -227,6 +225,21 @@ private:
 
 } // namespace
 
+Result<std::shared_ptr<SharedLibrary>> openCuptiForGood() {
+    static std::mutex mutex;
+    static auto* kept = new std::map<std::string, std::shared_ptr<SharedLibrary>>; // by path
+    auto library = SharedLibrary::open(fileNamesOf("libcupti"));
+    if (!library)
+        return library;
+    std::lock_guard lock(mutex);
+    return kept->emplace((*library)->path(), *library).first->second;
+}
+
+std::unique_lock<std::mutex> cuptiForOneUse() {
+    static std::mutex mutex;
+    return std::unique_lock(mutex);
+}
+
 Result<std::shared_ptr<Cupti>> Cupti::open() {
     // Once: callbacks stay registered, and the library must not be closed under them.
     static std::mutex mutex;
@@ -234,7 +247,7 @@ Result<std::shared_ptr<Cupti>> Cupti::open() {
     std::lock_guard lock(mutex);
     if (auto here = opened.lock())
         return here;
-    auto library = SharedLibrary::open(fileNamesOf("libcupti"));
+    auto library = openCuptiForGood();
     if (!library)
         return failure(library.error());
     Functions functions{};
@@ -251,8 +264,6 @@ Result<std::shared_ptr<Cupti>> Cupti::open() {
     }
     if (functions.registerCallbacks(giveBuffer, takeBuffer) != 0)
         return failure("library-missing", "CUPTI refuses callbacks, perhaps another tool uses it");
-    static std::shared_ptr<SharedLibrary> kept; // its threads may still run
-    kept = *library;
     auto out = std::make_shared<LoadedCupti>(std::move(*library), functions);
     opened = out;
     return std::shared_ptr<Cupti>(out);

@@ -4,10 +4,12 @@
 #pragma once
 
 #include "core/support/result.h"
+#include "gpu/libraries.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,6 +25,14 @@ struct KernelRecord {
 
 /// Ids as records have them, by the captured nodes that the launched ones are copies of.
 using GraphNodeIds = std::unordered_map<const void*, uint64_t>;
+
+/// The library, which stays open until the process ends: its threads and hooks may outlive any
+/// owner. Error "library-missing".
+Result<std::shared_ptr<SharedLibrary>> openCuptiForGood();
+
+/// Held while kernels are recorded or counters are read: CUPTI cannot do both at a time, and
+/// counting makes kernels slower.
+std::unique_lock<std::mutex> cuptiForOneUse();
 
 class Cupti {
 public:

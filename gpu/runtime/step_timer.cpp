@@ -100,6 +100,7 @@ Result<void> StepTimer::timeGraph(const CapturedGraph& graph, Stream& stream,
     auto copy = watched(graph);
     if (!copy)
         return failure(copy.error());
+    const auto alone = cuptiForOneUse();
     if (auto begun = m_cupti->start(); !begun)
         return failure("timing.records", begun.error().message + instead);
     std::string unknown = (*copy)->unknown;

@@ -2,7 +2,10 @@
 // A stand-in for CUPTI's activity records over the stand-in driver: a record of every kernel while
 // recording, written into the caller's buffers in the layout of the documentation. Times are not
 // the host's: the n-th node of a launch takes n microseconds, and records come as if kernels had
-// begun in the reverse order, so that only their nodes tell them apart.
+// begun in the reverse order, so that only their nodes tell them apart. Counters are in
+// fake_counters.cpp; records and counters refuse one another.
+#include "tests/fakecuda/libraries/fake_cupti.h"
+
 #include "tests/fakecuda/fake_state.h"
 
 #include <cstring>
@@ -45,6 +48,7 @@ Recorder& recorder() {
 void noteKernel(const char* name, uint64_t, uint64_t, uint64_t node) {
     if (recorder().enabled)
         recorder().ran.push_back({name, node});
+    countKernel();
 }
 
 void noteClone(Node* original, Node* copy) {
@@ -91,6 +95,18 @@ void flush() {
 
 } // namespace
 
+namespace fakecuda {
+
+bool recordsKernels() {
+    return recorder().enabled;
+}
+
+void observeKernels() {
+    state().observer = noteKernel;
+}
+
+} // namespace fakecuda
+
 extern "C" {
 
 int cuptiGetVersion(uint32_t* version) {
@@ -107,12 +123,14 @@ int cuptiActivityRegisterCallbacks(GiveBuffer give, TakeBuffer take) {
     FAKE_CALL("cuptiActivityRegisterCallbacks", Nothing);
     recorder().give = give;
     recorder().take = take;
-    state().observer = noteKernel;
+    observeKernels();
     return Success;
 }
 
 int cuptiActivityEnable(int kind) {
     FAKE_CALL("cuptiActivityEnable", Nothing);
+    if (countsRanges())
+        return 14; // not compatible
     recorder().enabled = kind == kernelRecord;
     return Success;
 }
