@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the single sequences of the benchmark as ONNX files: memory-bound rows of 4096, a linear
-// layer bare and with GELU, depthwise convolution, the stem of a ResNet.
+// layer bare and with GELU, depthwise convolution, the stem of a ResNet. `small`: the same ones
+// small, and sequences in place of the networks, for a rehearsal without a device.
 #include "app/pipeline/compiled.h"
 #include "core/onnx/model_file.h"
 
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 
 using namespace fuselage;
 
@@ -48,6 +51,38 @@ constexpr Model models[] = {
      " y = MaxPool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1]>(r) }"},
 };
 
+/// What stands for the networks in a rehearsal: one step each, of different kinds.
+constexpr Model smallNetworks[] = {
+    {"resnet50", "g (float[N,4,2,2] x, float[8,4,1,1] w, float[8] b) => (float[N,8,2,2] y) {"
+                 " c = Conv(x, w, b) y = Relu(c) }"},
+    {"convnext_tiny", "g (float[N,4,32] x, float[32] s, float[32] b) => (float[N,4,32] y) {"
+                      " y = LayerNormalization<axis=-1>(x, s, b) }"},
+    {"vit_b_16", "g (float[N,4,16] x) => (float[N,4,16] y) { y = Softmax<axis=-1>(x) }"},
+    {"bert_base", "g (float[N,16] x, float[16,16] w, float[16] b) => (float[N,16] y) {"
+                  " m = MatMul(x, w) y = Add(m, b) }"},
+};
+
+/// Extents of the sequences and what they are in a rehearsal.
+constexpr std::pair<std::string_view, std::string_view> smallExtents[] = {
+    {"65536", "8"},
+    {"4096", "64"},
+    {"6304", "16"},
+    {"768", "32"},
+    {"3072", "64"},
+    {"32,56,56,96", "1,8,8,8"},
+    {"96,1,7,7", "8,1,7,7"},
+    {"[96]", "[8]"},
+    {"group=96", "group=8"},
+    {"32,3,224,224", "1,3,8,8"},
+    {"32,64,56,56", "1,64,2,2"}};
+
+std::string smallText(std::string text) {
+    for (const auto& [large, small] : smallExtents)
+        for (size_t at = 0; (at = text.find(large, at)) != std::string::npos; at += small.size())
+            text.replace(at, large.size(), small);
+    return text;
+}
+
 /// Numbers between 1/1024 and 1: positive, since some are variances.
 Tensor weightOf(const Type& type, uint64_t seed) {
     Tensor out(type.dtype, *type.extents());
@@ -58,8 +93,8 @@ Tensor weightOf(const Type& type, uint64_t seed) {
     return out;
 }
 
-Result<Graph> made(const Model& model) {
-    auto graph = model_io::loadText(model.text);
+Result<Graph> made(const std::string& text) {
+    auto graph = model_io::loadText(text);
     if (!graph)
         return graph;
     while (graph->inputs().size() > 1) {
@@ -72,26 +107,30 @@ Result<Graph> made(const Model& model) {
     return graph;
 }
 
+bool write(const std::string& folder, const char* name, const std::string& text) {
+    auto graph = made(text);
+    Result<void> saved = graph ? model_io::save(*graph, folder + "/" + name + ".onnx")
+                               : Result<void>(failure(graph.error()));
+    if (!saved)
+        std::fprintf(stderr, "%s: %s\n", name, saved.error().text().c_str());
+    return static_cast<bool>(saved);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: gpu_models FOLDER\n");
+    const bool small = argc == 3 && std::string_view(argv[2]) == "small";
+    if (argc != 2 && !small) {
+        std::fprintf(stderr, "usage: gpu_models FOLDER [small]\n");
         return 2;
     }
     std::error_code ignored;
     std::filesystem::create_directories(argv[1], ignored);
-    for (const Model& model : models) {
-        auto graph = made(model);
-        if (!graph) {
-            std::fprintf(stderr, "%s: %s\n", model.name, graph.error().text().c_str());
-            return 1;
-        }
-        const std::string path = std::string(argv[1]) + "/" + model.name + ".onnx";
-        if (auto saved = model_io::save(*graph, path); !saved) {
-            std::fprintf(stderr, "%s\n", saved.error().text().c_str());
-            return 1;
-        }
-    }
-    return 0;
+    bool all = true;
+    for (const Model& model : models)
+        all = write(argv[1], model.name, small ? smallText(model.text) : model.text) && all;
+    if (small)
+        for (const Model& model : smallNetworks)
+            all = write(argv[1], model.name, model.text) && all;
+    return all ? 0 : 1;
 }

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peers in the same run: torch.compile of the same networks inside a captured graph, fp16, and a
-copy on the device. Prints one JSON object of seconds (and bytes a second for the copy).
+"""A peer in the same run: peers.py NAME FOLDER writes FOLDER/peer.*.json, a value and where it is
+from, as soon as each is measured. NAME is `copy` (bytes a second of a copy on the device) or a
+network: seconds of torch.compile in a captured graph, fp16, batch 1 and 32.
 """
 import json
+import os
 import sys
 
 import torch
-import torchvision
 
 ROUNDS = 50
+
+
+def write(name, value):
+    path = os.path.join(sys.argv[2], f"peer.{name}.json")
+    with open(path + ".next", "w", encoding="utf-8") as file:
+        json.dump({"value": value, "source": f"torch {torch.__version__}"}, file)
+    os.replace(path + ".next", path)
+    print(f"{name} {value:.6g}", flush=True)
 
 
 def captured(call):
@@ -38,35 +47,54 @@ def median(call):
     return sorted(times)[ROUNDS // 2]
 
 
-def networks():
-    vision = {"resnet50": torchvision.models.resnet50,
-              "convnext_tiny": torchvision.models.convnext_tiny,
-              "vit_b_16": torchvision.models.vit_b_16}
-    for name, make in vision.items():
-        model = make().half().cuda().eval().to(memory_format=torch.channels_last)
-        for batch in (1, 32):
-            image = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.half)
-            yield f"{name}.{batch}", model, image.to(memory_format=torch.channels_last)
+def bert():
+    from transformers import BertConfig, BertModel
     try:
-        from transformers import BertConfig, BertModel
-    except ImportError:
-        return
-    bert = BertModel(BertConfig(), add_pooling_layer=False).half().cuda().eval()
+        config = BertConfig(attn_implementation="sdpa")
+    except TypeError:
+        config = BertConfig()
+    return BertModel(config, add_pooling_layer=False).half().cuda().eval()
+
+
+def network(name):
+    """The model, and its input for a batch."""
+    if name == "bert_base":
+        return bert(), lambda batch: torch.randint(0, 30000, (batch, 128), device="cuda")
+    import torchvision
+    model = getattr(torchvision.models, name)(weights=None)
+    model = model.half().cuda().eval().to(memory_format=torch.channels_last)
+
+    def image(batch):
+        data = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.half)
+        return data.to(memory_format=torch.channels_last)
+
+    return model, image
+
+
+def measure_network(name):
+    """Batches that failed."""
+    model, data_of = network(name)
+    failed = 0
     for batch in (1, 32):
-        yield f"bert_base.{batch}", bert, torch.randint(0, 30000, (batch, 128), device="cuda")
-
-
-out = {}
-torch.backends.cudnn.benchmark = True
-with torch.no_grad():
-    for name, model, data in networks():
         try:
+            data = data_of(batch)
+            torch._dynamo.reset()
             compiled = torch.compile(model)
-            out[name] = median(captured(lambda: compiled(data)))
+            write(f"{name}.{batch}", median(captured(lambda: compiled(data))))
         except Exception as error:  # a peer that fails is a row that is not measured
-            print(f"{name}: {error}", file=sys.stderr)
-        torch._dynamo.reset()
+            print(f"error: {name} at batch {batch}: {error}", file=sys.stderr)
+            failed += 1
+    return failed
+
+
+def measure_copy():
     source = torch.empty(1 << 30, dtype=torch.int32, device="cuda")
     target = torch.empty_like(source)
-    out["copy_bytes_per_second"] = 2 * source.nbytes / median(captured(lambda: target.copy_(source)))
-print(json.dumps(out))
+    write("copy_bytes_per_second",
+          2 * source.nbytes / median(captured(lambda: target.copy_(source))))
+    return 0
+
+
+torch.backends.cudnn.benchmark = True
+with torch.no_grad():
+    sys.exit(measure_copy() if sys.argv[1] == "copy" else measure_network(sys.argv[1]))
