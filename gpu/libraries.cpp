@@ -25,15 +25,17 @@ std::vector<std::string> toolkitFolders() {
          {"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
           "/usr/local/cuda/targets/sbsa-linux/lib", "/usr/local/cuda/extras/CUPTI/lib64",
           "/opt/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-          "/usr/lib64", "/usr/lib/wsl/lib"})
+          "/usr/lib64", "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib"})
         out.emplace_back(folder);
     return out;
 }
 
 struct LibraryRow {
     const char* name;
-    std::vector<std::string> sonames;
+    std::vector<std::string> sonames; ///< the newest first
     std::string (*version)(const SharedLibrary&);
+    /// Numbered like CUDA: a driver does not run the code of one that is newer than itself.
+    bool ofToolkit = false;
 };
 
 std::string twoPart(int major, int minor) {
@@ -86,10 +88,10 @@ std::string nvmlVersion(const SharedLibrary& library) {
 const std::array<LibraryRow, 6>& rows() {
     static const std::array<LibraryRow, 6> table = {{
         {"libcuda", {"libcuda.so.1", "libcuda.so"}, driverVersion},
-        {"libnvrtc", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, nvrtcVersion},
-        {"libcublasLt", {"libcublasLt.so.13", "libcublasLt.so.12"}, cublasLtVersion},
+        {"libnvrtc", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, nvrtcVersion, true},
+        {"libcublasLt", {"libcublasLt.so.13", "libcublasLt.so.12"}, cublasLtVersion, true},
         {"libcudnn", {"libcudnn.so.9"}, cudnnVersion},
-        {"libcupti", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, cuptiVersion},
+        {"libcupti", {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, cuptiVersion, true},
         {"libnvidia-ml", {"libnvidia-ml.so.1"}, nvmlVersion},
     }};
     return table;
@@ -121,8 +123,11 @@ Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::vector<std
                 if (auto library = tryOpen(path))
                     return library;
         }
+    if (names.empty())
+        return failure("library-missing", "the driver is older than any version that is known", {},
+                       "install a newer driver");
     return failure("library-missing",
-                   fmt::format("`{}` cannot be opened: {}", names.empty() ? "" : names[0],
+                   fmt::format("`{}` cannot be opened: {}", names[0],
                                problem.empty() ? fmt::format("not in `{}`", only) : problem),
                    {}, "install the CUDA toolkit or set CUDA_HOME to its folder");
 }
@@ -135,11 +140,42 @@ void* SharedLibrary::address(const char* name) const {
     return dlsym(m_handle, name);
 }
 
-std::vector<std::string> fileNamesOf(std::string_view name) {
+namespace {
+
+const LibraryRow* rowOf(std::string_view name) {
     for (const LibraryRow& row : rows())
         if (name == row.name)
-            return row.sonames;
-    return {};
+            return &row;
+    return nullptr;
+}
+
+/// The CUDA that the driver here is for; 0 without a driver.
+int cudaOfDriver() {
+    int version = 0;
+    auto library = SharedLibrary::open(rowOf("libcuda")->sonames);
+    auto ask = library ? (*library)->symbol<int (*)(int*)>("cuDriverGetVersion") : nullptr;
+    return ask != nullptr && ask(&version) == 0 ? version / 1000 : 0;
+}
+
+/// 13 of "libnvrtc.so.13"; 0 where the name tells none.
+int numberOf(const std::string& soname) {
+    const size_t at = soname.rfind(".so.");
+    return at == std::string::npos ? 0 : std::atoi(soname.c_str() + at + 4);
+}
+
+} // namespace
+
+std::vector<std::string> fileNamesOf(std::string_view name) {
+    const LibraryRow* row = rowOf(name);
+    if (row == nullptr)
+        return {};
+    std::vector<std::string> out = row->sonames;
+    const int newest = row->ofToolkit ? cudaOfDriver() : 0;
+    if (newest > 0 && newest < numberOf(out.front()))
+        std::erase_if(out, [&](const std::string& soname) {
+            return numberOf(soname) == 0 || numberOf(soname) > newest;
+        });
+    return out;
 }
 
 std::vector<LibraryFacts> inspectLibraries() {
@@ -147,7 +183,7 @@ std::vector<LibraryFacts> inspectLibraries() {
     for (const LibraryRow& row : rows()) {
         LibraryFacts facts;
         facts.name = row.name;
-        auto library = SharedLibrary::open(row.sonames);
+        auto library = SharedLibrary::open(fileNamesOf(row.name));
         if (library) {
             facts.path = (*library)->path();
             facts.version = row.version(**library);

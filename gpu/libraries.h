@@ -65,7 +65,9 @@ private:
     std::string m_absent;
 };
 
-/// Names of a library's files, the preferred one first; `name` as in LibraryFacts.
+/// Names of a library's files, the preferred one first; `name` as in LibraryFacts. A library of a
+/// toolkit that is newer than the driver is not among them: with a driver for CUDA 12, NVRTC 12 is
+/// opened beside NVRTC 13, whose machine code the driver does not load.
 std::vector<std::string> fileNamesOf(std::string_view name);
 
 /// What is here of libcuda, NVRTC, cuBLASLt, cuDNN, CUPTI and NVML, in that order; for `doctor`,

@@ -31,7 +31,7 @@ struct Measured {
 
 /// One warm-up of each, then rounds before, after, before, after ... until the budget is spent.
 /// Totals are timed without the per-step clock, by the device's own clock where there is one; a few
-/// more rounds collect step times.
+/// more rounds collect step times. Where those fail, the totals stay and the note says why.
 Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          const MeasureOptions& options, Progress& progress);
 

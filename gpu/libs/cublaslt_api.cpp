@@ -6,7 +6,7 @@
 namespace fuselage::gpu::cublaslt {
 
 Result<std::shared_ptr<const Library>> Library::open() {
-    auto library = SharedLibrary::open({"libcublasLt.so.13", "libcublasLt.so.12"});
+    auto library = SharedLibrary::open(fileNamesOf("libcublasLt"));
     if (!library)
         return failure(library.error());
     auto out = std::make_shared<Library>();

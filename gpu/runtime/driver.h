@@ -51,7 +51,7 @@ enum class FunctionAttribute : int {
 };
 
 constexpr unsigned streamNonBlocking = 1;
-constexpr int captureThreadLocal = 1;
+constexpr int captureRelaxed = 2;
 constexpr int graphNodeKernel = 0;
 
 /// Members have the names of the driver without `cu` and its version suffix.

@@ -128,8 +128,8 @@ private:
     std::vector<std::vector<GraphNodeHandle>> m_kernelsOfMarks;
 };
 
-/// While it lives, what is added to the stream is recorded instead of run. Allocation and
-/// synchronisation are errors meanwhile, and end the capture.
+/// While it lives, what is added to the stream is recorded instead of run. Synchronisation is an
+/// error meanwhile, and ends the capture.
 class StreamCapture {
 public:
     static Result<StreamCapture> begin(Stream& stream);

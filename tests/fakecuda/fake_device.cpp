@@ -23,6 +23,7 @@ constexpr Words words[] = {
     {InvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {InvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {InvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {LossyQuery, "CUDA_ERROR_LOSSY_QUERY", "operation would lose edge data"},
     {NotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {NotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
     {IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},

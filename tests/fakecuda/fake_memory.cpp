@@ -108,17 +108,17 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 int cuMemAlloc_v2(uint64_t* out, size_t bytes) {
-    FAKE_CALL("cuMemAlloc_v2", NoCapture);
+    FAKE_CALL("cuMemAlloc_v2", Unsafe);
     return give(out, bytes, false);
 }
 
 int cuMemFree_v2(uint64_t address) {
-    FAKE_CALL("cuMemFree_v2", NoCapture);
+    FAKE_CALL("cuMemFree_v2", Unsafe);
     return take(address);
 }
 
 int cuMemAllocHost_v2(void** out, size_t bytes) {
-    FAKE_CALL("cuMemAllocHost_v2", NoCapture);
+    FAKE_CALL("cuMemAllocHost_v2", Unsafe);
     uint64_t address = 0;
     const int code = give(&address, bytes, true);
     *out = reinterpret_cast<void*>(address);
@@ -126,7 +126,7 @@ int cuMemAllocHost_v2(void** out, size_t bytes) {
 }
 
 int cuMemFreeHost(void* address) {
-    FAKE_CALL("cuMemFreeHost", NoCapture);
+    FAKE_CALL("cuMemFreeHost", Unsafe);
     return take(reinterpret_cast<uint64_t>(address));
 }
 

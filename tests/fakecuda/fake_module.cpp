@@ -73,7 +73,7 @@ bool possible(const simt::Launch& launch, const Function& function) {
 extern "C" {
 
 int cuModuleLoadData(Module** out, const void* image) {
-    FAKE_CALL("cuModuleLoadData", NoCapture);
+    FAKE_CALL("cuModuleLoadData", Unsafe);
     void* handle = openObject(image);
     if (handle == nullptr)
         return InvalidImage;
@@ -83,7 +83,7 @@ int cuModuleLoadData(Module** out, const void* image) {
 }
 
 int cuModuleUnload(Module* module) {
-    FAKE_CALL("cuModuleUnload", NoCapture);
+    FAKE_CALL("cuModuleUnload", Unsafe);
     const int code = drainAll();
     dlclose(module->handle);
     delete module;

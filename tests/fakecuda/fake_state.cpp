@@ -30,6 +30,13 @@ void readInjections(State& state) {
     }
 }
 
+/// As cuThreadExchangeStreamCaptureMode says: a global capture forbids in every thread what might
+/// be meant to be recorded, a thread-local one in its own, a relaxed one nowhere.
+bool forbidsUnsafe(const Stream& stream) {
+    return stream.captureMode == 0 ||
+           (stream.captureMode == 1 && stream.captureThread == std::this_thread::get_id());
+}
+
 } // namespace
 
 State& state() {
@@ -75,9 +82,9 @@ Call::Call(const char* name, Needs needs) : m_lock(state().mutex) {
         m_code = s.sticky;
         return;
     }
-    if (needs == Needs::NoCapture)
+    if (needs == Needs::Unsafe || needs == Needs::NoCapture)
         for (Stream* stream : s.streams)
-            if (stream->capture) {
+            if (stream->capture && (needs == Needs::NoCapture || forbidsUnsafe(*stream))) {
                 stream->invalidated = true;
                 m_code = CaptureUnsupported;
             }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace fakecuda {
@@ -25,6 +26,7 @@ enum Code : int {
     InvalidImage = 200,
     InvalidContext = 201,
     InvalidHandle = 400,
+    LossyQuery = 402,
     NotFound = 500,
     NotReady = 600,
     IllegalAddress = 700,
@@ -32,6 +34,7 @@ enum Code : int {
     CaptureUnsupported = 900,
     CaptureInvalidated = 901,
     CaptureUnmatched = 903,
+    CaptureWrongThread = 908,
 };
 
 /// Device or pinned memory with unreadable pages on both sides. Filled with ones, which is NaN in
@@ -79,6 +82,8 @@ struct Stream {
     std::deque<std::shared_ptr<Node>> queue;
     uint64_t queued = 0, done = 0; ///< pieces of work so far
     std::unique_ptr<Graph> capture;
+    int captureMode = 0; ///< CUstreamCaptureMode
+    std::thread::id captureThread;
     bool invalidated = false;
 };
 
@@ -115,7 +120,8 @@ extern thread_local void* currentContext;
 /// What every call begins with: injected failures, a start, a context. Holds the lock of the state.
 class Call {
 public:
-    enum class Needs : uint8_t { Nothing, Start, Context, NoCapture };
+    /// Unsafe: what a capture forbids that is not relaxed; NoCapture: what every capture forbids.
+    enum class Needs : uint8_t { Nothing, Start, Context, Unsafe, NoCapture };
 
     Call(const char* name, Needs needs);
 

@@ -59,12 +59,14 @@ int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
     });
 }
 
-int cuStreamBeginCapture_v2(Stream* stream, int) {
+int cuStreamBeginCapture_v2(Stream* stream, int mode) {
     FAKE_CALL("cuStreamBeginCapture_v2", Context);
     if (!known(stream))
         return InvalidHandle;
-    if (stream->capture)
+    if (stream->capture || mode < 0 || mode > 2)
         return InvalidValue;
+    stream->captureMode = mode;
+    stream->captureThread = std::this_thread::get_id();
     stream->capture = std::make_unique<Graph>();
     stream->invalidated = false;
     return Success;
@@ -75,6 +77,10 @@ int cuStreamEndCapture(Stream* stream, Graph** out) {
     *out = nullptr;
     if (!known(stream) || !stream->capture)
         return CaptureUnmatched;
+    if (stream->captureMode != 2 && stream->captureThread != std::this_thread::get_id()) {
+        stream->invalidated = true;
+        return CaptureWrongThread;
+    }
     std::unique_ptr<Graph> graph = std::move(stream->capture);
     if (stream->invalidated)
         return CaptureInvalidated;
@@ -90,8 +96,11 @@ int cuStreamGetCaptureInfo_v2(Stream* stream, int* status, uint64_t* id, Graph**
     *status = !stream->capture ? 0 : stream->invalidated ? 2 : 1;
     *id = 1;
     *graph = stream->capture.get();
-    *dependencies = nullptr;
-    *count = 0;
+    // As behind a library whose launches overlap: their edges have data that nobody asks for here.
+    if (dependencies != nullptr && stream->capture && !stream->capture->nodes.empty())
+        return LossyQuery;
+    if (count != nullptr)
+        *count = 0;
     return Success;
 }
 

@@ -6,6 +6,7 @@
 #include "tests/fakecuda/fixture.h"
 
 #include <cstring>
+#include <thread>
 
 namespace {
 
@@ -118,13 +119,23 @@ TEST_F(Runtime, replaysACapturedGraphWithNewData) {
     EXPECT_EQ(download(middle), (std::vector<float>{8, 9}));
 }
 
-TEST_F(Runtime, allocationEndsACapture) {
+/// Libraries load their kernels and allocate in their first call, which may be a recorded one.
+TEST_F(Runtime, allocationIsLegalInACapture) {
     auto capture = StreamCapture::begin(m_stream);
     ASSERT_TRUE(capture);
+    EXPECT_TRUE(m_device->allocate(4));
+    EXPECT_TRUE(capture->finish());
+}
+
+TEST_F(Runtime, aStricterCaptureForbidsAllocationInItsThread) {
+    const ContextPtr& context = m_device->context();
+    const DriverFunctions& call = context->call();
+    constexpr int threadLocal = 1;
+    ASSERT_EQ(call.streamBeginCapture(m_stream.handle(), threadLocal), 0);
+    std::thread([&] { EXPECT_TRUE(context->makeCurrent() && m_device->allocate(4)); }).join();
     EXPECT_FALSE(m_device->allocate(4));
-    auto graph = capture->finish();
-    ASSERT_FALSE(graph);
-    EXPECT_EQ(graph.error().code, "device.call");
+    GraphHandle graph = nullptr;
+    EXPECT_NE(call.streamEndCapture(m_stream.handle(), &graph), 0);
     EXPECT_TRUE(m_device->allocate(4)) << "the stream is usable again";
 }
 
@@ -253,6 +264,17 @@ TEST_F(Opening, saysThatTheDriverIsTooOld) {
     ASSERT_FALSE(device);
     EXPECT_EQ(device.error().code, "device.driver");
     EXPECT_NE(device.error().message.find("11.4"), std::string::npos);
+}
+
+TEST_F(Opening, takesNoLibraryOfANewerToolkitThanTheDriver) {
+    EXPECT_EQ(fileNamesOf("libnvrtc").front(), "libnvrtc.so.13");
+    setenv("FAKECUDA_VERSION", "12040", 1);
+    EXPECT_EQ(fileNamesOf("libnvrtc"), std::vector<std::string>{"libnvrtc.so.12"});
+    EXPECT_EQ(fileNamesOf("libcublasLt"), std::vector<std::string>{"libcublasLt.so.12"});
+    EXPECT_EQ(fileNamesOf("libcudnn"), std::vector<std::string>{"libcudnn.so.9"});
+    auto compiler = Nvrtc::open(); // the stand-in of 13 lies there
+    ASSERT_FALSE(compiler);
+    EXPECT_NE(compiler.error().message.find("libnvrtc.so.12"), std::string::npos);
 }
 
 TEST_F(Opening, saysThatTheDriverDoesNotStart) {

@@ -98,7 +98,7 @@ SAME(FunctionAttribute::Registers, CU_FUNC_ATTRIBUTE_NUM_REGS);
 SAME(FunctionAttribute::MaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 SAME(driverOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
 SAME(streamNonBlocking, CU_STREAM_NON_BLOCKING);
-SAME(captureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(captureRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME(graphNodeKernel, CU_GRAPH_NODE_TYPE_KERNEL);
 
 // The part of a kernel's record that gpu/runtime/cupti.cpp reads.
