@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instructions of a compiled kernel, counted without a disassembler: from sm_70 on each takes
+// 16 bytes, of which the lowest 12 bits name it. Only what budgets ask for has a name here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fuselage::machine_code {
+
+/// What a thread issues from the entry of a kernel to its end.
+struct Instructions {
+    uint32_t total = 0;
+    uint32_t special = 0; ///< MUFU: exponentials, reciprocals, roots
+    uint32_t globalLoads = 0, globalStores = 0;
+    uint32_t shared = 0;     ///< loads and stores
+    uint32_t sharedWide = 0; ///< of them, of 16 bytes a lane
+    uint32_t shuffles = 0, barriers = 0;
+    bool loops = false; ///< a branch backwards: `total` is not what a thread issues
+};
+
+/// Of the only kernel of a cubin; all zeros when it holds none.
+Instructions count(const std::string& cubin);
+
+} // namespace fuselage::machine_code
