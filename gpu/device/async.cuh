@@ -22,6 +22,13 @@ template <int chunks> __device__ __forceinline__ int tileByte(int row, int chunk
     return (row * chunks + (chunk ^ swizzleOf<chunks>(row))) * 16;
 }
 
+/// What is XORed into the column of a slab of floats whose rows are 8 banks apart, so that accesses
+/// of 8 bytes down 4 rows, of 4 bytes down 8 rows, and of 16 bytes from every other unit of a line
+/// each meet all banks once.
+__device__ __forceinline__ int slabTurn(int row, int column) {
+    return ((row ^ (row >> 2) ^ (column >> 5)) & 1) * 4;
+}
+
 #ifdef __CUDA_ARCH__
 __device__ __forceinline__ unsigned sharedAddress(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -38,6 +45,19 @@ __device__ __forceinline__ void storeShared16(void* to, const unsigned* words) {
     hostVectorAccess(to, 16);
     for (int i = 0; i < 4; ++i)
         static_cast<unsigned*>(to)[i] = words[i];
+#endif
+}
+
+/// 2 floats to shared memory.
+__device__ __forceinline__ void storeShared8(float* to, float first, float second) {
+#ifdef __CUDA_ARCH__
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(sharedAddress(to)), "f"(first),
+                 "f"(second)
+                 : "memory");
+#else
+    hostVectorAccess(to, 8);
+    to[0] = first;
+    to[1] = second;
 #endif
 }
 

@@ -84,6 +84,24 @@ __device__ __forceinline__ void loadFragmentsTransposed(unsigned (&to)[4], const
 #endif
 }
 
+/// Word i of lane t of each four lanes becomes word t of lane i: what lies beside each other in the
+/// sums of four products comes into one lane.
+__device__ __forceinline__ void exchangeQuad(unsigned (&words)[4]) {
+    const bool high = (threadIdx.x & 2u) != 0, odd = (threadIdx.x & 1u) != 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const unsigned got = __shfl_xor_sync(0xffffffffu, high ? words[i] : words[i + 2], 2);
+        words[i] = high ? got : words[i];
+        words[i + 2] = high ? words[i + 2] : got;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const unsigned got = __shfl_xor_sync(0xffffffffu, odd ? words[i] : words[i + 1], 1);
+        words[i] = odd ? got : words[i];
+        words[i + 1] = odd ? words[i + 1] : got;
+    }
+}
+
 /// sums += A B for 16 x 16 times 16 x 8.
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0,
                                          unsigned b1, const Half* type) {

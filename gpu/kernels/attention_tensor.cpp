@@ -37,6 +37,7 @@ private:
     std::string scores() const;
     std::string softmax() const;
     std::string sums() const;
+    std::string wideResults() const;
     std::string results() const;
 
     const AttentionSpec& m_spec;
@@ -63,16 +64,13 @@ std::string TensorEmitter::stage(const KernelOperand& operand, const char* to, i
     const int64_t rowStride = m_spec.rowStride(operand), step = m_spec.columnStride(operand);
     if (wide(operand, columns)) {
         const std::string beyond = columns == padded ? "" : fmt::format(" && c < {}", columns);
-        return fmt::format(
-            "{0}for (int i = static_cast<int>(threadIdx.x); i < {1}; i += {2}) {{\n"
-            "{0}    const int r = i / {3}, c = i % {3} * 8;\n"
-            "{0}    unsigned words[4] = {{}};\n{0}    if ({4} + r < {5}{6})\n"
-            "{0}        loadWords<16>({7} + ({4} + r) * {8} + c, words);\n"
-            "{0}    unsigned* const cell = reinterpret_cast<unsigned*>({9} + r * {10} + c);\n"
-            "#pragma unroll\n{0}    for (int v = 0; v < 4; ++v)\n{0}        cell[v] = words[v];\n"
-            "{0}}}\n",
-            indent, rows * padded / 8, threads, padded / 8, first, limit, beyond,
-            m_spec.base(operand), rowStride, to, pitch);
+        return fmt::format("{0}for (int i = static_cast<int>(threadIdx.x); i < {1}; i += {2}) {{\n"
+                           "{0}    const int r = i / {3}, c = i % {3} * 8;\n"
+                           "{0}    unsigned words[4] = {{}};\n{0}    if ({4} + r < {5}{6})\n"
+                           "{0}        loadWords<16>({7} + ({4} + r) * {8} + c, words);\n"
+                           "{0}    storeShared16({9} + r * {10} + c, words);\n{0}}}\n",
+                           indent, rows * padded / 8, threads, padded / 8, first, limit, beyond,
+                           m_spec.base(operand), rowStride, to, pitch);
     }
     const bool alongRow = step <= rowStride || rowStride == 0;
     return fmt::format("{0}for (int i = static_cast<int>(threadIdx.x); i < {1}; i += {2}) {{\n"
@@ -193,20 +191,39 @@ std::string TensorEmitter::sums() const {
         m_keys / 16, m_type, m_e / 8, m_e + 8);
 }
 
-std::string TensorEmitter::results() const {
+/// Four groups of 8 results at a time change lanes, so that a lane stores 8 that lie side by side.
+std::string TensorEmitter::wideResults() const {
     return fmt::format(
-        "#pragma unroll\n    for (int h = 0; h < 2; ++h) {{\n"
-        "        total[h] += shuffled(total[h], 1);\n"
-        "        total[h] += shuffled(total[h], 2);\n"
-        "        const int l = query + warp * 16 + g + h * 8;\n#pragma unroll\n"
-        "        for (int j = 0; j < {0}; ++j)\n#pragma unroll\n"
-        "            for (int k = 0; k < 2; ++k) {{\n"
-        "                const int e = j * 8 + 2 * t + k;\n"
-        "                if (l < {1} && e < {2})\n"
-        "                    store({3} + l * {4} + e * {5}, sum[j][2 * h + k] / total[h]);\n"
-        "            }}\n    }}\n",
-        m_e / 8, m_code.l, m_code.e, m_spec.base(m_spec.output), m_spec.rowStride(m_spec.output),
-        m_spec.columnStride(m_spec.output));
+        "#pragma unroll\n        for (int j = 0; j < {0}; j += 4) {{\n"
+        "            unsigned words[4];\n#pragma unroll\n"
+        "            for (int i = 0; i < 4; ++i)\n"
+        "                words[i] = packPair(sum[j + i][2 * h] * scale, sum[j + i][2 * h + 1] * "
+        "scale,\n                                    static_cast<const {1}*>(0));\n"
+        "            exchangeQuad(words);\n            if (l < {2})\n"
+        "                storeWords<16, false>({3} + l * {4} + (j + t) * 8, words);\n"
+        "        }}\n",
+        m_e / 8, storageType(m_spec.output.dtype), m_code.l, m_spec.base(m_spec.output),
+        m_spec.rowStride(m_spec.output));
+}
+
+std::string TensorEmitter::results() const {
+    const bool together =
+        sizeOf(m_spec.output.dtype) == 2 && m_code.e % 32 == 0 && wide(m_spec.output, m_code.e);
+    std::string out = fmt::format("#pragma unroll\n    for (int h = 0; h < 2; ++h) {{\n"
+                                  "        total[h] += shuffled(total[h], 1);\n"
+                                  "        total[h] += shuffled(total[h], 2);\n"
+                                  "        const float scale = 1.0f / total[h];\n"
+                                  "        const int l = query + warp * 16 + g + h * 8;\n");
+    if (together)
+        return out + wideResults() + "    }\n";
+    return out + fmt::format("#pragma unroll\n        for (int j = 0; j < {0}; ++j)\n"
+                             "#pragma unroll\n            for (int k = 0; k < 2; ++k) {{\n"
+                             "                const int e = j * 8 + 2 * t + k;\n"
+                             "                if (l < {1} && e < {2})\n"
+                             "                    store({3} + l * {4} + e * {5}, "
+                             "sum[j][2 * h + k] * scale);\n            }}\n    }}\n",
+                             m_e / 8, m_code.l, m_code.e, m_spec.base(m_spec.output),
+                             m_spec.rowStride(m_spec.output), m_spec.columnStride(m_spec.output));
 }
 
 KernelPart TensorEmitter::emit() const {

@@ -36,6 +36,7 @@ private:
 
     std::string place() const;
     std::string intoSlab() const;
+    std::string fromSlab(int width, bool alongM) const;
     std::string moveTile(const std::string& indent) const;
     std::string pipeline() const;
     std::string products() const;
@@ -164,23 +165,42 @@ std::string TensorEmitter::partialStore() const {
                                   : fmt::format("store({}, x[0])", at);
 }
 
-/// The sums of the i-th 16 rows of the warp to its slab.
+/// The sums of the i-th 16 rows of the warp to its slab. Its units of 4 floats change places in
+/// pairs, by slabTurn(), so that neither these stores nor the wide reads meet in a bank.
 std::string TensorEmitter::intoSlab() const {
     const int stride = m_tile.slabStride();
+    const std::string loop = fmt::format("        const int turn = slabTurn(lane / 4, 0);\n"
+                                         "#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n"
+                                         "            float* const at = slab + lane / 4 * {} + ",
+                                         sumColumns(), stride);
     if (!m_tile.matrix)
-        return fmt::format(
-            "#pragma unroll\n        for (int j = 0; j < {0}; ++j) {{\n"
-            "            float* const at = slab + lane / 4 * {1} + lane % 4 + j * 4;\n"
-            "            at[0] = sums[2 * i][j];\n"
-            "            at[{2}] = sums[2 * i + 1][j];\n        }}\n",
-            sumColumns(), stride, 8 * stride);
-    return fmt::format(
-        "#pragma unroll\n        for (int j = 0; j < {0}; ++j) {{\n"
-        "            float* const at = slab + lane / 4 * {1} + j * 8 + lane % 4 * 2;\n"
-        "            at[0] = sums[i][j][0];\n            at[1] = sums[i][j][1];\n"
-        "            at[{2}] = sums[i][j][2];\n            at[{3}] = sums[i][j][3];\n"
-        "        }}\n",
-        sumColumns(), stride, 8 * stride, 8 * stride + 1);
+        return loop + fmt::format("lane % 4 + (j * 4 ^ turn ^ j / 8 % 2 * 4);\n"
+                                  "            at[0] = sums[2 * i][j];\n"
+                                  "            at[{}] = sums[2 * i + 1][j];\n        }}\n",
+                                  8 * stride);
+    return loop + fmt::format("j * 8 + (lane % 4 * 2 ^ turn ^ j / 4 % 2 * 4);\n"
+                              "            storeShared8(at, sums[i][j][0], sums[i][j][1]);\n"
+                              "            storeShared8(at + {}, sums[i][j][2], sums[i][j][3]);\n"
+                              "        }}\n",
+                              8 * stride);
+}
+
+/// `width` sums from `row` and `column` of the slab on, to x.
+std::string TensorEmitter::fromSlab(int width, bool alongM) const {
+    const int stride = m_tile.slabStride();
+    if (alongM)
+        return fmt::format("#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
+                           "                    x[v] = slab[(row + v) * {} + "
+                           "(column ^ slabTurn(row + v, column))];\n",
+                           width, stride);
+    const std::string line = fmt::format("row * {} + (column ^ slabTurn(row, column)", stride);
+    std::string out;
+    if (width < 4)
+        for (int v = 0; v < width; ++v)
+            out += fmt::format("                x[{}] = slab[{}) + {}];\n", v, line, v);
+    for (int v = 0; v + 4 <= width; v += 4)
+        out += fmt::format("                loadShared16(slab + {} ^ {}), x + {});\n", line, v, v);
+    return out;
 }
 
 /// Sums of 16 rows of a warp at a time, through its slab.
@@ -205,14 +225,11 @@ std::string TensorEmitter::results() const {
     out += fmt::format("            const unsigned m = tileM * {}u + warpM * {} + i * 16 + row;\n"
                        "            const unsigned n = tileN * {}u + warpN * {} + column;\n",
                        m_tile.m, m_tile.warpM(), m_tile.n, columns);
+    out += fmt::format("            if (m < {}u && n < {}u) {{\n                float x[{}];\n",
+                       m_view.mCount, m_view.nCount, width);
+    out += fromSlab(width, lanes.alongM);
     out +=
-        fmt::format("            if (m < {}u && n < {}u) {{\n                float x[{}];\n"
-                    "#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
-                    "                    x[v] = slab[{}];\n                {};\n"
-                    "            }}\n        }}\n    }}\n",
-                    m_view.mCount, m_view.nCount, width, width,
-                    lanes.alongM ? fmt::format("(row + v) * {} + column", stride)
-                                 : fmt::format("row * {} + column + v", stride),
+        fmt::format("                {};\n            }}\n        }}\n    }}\n",
                     m_plan.splits > 1 ? partialStore() : m_epilogue.call("x", "batch", "m", "n"));
     return out;
 }
