@@ -94,8 +94,9 @@ RowEmitter::RowEmitter(const EmitRequest& request)
       m_firstRead(m_program.elementWrites.size() + m_program.rowWrites.size()),
       m_outer(m_program.outer, m_operands, 0),
       m_inner(m_program.inner, m_operands, m_program.outer.size()),
-      m_narrow(storesNarrow(request, {m_operands.begin(),
-                                      m_operands.begin() + static_cast<ptrdiff_t>(m_firstRead)})) {}
+      m_narrow(storesNarrow(
+          request, {m_operands.begin(), m_operands.begin() + static_cast<ptrdiff_t>(m_firstRead)})),
+      m_kept(keptMap(m_program)) {}
 
 bool RowEmitter::needs(const Tape& tape, size_t read) const {
     return std::any_of(tape.code.begin(), tape.code.end(), [&](const TapeInstruction& x) {
@@ -106,7 +107,7 @@ bool RowEmitter::needs(const Tape& tape, size_t read) const {
 bool RowEmitter::cached(size_t read) const {
     if (!m_geometry.cache || !movesAlong(read))
         return false;
-    size_t passes = needs(m_program.element, read) ? 1 : 0;
+    size_t passes = needs(elementTape(), read) ? 1 : 0;
     for (const Row::Stage& stage : m_program.stages)
         passes += needs(stage.map, read) ? 1 : 0;
     return passes > 1;
@@ -168,6 +169,8 @@ TapeFunction RowEmitter::print(const std::string& name, const Tape& tape, std::v
     TapeStyle style{m_request.strict, m_narrow, std::move(stored), {}};
     for (size_t i = 0; i < tape.inputs.size(); ++i)
         style.uniform.push_back(!reads || i >= m_program.reads.size() || !movesAlong(i));
+    if (kept() && &tape == &kept()->element)
+        style.uniform.back() = false;
     return printTape(name, tape, style);
 }
 
@@ -343,6 +346,10 @@ std::string RowEmitter::stage(size_t index) {
                                   : fmt::format("m{}", k);
         body += fmt::format("                {0} = {1}::combine({0}, {2});\n", name,
                             operationOf(kind), next);
+        if (kept() && kept()->stage == index && kept()->output == k) {
+            before += fmt::format("    {} kept[{}][{}];\n", element, m_steps, m_geometry.width);
+            body += fmt::format("                kept[step][v] = m{};\n", k);
+        }
         const std::string scalar = fmt::format("s{}", m_scalars + k);
         if (isArg(kind))
             after += fmt::format("    const long long {} = {}.position;\n", scalar,
@@ -380,7 +387,7 @@ std::string RowEmitter::elements() {
     std::vector<DType> stored;
     for (size_t w = 0; w < m_program.elementWrites.size(); ++w)
         stored.push_back(m_operands[w].dtype);
-    const TapeFunction function = print("@element", m_program.element, stored, true);
+    const TapeFunction function = print("@element", elementTape(), stored, true);
     if (function.name.empty())
         return {};
     m_part.functions += function.text;
@@ -392,9 +399,11 @@ std::string RowEmitter::elements() {
                            m_geometry.width);
         results.push_back(fmt::format("y{}[v]", w));
     }
+    std::vector<std::string> inputs = inputNames("v");
+    inputs.push_back("kept[step][v]");
     out += fmt::format("#pragma unroll\n            for (int v = 0; v < {}; ++v)\n"
                        "                {};\n",
-                       m_geometry.width, function.call(inputNames("v"), results));
+                       m_geometry.width, function.call(inputs, results));
     const std::string guard =
         m_geometry.team == RowTeam::Lanes ? "            if (live)\n    " : "";
     for (size_t w = 0; w < stored.size(); ++w)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gpu/kernels/row.h"
+#include "gpu/kernels/row_kept.h"
 
 #include <optional>
 
@@ -32,6 +33,9 @@ public:
 private:
     size_t readNumber(size_t read) const { return m_firstRead + read; }
 
+    /// What takes the place of the row after its pass; only where the row stays in registers.
+    const KeptMap* kept() const { return m_geometry.cache && m_kept ? &*m_kept : nullptr; }
+    const Tape& elementTape() const { return kept() ? kept()->element : m_program.element; }
     bool needs(const Tape& tape, size_t read) const;
     bool movesAlong(size_t read) const { return m_inner.moves(readNumber(read)); }
     bool cached(size_t read) const;
@@ -56,6 +60,7 @@ private:
     size_t m_firstRead;
     LoopNest m_outer, m_inner;
     bool m_narrow;
+    std::optional<KeptMap> m_kept;
     RowGeometry m_geometry;
     int64_t m_team = 1, m_steps = 1;
     size_t m_scalars = 0;      ///< row scalars so far

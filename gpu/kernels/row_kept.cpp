@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/row_kept.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace fuselage::gpu {
+
+namespace {
+
+/// More than one instruction on the device.
+bool isDear(TapeOp op) {
+    return op == TapeOp::Div || op == TapeOp::Pow || op == TapeOp::Mod || op == TapeOp::Fmod ||
+           (op >= TapeOp::Sqrt && op <= TapeOp::Atanh);
+}
+
+/// Registers that `root` is computed from, itself included.
+std::vector<bool> reached(const Tape& tape, const std::vector<uint16_t>& roots) {
+    std::vector<bool> out(tape.code.size());
+    for (uint16_t root : roots)
+        out[root] = true;
+    for (size_t i = tape.code.size(); i-- > 0;)
+        for (int k = 0; out[i] && k < operandCount(tape.code[i].op); ++k)
+            out[tape.code[i].operand[k]] = true;
+    return out;
+}
+
+/// Registers of `b` that compute what `reg` of `a` does: found from the operands up.
+std::vector<std::optional<uint16_t>> twins(const Tape& a, const Tape& b) {
+    std::vector<std::optional<uint16_t>> out(a.code.size());
+    auto same = [&](const TapeInstruction& x, const TapeInstruction& y) {
+        bool equal = x.op == y.op && x.type == y.type && x.index == y.index &&
+                     x.number == y.number && x.integer == y.integer;
+        for (int k = 0; equal && k < operandCount(x.op); ++k)
+            equal = out[x.operand[k]] == y.operand[k];
+        return equal;
+    };
+    for (size_t i = 0; i < a.code.size(); ++i)
+        for (size_t j = 0; j < b.code.size() && !out[i]; ++j)
+            if (same(a.code[i], b.code[j]))
+                out[i] = static_cast<uint16_t>(j);
+    return out;
+}
+
+bool reads(const Tape& tape, const std::vector<bool>& live, size_t read) {
+    for (size_t i = 0; i < tape.code.size(); ++i)
+        if (live[i] && tape.code[i].op == TapeOp::Input && tape.code[i].index == read)
+            return true;
+    return false;
+}
+
+/// Without what no output needs.
+Tape pruned(const Tape& tape) {
+    const std::vector<bool> live = reached(tape, tape.outputs);
+    std::vector<uint16_t> moved(tape.code.size());
+    Tape out;
+    out.inputs = tape.inputs;
+    for (size_t i = 0; i < tape.code.size(); ++i) {
+        if (!live[i])
+            continue;
+        moved[i] = static_cast<uint16_t>(out.code.size());
+        out.code.push_back(tape.code[i]);
+        for (int k = 0; k < operandCount(tape.code[i].op); ++k)
+            out.code.back().operand[k] = moved[tape.code[i].operand[k]];
+    }
+    for (uint16_t reg : tape.outputs)
+        out.outputs.push_back(moved[reg]);
+    return out;
+}
+
+/// The element tape with a new input in the place of `reg`.
+Tape withInput(const Tape& tape, uint16_t reg) {
+    Tape out = tape;
+    const DType type = tape.type(reg);
+    out.code[reg] = {};
+    out.code[reg].op = TapeOp::Input;
+    out.code[reg].type = type;
+    out.code[reg].index = static_cast<uint16_t>(tape.inputs.size());
+    out.inputs.push_back(type);
+    return pruned(out);
+}
+
+/// Whether a read that the map takes is needed by a later pass.
+bool needsRowAgain(const Row& program, size_t stage, const Tape& element) {
+    const Tape& map = program.stages[stage].map;
+    const std::vector<bool> inMap = reached(map, map.outputs);
+    for (size_t read = 0; read < program.reads.size(); ++read) {
+        if (!reads(map, inMap, read))
+            continue;
+        if (reads(element, std::vector<bool>(element.code.size(), true), read))
+            return true;
+        for (size_t later = stage + 1; later < program.stages.size(); ++later) {
+            const Tape& next = program.stages[later].map;
+            if (reads(next, reached(next, next.outputs), read))
+                return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+std::optional<KeptMap> keptMap(const Row& program) {
+    std::optional<KeptMap> best;
+    auto most = ptrdiff_t{0};
+    for (size_t stage = 0; stage < program.stages.size(); ++stage) {
+        const Tape& map = program.stages[stage].map;
+        const auto found = twins(map, program.element);
+        for (size_t k = 0; k < map.outputs.size(); ++k) {
+            const std::vector<bool> used = reached(map, {map.outputs[k]});
+            ptrdiff_t dear = 0;
+            for (size_t i = 0; i < used.size(); ++i)
+                dear += used[i] && isDear(map.code[i].op) ? 1 : 0;
+            const auto twin = found[map.outputs[k]];
+            if (!twin || dear <= most)
+                continue;
+            KeptMap kept{stage, k, withInput(program.element, *twin)};
+            if (needsRowAgain(program, stage, kept.element))
+                continue;
+            most = dear;
+            best = std::move(kept);
+        }
+    }
+    return best;
+}
+
+} // namespace fuselage::gpu
