@@ -29,12 +29,12 @@ struct Family {
 };
 
 std::string gelu(const char* type) {
-    const bool half = std::string(type) == "float16";
+    const std::string cast = std::string(type) == "float" ? "Identity" : "Cast<to=10>";
     return fmt::format("({0}[32,4096] x, {0}[4096] b) => ({0}[32,4096] y) "
-                       "<float h = {{0.5}}, float one = {{1.0}}, float q = {{1.41421356}}> "
-                       "{{ a = Add(x, b) f = {1}(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
-                       "g = Mul(f, p) z = Mul(g, h) y = {2}(z) }}",
-                       type, half ? "Cast<to=1>" : "Identity", half ? "Cast<to=10>" : "Identity");
+                       "<float half = {{0.5}}, float one = {{1.0}}, float root = {{1.41421356}}> "
+                       "{{ h = {1}(half) o = {1}(one) r = {1}(root) a = Add(x, b) d = Div(a, r) "
+                       "e = Erf(d) p = Add(e, o) q = Mul(a, p) y = Mul(q, h) }}",
+                       type, cast);
 }
 
 /// The memory-bound sequences that are measured on 65536 x 4096.

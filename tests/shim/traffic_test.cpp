@@ -134,6 +134,15 @@ cache of endless size would ask of the second; the distinct ones are what memory
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 )";
 
+/// The sequences of which a device gives 95 % of its copy bandwidth.
+bool isMemoryBound(const std::string& name) {
+    for (const char* sequence : {"relu_product_", "gelu_bias_", "add_layer_norm_"})
+        if (name.starts_with(sequence))
+            return true;
+    return name == "layer_norm_half" || name == "layer_norm_float" || name == "softmax_half" ||
+           name == "softmax_float";
+}
+
 TEST(Traffic, everyKernelNamedIsCounted) {
     for (const Case& source : trafficCases()) {
         const Prepared prepared = prepareTraffic(source);
@@ -144,6 +153,62 @@ TEST(Traffic, everyKernelNamedIsCounted) {
             ++wanted;
         EXPECT_EQ(trafficKernels(prepared).size(), wanted) << source.name;
     }
+}
+
+/// Every access of 16 bytes a lane, no sector touched that its bytes do not fill.
+void expectWideAndCoalesced(const GlobalCounts& counts) {
+    EXPECT_GT(counts.requests, 0U);
+    EXPECT_EQ(counts.wide, counts.requests);
+    EXPECT_EQ(counts.sectors, counts.ideal);
+}
+
+void expectNoConflicts(const Counts& counts) {
+    for (const SharedCounts& part : {counts.sharedReads, counts.sharedWrites, counts.matrixReads})
+        EXPECT_EQ(part.wavefronts, part.ideal);
+}
+
+TEST(Traffic, memoryBoundSequencesMoveTheirOperandsOnce) {
+    size_t seen = 0;
+    for (const Case& source : trafficCases()) {
+        if (!isMemoryBound(source.name))
+            continue;
+        const Prepared prepared = prepareTraffic(source);
+        for (const Measured& one : all()) {
+            if (one.name != source.name)
+                continue;
+            SCOPED_TRACE(one.name);
+            ++seen;
+            for (size_t i = 0; i < one.inputs; ++i) {
+                expectWideAndCoalesced(one.input(i));
+                const OperandType& type = prepared.program->inputs[i];
+                const auto bytes =
+                    static_cast<uint64_t>(*elementCount(type.extents)) * sizeOf(type.dtype);
+                EXPECT_EQ(one.input(i).distinct * 32, bytes);
+                if (type.extents.size() == 2) // what rows share is read by each of them
+                    EXPECT_LE(one.input(i).sectors * 32, bytes + bytes / 50);
+            }
+            expectWideAndCoalesced(one.output(0));
+            EXPECT_EQ(one.output(0).sectors, one.output(0).distinct);
+            expectNoConflicts(one.counts);
+        }
+    }
+    EXPECT_EQ(seen, 10U);
+}
+
+TEST(Traffic, tilesMoveWideAndMeetInNoBank) {
+    size_t seen = 0;
+    for (const Measured& one : all()) {
+        if (!one.variant.starts_with("tensor_") && !one.variant.starts_with("warpgroup_") &&
+            one.variant != "attention_tensor")
+            continue;
+        SCOPED_TRACE(one.name + " " + one.variant);
+        ++seen;
+        expectNoConflicts(one.counts);
+        expectWideAndCoalesced(one.output(0));
+        for (size_t i = 0; i < one.inputs; ++i)
+            EXPECT_EQ(one.input(i).sectors, one.input(i).ideal);
+    }
+    EXPECT_GE(seen, 20U);
 }
 
 TEST(Traffic, isWhatThePageSays) {
