@@ -98,6 +98,9 @@ Action addBench(CLI::App& app) {
     addBenchOptions(app, bench);
     app.add_flag_callback(
         "--no-measure", [&bench] { bench.measure = false; }, "do not time, only predict");
+    app.add_flag("--counters", bench.counters,
+                 "count each kernel's bytes with the device's hardware counters, in runs after the "
+                 "timed ones (see doctor)");
     app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +

@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/backends.h"
+#include "app/pipeline/counters.h"
 #include "app/pipeline/machine.h"
 
 #include <CLI/CLI.hpp>
@@ -28,7 +29,7 @@ int run() {
     for (const app::BackendState& backend : backends)
         out += fmt::format("backend     {}: {}\n", backend.name, backend.text);
     out += fmt::format("used        {}\n", app::usedBackend(backends));
-    out += fmt::format("note        {}\n", app::countersNote());
+    out += fmt::format("counters    {}\n", app::countersText());
     printOut(out);
     return ExitOk;
 }

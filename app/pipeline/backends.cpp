@@ -18,12 +18,6 @@ std::vector<BackendState> inspectBackends() {
     return out;
 }
 
-std::string countersNote() {
-    return "hardware counters are not read, bytes of a CUDA device are predicted: reading them "
-           "takes "
-           "a profiling session of CUPTI, with the driver's permission, that is not opened here";
-}
-
 std::string usedBackend(const std::vector<BackendState>& backends) {
     for (const BackendState& backend : backends)
         if (backend.usable)

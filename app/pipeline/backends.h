@@ -16,9 +16,6 @@ struct BackendState {
 /// Tries each: may take a second where there is a device. Order: the one that "auto" prefers first.
 std::vector<BackendState> inspectBackends();
 
-/// Why the bytes of a CUDA run are predicted ones.
-std::string countersNote();
-
 /// What "auto" takes of them.
 std::string usedBackend(const std::vector<BackendState>& backends);
 

@@ -2,8 +2,8 @@
 #include "app/pipeline/bench.h"
 
 #include "app/pipeline/analysis.h"
-#include "app/pipeline/backends.h"
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/counters.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/kernel_text.h"
 #include "app/pipeline/machine.h"
@@ -216,6 +216,9 @@ Result<void> runSides(const BenchOptions& options, const Graphs& graphs, Side& b
             return failure(measured.error());
         addMeasurements(*measured, report);
     }
+    // Last: counting makes kernels slower, and its hooks stay.
+    if (options.counters)
+        return addCounters(*before.executable, *after.executable, *inputs, report, progress);
     return {};
 }
 
@@ -265,8 +268,9 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
         out.notes.push_back("nothing was run: all times are predictions");
     else if (machine.cudaDriver.empty())
         out.notes.push_back("no CUDA device: libcuda.so.1 not found");
-    if (target.backend && out.backend == "cuda")
-        out.notes.push_back(countersNote());
+    if (target.backend && out.backend == "cuda" && !options.counters)
+        out.notes.push_back(
+            "bytes are predicted: bench --counters reads the device's hardware counters");
 }
 
 } // namespace
@@ -301,7 +305,7 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
             return failure(dumped.error());
         out.dumped = *dumped;
     }
-    if (!target->backend || (!options.measure && !options.verify))
+    if (!target->backend || (!options.measure && !options.verify && !options.counters))
         return out;
 
     Side before{analysis->before, {}}, after{analysis->after, {}};

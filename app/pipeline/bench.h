@@ -23,6 +23,7 @@ struct BenchOptions {
     std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
     bool measure = true;
     bool verify = true;
+    bool counters = false; ///< bytes by hardware counters, in runs after the timed ones
     MeasureOptions timing;
     gpu::TuneOptions tune;   ///< for the cuda backend
     std::string dumpKernels; ///< folder for the generated kernels of the fused plan; empty: none

@@ -43,6 +43,11 @@ std::string micros(const std::optional<double>& seconds) {
     return seconds ? fmt::format("{:.9g}", *seconds * 1e6) : "";
 }
 
+std::string countedCell(const std::optional<MeasuredTraffic>& traffic,
+                        std::optional<int64_t> MeasuredTraffic::*bytes) {
+    return traffic && (*traffic).*bytes ? std::to_string(*((*traffic).*bytes)) : "";
+}
+
 template <typename Print> std::string eachReport(const RunReport& run, Print print) {
     std::string out;
     for (const ModelRun& model : run.models)
@@ -57,7 +62,10 @@ std::string kernelRows(const std::string& id, const char* side,
     for (const KernelReport& k : kernels)
         out += csvRow(id, side, k.name, k.kind, k.rule, k.tactic, listed(k.sources),
                       k.traffic.logicalRead, k.traffic.logicalWritten, k.traffic.l2, k.traffic.dram,
-                      k.flops, micros(k.predictedSeconds), micros(k.measuredSeconds));
+                      k.flops, micros(k.predictedSeconds), micros(k.measuredSeconds),
+                      countedCell(k.measuredTraffic, &MeasuredTraffic::dramRead),
+                      countedCell(k.measuredTraffic, &MeasuredTraffic::dramWritten),
+                      countedCell(k.measuredTraffic, &MeasuredTraffic::l2));
     return out;
 }
 
@@ -66,7 +74,7 @@ std::string kernelRows(const std::string& id, const char* side,
 std::string renderKernelsCsv(const RunReport& run) {
     return csvRow("model", "side", "kernel", "program", "rule", "tactic", "nodes", "logical_read",
                   "logical_written", "l2_predicted", "dram_predicted", "flops", "predicted_us",
-                  "median_us") +
+                  "median_us", "dram_read_measured", "dram_written_measured", "l2_measured") +
            eachReport(run, [](const std::string& id, const Report& report) {
                return kernelRows(id, "before", report.kernelsBefore) +
                       kernelRows(id, "after", report.kernels);

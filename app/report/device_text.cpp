@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/device_text.h"
 
+#include "app/report/counted.h"
 #include "app/report/format.h"
 
 #include <fmt/format.h>
@@ -28,6 +29,25 @@ std::string shareText(const KernelReport& kernel) {
     return seconds > 0 ? fmt::format("{:.0f} %", kernel.rooflineSeconds / seconds * 100) : "-";
 }
 
+/// Bytes as predicted and as counted; empty where nothing was counted.
+std::string countedKernels(const std::vector<const KernelReport*>& kernels) {
+    const bool any = std::any_of(kernels.begin(), kernels.end(), [](const KernelReport* kernel) {
+        return kernel->measuredTraffic.has_value();
+    });
+    if (!any)
+        return {};
+    TextTable table({Align::Right, Align::Right, Align::Right, Align::Right, Align::Right,
+                     Align::Right, Align::Left});
+    table.row({"DRAM read", "DRAM written", "DRAM", "predicted", "L2", "predicted", "tactic"});
+    for (const KernelReport* kernel : kernels) {
+        const MeasuredTraffic counted = kernel->measuredTraffic.value_or(MeasuredTraffic());
+        table.row({countedText(counted.dramRead), countedText(counted.dramWritten),
+                   countedText(counted.dram()), bytesText(kernel->traffic.dram),
+                   countedText(counted.l2), bytesText(kernel->traffic.l2), kernel->tactic});
+    }
+    return "their bytes as the device counted them\n" + table.text();
+}
+
 } // namespace
 
 std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
@@ -51,7 +71,7 @@ std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
                    bytesText(facts.spilledBytes), facts.choice, kernel->tactic});
     }
     const std::string how = timing.empty() ? "" : "  " + timing + "\n";
-    return "the same kernels on the device\n" + how + table.text();
+    return "the same kernels on the device\n" + how + table.text() + countedKernels(kernels);
 }
 
 } // namespace fuselage::app

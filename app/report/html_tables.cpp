@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of the report page. Every text goes through escaped(); cells hold their number for
 // sorting.
+#include "app/report/counted.h"
 #include "app/report/escape.h"
 #include "app/report/format.h"
 #include "app/report/html_internal.h"
@@ -112,6 +113,11 @@ std::string sidesTable(const Report& r) {
     sizes("logical traffic", b.traffic.logical(), a.traffic.logical());
     sizes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
     sizes("DRAM traffic, predicted", b.traffic.dram, a.traffic.dram);
+    for (const MeasuredRow& traffic : measuredTraffic(b, a))
+        if (traffic.before && traffic.after)
+            sizes(traffic.name, *traffic.before, *traffic.after);
+        else
+            row(traffic.name, 0, 0, countedText(traffic.before), countedText(traffic.after));
     sizes("peak memory", b.peakBytes, a.peakBytes);
     counts("intermediate buffers", b.intermediateBuffers, a.intermediateBuffers);
     row("arithmetic intensity", b.intensity(), a.intensity(),
@@ -170,6 +176,7 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
 std::string kernelsTable(const Report& report) {
     std::string rows;
     size_t shown = 0;
+    const bool counted = anyCounted(report.kernels);
     for (const KernelReport& k : report.kernels) {
         if (++shown > rowsShown)
             break;
@@ -177,15 +184,26 @@ std::string kernelsTable(const Report& report) {
         rows += "<tr>" + cell(k.node) + cell(k.rule.empty() ? "-" : k.rule) + cell(k.kind) +
                 cell(k.tactic) + number(k.share, fmt::format("{:.1f} %", k.share * 100)) +
                 number(seconds, secondsText(seconds)) + bytes(k.traffic.logical()) +
-                bytes(k.traffic.dram) + number(static_cast<double>(k.flops), flopsText(k.flops)) +
-                cell(k.limiter) + "</tr>\n";
+                bytes(k.traffic.dram);
+        if (counted) {
+            const auto dram = k.measuredTraffic ? k.measuredTraffic->dram() : std::nullopt;
+            const auto l2 = k.measuredTraffic ? k.measuredTraffic->l2 : std::nullopt;
+            rows += number(static_cast<double>(dram.value_or(-1)), countedText(dram)) +
+                    number(static_cast<double>(l2.value_or(-1)), countedText(l2));
+        }
+        rows +=
+            number(static_cast<double>(k.flops), flopsText(k.flops)) + cell(k.limiter) + "</tr>\n";
     }
     bool measured = !report.kernels.empty() && report.kernels[0].measuredSeconds.has_value();
-    return table("kernels",
-                 {"node", "rule", "program", "tactic", "#share",
-                  measured ? "#time, measured" : "#time, predicted", "#logical", "#DRAM, predicted",
-                  "#work", "limited by"},
-                 rows, report.kernels.size() - std::min(report.kernels.size(), rowsShown));
+    std::vector<std::string> heads{"node",     "rule",
+                                   "program",  "tactic",
+                                   "#share",   measured ? "#time, measured" : "#time, predicted",
+                                   "#logical", "#DRAM, predicted"};
+    if (counted)
+        heads.insert(heads.end(), {"#DRAM, measured", "#L2, measured"});
+    heads.insert(heads.end(), {"#work", "limited by"});
+    return table("kernels", heads, rows,
+                 report.kernels.size() - std::min(report.kernels.size(), rowsShown));
 }
 
 std::string missesTable(const Report& report) {

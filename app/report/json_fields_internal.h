@@ -224,6 +224,16 @@ template <typename A> void fields(A& a, KernelFacts& f) {
     a("launches", f.launches);
     a("workspace_bytes", f.workspaceBytes);
     a("choice", f.choice);
+    if (!A::writes || f.residentBlocks > 0) {
+        a("resident_blocks", f.residentBlocks);
+        a("occupancy", f.occupancy);
+    }
+}
+
+template <typename A> void fields(A& a, MeasuredTraffic& t) {
+    a("dram_read", t.dramRead);
+    a("dram_written", t.dramWritten);
+    a("l2", t.l2);
 }
 
 template <typename A> void timingFields(A& a, KernelReport& k) {
@@ -240,6 +250,7 @@ template <typename A> void timingFields(A& a, KernelReport& k) {
     a("in_situ", k.inSitu);
     a("cold", k.cold);
     a("warm", k.warm);
+    a("measured_traffic", k.measuredTraffic);
 }
 
 template <typename A> void timingFields(A& a, MatchReport& m) {
@@ -267,6 +278,8 @@ template <typename A> void machineFields(A& a, MachineReport& m) {
     a("backend", m.backendText);
     a("notes", m.notes);
     a("step_timing", m.stepTiming);
+    if (!A::writes || !m.counters.empty())
+        a("counters", m.counters);
     a("profile_title", m.profileTitle);
     a("dram_bytes_per_second", m.dramBandwidth);
     a("l2_bytes_per_second", m.l2Bandwidth);
@@ -286,6 +299,8 @@ template <typename A> void timingFields(A& a, Report& r) {
     a("before", r.before.measured);
     a("after", r.after.measured);
     a("ratio", r.ratio);
+    a("measured_traffic_before", r.before.measuredTraffic);
+    a("measured_traffic_after", r.after.measuredTraffic);
     a("agreement", r.agreement);
     a.list("kernels", r.kernels, each);
     a.list("kernels_before", r.kernelsBefore, each);

@@ -22,6 +22,7 @@ void addKernels(std::vector<KernelReport>& kernels, const std::vector<KernelRepo
             kernel.inSitu = from.inSitu;
             kernel.cold = from.cold;
             kernel.warm = from.warm;
+            kernel.measuredTraffic = from.measuredTraffic;
         }
         total += kernel.measuredSeconds.value_or(kernel.predictedSeconds);
     }
@@ -54,6 +55,8 @@ Result<void> addMeasurements(Report& report, std::string_view json) {
                        "choose a backend that runs here");
     report.before.measured = measured->before.measured;
     report.after.measured = measured->after.measured;
+    report.before.measuredTraffic = measured->before.measuredTraffic;
+    report.after.measuredTraffic = measured->after.measuredTraffic;
     report.ratio = measured->ratio;
     report.agreement = std::move(measured->agreement);
     addKernels(report.kernels, measured->kernels);

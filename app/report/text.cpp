@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/text.h"
 
+#include "app/report/counted.h"
 #include "app/report/device_text.h"
 #include "app/report/format.h"
 
@@ -24,6 +25,8 @@ std::string machineText(const Report& r) {
     out += fmt::format("  backend {}: {}\n", m.backend, m.backendText);
     for (const std::string& note : m.notes)
         out += "  " + note + "\n";
+    if (!m.counters.empty())
+        out += "  " + m.counters + "\n";
     out += fmt::format("  predictions for {} ({})\n", m.profileTitle, m.profile);
     return out;
 }
@@ -84,6 +87,11 @@ std::string sidesText(const Report& r) {
     bytes("logical traffic", b.traffic.logical(), a.traffic.logical());
     bytes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
     bytes("DRAM traffic, predicted", b.traffic.dram, a.traffic.dram);
+    for (const MeasuredRow& row : measuredTraffic(b, a))
+        if (row.before && row.after)
+            bytes(row.name, *row.before, *row.after);
+        else
+            table.row({row.name, countedText(row.before), countedText(row.after), ""});
     bytes("peak memory", b.peakBytes, a.peakBytes);
     table.row({"arithmetic intensity", fmt::format("{:.1f} FLOP/B", b.intensity()),
                fmt::format("{:.1f} FLOP/B", a.intensity()), change(b.intensity(), a.intensity())});

@@ -30,6 +30,14 @@ protected:
         unsetenv("FAKECUDA_DEVICES");
     }
 
+    /// m.onnx
+    void tanhModel() {
+        auto graph =
+            fuselage::model_io::loadText("g (float[4,3] x) => (float[4,3] y) { y = Tanh(x) }");
+        ASSERT_TRUE(graph) << graph.error().text();
+        ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("m.onnx")));
+    }
+
     static void useStandIns() { setenv("FUSELAGE_CUDA_LIBRARIES", FAKECUDA_FOLDER, 1); }
 };
 
@@ -72,16 +80,52 @@ TEST_F(CliCuda, DoctorNamesVersionsAndWhatIsMissing) {
     EXPECT_TRUE(has(with, "used        cuda")) << with.output;
 }
 
-TEST_F(CliCuda, BytesAreSaidToBePredictedAndWhy) {
-    auto graph = fuselage::model_io::loadText("g (float[4,3] x) => (float[4,3] y) { y = Tanh(x) }");
-    ASSERT_TRUE(graph) << graph.error().text();
-    ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("m.onnx")));
+TEST_F(CliCuda, BytesArePredictedUnlessTheyAreCounted) {
+    tanhModel();
     useStandIns();
     ProcessResult ran = run({"bench", "m.onnx", "--backend", "cuda", "--no-measure"});
     EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
-    EXPECT_TRUE(has(ran, "hardware counters are not read")) << ran.output;
+    EXPECT_TRUE(has(ran, "bytes are predicted: bench --counters")) << ran.output;
     EXPECT_TRUE(has(ran, "DRAM traffic, predicted")) << ran.output;
-    EXPECT_TRUE(has(run({"doctor"}), "hardware counters are not read"));
+    EXPECT_FALSE(has(ran, "DRAM traffic, measured")) << ran.output;
+}
+
+TEST_F(CliCuda, CountedBytesStandBesidePredictedOnes) {
+    tanhModel();
+    setenv("FUSELAGE_CUDA_LIBRARIES", FAKELIBS_FOLDER, 1);
+    ProcessResult ran = run({"bench", "m.onnx", "--backend", "cuda", "--no-measure", "--counters",
+                             "--report", "r.json"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran, "bytes counted by CUPTI 130000 on GH100, 1 pass")) << ran.output;
+    EXPECT_TRUE(has(ran, "DRAM traffic, measured")) << ran.output;
+    EXPECT_TRUE(has(ran, "1.10 kB")) << ran.output;
+    const std::string report = readAll(folder.file("r.json"));
+    EXPECT_NE(report.find("\"dram_read\": 1000"), std::string::npos) << report;
+    EXPECT_TRUE(has(run({"doctor"}), "can be read, by bench --counters: CUPTI 130000 on GH100"));
+}
+
+TEST_F(CliCuda, CountersThatAreRefusedCostNothingElse) {
+    tanhModel();
+    useStandIns();
+    ProcessResult without =
+        run({"bench", "m.onnx", "--backend", "cuda", "--no-measure", "--counters"});
+    EXPECT_EQ(without.exitCode, ExitOk) << without.errors;
+    EXPECT_TRUE(has(without, "bytes were not measured: no counters without CUPTI"))
+        << without.output;
+    EXPECT_TRUE(has(without, "ok (limit")) << without.output;
+    EXPECT_TRUE(has(run({"doctor"}), "cannot be read: no counters without CUPTI"));
+    setenv("FUSELAGE_CUDA_LIBRARIES", FAKELIBS_FOLDER, 1);
+    setenv("FAKECUPTI_UNSUPPORTED", "2", 1);
+    EXPECT_TRUE(has(run({"doctor"}), "cannot be read: this virtual GPU has no counters"));
+    unsetenv("FAKECUPTI_UNSUPPORTED");
+    ProcessResult cpu = run({"bench", "m.onnx", "--backend", "cpu", "--no-measure", "--counters"});
+    EXPECT_EQ(cpu.exitCode, ExitOk) << cpu.errors;
+    EXPECT_TRUE(has(cpu, "bytes were not measured: this backend has no hardware counters"))
+        << cpu.output;
+}
+
+TEST_F(CliCuda, WithoutADeviceDoctorSaysThatNothingCanBeCounted) {
+    EXPECT_TRUE(has(run({"doctor"}), "cannot be read: no CUDA device can be used"));
 }
 
 TEST_F(CliCuda, KernelsAreWrittenWithARepro) {

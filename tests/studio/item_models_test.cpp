@@ -93,6 +93,20 @@ private Q_SLOTS:
         QVERIFY(second.data().toString().contains("predicted"));
     }
 
+    void countedBytesStandBesidePredictedOnesAndAreNeverAZeroInTheirPlace() {
+        auto* table = makeKernelTable(this);
+        auto counted = kernel("A", 0.25, "n1");
+        counted.traffic.dram = 1'000'000;
+        counted.measuredTraffic = MeasuredTraffic{900'000, 300'000, 5'000'000};
+        table->setRows({counted, kernel("B", 0.75, "n2")});
+        QModelIndex first = table->index(0, countedColumn), second = table->index(1, countedColumn);
+        QCOMPARE(first.data().toString(), QString("1.20 MB"));
+        QCOMPARE(first.data(SortRole).toLongLong(), 1'200'000);
+        QVERIFY(first.data(Qt::ToolTipRole).toString().contains("1.00 MB predicted"));
+        QVERIFY(second.data().toString().isEmpty());
+        QVERIFY(!second.data(SortRole).isValid());
+    }
+
     void csvQuotesAndMarkdownEscapes() {
         auto* table = makeKernelTable(this);
         table->setRows({kernel("A|B", 0.25, "n1")});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Before and after as pairs of bars; each pair has a scale of its own, since units differ.
 #include "app/report/chart/canvas_internal.h"
+#include "app/report/counted.h"
 #include "app/report/format.h"
 
 #include <algorithm>
@@ -32,6 +33,9 @@ Chart beforeAfterBars(const app::Report& report) {
         {"DRAM traffic, predicted", number(b.traffic.dram), number(a.traffic.dram), bytes},
         {"peak memory", number(b.peakBytes), number(a.peakBytes), bytes},
         {"time, predicted", b.predictedSeconds, a.predictedSeconds, app::secondsText}};
+    for (const app::MeasuredRow& row : app::measuredTraffic(b, a))
+        if (row.before && row.after)
+            pairs.push_back({row.name, number(*row.before), number(*row.after), bytes});
     if (b.measured && a.measured)
         pairs.push_back(
             {"time, measured", b.measured->median, a.measured->median, app::secondsText});

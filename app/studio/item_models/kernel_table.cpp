@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/item_models/kernel_table.h"
 
+#include "app/report/counted.h"
 #include "app/report/format.h"
 #include "app/studio/item_models/words.h"
 
@@ -21,6 +22,23 @@ double secondsOf(const KernelReport& kernel) {
 QString timeText(const KernelReport& kernel) {
     QString text = words(app::secondsText(secondsOf(kernel)));
     return kernel.measuredSeconds ? text : text + QStringLiteral(" predicted");
+}
+
+QString countedDram(const KernelReport& kernel) {
+    const auto dram = kernel.measuredTraffic ? kernel.measuredTraffic->dram() : std::nullopt;
+    return dram ? words(app::bytesText(*dram)) : QString();
+}
+
+/// Counted beside predicted, line by line.
+QString countedHelp(const KernelReport& kernel) {
+    if (!kernel.measuredTraffic)
+        return {};
+    const auto line = [](const char* name, std::optional<int64_t> counted, int64_t predicted) {
+        return QString("%1: %2, %3 predicted")
+            .arg(name, words(app::countedText(counted)), words(app::bytesText(predicted)));
+    };
+    return line("DRAM", kernel.measuredTraffic->dram(), kernel.traffic.dram) + '\n' +
+           line("L2", kernel.measuredTraffic->l2, kernel.traffic.l2);
 }
 
 /// Time of the baseline on the same nodes, and what became of it.
@@ -101,6 +119,13 @@ KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseli
         {"bytes", "logical traffic: read and written", right,
          [](Row row) { return words(app::bytesText(row.traffic.logical())); },
          [](Row row) { return QVariant::fromValue<qlonglong>(row.traffic.logical()); }},
+        {"DRAM", "bytes that the device counted, and as they were predicted", right,
+         [](Row row) { return countedDram(row); },
+         [](Row row) {
+             const auto dram = row.measuredTraffic ? row.measuredTraffic->dram() : std::nullopt;
+             return dram ? QVariant::fromValue<qlonglong>(*dram) : QVariant();
+         },
+         [](Row row) { return countedHelp(row); }},
         {"FLOP", "floating-point operations", right,
          [](Row row) { return words(app::flopsText(row.flops)); },
          [](Row row) { return QVariant::fromValue<qlonglong>(row.flops); }},

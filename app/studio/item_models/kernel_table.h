@@ -34,6 +34,9 @@ private:
     std::unordered_map<std::string, std::vector<size_t>> m_byNode;
 };
 
+/// Column of the bytes that hardware counters saw: empty unless a run counted.
+constexpr int countedColumn = 5;
+
 /// The last two columns compare with `baseline`, which the caller fills; null: there are none.
 KernelTable* makeKernelTable(QObject* parent,
                              std::shared_ptr<const KernelBaseline> baseline = nullptr);

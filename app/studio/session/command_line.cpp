@@ -54,6 +54,8 @@ QStringList benchArguments(const QString& model, const SessionOptions& options,
         out << "--seconds" << QString::number(settings.seconds);
     if (!settings.verify)
         out << "--no-verify";
+    if (settings.counters)
+        out << "--counters";
     return out;
 }
 

@@ -15,6 +15,7 @@ struct MeasureSettings {
     int threads = 0;    ///< 0: all of the machine
     double seconds = 3; ///< for both sides together
     bool verify = true;
+    bool counters = false; ///< bytes by the device's hardware counters
 };
 
 /// "bench MODEL ...": what `fuselage` is given. A predicted profile is named only when a person

@@ -76,6 +76,10 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
     m_verify =
         row(form, tr("Verify"), tr("compare outputs with the reference"), new QCheckBox(this));
     m_verify->setChecked(settings.verify);
+    m_counters =
+        row(form, tr("Hardware counters"),
+            tr("count bytes on a CUDA device, in runs after the timed ones"), new QCheckBox(this));
+    m_counters->setChecked(settings.counters);
     m_strict = row(form, tr("Strict"), tr("bit-exact with the unfused run"), new QCheckBox(this));
     m_strict->setChecked(options.fuse.strict);
     m_builtin = row(form, tr("Standard library"), tr("run the built-in rules before yours"),
@@ -117,6 +121,7 @@ MeasureSettings OptionsDialog::measureSettings() const {
     out.threads = m_threads->value();
     out.seconds = m_seconds->value();
     out.verify = m_verify->isChecked();
+    out.counters = m_counters->isChecked();
     return out;
 }
 

@@ -31,7 +31,7 @@ private:
     QSpinBox* m_threads;
     QDoubleSpinBox* m_seconds;
     QLineEdit* m_dims;
-    QCheckBox *m_verify, *m_strict, *m_builtin, *m_cost;
+    QCheckBox *m_verify, *m_counters, *m_strict, *m_builtin, *m_cost;
     QLabel* m_wrong;
 };
 

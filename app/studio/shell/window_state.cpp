@@ -59,6 +59,7 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
     settings.setValue("open/threads", measuring.threads);
     settings.setValue("open/seconds", measuring.seconds);
     settings.setValue("open/verify", measuring.verify);
+    settings.setValue("open/counters", measuring.counters);
     settings.setValue("open/overlay", canvases.overlay());
     const Viewport& view = canvases.canvas(scene::Before).viewport();
     settings.setValue("open/centre", view.centre);
@@ -89,6 +90,7 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     measuring.threads = settings.value("open/threads").toInt();
     measuring.seconds = settings.value("open/seconds", measuring.seconds).toDouble();
     measuring.verify = settings.value("open/verify", true).toBool();
+    measuring.counters = settings.value("open/counters", false).toBool();
     workbench.measurements.setSettings(measuring);
     canvases.setOverlay(settings.value("open/overlay", "none").toString());
     double zoom = settings.value("open/zoom").toDouble();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/inspector/inspector_text.h"
 
+#include "app/report/counted.h"
 #include "app/report/format.h"
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/words.h"
@@ -150,6 +151,11 @@ QString kernelHtml(const KernelReport& kernel) {
                                           .arg(words(app::bytesText(kernel.traffic.logical())),
                                                words(app::bytesText(kernel.traffic.l2)),
                                                words(app::bytesText(kernel.traffic.dram))));
+    if (kernel.measuredTraffic)
+        table.row(QObject::tr("traffic, measured"),
+                  QObject::tr("%1 L2, %2 DRAM")
+                      .arg(words(app::countedText(kernel.measuredTraffic->l2)),
+                           words(app::countedText(kernel.measuredTraffic->dram()))));
     table.row(QObject::tr("work"), words(app::flopsText(kernel.flops)));
     table.row(QObject::tr("time, predicted"),
               QObject::tr("%1, limited by %2")

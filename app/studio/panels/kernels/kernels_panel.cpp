@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/kernels/kernels_panel.h"
 
+#include "app/report/counted.h"
 #include "app/studio/item_models/kernel_table.h"
 #include "app/studio/panels/table_panel.h"
 
@@ -11,8 +12,11 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
     KernelTable* table = makeKernelTable(nullptr, baseline);
     auto* panel =
         new TablePanel(table, QObject::tr("kernels of the fused plan"), workbench, parent);
-    panel->showReport(workbench.session,
-                      [table](const app::Report& report) { table->setRows(report.kernels); });
+    panel->table().setColumnHidden(countedColumn, true);
+    panel->showReport(workbench.session, [table, panel](const app::Report& report) {
+        table->setRows(report.kernels);
+        panel->table().setColumnHidden(countedColumn, !app::anyCounted(report.kernels));
+    });
     auto compare = [table, panel, baseline, &workbench] {
         const Run* run = workbench.measurements.baseline();
         baseline->set(run ? run->report.get() : nullptr);
