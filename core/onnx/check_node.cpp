@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fuselage::model_io {
 
 namespace {
@@ -15,7 +17,7 @@ const char* kindName(const AttributeValue& value) {
     return names[value.index()];
 }
 
-bool fits(const AttributeValue& value, const std::string& type) {
+bool fits(const AttributeValue& value, std::string_view type) {
     if (type == kindName(value))
         return true;
     // An empty list says nothing about its element type.
@@ -34,7 +36,29 @@ Failure arity(const NodeSpec& spec, const std::string& where, const char* what, 
         "check the node against its operator's definition");
 }
 
+Result<void> checkKind(const NodeSpec& spec, std::string_view name, std::string_view type,
+                       const std::string& where) {
+    const AttributeValue* value = spec.attributes.find(name);
+    if (!value || fits(*value, type))
+        return {};
+    return failure("load.attribute",
+                   fmt::format("attribute `{}` of {} is of kind {}, expected {}", name,
+                               nameOf(spec.op), kindName(*value), type),
+                   where, "change the attribute's kind");
+}
+
 } // namespace
+
+Result<void> checkKinds(const NodeSpec& spec, std::string_view kinds, const std::string& where) {
+    while (!kinds.empty()) {
+        const std::string_view word = kinds.substr(0, kinds.find(' '));
+        const size_t colon = word.find(':');
+        if (auto ok = checkKind(spec, word.substr(0, colon), word.substr(colon + 1), where); !ok)
+            return ok;
+        kinds.remove_prefix(std::min(word.size() + 1, kinds.size()));
+    }
+    return {};
+}
 
 Result<void> checkNode(const NodeSpec& spec, const std::string& where) {
     const OpRow& row = rowOf(spec.op);
@@ -57,11 +81,8 @@ Result<void> checkNode(const NodeSpec& spec, const std::string& where) {
             return failure("load.attribute",
                            fmt::format("{} needs the attribute `{}`", nameOf(spec.op), schema.name),
                            where, "set the attribute");
-        if (value && !fits(*value, schema.type))
-            return failure("load.attribute",
-                           fmt::format("attribute `{}` of {} is of kind {}, expected {}",
-                                       schema.name, nameOf(spec.op), kindName(*value), schema.type),
-                           where, "change the attribute's kind");
+        if (auto ok = checkKind(spec, schema.name, schema.type, where); !ok)
+            return ok;
     }
     return {};
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage::model_io {
 
@@ -83,6 +84,8 @@ Result<void> normaliseOldGemm(Draft& draft) {
 Result<void> normaliseUpsample(Draft& draft) {
     NodeSpec& spec = draft.spec;
     Attributes& attributes = spec.attributes;
+    if (spec.inputs.size() > 2)
+        return {}; // no form has as many: the node is refused as it is
     if (!draft.hasInput(1)) {
         std::vector<double> scales = attributes.numbers("scales");
         if (scales.empty() && attributes.has("height_scale"))
@@ -125,7 +128,11 @@ Result<void> normaliseResizeInputs(Draft& draft) {
 
 /// Opset 1: p is a float.
 Result<void> normaliseOldPower(Draft& draft) {
-    draft.spec.attributes.set("p", static_cast<int64_t>(draft.spec.attributes.number("p", 2)));
+    const double power = draft.spec.attributes.number("p", 2);
+    if (!(std::fabs(power) < 1e9)) // a NaN, too
+        return failure("load.attribute", "the power `p` is out of range", draft.where,
+                       "set `p` to a small number");
+    draft.spec.attributes.set("p", static_cast<int64_t>(power));
     return {};
 }
 
@@ -148,7 +155,7 @@ Result<void> normaliseDft20(Draft& draft) {
         return {};
     }
     auto axis = draft.constantInts(2);
-    if (!axis || axis->size() != 1)
+    if (!axis || axis->size() != 1 || draft.spec.inputs.size() > 3)
         return {}; // the operator also takes an axis that is computed
     draft.spec.attributes.set("axis", axis->front());
     draft.spec.inputs.resize(2);

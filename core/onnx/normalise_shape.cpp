@@ -20,6 +20,8 @@ Result<void> normaliseAxesToInput(Draft& draft) {
 /// Opset 18: axes became an input. Known ones go back to the attribute.
 Result<void> normaliseAxesToAttribute(Draft& draft) {
     NodeSpec& spec = draft.spec;
+    if (spec.inputs.size() > 2)
+        return {}; // no form has as many: the node is refused as it is
     bool keepsEmpty = spec.attributes.integer("noop_with_empty_axes") != 0;
     spec.attributes.erase("noop_with_empty_axes");
     std::vector<int64_t> axes;

@@ -225,3 +225,36 @@ TEST(OnnxNormalise, FloatsAreSinglePrecisionAlsoInDefaults) {
     EXPECT_TRUE(equal(*graph->node(nodes[0]).attributes.find("epsilon"),
                       *graph->node(nodes[1]).attributes.find("epsilon")));
 }
+
+TEST(OnnxNormalise, AttributesOfAnotherKindAreRefused) {
+    const std::pair<int, const char*> wrong[] = {
+        {6, "g (float[2,3] a, float[3] b) => (y) { y = Add <broadcast = \"1\"> (a, b) }"},
+        {9, "g (float[4,6] x) => (y) { y = Clip <min = \"0\"> (x) }"},
+        {9, "g (float[4,6] x) => (y) { y = Slice <starts = [1], ends = 3> (x) }"},
+        {9, "g (float[4,6] x) => (y, i) { y, i = TopK <k = \"3\"> (x) }"},
+        {9, "g (float[4,6] x) => (y) { y = Pad <pads = 1> (x) }"},
+        {11, "g (float[4,1] x) => (y) { y = Squeeze <axes = 1> (x) }"},
+        {11, "g (float[4,6] x) => (y, z) { y, z = Split <split = 2> (x) }"},
+        {11, "g (float[4,6] x) => (y) { y = Softmax <axis = [0]> (x) }"},
+        {18, "g (float[4,6] x) => (y) { y = ReduceMax <noop_with_empty_axes = \"1\"> (x) }"},
+        {13, "g () => (y) { y = Constant <value_int = 1.5> () }"},
+        {13, "g () => (y) { y = Constant <value_floats = 1> () }"},
+    };
+    for (const auto& [opset, graph] : wrong)
+        EXPECT_EQ(nodesOf(opset, graph), "load.attribute") << graph;
+}
+
+TEST(OnnxNormalise, AnInputTooManyIsNotDropped) {
+    const std::pair<int, const char*> wrong[] = {
+        {18, "g (float[4,6] x) => (y) <int64[1] a = {1}> { y = ReduceMax(x, a, x) }"},
+        {9, "g (float[1,1,2,2] x) => (y) <float[4] s = {1,1,2,2}> { y = Upsample(x, s, x) }"},
+        {20, "g (float[1,4,1] x) => (y) <int64 n = {4}, int64 a = {1}> { y = DFT(x, n, a, x) }"},
+    };
+    for (const auto& [opset, graph] : wrong)
+        EXPECT_EQ(nodesOf(opset, graph), "load.arity") << graph;
+}
+
+TEST(OnnxNormalise, APowerThatIsNoNumberIsRefused) {
+    EXPECT_EQ(nodesOf(1, "g (float[1,1,2,2] x) => (y) { y = GlobalLpPool <p = 1e30> (x) }"),
+              "load.attribute");
+}
