@@ -13,7 +13,7 @@
 
 using namespace fuselage;
 using fuzz::promise;
-using testing_support::standardImport;
+using testing_support::smallImport;
 
 namespace {
 
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     static const Graph graph = smallGraph();
     SourceSet sources;
     dsl::LoadedRules loaded =
-        dsl::loadRules(sources, {{"fuzz.fuse", fuzz::textOf(data, size)}}, standardImport);
+        dsl::loadRules(sources, {{"fuzz.fuse", fuzz::textOf(data, size)}}, smallImport);
     loaded.diagnostics.append(dsl::lint(loaded));
     std::string rendered = render(loaded.diagnostics, sources);
 

@@ -15,6 +15,7 @@ namespace fuselage::fuzz {
 struct Malformation {
     std::string label; ///< "Conv input 1: left out"
     std::function<void(::onnx::ModelProto&)> apply;
+    bool refused = false; ///< no file like this is one: an error must say so
 };
 
 /// One change each: of a node, those of subgraphs and functions included, of a graph input or

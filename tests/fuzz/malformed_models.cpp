@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `malformed_models --data FOLDER [--only NAME] [--every N] [--keep FOLDER] [--verbose]`: ONNX's
-// own small models, made wrong in one place, through the whole pipeline. Nothing may crash, hang or
-// refuse without a code. A child process runs them and is started again behind what ended it, so
-// that one run lists all that is wrong. Exit code 77: no models here.
+// `malformed_models --data FOLDER | --operators [--only NAME] [--every N] [--keep FOLDER]
+// [--verbose]`: ONNX's own small models, or a node of every operator, made wrong in one place,
+// through the whole pipeline. Nothing may crash, hang or refuse without a code, nor without the
+// name of an operator's node. A child process runs them and is started again behind what ended it,
+// so that one run lists all that is wrong. Exit code 77: no models here.
 #include "core/support/file.h"
-#include "tests/fuzz/malformation.h"
+#include "tests/fuzz/operator_models.h"
 #include "tests/support/through_pipeline.h"
 
 #include <fmt/format.h>
@@ -28,6 +29,7 @@ constexpr unsigned secondsEach = 20;
 
 struct Options {
     std::string data, only, keep;
+    bool operators = false;
     size_t every = 1; ///< of the malformations of a model, each N-th
     bool verbose = false;
 };
@@ -42,19 +44,24 @@ struct Shared {
     Place place; ///< that runs
     size_t done; ///< malformations that were answered
     size_t runs;
+    size_t models;
     char words[512]; ///< of an answer that is none
 };
 
-/// A model of the data, as it is or with its small integer inputs stored in the file.
+/// A model of the data, as it is or with its small integer inputs stored in the file; or a node of
+/// an operator with a choice of operands.
 struct Source {
     fs::path folder;
     bool stored = false;
+    Op op = Op::Unknown;
+    size_t choice = 0;
 };
 
 struct Subject {
     std::string name;
     ::onnx::ModelProto model;
     std::vector<fuzz::Malformation> malformations;
+    bool isOperator = false;
 };
 
 std::optional<::onnx::ModelProto> readModel(const fs::path& folder) {
@@ -83,8 +90,18 @@ std::optional<::onnx::ModelProto> readModel(const fs::path& folder) {
     return model;
 }
 
+Subject operatorSubject(Op op, size_t choice) {
+    Subject out{
+        fmt::format("{}+{}", nameOf(op), choice), fuzz::operatorModel(op, choice), {}, true};
+    out.malformations = fuzz::rowMalformations(op, out.model);
+    out.malformations.insert(out.malformations.begin(), {"as it is", [](::onnx::ModelProto&) {}});
+    return out;
+}
+
 /// None when there is nothing to run.
 std::optional<Subject> subjectOf(const Source& source) {
+    if (source.op != Op::Unknown)
+        return operatorSubject(source.op, source.choice);
     auto model = readModel(source.folder);
     if (!model)
         return std::nullopt;
@@ -105,6 +122,22 @@ size_t nextAt(const Place& place, size_t every) {
     return place.at != 0 ? place.at + every : 1 + place.subject % every;
 }
 
+/// What an answer lacks; empty when it is one.
+std::string wrongAnswer(const Subject& subject, size_t at,
+                        const testing_support::Passage& passage) {
+    std::string wrong = testing_support::uncodedError(passage);
+    if (!wrong.empty() || !subject.isOperator)
+        return wrong;
+    // What a device cannot give out is an output, not a node.
+    for (const Error& error : passage.errors)
+        if (error.text().find(fuzz::operatorNode) == std::string::npos &&
+            error.code != "run.outputs")
+            return fmt::format("no node's name: {} {}", error.code, error.text());
+    if (subject.malformations[at].refused && passage.prepared)
+        return "was taken";
+    return {};
+}
+
 /// Runs in the child. False when something was answered wrongly; its words are in `shared`.
 bool runSubject(const Subject& subject, size_t every, Shared& shared) {
     for (size_t& at = shared.place.at; at < subject.malformations.size();
@@ -116,11 +149,12 @@ bool runSubject(const Subject& subject, size_t every, Shared& shared) {
         if (at == 0)
             options.integers = fuzz::hostileIntegers();
         const auto passage = testing_support::throughPipeline(model.SerializeAsString(), options);
-        if (std::string wrong = testing_support::uncodedError(passage); !wrong.empty()) {
+        if (std::string wrong = wrongAnswer(subject, at, passage); !wrong.empty()) {
             std::strncpy(shared.words, wrong.c_str(), sizeof shared.words - 1);
             return false;
         }
         ++shared.done;
+        shared.models += at == 0 ? 1 : 0;
         shared.runs += passage.runs;
     }
     return true;
@@ -152,7 +186,8 @@ std::string endOf(int status, const Shared& shared) {
 void tell(const Source& source, const Options& options, int status, const Shared& shared) {
     auto subject = subjectOf(source);
     if (!subject || shared.place.at >= subject->malformations.size()) {
-        fmt::print("{}: {}\n", source.folder.filename().string(), endOf(status, shared));
+        fmt::print("{}: {}\n", subject ? subject->name : source.folder.filename().string(),
+                   endOf(status, shared));
         return;
     }
     const auto& malformation = subject->malformations[shared.place.at];
@@ -202,7 +237,33 @@ Options optionsFrom(int argc, char** argv) {
             out.every = std::max<size_t>(1, std::stoul(next));
         else if (word == "--verbose")
             out.verbose = true;
+        else if (word == "--operators")
+            out.operators = true;
     }
+    return out;
+}
+
+std::vector<Source> operatorSources(const Options& options) {
+    std::vector<Source> out;
+    for (Op op : fuzz::modelledOperators())
+        for (size_t choice = 0; choice < fuzz::operandChoices(); ++choice)
+            if (std::string(nameOf(op)).find(options.only) != std::string::npos)
+                out.push_back({{}, false, op, choice});
+    return out;
+}
+
+std::vector<Source> dataSources(const Options& options) {
+    std::vector<fs::path> folders;
+    std::error_code failed;
+    for (const char* set : {"node", "simple"})
+        for (const auto& entry : fs::directory_iterator(fs::path(options.data) / set, failed))
+            if (entry.path().filename().string().find(options.only) != std::string::npos)
+                folders.push_back(entry.path());
+    std::sort(folders.begin(), folders.end());
+    std::vector<Source> out;
+    for (const fs::path& folder : folders)
+        for (bool stored : {false, true})
+            out.push_back({folder, stored});
     return out;
 }
 
@@ -210,21 +271,12 @@ Options optionsFrom(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     const Options options = optionsFrom(argc, argv);
-    std::vector<fs::path> folders;
-    std::error_code failed;
-    for (const char* set : {"node", "simple"})
-        for (const auto& entry : fs::directory_iterator(fs::path(options.data) / set, failed))
-            if (entry.path().filename().string().find(options.only) != std::string::npos)
-                folders.push_back(entry.path());
-    if (folders.empty()) {
+    const std::vector<Source> sources =
+        options.operators ? operatorSources(options) : dataSources(options);
+    if (sources.empty()) {
         fmt::print("skipped: no ONNX backend test data (package libonnx-testdata)\n");
         return 77;
     }
-    std::sort(folders.begin(), folders.end());
-    std::vector<Source> sources;
-    for (const fs::path& folder : folders)
-        for (bool stored : {false, true})
-            sources.push_back({folder, stored});
     void* memory =
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
@@ -233,7 +285,7 @@ int main(int argc, char** argv) {
     testing_support::loadStandardRules();
     std::setvbuf(stdout, nullptr, _IOLBF, 0); // children must not inherit what waits to be written
     const size_t wrong = checkAll(sources, options, *shared);
-    fmt::print("{} models, {} malformations answered, {} runs, {} not answered\n", folders.size(),
+    fmt::print("{} models, {} malformations answered, {} runs, {} not answered\n", shared->models,
                shared->done, shared->runs, wrong);
     return wrong == 0 ? 0 : 1;
 }

@@ -9,7 +9,7 @@
 
 using namespace fuselage;
 using fuzz::promise;
-using testing_support::standardImport;
+using testing_support::smallImport;
 
 namespace {
 
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto inside = [&](const auto& piece) {
         promise(piece.begin <= piece.end && piece.end <= end, "an answer stands in the text");
     };
-    dsl::LanguageService service(standardImport, {{"resnet50"}, {"std/activation"}});
+    dsl::LanguageService service(smallImport, {{"resnet50"}, {"std/activation"}});
     service.set(name, fuzz::textOf(data, size));
     for (const Diagnostic& diagnostic : service.diagnose(name))
         inside(diagnostic.span);
