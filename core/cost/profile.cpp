@@ -97,12 +97,12 @@ Result<DeviceProfile> readProfile(const toml::table& table, const std::string& w
         if (auto read = readFigure(table, figure, where, out); !read)
             return failure(read.error());
     for (const auto& [key, value] : table) {
-        const bool known =
-            std::any_of(labels.begin(), labels.end(),
-                        [&](const Label& label) { return key.str() == label.name; }) ||
-            out.sources.contains(std::string(key.str()));
+        const std::string_view name = key.str();
+        const bool known = std::any_of(labels.begin(), labels.end(),
+                                       [&](const Label& label) { return name == label.name; }) ||
+                           out.sources.contains(std::string(name));
         if (!known)
-            return badField(where, key.str(), "is not known", "remove it");
+            return badField(where, name, "is not known", "remove it");
     }
     return out;
 }
