@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace fuselage::gpu {
@@ -64,6 +65,12 @@ bool ClockReading::throttled() const {
     return false;
 }
 
+bool ClockReading::sameRate(const ClockReading& other) const {
+    constexpr double step = 0.02; // as much as counts as a tie of two tactics
+    const auto [low, high] = std::minmax(megahertz, other.megahertz);
+    return high - low <= step * high;
+}
+
 std::string ClockReading::text() const {
     std::string out = fmt::format("{} MHz, memory {} MHz, {} C, {} W", megahertz, memoryMegahertz,
                                   celsius, milliwatts / 1000);
@@ -92,8 +99,19 @@ Clocks::~Clocks() {
         (void)m_state->call.shutdown();
 }
 
-ClockReading Clocks::read() const {
+ClockReading Clocks::readRate() const {
     ClockReading out;
+    unsigned megahertz = 0;
+    unsigned long long bits = 0;
+    if (m_state && m_state->call.clock(m_state->device, clockOfMultiprocessors, &megahertz) == 0)
+        out.megahertz = megahertz;
+    if (m_state && m_state->call.reasons(m_state->device, &bits) == 0)
+        out.reasons = bits;
+    return out;
+}
+
+ClockReading Clocks::read() const {
+    ClockReading out = readRate();
     if (!m_state)
         return out;
     const Functions& call = m_state->call;
@@ -102,13 +120,9 @@ ClockReading Clocks::read() const {
         if (code == 0)
             to = value;
     };
-    take(call.clock(m_state->device, clockOfMultiprocessors, &value), out.megahertz);
     take(call.clock(m_state->device, clockOfMemory, &value), out.memoryMegahertz);
     take(call.temperature(m_state->device, temperatureOfChip, &value), out.celsius);
     take(call.power(m_state->device, &value), out.milliwatts);
-    unsigned long long bits = 0;
-    if (call.reasons(m_state->device, &bits) == 0)
-        out.reasons = bits;
     return out;
 }
 

@@ -18,6 +18,9 @@ struct ClockReading {
 
     /// By heat, power or a hardware brake; being idle or set by a person is none.
     bool throttled() const;
+    /// The multiprocessors' clock was as good as the same: boost clocks move by single steps all
+    /// the time, and a step is under one percent.
+    bool sameRate(const ClockReading& other) const;
     /// "1980 MHz, memory 3201 MHz, 45 C, 310 W, slowed by power"
     std::string text() const;
 };
@@ -34,6 +37,9 @@ public:
     bool available() const { return m_state != nullptr; }
 
     ClockReading read() const;
+    /// The multiprocessors' clock and what slows it down; around each batch, since the rest of a
+    /// reading takes longer than a batch.
+    ClockReading readRate() const;
 
 private:
     struct State;

@@ -150,14 +150,14 @@ Result<BatchTiming> DeviceMeasurer::measure(size_t candidate, uint32_t runs) {
         return failure("last-resort", "not measured, since there are other tactics");
     if (auto made = ready(entry, runs); !made)
         return failure(made.error());
-    const ClockReading before = m_clocks.read();
+    const ClockReading before = m_clocks.readRate();
     auto seconds = time(entry, runs);
     if (!seconds)
         return failure(seconds.error());
-    const ClockReading after = m_clocks.read();
+    const ClockReading after = m_clocks.readRate();
     BatchTiming out;
     out.seconds = *seconds;
-    out.clockChanged = before.megahertz != after.megahertz;
+    out.clockChanged = !after.sameRate(before);
     out.throttled = after.throttled();
     return out;
 }

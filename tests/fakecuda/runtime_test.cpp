@@ -2,6 +2,7 @@
 // Driver, device, streams and capture against the stand-in driver; and the stand-in itself: what it
 // must refuse.
 #include "gpu/nvrtc.h"
+#include "gpu/runtime/clocks.h"
 #include "gpu/runtime/device.h"
 #include "tests/fakecuda/fixture.h"
 
@@ -298,6 +299,17 @@ TEST_F(Opening, namesTheFunctionThatADriverLacks) {
     ASSERT_FALSE(device);
     EXPECT_NE(device.error().message.find("cuDriverGetVersion"), std::string::npos)
         << device.error().message;
+}
+
+TEST(Clock, aStepOfTheBoostClockIsNoChange) {
+    ClockReading boost, idle;
+    boost.megahertz = 1980;
+    idle.megahertz = 345;
+    ClockReading step = boost;
+    step.megahertz = 1965;
+    EXPECT_TRUE(boost.sameRate(step) && step.sameRate(boost));
+    EXPECT_FALSE(boost.sameRate(idle) || idle.sameRate(boost));
+    EXPECT_TRUE(ClockReading{}.sameRate(ClockReading{})) << "without NVML nothing is dropped";
 }
 
 TEST(Profile, takesTheQueriedFiguresOfTheSameDevice) {
