@@ -48,7 +48,7 @@ __device__ __forceinline__ void storeShared16(void* to, const unsigned* words) {
 #endif
 }
 
-/// 2 floats to shared memory.
+/// 2 floats, or words, to shared memory.
 __device__ __forceinline__ void storeShared8(float* to, float first, float second) {
 #ifdef __CUDA_ARCH__
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(sharedAddress(to)), "f"(first),
@@ -59,6 +59,10 @@ __device__ __forceinline__ void storeShared8(float* to, float first, float secon
     to[0] = first;
     to[1] = second;
 #endif
+}
+
+__device__ __forceinline__ void storeShared8(unsigned* to, unsigned first, unsigned second) {
+    storeShared8(reinterpret_cast<float*>(to), floatOf(first), floatOf(second));
 }
 
 /// 4 floats from shared memory.

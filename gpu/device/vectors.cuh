@@ -158,13 +158,22 @@ __device__ __forceinline__ void storeLanes(T* to, const Register* from) {
 
 /// n registers from consecutive shared memory, aligned to n elements (16 bytes at most).
 template <int n, typename T> __device__ __forceinline__ void loadShared(const T* from, T* to) {
-    struct __align__(n * sizeof(T) >= 16 ? 16 : n * sizeof(T)) Lanes {
+    constexpr int bytes = n * static_cast<int>(sizeof(T)), access = bytes >= 16 ? 16 : bytes;
+#ifdef __CUDA_ARCH__
+    struct __align__(access) Lanes {
         T lane[n];
     };
     const Lanes lanes = *reinterpret_cast<const Lanes*>(from);
 #pragma unroll
     for (int i = 0; i < n; ++i)
         to[i] = lanes.lane[i];
+#else
+    for (int i = 0; i < n; ++i) {
+        if (i * static_cast<int>(sizeof(T)) % access == 0)
+            hostVectorAccess(from + i, access);
+        to[i] = from[i];
+    }
+#endif
 }
 
 /// The larger of each of two elements in one word; NaN wins.

@@ -94,14 +94,28 @@ std::string ConvSpec::offset(const KernelOperand& operand, const std::string& n,
     return out;
 }
 
-bool ConvSpec::vectors(const KernelOperand& operand, int64_t width) const {
+namespace {
+
+/// Whether `count` elements along `dim` are accesses of up to 16 bytes.
+bool movesTogether(const ConvSpec& spec, const KernelOperand& operand, size_t dim, int64_t count) {
     const auto size = static_cast<int64_t>(sizeOf(operand.dtype));
-    const int64_t bytes = std::min<int64_t>(16, width * size);
-    bool out = stride(operand, 1) == 1 && width * size >= 2 && operand.alignment % bytes == 0 &&
+    const int64_t bytes = std::min<int64_t>(16, count * size);
+    bool out = spec.stride(operand, dim) == 1 && count * size >= 2 && (bytes & (bytes - 1)) == 0 &&
+               count * size % bytes == 0 && operand.alignment % bytes == 0 &&
                operand.access.offset * size % bytes == 0;
-    for (size_t d : {0, 2, 3})
-        out = out && stride(operand, d) * size % bytes == 0;
+    for (size_t other = 0; other < 4; ++other)
+        out = out && (other == dim || spec.stride(operand, other) * size % bytes == 0);
     return out;
+}
+
+} // namespace
+
+bool ConvSpec::vectors(const KernelOperand& operand, int64_t width) const {
+    return movesTogether(*this, operand, 1, width);
+}
+
+bool ConvSpec::rowVectors(const KernelOperand& operand, int64_t count) const {
+    return movesTogether(*this, operand, 3, count);
 }
 
 TapeFunction ConvSpec::epilogue(const std::string& name) const {

@@ -32,6 +32,10 @@ struct ConvSpec {
     /// Elements that one access moves along the channels of every operand in `operands`.
     bool vectors(const KernelOperand& operand, int64_t width) const;
 
+    /// Whether `count` elements along a row, from a multiple of `count` on, are accesses of up to
+    /// 16 bytes.
+    bool rowVectors(const KernelOperand& operand, int64_t count) const;
+
     /// The epilogue's function; accumulator and reads as registers.
     TapeFunction epilogue(const std::string& name) const;
     const char* accumulator() const { return registerType(code->accumulate); }

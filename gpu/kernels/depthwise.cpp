@@ -18,8 +18,10 @@ class DepthwiseEmitter {
 public:
     DepthwiseEmitter(const ConvSpec& spec, const DepthwiseShape& shape)
         : m_spec(spec), m_shape(shape), m_result(spec, shape.width, "@epilogue"),
-          m_columns(depthwiseColumns(spec, shape.strip)),
-          m_words((shape.width * static_cast<int>(sizeOf(spec.x.dtype)) + 3) / 4) {}
+          m_columns(depthwiseColumns(spec, shape.strip)), m_chunks(depthwiseChunks(spec, shape)),
+          m_words(m_chunks.count > 0
+                      ? 4
+                      : (shape.width * static_cast<int>(sizeOf(spec.x.dtype)) + 3) / 4) {}
 
     KernelPart emit();
 
@@ -38,36 +40,49 @@ private:
         return (m_spec.results + channels - 1) / channels;
     }
 
-    int64_t weightRow() const { return int64_t{m_shape.width} * (m_shape.lanes + 1); }
+    /// Accesses that read a row.
+    size_t accesses() const {
+        return m_chunks.count > 0 ? static_cast<size_t>(m_chunks.count) : m_columns.size();
+    }
+
+    /// Results of a row leave together.
+    bool storesLines() const;
 
     std::string rowFunction() const;
     std::string stageWeights() const;
     std::string placeThread() const;
+    std::string widened() const;
     std::string walkRows() const;
     std::string results() const;
+    std::string lineResults() const;
 
     const ConvSpec& m_spec;
     const DepthwiseShape& m_shape;
     ConvResult m_result;
     std::vector<int64_t> m_columns;
-    int m_words;
+    DepthwiseChunks m_chunks;
+    int m_words; ///< of one access
 };
 
 /// Loads the columns of one row; only those are checked that can lie outside.
 std::string DepthwiseEmitter::rowFunction() const {
     const ConvAxis& axis = m_spec.columns;
     const int64_t last = (strips() - 1) * m_shape.strip * axis.stride;
-    const int bytes = m_shape.width * static_cast<int>(sizeOf(m_spec.x.dtype));
+    const int64_t each = m_chunks.count > 0 ? m_chunks.elements : 1;
+    const int bytes =
+        m_chunks.count > 0 ? 16 : m_shape.width * static_cast<int>(sizeOf(m_spec.x.dtype));
     std::string out =
         fmt::format("/// `from` is column x0 of one row.\n"
                     "__device__ __forceinline__ void @row(const {}* from, int x0,\n"
                     "                                     unsigned (&to)[{}][{}]) {{\n",
-                    storageType(m_spec.x.dtype), m_columns.size(), m_words);
-    for (size_t i = 0; i < m_columns.size(); ++i) {
-        const int64_t column = m_columns[i];
+                    storageType(m_spec.x.dtype), accesses(), m_words);
+    for (size_t i = 0; i < accesses(); ++i) {
+        const int64_t column = m_chunks.count > 0
+                                   ? static_cast<int64_t>(i) * m_chunks.elements - m_chunks.lead
+                                   : m_columns[i];
         const std::string load = fmt::format("loadWords<{}>(from + {}, to[{}]);\n", bytes,
                                              column * m_spec.stride(m_spec.x, 3), i);
-        if (column >= axis.pad && last + column - axis.pad < axis.in) {
+        if (column >= axis.pad && last + column + each - 1 - axis.pad < axis.in) {
             out += "    " + load;
             continue;
         }
@@ -78,6 +93,22 @@ std::string DepthwiseEmitter::rowFunction() const {
                            axis.in, load);
     }
     return out + "}\n\n";
+}
+
+/// The columns of the row that was loaded, as numbers.
+std::string DepthwiseEmitter::widened() const {
+    if (m_chunks.count == 0)
+        return fmt::format("#pragma unroll\n            for (int i = 0; i < {}; ++i)\n"
+                           "#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
+                           "                    x[i][v] = lane(next[i], v, from);\n        }}\n",
+                           m_columns.size(), m_shape.width);
+    std::string out;
+    for (size_t i = 0; i < m_columns.size(); ++i) {
+        const int64_t at = m_columns[i] + m_chunks.lead;
+        out += fmt::format("            x[{}][0] = lane(next[{}], {}, from);\n", i,
+                           at / m_chunks.elements, at % m_chunks.elements);
+    }
+    return out + "        }\n";
 }
 
 std::string DepthwiseEmitter::stageWeights() const {
@@ -91,7 +122,7 @@ std::string DepthwiseEmitter::stageWeights() const {
         "        weights[tap * {6}u + i / {5}u] = k < {7}u ? load({8}) : 0;\n"
         "    }}\n    __syncthreads();\n",
         m_spec.accumulator(), chunks(), channels * m_spec.taps(), m_shape.lanes * m_shape.places,
-        channels, m_spec.taps(), weightRow(), m_spec.results,
+        channels, m_spec.taps(), m_shape.weightRow(), m_spec.results,
         m_spec.offset(m_spec.w, "k", "0", fmt::format("tap / {}u", m_spec.columns.kernel),
                       fmt::format("tap % {}u", m_spec.columns.kernel)));
 }
@@ -131,17 +162,14 @@ std::string DepthwiseEmitter::walkRows() const {
         "#pragma unroll\n            for (int v = 0; v < {12}; ++v)\n"
         "                a[r][s][v] = 0;\n",
         h.stride, h.pad, w.stride, w.pad, storageType(m_spec.x.dtype),
-        m_spec.offset(m_spec.x, "n", channel, "firstRow", "firstColumn"), m_columns.size(), m_words,
-        h.in, m_spec.accumulator(), m_shape.height, m_shape.strip, m_shape.width);
+        m_spec.offset(m_spec.x, "n", channel, "firstRow", "firstColumn"), accesses(), m_words, h.in,
+        m_spec.accumulator(), m_shape.height, m_shape.strip, m_shape.width);
     out += fmt::format("#pragma unroll {}\n    for (int j = 0; j < {}; ++j) {{\n"
                        "        const bool inside = static_cast<unsigned>(firstRow + j) < {}u;\n"
                        "        {} x[{}][{}];\n        if (inside) {{\n",
                        rows() * each <= mostUnrolled ? rows() : 1, rows(), h.in,
                        m_spec.accumulator(), m_columns.size(), m_shape.width);
-    out += fmt::format("#pragma unroll\n            for (int i = 0; i < {}; ++i)\n"
-                       "#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
-                       "                    x[i][v] = lane(next[i], v, from);\n        }}\n",
-                       m_columns.size(), m_shape.width);
+    out += widened();
     out += fmt::format("        if (j + 1 < {} && static_cast<unsigned>(firstRow + j + 1) < {}u)\n"
                        "            @row(from + (j + 1) * {}, firstColumn, next);\n"
                        "        if (!inside)\n            continue;\n",
@@ -155,11 +183,12 @@ std::string DepthwiseEmitter::walkRows() const {
                            h.dilation > 1 ? fmt::format(" || k % {} != 0", h.dilation) : "");
     out +=
         fmt::format("            const {}* const row = weights + (k / {} * {}) * {} + slot * {};\n",
-                    m_spec.accumulator(), h.dilation, w.kernel, weightRow(), m_shape.width);
+                    m_spec.accumulator(), h.dilation, w.kernel, m_shape.weightRow(), m_shape.width);
     for (int64_t k = 0; k < w.kernel; ++k) {
         out += fmt::format("            {{\n                {} f[{}];\n"
                            "                loadShared<{}>(row + {}, f);\n",
-                           m_spec.accumulator(), m_shape.width, m_shape.width, k * weightRow());
+                           m_spec.accumulator(), m_shape.width, m_shape.width,
+                           k * m_shape.weightRow());
         for (int s = 0; s < m_shape.strip; ++s) {
             const auto at =
                 std::find(m_columns.begin(), m_columns.end(), s * w.stride + k * w.dilation);
@@ -172,7 +201,39 @@ std::string DepthwiseEmitter::walkRows() const {
     return out + "        }\n    }\n";
 }
 
+bool DepthwiseEmitter::storesLines() const {
+    bool out = m_shape.strip > 1 && m_spec.columns.out % m_shape.strip == 0;
+    for (const KernelOperand& write : m_spec.writes)
+        out = out && m_spec.rowVectors(write, m_shape.strip);
+    return out;
+}
+
+std::string DepthwiseEmitter::lineResults() const {
+    std::string out =
+        fmt::format("#pragma unroll\n    for (int r = 0; r < {}; ++r) {{\n", m_shape.height);
+    if (m_spec.rows.out % m_shape.height != 0)
+        out += fmt::format("        if (y0 + r >= {})\n            continue;\n", m_spec.rows.out);
+    std::string keep, store;
+    for (size_t w = 0; w < m_spec.writes.size(); ++w) {
+        out += fmt::format("        {} line{}[{}][{}];\n",
+                           registerType(m_result.function().outputs[w]), w, m_shape.width,
+                           m_shape.strip);
+        keep += fmt::format("#pragma unroll\n            for (int v = 0; v < {0}; ++v)\n"
+                            "                line{1}[v][s] = z{1}[v];\n",
+                            m_shape.width, w);
+        store += fmt::format("#pragma unroll\n        for (int v = 0; v < {}; ++v)\n"
+                             "            storeLanes<{}, false>({}, line{}[v]);\n",
+                             m_shape.width, m_shape.strip,
+                             m_spec.offset(m_spec.writes[w], "n", "c + v", "y0 + r", "x0"), w);
+    }
+    out += fmt::format("#pragma unroll\n        for (int s = 0; s < {}; ++s) {{\n", m_shape.strip);
+    out += m_result.apply("a[r][s][v]", "n", "c", "y0 + r", "x0 + s", "            ");
+    return out + keep + "        }\n" + store + "    }\n";
+}
+
 std::string DepthwiseEmitter::results() const {
+    if (storesLines())
+        return m_result.hoisted("c", "    ") + lineResults();
     std::string out = m_result.hoisted("c", "    ");
     out += fmt::format("#pragma unroll\n    for (int r = 0; r < {}; ++r)\n"
                        "#pragma unroll\n        for (int s = 0; s < {}; ++s) {{\n",
@@ -195,7 +256,7 @@ KernelPart DepthwiseEmitter::emit() {
     part.threads = static_cast<uint32_t>(m_shape.lanes * m_shape.places);
     part.blocks =
         chunks() * ((m_spec.images * bands() * strips() + m_shape.places - 1) / m_shape.places);
-    part.sharedBytes = static_cast<uint32_t>(m_spec.taps() * weightRow() *
+    part.sharedBytes = static_cast<uint32_t>(m_spec.taps() * m_shape.weightRow() *
                                              static_cast<int64_t>(sizeOf(m_spec.code->accumulate)));
     part.comment = {
         fmt::format("depthwise, {} by {} taps: a thread owns {} rows of {} results of {} channels",

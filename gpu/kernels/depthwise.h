@@ -17,6 +17,10 @@ struct DepthwiseShape {
     bool channelsFastest = false;
     int registers = 0;                ///< of a thread, estimated
     double instructionsPerResult = 0; ///< lane instructions, counted in the emitted loops
+
+    /// Weights between taps in shared memory: an odd number of threads' channels, so that the taps
+    /// of a channel, which are staged side by side, lie in many banks.
+    int64_t weightRow() const { return int64_t{width} * ((lanes + 1) | 1); }
 };
 
 /// The shape with the shortest predicted issue time; a reason when none is legal.
@@ -27,6 +31,15 @@ double depthwiseInstructions(const ConvSpec& spec, const DepthwiseShape& shape);
 
 /// Columns of the operand that a strip of results reads, from the first one on.
 std::vector<int64_t> depthwiseColumns(const ConvSpec& spec, int strip);
+
+/// How a thread of one channel reads a row that lies along memory: whole accesses of `elements`,
+/// the first one `lead` elements before the strip's first column.
+struct DepthwiseChunks {
+    int64_t count = 0; ///< of accesses; 0: column by column
+    int64_t elements = 0, lead = 0;
+};
+
+DepthwiseChunks depthwiseChunks(const ConvSpec& spec, const DepthwiseShape& shape);
 
 EmitResult emitDepthwiseTiled(const EmitRequest& request);
 

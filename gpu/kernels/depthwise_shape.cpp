@@ -61,7 +61,7 @@ void placeThreads(const ConvSpec& spec, DepthwiseShape& shape) {
 
 int64_t sharedBytes(const ConvSpec& spec, const DepthwiseShape& shape) {
     const auto size = static_cast<int64_t>(sizeOf(spec.code->accumulate));
-    return spec.taps() * (int64_t{shape.lanes} * shape.width + shape.width) * size;
+    return spec.taps() * shape.weightRow() * size;
 }
 
 /// Seconds to issue everything, where every multiprocessor keeps at least some warps busy.
@@ -91,24 +91,40 @@ std::vector<int64_t> depthwiseColumns(const ConvSpec& spec, int strip) {
     return out;
 }
 
+DepthwiseChunks depthwiseChunks(const ConvSpec& spec, const DepthwiseShape& shape) {
+    const int64_t elements = 16 / static_cast<int64_t>(sizeOf(spec.x.dtype));
+    // Chunks begin at multiples of their size, and so lie in the row or outside of it.
+    if (shape.width != 1 || shape.strip * spec.columns.stride % elements != 0 ||
+        spec.columns.in % elements != 0 || !spec.rowVectors(spec.x, elements))
+        return {};
+    const int64_t lead = (elements - spec.columns.pad % elements) % elements;
+    const int64_t span = depthwiseColumns(spec, shape.strip).back() + 1;
+    return {blocksOf(lead + span, elements), elements, lead};
+}
+
 double depthwiseInstructions(const ConvSpec& spec, const DepthwiseShape& shape) {
     const auto size = static_cast<double>(sizeOf(spec.x.dtype));
     const auto width = static_cast<double>(shape.width);
     const auto results = width * shape.strip * shape.height;
     const auto columns = static_cast<double>(depthwiseColumns(spec, shape.strip).size());
     const auto rows = static_cast<double>(rowsOf(spec, shape.height));
-    const double loads = rows * columns * std::ceil(width * size / 16);
+    const auto chunks = static_cast<double>(depthwiseChunks(spec, shape).count);
+    const double loads = rows * (chunks > 0 ? chunks : columns * std::ceil(width * size / 16));
     const double widening = size == 2 ? rows * columns * width : 0;
-    const double checks = rows * static_cast<double>(checkedColumns(spec, shape.strip)) * 2;
+    const double checks =
+        rows * (chunks > 0 ? 2 : static_cast<double>(checkedColumns(spec, shape.strip))) * 2;
     // Weights of one row of taps are read for each row of results.
     const double weights =
         static_cast<double>(spec.taps()) * shape.height *
         std::ceil(width * static_cast<double>(sizeOf(spec.code->accumulate)) / 16);
     const double multiplies = static_cast<double>(spec.taps()) * results;
     double ends = 0;
-    for (const KernelOperand& write : spec.writes)
+    for (const KernelOperand& write : spec.writes) {
+        const bool along = spec.rowVectors(write, shape.strip);
+        const double group = along ? shape.strip : spec.vectors(write, shape.width) ? width : 1;
         ends += results * (sizeOf(write.dtype) == 2 ? 0.5 : 0) +
-                results / width * std::ceil(width * static_cast<double>(sizeOf(write.dtype)) / 16);
+                results / group * std::ceil(group * static_cast<double>(sizeOf(write.dtype)) / 16);
+    }
     for (const KernelOperand& read : spec.reads)
         if (spec.stride(read, 2) != 0 || spec.stride(read, 3) != 0)
             ends += 2 * results;

@@ -111,14 +111,19 @@ std::string FewChannelsEmitter::stagePicture() const {
                 fmt::format("        picture[({} + row) * {} + column] = inside ? load({}) : 0;\n",
                             c * m_shape.inRows, m_shape.picturePitch(), at);
     }
-    if (m_shape.matrix)
-        for (int64_t word = 0; word < m_shape.channels / 2; ++word) {
-            const int64_t low = 2 * word, high = low + 1;
-            out += fmt::format("        picture[row * {} + column * {} + {}] = {}{};\n",
-                               m_shape.picturePitch(), m_shape.channels / 2, word,
-                               low < m_spec.channels ? fmt::format("c{}", low) : "0u",
-                               high < m_spec.channels ? fmt::format(" | (c{} << 16)", high) : "");
-        }
+    if (!m_shape.matrix)
+        return out + "    }\n";
+    auto channel = [&](int64_t c) {
+        return c < m_spec.channels ? fmt::format("c{}", c) : std::string("0u");
+    };
+    const int64_t words = m_shape.channels / 2;
+    out += fmt::format("        unsigned* const to = picture + row * {} + column * {};\n",
+                       m_shape.picturePitch(), words);
+    if (words == 2)
+        out += fmt::format("        storeShared8(to, {} | ({} << 16), {} | ({} << 16));\n",
+                           channel(0), channel(1), channel(2), channel(3));
+    else
+        out += fmt::format("        *to = {} | ({} << 16);\n", channel(0), channel(1));
     return out + "    }\n";
 }
 
@@ -160,9 +165,9 @@ std::string FewChannelsEmitter::stageWeights() const {
     }
     out +=
         fmt::format("        unsigned* const to = reinterpret_cast<unsigned*>(weights + i / {} * "
-                    "{} + e);\n#pragma unroll\n        for (int v = 0; v < {}; ++v)\n"
-                    "            to[v] = words[v];\n    }}\n",
-                    k16 / 2 / words, m_shape.weightPitch(m_spec), words);
+                    "{} + e);\n        {};\n    }}\n",
+                    k16 / 2 / words, m_shape.weightPitch(m_spec),
+                    words == 2 ? "storeShared8(to, words[0], words[1])" : "*to = words[0]");
     const int64_t rowPairs = kernel * channels / 2;
     return out +
            fmt::format("    int* const offsets = reinterpret_cast<int*>(sharedMemory + {0});\n"

@@ -17,6 +17,7 @@ struct FewChannelsShape {
     int64_t outRows = 1, outColumns = 1;   ///< written by a block: of the pool, if there is one
     int64_t convRows = 1, convColumns = 1; ///< sums that this needs
     int64_t inRows = 1, inColumns = 1;     ///< of the picture
+    int64_t pairPitch = 0;                 ///< words of its rows, for the matrix units
     int64_t warps = 8;
     bool narrowCells = false; ///< the tile of sums holds results as they are stored
     // Shared memory: bytes of each part, in this order.

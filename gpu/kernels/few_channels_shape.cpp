@@ -35,6 +35,19 @@ bool chooseMatrix(const ConvSpec& spec, FewChannelsShape& shape) {
     return true;
 }
 
+/// Words of a row of the picture such that the 32 words of a fragment lie in 32 banks, also where
+/// its places go on in the next row of sums and its pairs in the next row of taps; else the fewest.
+int64_t pairPitch(const ConvSpec& spec, const FewChannelsShape& shape) {
+    const int64_t words = shape.channels / 2, least = shape.inColumns * words;
+    const int64_t line = shape.convColumns * spec.columns.stride * words;
+    const int64_t taps = spec.columns.kernel * words;
+    for (int64_t pitch = least; pitch < least + 32; ++pitch)
+        if ((spec.rows.stride * pitch - line) % 32 == 0 &&
+            (spec.rows.dilation * pitch - taps) % 4 == 0 && pitch % words == 0)
+            return pitch;
+    return least;
+}
+
 void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
     shape.convRows = shape.outRows;
     shape.convColumns = shape.outColumns;
@@ -51,6 +64,7 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
         (shape.convColumns - 1) * columns.stride + (columns.kernel - 1) * columns.dilation + 1;
     const int64_t size = static_cast<int64_t>(sizeOf(spec.code->accumulate));
     if (shape.matrix) {
+        shape.pairPitch = pairPitch(spec, shape);
         shape.pictureBytes = roundUp(shape.inRows * shape.picturePitch() * 4, 16);
         shape.weightBytes = shape.results * shape.weightPitch(spec) * 2;
         shape.offsetBytes = roundUp(shape.steps(spec) * 8 * 4, 16);
@@ -74,7 +88,7 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
 } // namespace
 
 int64_t FewChannelsShape::picturePitch() const {
-    return matrix ? inColumns * channels / 2 : inColumns | 1;
+    return matrix ? pairPitch : inColumns | 1;
 }
 
 int64_t FewChannelsShape::cellPitch() const {

@@ -45,6 +45,18 @@ std::vector<Case> depthwiseCases() {
     add("five_bfloat_first", depthwise({"bfloat16", "2,3,10,17", "3,1,5,5", "2,3,10,17",
                                         "kernel_shape=[5,5], pads=[2,2,2,2]"},
                                        3));
+    // Rows along memory: whole accesses of them, and results that leave by lines.
+    add("seven_half_first_lines", depthwise({"float16", "2,3,9,16", "3,1,7,7", "2,3,9,16",
+                                             "kernel_shape=[7,7], pads=[3,3,3,3]"},
+                                            3));
+    add("three_strided_first_lines",
+        depthwise({"float", "1,4,13,24", "4,1,3,3", "1,4,7,12",
+                   "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]"},
+                  4));
+    add("five_half_last_to_first", depthwise({"float16", "1,16,9,16", "16,1,5,5", "1,16,9,16",
+                                              "kernel_shape=[5,5], pads=[2,2,2,2]"},
+                                             16))
+        .placements = {{"in0", {{0, 2, 3, 1}}}};
     add("dilated_uneven_pads", depthwise({"float", "1,4,12,9", "4,1,3,3", "1,4,9,8",
                                           "kernel_shape=[3,3], dilations=[2,3], pads=[0,2,1,3]"},
                                          4));
