@@ -89,12 +89,25 @@ bool ranksFit(InferContext& context, const Shape& x, const Shape* w) {
     return false;
 }
 
+/// Channels come in as many equal groups as the attribute says, which is at least one.
+Dim groupsOf(InferContext& context, const char* operand, const Dim& channels) {
+    const int64_t groups = context.node().attributes.integer("group", 1);
+    if (groups < 1 || (channels.isNumber() && channels.value() % groups != 0))
+        context.fail(fmt::format("{}: the {} channels of {} do not make {} groups", opName(context),
+                                 channels.text(), operand, groups));
+    return groups;
+}
+
 void setConv(InferContext& context, size_t x, size_t w, DType dtype) {
     const Shape *input = shapeOf(context, x), *weights = shapeOf(context, w);
     if (!input || !ranksFit(context, *input, weights))
         return setTensor(context, 0, dtype, std::nullopt);
-    const Dim groups = context.node().attributes.integer("group", 1);
-    if (weights && certainlyDifferent((*weights)[1] * groups, (*input)[1]))
+    const Dim groups = groupsOf(context, "X", (*input)[1]);
+    const Dim channels = weights ? groups * (*weights)[1] : Dim();
+    const bool overflows = weights && (*weights)[1].isNumber() && channels.isUnknown();
+    if (weights)
+        groupsOf(context, "Y", (*weights)[0]);
+    if (overflows || certainlyDifferent(channels, (*input)[1]))
         context.fail(fmt::format("{}: X has {} channels, W has {} times {} groups", opName(context),
                                  (*input)[1].text(), (*weights)[1].text(), groups.text()));
     Shape out{(*input)[0], weights ? (*weights)[0] : Dim()};
@@ -193,7 +206,7 @@ void inferConvTranspose(InferContext& context) {
     if (w && certainlyDifferent((*w)[0], (*x)[1]))
         context.fail(fmt::format("ConvTranspose: X has {} channels, W has {}", (*x)[1].text(),
                                  (*w)[0].text()));
-    const Dim groups = context.node().attributes.integer("group", 1);
+    const Dim groups = groupsOf(context, "X", (*x)[1]);
     Shape out{(*x)[0], w ? (*w)[1] * groups : Dim()};
     Shape window = transposedShape(context, spatialShape(*x), kernelOf(context, w, x->size() - 2));
     out.insert(out.end(), window.begin(), window.end());

@@ -76,6 +76,23 @@ TEST(Conv, InferRefusesWrongChannels) {
     EXPECT_EQ(inferred.problems[0], "Conv: X has 4 channels, W has 3 times 1 groups");
 }
 
+TEST(Conv, InferRefusesGroupsThatDoNotDivideTheChannels) {
+    for (Op op : {Op::Conv, Op::ConvTranspose})
+        for (int64_t groups : {int64_t(0), int64_t(-1), int64_t(4), INT64_MIN, INT64_MAX}) {
+            auto inferred = inferOp(op,
+                                    {tensorType(DType::Float32, {1, 6, 8, 8}),
+                                     tensorType(DType::Float32, {6, 3, 3, 3})},
+                                    {{"group", groups}});
+            EXPECT_FALSE(inferred.problems.empty()) << groups;
+        }
+    auto fewer = inferOp(
+        Op::Conv,
+        {tensorType(DType::Float32, {1, 6, 8, 8}), tensorType(DType::Float32, {3, 1, 3, 3})},
+        {{"group", int64_t(6)}});
+    ASSERT_FALSE(fewer.problems.empty());
+    EXPECT_EQ(fewer.problems[0], "Conv: the 3 channels of Y do not make 6 groups");
+}
+
 TEST(Conv, RefusesAWindowLargerThanItsInput) {
     Node node = makeNode(Op::Conv, 2, {});
     ReferenceValue x = floats({1, 1, 2}, {1, 2}), w = floats({1, 1, 3}, {1, 1, 1});
