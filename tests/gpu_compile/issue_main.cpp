@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -41,6 +42,21 @@ struct Gate {
     void line(const gpu_suite::Case& source, const Sequence& sequence);
 };
 
+/// What the machine code does otherwise than the text of the kernel; null: nothing. `vectors`:
+/// accesses of 16 bytes that a thread needs for one operand.
+const char* problemOf(const machine_code::Instructions& issued, double vectors, size_t inputs) {
+    if (issued.total == 0)
+        return "the cubin holds no code";
+    if (issued.loops)
+        return "its code has a loop";
+    if (issued.narrow != 0)
+        return "an access to global memory is narrower than 16 bytes";
+    if (issued.globalStores != vectors ||
+        issued.globalLoads != vectors * static_cast<double>(inputs))
+        return "operands are not loaded or stored once";
+    return nullptr;
+}
+
 void Gate::line(const gpu_suite::Case& source, const Sequence& sequence) {
     const gpu_suite::Prepared prepared = gpu_suite::prepareTraffic(source);
     for (const gpu::KernelSet& set : gpu_suite::trafficKernels(prepared)) {
@@ -67,9 +83,12 @@ void Gate::line(const gpu_suite::Case& source, const Sequence& sequence) {
                     source.name.c_str(), set.variant.c_str(), each, compiled->registers,
                     issued.total / each, issued.special / each, issue * 1e6, special * 1e6,
                     memory * 1e6);
-        if (issued.total == 0 || issued.loops || issue > memory || special > memory) {
-            std::printf("FAILED %s: %s\n", source.name.c_str(),
-                        issued.loops ? "its code has a loop" : "issue takes longer than its bytes");
+        const double vectors = each * bytes / 16; // of one operand
+        const char* problem = problemOf(issued, vectors, prepared.program->inputs.size());
+        if (problem == nullptr && std::max(issue, special) > memory)
+            problem = "issue takes longer than its bytes";
+        if (problem != nullptr) {
+            std::printf("FAILED %s: %s\n", source.name.c_str(), problem);
             ++failures;
         }
     }

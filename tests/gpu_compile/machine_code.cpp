@@ -14,14 +14,10 @@ constexpr size_t instructionBytes = 16;
 enum Opcode : uint32_t {
     Mufu = 0x108,
     Nop = 0x118,
-    Barrier = 0x11d,
     Branch = 0x147,
     Exit = 0x14d,
     LoadGlobal = 0x181,
-    LoadShared = 0x184,
     StoreGlobal = 0x186,
-    StoreShared = 0x188,
-    Shuffle = 0x189,
 };
 
 template <typename T> T read(std::string_view bytes, size_t at) {
@@ -52,14 +48,12 @@ void add(Instructions& to, uint32_t opcode, uint64_t high) {
     constexpr uint64_t backwards = 0x3ffff, wide = 6; // upper bits of the distance; of the size
     ++to.total;
     to.special += opcode == Mufu ? 1 : 0;
-    to.globalLoads += opcode == LoadGlobal ? 1 : 0;
-    to.globalStores += opcode == StoreGlobal ? 1 : 0;
-    if (opcode == LoadShared || opcode == StoreShared) {
-        ++to.shared;
-        to.sharedWide += (high >> 9 & 7) == wide ? 1 : 0;
+    if (opcode == LoadGlobal || opcode == StoreGlobal) {
+        const bool whole = (high >> 9 & 7) == wide;
+        to.globalLoads += whole && opcode == LoadGlobal ? 1 : 0;
+        to.globalStores += whole && opcode == StoreGlobal ? 1 : 0;
+        to.narrow += whole ? 0 : 1;
     }
-    to.shuffles += opcode == Shuffle ? 1 : 0;
-    to.barriers += opcode == Barrier ? 1 : 0;
     to.loops = to.loops || (opcode == Branch && (high & backwards) == backwards);
 }
 

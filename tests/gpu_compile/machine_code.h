@@ -11,11 +11,9 @@ namespace fuselage::machine_code {
 /// What a thread issues from the entry of a kernel to its end.
 struct Instructions {
     uint32_t total = 0;
-    uint32_t special = 0; ///< MUFU: exponentials, reciprocals, roots
-    uint32_t globalLoads = 0, globalStores = 0;
-    uint32_t shared = 0;     ///< loads and stores
-    uint32_t sharedWide = 0; ///< of them, of 16 bytes a lane
-    uint32_t shuffles = 0, barriers = 0;
+    uint32_t special = 0;                       ///< MUFU: exponentials, reciprocals, roots
+    uint32_t globalLoads = 0, globalStores = 0; ///< those of 16 bytes a thread
+    uint32_t narrow = 0;                        ///< other accesses to global memory
     bool loops = false; ///< a branch backwards: `total` is not what a thread issues
 };
 
