@@ -34,14 +34,20 @@ Result<DeviceFacts> factsOf(const Driver& driver, int device) {
         return failure(sized.error());
     out.memoryBytes = static_cast<int64_t>(bytes);
     int major = 0, minor = 0, l2 = 0;
+    // Virtual devices may not tell them; the profile has its own.
+    const std::pair<DeviceAttribute, int*> wished[] = {
+        {DeviceAttribute::ClockKilohertz, &out.clockKilohertz},
+        {DeviceAttribute::MemoryClockKilohertz, &out.memoryClockKilohertz},
+        {DeviceAttribute::MemoryBusBits, &out.memoryBusBits},
+    };
+    for (const auto& [attribute, value] : wished)
+        if (call.deviceGetAttribute(value, static_cast<int>(attribute), device) != 0)
+            *value = 0;
     const std::pair<DeviceAttribute, int*> wanted[] = {
         {DeviceAttribute::ComputeMajor, &major},
         {DeviceAttribute::ComputeMinor, &minor},
         {DeviceAttribute::L2Bytes, &l2},
         {DeviceAttribute::Multiprocessors, &out.multiprocessors},
-        {DeviceAttribute::ClockKilohertz, &out.clockKilohertz},
-        {DeviceAttribute::MemoryClockKilohertz, &out.memoryClockKilohertz},
-        {DeviceAttribute::MemoryBusBits, &out.memoryBusBits},
         {DeviceAttribute::ThreadsPerMultiprocessor, &out.threadsPerMultiprocessor},
         {DeviceAttribute::RegistersPerMultiprocessor, &out.registersPerMultiprocessor},
         {DeviceAttribute::SharedBytesPerMultiprocessor, &out.sharedBytesPerMultiprocessor},

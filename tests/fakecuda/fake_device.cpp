@@ -105,6 +105,9 @@ int cuDeviceTotalMem_v2(size_t* bytes, int) {
 
 int cuDeviceGetAttribute(int* value, int attribute, int) {
     FAKE_CALL("cuDeviceGetAttribute", Start);
+    const bool ofClocks = attribute == 13 || attribute == 36 || attribute == 37;
+    if (ofClocks && setting("FAKECUDA_NO_CLOCKS", 0) != 0)
+        return NotSupported;
     switch (attribute) {
     case 13: // clock, kHz
         *value = 1000000;

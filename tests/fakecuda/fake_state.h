@@ -31,6 +31,7 @@ enum Code : int {
     NotReady = 600,
     IllegalAddress = 700,
     LaunchFailed = 719,
+    NotSupported = 801,
     CaptureUnsupported = 900,
     CaptureInvalidated = 901,
     CaptureUnmatched = 903,

@@ -49,7 +49,8 @@ protected:
 
     void TearDown() override {
         fake().reset();
-        for (const char* name : {"FAKECUDA_DEVICES", "FAKECUDA_VERSION", "FAKECUDA_MEMORY_MIB"})
+        for (const char* name :
+             {"FAKECUDA_DEVICES", "FAKECUDA_NO_CLOCKS", "FAKECUDA_VERSION", "FAKECUDA_MEMORY_MIB"})
             unsetenv(name);
         setenv("FUSELAGE_CUDA_LIBRARIES", FAKECUDA_FOLDER, 1);
     }

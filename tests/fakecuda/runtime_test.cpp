@@ -267,6 +267,14 @@ TEST_F(Opening, saysThatTheDriverIsTooOld) {
     EXPECT_NE(device.error().message.find("11.4"), std::string::npos);
 }
 
+TEST_F(Opening, doesWithoutTheClocksOfAVirtualDevice) {
+    setenv("FAKECUDA_NO_CLOCKS", "1", 1);
+    auto device = Device::open();
+    ASSERT_TRUE(device) << device.error().text();
+    EXPECT_EQ((*device)->facts().clockKilohertz, 0);
+    EXPECT_GT(profileOf((*device)->facts()).clock, 0) << "the profile has one";
+}
+
 TEST_F(Opening, takesNoLibraryOfANewerToolkitThanTheDriver) {
     EXPECT_EQ(fileNamesOf("libnvrtc").front(), "libnvrtc.so.13");
     setenv("FAKECUDA_VERSION", "12040", 1);
