@@ -40,6 +40,9 @@ struct TacticFacts {
     uint32_t sharedBytes = 0;
     uint32_t localBytes = 0; ///< spills of a thread
     uint32_t launches = 1;
+    uint32_t residentBlocks = 0; ///< on a multiprocessor, of the kernel with the fewest threads
+                                 ///< there; 0: not known
+    double occupancy = 0;        ///< share of the multiprocessor's threads that those are
     std::string notes;     ///< "split-k 4", "engine 7, JIT"
     bool fallback = false; ///< a last resort: the host computes it
 };

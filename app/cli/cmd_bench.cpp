@@ -39,6 +39,10 @@ int run(Options& options) {
             return reportError(failure("usage.report", "no report format for `" + path + "`",
                                        "--report", "end the name in one of: " + endings())
                                    .error);
+    if (options.bench.compile && options.bench.backend != "cuda")
+        return reportError(failure("usage.compile", "only kernels of cuda are compiled",
+                                   "--compile", "add --backend cuda")
+                               .error);
     if (options.redact && !options.saveFused.empty())
         return reportError(failure("usage.redact", "a model holds all names and weights",
                                    "--save-fused", "leave it out, or --redact")
@@ -98,6 +102,9 @@ Action addBench(CLI::App& app) {
     addBenchOptions(app, bench);
     app.add_flag_callback(
         "--no-measure", [&bench] { bench.measure = false; }, "do not time, only predict");
+    app.add_flag("--compile", bench.compile,
+                 "cuda without a device: compile each chosen kernel for the predicted one and show "
+                 "registers, spills and occupancy");
     app.add_flag("--counters", bench.counters,
                  "count each kernel's bytes with the device's hardware counters, in runs after the "
                  "timed ones (see doctor)");

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/compiled_kernels.h"
 #include "app/pipeline/counters.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/kernel_text.h"
@@ -273,6 +274,17 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
             "bytes are predicted: bench --counters reads the device's hardware counters");
 }
 
+/// In the place of a device's figures, as far as a compiler knows them.
+Result<void> addCompiled(const BenchOptions& options, const Plan& plan, const Target& target,
+                         Report& report, Progress& progress) {
+    Stopwatch watch;
+    auto compiled = compileKernels(plan, target.profile,
+                                   {options.threads, options.cache, options.tune.workspaceLimit},
+                                   report, progress);
+    report.stageSeconds["compile"] = watch.lap();
+    return compiled;
+}
+
 } // namespace
 
 Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
@@ -305,6 +317,10 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
             return failure(dumped.error());
         out.dumped = *dumped;
     }
+    if (options.compile && !target->backend)
+        if (auto compiled = addCompiled(options, *analysis->after, *target, report, progress);
+            !compiled)
+            return failure(compiled.error());
     if (!target->backend || (!options.measure && !options.verify && !options.counters))
         return out;
 

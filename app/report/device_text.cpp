@@ -48,6 +48,29 @@ std::string countedKernels(const std::vector<const KernelReport*>& kernels) {
     return "their bytes as the device counted them\n" + table.text();
 }
 
+std::string registersText(const KernelFacts& facts) {
+    return facts.registers > 0 ? std::to_string(facts.registers) : "-";
+}
+
+/// Kernels that never ran: what the compiler says of them.
+std::string compiledKernels(const std::vector<const KernelReport*>& kernels) {
+    TextTable table(
+        {Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left});
+    table.row({"registers", "spilled", "shared", "blocks", "occupancy", "tactic"});
+    for (const KernelReport* kernel : kernels) {
+        if (!kernel->facts)
+            continue;
+        const KernelFacts& facts = *kernel->facts;
+        table.row({registersText(facts), bytesText(facts.spilledBytes),
+                   bytesText(facts.sharedBytes),
+                   facts.residentBlocks > 0 ? std::to_string(facts.residentBlocks) : "-",
+                   facts.residentBlocks > 0 ? fmt::format("{:.0f} %", facts.occupancy * 100) : "-",
+                   kernel->tactic});
+    }
+    return "the same kernels compiled, not measured (blocks: of a multiprocessor at a time)\n" +
+           table.text();
+}
+
 } // namespace
 
 std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
@@ -57,6 +80,10 @@ std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
     });
     if (!any)
         return {};
+    if (std::all_of(kernels.begin(), kernels.end(), [](const KernelReport* kernel) {
+            return !kernel->facts || kernel->facts->choice == "compiled";
+        }))
+        return compiledKernels(kernels);
     TextTable table({Align::Right, Align::Left, Align::Right, Align::Right, Align::Right,
                      Align::Right, Align::Right, Align::Left, Align::Left});
     table.row({"in situ", "95 % interval", "cold", "warm", "roofline", "registers", "spilled",
@@ -67,8 +94,8 @@ std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
         const KernelFacts& facts = *kernel->facts;
         table.row({medianText(kernel->inSitu), intervalText(kernel->inSitu),
                    medianText(kernel->cold), medianText(kernel->warm), shareText(*kernel),
-                   facts.registers > 0 ? std::to_string(facts.registers) : "-",
-                   bytesText(facts.spilledBytes), facts.choice, kernel->tactic});
+                   registersText(facts), bytesText(facts.spilledBytes), facts.choice,
+                   kernel->tactic});
     }
     const std::string how = timing.empty() ? "" : "  " + timing + "\n";
     return "the same kernels on the device\n" + how + table.text() + countedKernels(kernels);

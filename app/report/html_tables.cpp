@@ -173,10 +173,27 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
                  rows, report.matches.size() - std::min(report.matches.size(), rowsShown));
 }
 
+namespace {
+
+/// Of a library's kernel nothing is known.
+std::string factCells(const KernelFacts& facts) {
+    if (facts.registers == 0)
+        return number(-1, "-") + number(-1, "-") + number(-1, "-");
+    return count(facts.registers) + bytes(facts.spilledBytes) +
+           number(facts.occupancy,
+                  facts.residentBlocks > 0 ? fmt::format("{:.0f} %", facts.occupancy * 100) : "-");
+}
+
+} // namespace
+
 std::string kernelsTable(const Report& report) {
     std::string rows;
     size_t shown = 0;
     const bool counted = anyCounted(report.kernels);
+    const KernelFacts* known = nullptr;
+    for (const KernelReport& k : report.kernels)
+        if (known == nullptr && k.facts && k.facts->registers > 0)
+            known = &*k.facts;
     for (const KernelReport& k : report.kernels) {
         if (++shown > rowsShown)
             break;
@@ -191,6 +208,8 @@ std::string kernelsTable(const Report& report) {
             rows += number(static_cast<double>(dram.value_or(-1)), countedText(dram)) +
                     number(static_cast<double>(l2.value_or(-1)), countedText(l2));
         }
+        if (known)
+            rows += factCells(k.facts.value_or(KernelFacts()));
         rows +=
             number(static_cast<double>(k.flops), flopsText(k.flops)) + cell(k.limiter) + "</tr>\n";
     }
@@ -201,6 +220,10 @@ std::string kernelsTable(const Report& report) {
                                    "#logical", "#DRAM, predicted"};
     if (counted)
         heads.insert(heads.end(), {"#DRAM, measured", "#L2, measured"});
+    if (known)
+        heads.insert(heads.end(),
+                     {known->choice == "compiled" ? "#registers, compiled" : "#registers",
+                      "#spilled", "#occupancy"});
     heads.insert(heads.end(), {"#work", "limited by"});
     return table("kernels", heads, rows,
                  report.kernels.size() - std::min(report.kernels.size(), rowsShown));

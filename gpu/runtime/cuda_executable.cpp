@@ -277,9 +277,7 @@ std::string CudaExecutable::tactic(size_t step) const {
 std::optional<KernelFacts> CudaExecutable::kernelFacts(size_t step) const {
     if (!m_steps[step].tactic)
         return std::nullopt;
-    const TacticFacts facts = m_steps[step].tactic->facts();
-    return KernelFacts{facts.registers, facts.sharedBytes,    facts.localBytes,
-                       facts.launches,  facts.workspaceBytes, m_steps[step].choice};
+    return kernelFactsOf(m_steps[step].tactic->facts(), m_steps[step].choice);
 }
 
 Result<IsolatedTimes> CudaExecutable::timeIsolated(size_t step, uint32_t rounds) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/generated_tactic.h"
 
+#include "gpu/occupancy.h"
 #include "gpu/packed_constant.h"
 #include "gpu/runtime/device.h"
 
@@ -23,6 +24,8 @@ public:
           m_cache(std::move(cache)) {
         m_options.arch = request.arch;
         m_options.contraction = !request.emit.strict;
+        if (request.emit.profile != nullptr)
+            m_limits = smLimits(*request.emit.profile, request.emit.capability);
     }
 
     std::string name() const override { return m_name; }
@@ -51,6 +54,7 @@ private:
     std::vector<TensorPtr> m_constants;
     std::shared_ptr<CubinCache> m_cache;
     CompileOptions m_options;
+    SmLimits m_limits;
     std::vector<std::shared_ptr<const CompiledKernel>> m_compiled; ///< parallel to the kernels
     std::vector<std::shared_ptr<const Module>> m_modules;
     std::vector<LoadedKernel> m_loaded;
@@ -80,6 +84,11 @@ TacticFacts GeneratedTactic::facts() const {
         out.localBytes = std::max(out.localBytes, m_compiled[i]->localBytes);
         out.sharedBytes =
             std::max(out.sharedBytes, m_compiled[i]->sharedBytes + m_set.kernels[i].sharedBytes);
+        const Occupancy held = occupancyOf(m_set.kernels[i], *m_compiled[i], m_limits);
+        if (i == 0 || held.share < out.occupancy) {
+            out.residentBlocks = held.blocks;
+            out.occupancy = held.share;
+        }
     }
     if (out.localBytes > 0)
         out.notes = fmt::format("spills {} bytes", out.localBytes);

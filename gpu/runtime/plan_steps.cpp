@@ -57,6 +57,19 @@ const char* nameOf(ChoiceBasis basis) {
 
 } // namespace
 
+KernelFacts kernelFactsOf(const TacticFacts& facts, std::string choice) {
+    KernelFacts out;
+    out.registers = facts.registers;
+    out.sharedBytes = facts.sharedBytes;
+    out.spilledBytes = facts.localBytes;
+    out.launches = facts.launches;
+    out.workspaceBytes = facts.workspaceBytes;
+    out.choice = std::move(choice);
+    out.residentBlocks = facts.residentBlocks;
+    out.occupancy = facts.occupancy;
+    return out;
+}
+
 TacticRequest stepRequest(const Plan& plan, const Step& step) {
     TacticRequest out;
     out.emit.program = &step.program;

@@ -3,6 +3,7 @@
 // the candidates to the tuner.
 #pragma once
 
+#include "core/plan/kernel_facts.h"
 #include "core/plan/plan.h"
 #include "gpu/cuda_backend.h"
 #include "gpu/runtime/device.h"
@@ -21,6 +22,9 @@ struct PreparedStep {
     std::string choice;             ///< "measured", "cached", "predicted"
     std::vector<Reason> reasons;    ///< why other tactics were not taken
 };
+
+/// For reports.
+KernelFacts kernelFactsOf(const TacticFacts& facts, std::string choice);
 
 struct StepContext {
     const CudaOptions& options;

@@ -128,6 +128,34 @@ TEST_F(CliCuda, WithoutADeviceDoctorSaysThatNothingCanBeCounted) {
     EXPECT_TRUE(has(run({"doctor"}), "cannot be read: no CUDA device can be used"));
 }
 
+TEST_F(CliCuda, WithoutADeviceChosenKernelsAreCompiledForThePredictedOne) {
+    tanhModel();
+    useStandIns();
+    setenv("FAKECUDA_DEVICES", "0", 1);
+    const std::vector<std::string> arguments{"bench",    "m.onnx",   "--backend", "cuda",
+                                             "--device", "h100",     "--compile", "--cache",
+                                             "cache",    "--report", "r.json"};
+    ProcessResult ran = run(arguments);
+    EXPECT_EQ(ran.exitCode, ExitDevice) << ran.errors;
+    EXPECT_TRUE(has(ran, "for sm_90 (1 anew, 0 found)")) << ran.output;
+    EXPECT_TRUE(has(ran, "the same kernels compiled, not measured")) << ran.output;
+    EXPECT_TRUE(has(ran, "pointwise_vector")) << ran.output;
+    EXPECT_NE(readAll(folder.file("r.json")).find("\"choice\": \"compiled\""), std::string::npos);
+    EXPECT_TRUE(has(run(arguments), "(0 anew, 1 found)")) << "the cache has it";
+    EXPECT_TRUE(has(run({"bench", "m.onnx", "--backend", "cuda", "--device", "t4", "--compile"}),
+                    "registers are not known: t4: NVRTC 13.0 does not know sm_75"));
+}
+
+TEST_F(CliCuda, WithoutACompilerRegistersAreSaidToBeUnknown) {
+    tanhModel();
+    ProcessResult ran = run({"bench", "m.onnx", "--backend", "cuda", "--compile"});
+    EXPECT_EQ(ran.exitCode, ExitDevice);
+    EXPECT_TRUE(has(ran, "registers are not known: `libnvrtc")) << ran.output;
+    EXPECT_TRUE(has(ran, "time, predicted")) << ran.output;
+    expectRefused({"bench", "m.onnx", "--backend", "cpu", "--compile"}, ExitUsage,
+                  {"--backend cuda"});
+}
+
 TEST_F(CliCuda, KernelsAreWrittenWithARepro) {
     zoo("unet");
     ProcessResult ran = run({"bench", "unet.onnx", "--device", "h200", "--no-measure",

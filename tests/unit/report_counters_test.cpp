@@ -76,6 +76,28 @@ TEST(ReportCounters, ThePageHasColumnsForThem) {
         EXPECT_TRUE(has(page, piece)) << piece;
 }
 
+TEST(ReportCounters, CompiledKernelsAreSaidToBeCompiledAndNotMeasured) {
+    app::Report report = sampleReport();
+    for (app::KernelReport& kernel : report.kernels) {
+        kernel.facts = KernelFacts{72, 49152, 8, 1, 0, "compiled", 4, 0.25};
+        kernel.measuredSeconds.reset();
+        kernel.inSitu.reset();
+    }
+    const std::string text = app::renderText(report);
+    EXPECT_TRUE(has(text, "the same kernels compiled, not measured")) << text;
+    EXPECT_TRUE(has(text, "72      8 B  49.2 kB       4       25 %")) << text;
+    EXPECT_FALSE(has(text, "the same kernels on the device")) << text;
+    EXPECT_TRUE(has(app::renderHtml(report), "registers, compiled"));
+    const std::string written = app::renderJson(report);
+    for (const std::string& error : testing_support::schemaErrors(
+             json::parse(written), FUSELAGE_SCHEMAS, "report.schema.json"))
+        ADD_FAILURE() << error;
+    auto read = app::readJson(written);
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->kernels[0].facts->residentBlocks, 4U);
+    EXPECT_EQ(app::renderJson(*read), written);
+}
+
 TEST(ReportCounters, CsvLeavesOutWhatWasNotCounted) {
     const std::string rows = app::renderKernelsCsv(app::runOf(countedReport()));
     EXPECT_TRUE(has(rows, "dram_read_measured,dram_written_measured,l2_measured\r\n"));

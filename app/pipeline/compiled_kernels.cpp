@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/compiled_kernels.h"
+
+#include <fmt/format.h>
+
+#if FUSELAGE_HAS_CUDA
+#include "gpu/compiled_plan.h"
+#endif
+
+namespace fuselage::app {
+
+#if FUSELAGE_HAS_CUDA
+
+Result<void> compileKernels(const Plan& plan, const DeviceProfile& profile,
+                            const KernelCompileOptions& options, Report& report,
+                            Progress& progress) {
+    gpu::CudaOptions cuda;
+    cuda.threads = options.threads;
+    cuda.cache = options.cache;
+    cuda.tune.workspaceLimit = options.workspaceLimit;
+    auto compiled = gpu::compilePlan(plan, profile, cuda, progress);
+    if (!compiled && compiled.error().code == "cancelled")
+        return failure(compiled.error());
+    std::vector<std::string>& notes = report.machine.notes;
+    if (!compiled) {
+        notes.push_back("registers are not known: " + compiled.error().text());
+        return {};
+    }
+    for (size_t i = 0; i < report.kernels.size() && i < compiled->steps.size(); ++i) {
+        report.kernels[i].tactic = compiled->steps[i].tactic;
+        report.kernels[i].facts = compiled->steps[i].facts;
+        report.kernels[i].fallbacks = compiled->steps[i].reasons;
+    }
+    notes.push_back(fmt::format(
+        "kernels compiled by {} for {} ({} anew, {} found): generated ones as prediction chooses "
+        "them, on a device cuBLASLt and cuDNN would be tried beside them",
+        compiled->compiler, profile.arch, compiled->compiled, compiled->found));
+    return {};
+}
+
+#else
+
+Result<void> compileKernels(const Plan&, const DeviceProfile&, const KernelCompileOptions&,
+                            Report& report, Progress&) {
+    report.machine.notes.push_back(
+        "registers are not known: this program was built without the cuda backend");
+    return {};
+}
+
+#endif
+
+} // namespace fuselage::app
