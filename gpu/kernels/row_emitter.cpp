@@ -108,8 +108,8 @@ bool RowEmitter::cached(size_t read) const {
     if (!m_geometry.cache || !movesAlong(read))
         return false;
     size_t passes = needs(elementTape(), read) ? 1 : 0;
-    for (const Row::Stage& stage : m_program.stages)
-        passes += needs(stage.map, read) ? 1 : 0;
+    for (size_t stage = 0; stage < m_program.stages.size(); ++stage)
+        passes += needs(mapTape(stage), read) ? 1 : 0;
     return passes > 1;
 }
 
@@ -117,9 +117,13 @@ size_t RowEmitter::cachedReads() const {
     RowEmitter all = *this;
     all.m_geometry.cache = true;
     size_t count = 0;
-    for (size_t read = 0; read < m_program.reads.size(); ++read)
+    bool inItsPlace = !all.kept();
+    for (size_t read = 0; read < m_program.reads.size(); ++read) {
         count += all.cached(read) ? 1 : 0;
-    return count;
+        inItsPlace =
+            inItsPlace || (all.cached(read) && needs(all.mapTape(all.kept()->stage), read));
+    }
+    return count + (inItsPlace ? 0 : 1);
 }
 
 LaneAccess RowEmitter::accessOf(size_t number, int width) const {
@@ -163,13 +167,22 @@ std::optional<size_t> RowEmitter::contiguousAcross() const {
     return std::nullopt;
 }
 
-/// Tape inputs are the reads (`reads`), then the row scalars.
+bool RowEmitter::takesKept(const Tape& tape) const {
+    if (kept() == nullptr)
+        return false;
+    bool out = kept()->element && &tape == &*kept()->element;
+    for (const std::optional<Tape>& map : kept()->maps)
+        out = out || (map && &tape == &*map);
+    return out;
+}
+
+/// Tape inputs are the reads (`reads`), then the row scalars, then what is kept.
 TapeFunction RowEmitter::print(const std::string& name, const Tape& tape, std::vector<DType> stored,
                                bool reads) const {
     TapeStyle style{m_request.strict, m_narrow, std::move(stored), {}};
     for (size_t i = 0; i < tape.inputs.size(); ++i)
         style.uniform.push_back(!reads || i >= m_program.reads.size() || !movesAlong(i));
-    if (kept() && &tape == &kept()->element)
+    if (takesKept(tape))
         style.uniform.back() = false;
     return printTape(name, tape, style);
 }
@@ -298,6 +311,7 @@ std::vector<std::string> RowEmitter::inputNames(const char* lane) const {
     }
     for (size_t k = 0; k < m_scalars; ++k)
         out.push_back(fmt::format("s{}", k));
+    out.push_back(fmt::format("kept[step][{}]", lane));
     return out;
 }
 
@@ -321,14 +335,15 @@ std::string RowEmitter::reduced(ReduceKind kind, const std::string& value) {
 
 std::string RowEmitter::stage(size_t index) {
     const Row::Stage& stage = m_program.stages[index];
-    const TapeFunction map = print(fmt::format("@map{}", index), stage.map, {}, true);
+    const Tape& tape = mapTape(index);
+    const TapeFunction map = print(fmt::format("@map{}", index), tape, {}, true);
     m_part.functions += map.text;
     m_part.numeric = std::max(m_part.numeric, map.numeric);
     std::string before, body, after;
     std::vector<std::string> mapped;
     for (size_t k = 0; k < stage.reduce.size(); ++k) {
         const ReduceKind kind = stage.reduce[k];
-        const DType type = stage.map.type(stage.map.outputs[k]);
+        const DType type = tape.type(tape.outputs[k]);
         const std::string name = fmt::format("a{}_{}", index, k);
         // One thread that adds up a whole row needs more digits than a tree of partial sums.
         const bool wide = m_geometry.team == RowTeam::Thread && kind == ReduceKind::Sum &&
@@ -399,11 +414,9 @@ std::string RowEmitter::elements() {
                            m_geometry.width);
         results.push_back(fmt::format("y{}[v]", w));
     }
-    std::vector<std::string> inputs = inputNames("v");
-    inputs.push_back("kept[step][v]");
     out += fmt::format("#pragma unroll\n            for (int v = 0; v < {}; ++v)\n"
                        "                {};\n",
-                       m_geometry.width, function.call(inputs, results));
+                       m_geometry.width, function.call(inputNames("v"), results));
     const std::string guard =
         m_geometry.team == RowTeam::Lanes ? "            if (live)\n    " : "";
     for (size_t w = 0; w < stored.size(); ++w)

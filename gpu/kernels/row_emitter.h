@@ -19,7 +19,8 @@ public:
 
     int64_t length() const { return m_inner.count(); }
 
-    /// Reads that move along the row and that more than one pass needs.
+    /// Reads that move along the row and that more than one pass needs, and what is kept in no such
+    /// read's place.
     size_t cachedReads() const;
 
     /// Largest width at which every operand that moves along the row is one access a thread.
@@ -35,7 +36,13 @@ private:
 
     /// What takes the place of the row after its pass; only where the row stays in registers.
     const KeptMap* kept() const { return m_geometry.cache && m_kept ? &*m_kept : nullptr; }
-    const Tape& elementTape() const { return kept() ? kept()->element : m_program.element; }
+    const Tape& elementTape() const {
+        return kept() && kept()->element ? *kept()->element : m_program.element;
+    }
+    const Tape& mapTape(size_t stage) const {
+        return kept() && kept()->maps[stage] ? *kept()->maps[stage] : m_program.stages[stage].map;
+    }
+    bool takesKept(const Tape& tape) const;
     bool needs(const Tape& tape, size_t read) const;
     bool movesAlong(size_t read) const { return m_inner.moves(readNumber(read)); }
     bool cached(size_t read) const;

@@ -68,56 +68,80 @@ Tape pruned(const Tape& tape) {
     return out;
 }
 
-/// The element tape with a new input in the place of `reg`.
-Tape withInput(const Tape& tape, uint16_t reg) {
+/// A tape with a new input in the place of what computes `value` of `map`; none where it does not.
+std::optional<Tape> withInput(const Tape& tape, const Tape& map, uint16_t value) {
+    const std::optional<uint16_t> reg = twins(map, tape)[value];
+    if (!reg || !reached(tape, tape.outputs)[*reg])
+        return std::nullopt;
     Tape out = tape;
-    const DType type = tape.type(reg);
-    out.code[reg] = {};
-    out.code[reg].op = TapeOp::Input;
-    out.code[reg].type = type;
-    out.code[reg].index = static_cast<uint16_t>(tape.inputs.size());
+    const DType type = tape.type(*reg);
+    out.code[*reg] = {};
+    out.code[*reg].op = TapeOp::Input;
+    out.code[*reg].type = type;
+    out.code[*reg].index = static_cast<uint16_t>(tape.inputs.size());
     out.inputs.push_back(type);
     return pruned(out);
 }
 
-/// Whether a read that the map takes is needed by a later pass.
-bool needsRowAgain(const Row& program, size_t stage, const Tape& element) {
+KeptMap replaced(const Row& program, size_t stage, size_t output) {
     const Tape& map = program.stages[stage].map;
-    const std::vector<bool> inMap = reached(map, map.outputs);
+    const uint16_t value = map.outputs[output];
+    KeptMap out{stage, output, {}, withInput(program.element, map, value)};
+    out.maps.resize(program.stages.size());
+    for (size_t later = stage + 1; later < program.stages.size(); ++later)
+        out.maps[later] = withInput(program.stages[later].map, map, value);
+    return out;
+}
+
+bool reads(const Tape& tape, size_t read) {
+    return reads(tape, reached(tape, tape.outputs), read);
+}
+
+/// Whether a read that the map takes is needed by a later pass.
+bool needsRowAgain(const Row& program, const KeptMap& kept) {
     for (size_t read = 0; read < program.reads.size(); ++read) {
-        if (!reads(map, inMap, read))
+        if (!reads(program.stages[kept.stage].map, read))
             continue;
-        if (reads(element, std::vector<bool>(element.code.size(), true), read))
+        if (reads(kept.element ? *kept.element : program.element, read))
             return true;
-        for (size_t later = stage + 1; later < program.stages.size(); ++later) {
-            const Tape& next = program.stages[later].map;
-            if (reads(next, reached(next, next.outputs), read))
+        for (size_t later = kept.stage + 1; later < program.stages.size(); ++later)
+            if (reads(kept.maps[later] ? *kept.maps[later] : program.stages[later].map, read))
                 return true;
-        }
     }
     return false;
+}
+
+/// Instructions of the device that one element's value saves, roughly.
+int gainOf(const Row& program, size_t stage, uint16_t value) {
+    constexpr int dear = 4;
+    const Tape& map = program.stages[stage].map;
+    const std::vector<bool> used = reached(map, {value});
+    int out = 0, taken = 0;
+    for (size_t i = 0; i < used.size(); ++i)
+        out += used[i] && isDear(map.code[i].op) ? dear : 0;
+    for (size_t read = 0; read < program.reads.size(); ++read)
+        taken += reads(map, used, read) ? 1 : 0;
+    return out + std::max(taken - 1, 0);
 }
 
 } // namespace
 
 std::optional<KeptMap> keptMap(const Row& program) {
     std::optional<KeptMap> best;
-    auto most = ptrdiff_t{0};
+    int most = 0;
     for (size_t stage = 0; stage < program.stages.size(); ++stage) {
         const Tape& map = program.stages[stage].map;
-        const auto found = twins(map, program.element);
         for (size_t k = 0; k < map.outputs.size(); ++k) {
-            const std::vector<bool> used = reached(map, {map.outputs[k]});
-            ptrdiff_t dear = 0;
-            for (size_t i = 0; i < used.size(); ++i)
-                dear += used[i] && isDear(map.code[i].op) ? 1 : 0;
-            const auto twin = found[map.outputs[k]];
-            if (!twin || dear <= most)
+            const int gain = gainOf(program, stage, map.outputs[k]);
+            if (gain <= most)
                 continue;
-            KeptMap kept{stage, k, withInput(program.element, *twin)};
-            if (needsRowAgain(program, stage, kept.element))
+            KeptMap kept = replaced(program, stage, k);
+            const bool taken =
+                kept.element || std::any_of(kept.maps.begin(), kept.maps.end(),
+                                            [](const auto& x) { return x.has_value(); });
+            if (!taken || needsRowAgain(program, kept))
                 continue;
-            most = dear;
+            most = gain;
             best = std::move(kept);
         }
     }
