@@ -37,6 +37,11 @@ std::string headComment(const char* variant, const EmitRequest& request,
         out += layoutLine(fmt::format("in{}", i), request.inputs[i]);
     for (size_t i = 0; i < request.outputs.size(); ++i)
         out += layoutLine(fmt::format("out{}", i), request.outputs[i]);
+    for (size_t i = 0; i < kernel.maps.size(); ++i)
+        out +=
+            fmt::format("// map{}: {} of {}, strides {} bytes, boxes of {}, all innermost first\n",
+                        i, nameOf(kernel.maps[i].element), text(kernel.maps[i].dims),
+                        text(kernel.maps[i].strides), text(kernel.maps[i].box));
     out += fmt::format("// numerics: class {}{}, tolerance {:.1e} of the largest output\n",
                        nameOf(set.numeric), request.strict ? ", strict" : "", set.tolerance);
     out += fmt::format("// launch: {} blocks of {} threads, {} bytes of dynamic shared memory\n\n",
@@ -148,8 +153,14 @@ std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const Kern
     std::vector<ExtraParameter> extra;
     for (const KernelPart& part : parts)
         extra.insert(extra.end(), part.extra.begin(), part.extra.end());
-    const std::string names = parameterList(request, extra, false);
-    const std::string types = parameterList(request, extra, true);
+    std::string names = parameterList(request, extra, false);
+    std::string types = parameterList(request, extra, true), entryTypes = types;
+    kernel.maps = parts[0].maps;
+    for (size_t i = 0; i < kernel.maps.size(); ++i) {
+        names += fmt::format(", map{}", i);
+        types += fmt::format(", const TensorMap& map{}", i);
+        entryTypes += fmt::format(", const __grid_constant__ TensorMap map{}", i);
+    }
     std::string text, calls;
     int64_t blocks = 0;
     uint32_t resident = 0;
@@ -182,7 +193,7 @@ std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const Kern
     // The second bound keeps the assembler from spilling for more threads at a time.
     kernel.residentBlocks = resident != 0 ? resident : std::max(1U, 512 / kernel.block[0]);
     text += fmt::format("extern \"C\" __global__ void {} @(\n    {}) {{\n{}}}\n",
-                        launchBounds(kernel), types, calls);
+                        launchBounds(kernel), entryTypes, calls);
     const std::string comment = headComment(set.variant.c_str(), request, parts, set, kernel);
     kernel.name =
         fmt::format("{}_{}", set.variant, Hasher().text(comment).text(text).hex().substr(0, 12));

@@ -36,7 +36,8 @@ struct KernelPart {
     uint32_t residentBlocks = 0; ///< blocks on a multiprocessor that registers must leave room for;
                                  ///< 0: as many as make 512 threads
     std::vector<ExtraParameter> extra;
-    bool ownArch = false; ///< see KernelText
+    std::vector<TensorMapText> maps; ///< "map0" ... in the text; of a kernel's only part
+    bool ownArch = false;            ///< see KernelText
     NumericClass numeric = NumericClass::Exact;
 };
 

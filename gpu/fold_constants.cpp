@@ -245,14 +245,19 @@ void renumber(KernelSet& set, const FoldedRequest& folded) {
     std::vector<uint32_t> tableOf(folded.given.size(), firstTable);
     for (uint32_t i = 0, next = firstTable; i < folded.given.size(); ++i)
         tableOf[i] = folded.given[i] ? next : next++;
-    for (KernelText& kernel : set.kernels)
+    const auto move = [&](KernelArgument& argument) {
+        if (argument.kind != KernelArgument::Kind::Input)
+            return;
+        const std::optional<uint32_t> given = folded.given[argument.index];
+        argument.kind = given ? KernelArgument::Kind::Input : KernelArgument::Kind::Table;
+        argument.index = given ? *given : tableOf[argument.index];
+    };
+    for (KernelText& kernel : set.kernels) {
         for (KernelArgument& argument : kernel.arguments)
-            if (argument.kind == KernelArgument::Kind::Input) {
-                const std::optional<uint32_t> given = folded.given[argument.index];
-                argument =
-                    given ? KernelArgument{KernelArgument::Kind::Input, *given, 0}
-                          : KernelArgument{KernelArgument::Kind::Table, tableOf[argument.index], 0};
-            }
+            move(argument);
+        for (TensorMapText& map : kernel.maps)
+            move(map.memory);
+    }
     for (PackedOperand& packed : set.packed)
         packed.input = *folded.given[packed.input];
     set.tables.insert(set.tables.end(), folded.tables.begin(), folded.tables.end());

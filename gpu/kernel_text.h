@@ -28,8 +28,19 @@ struct KernelArgument {
     int64_t offset = 0;
 };
 
-/// One __global__ function with its launch. All arguments are pointers: extents and strides are
-/// literals in the text, so that the compiler sees them.
+/// A tensor as sm_90's copy engine reads it: what the driver's cuTensorMapEncodeTiled is told, but
+/// for the address, which is known at the launch. Rows of the box have at most 128 bytes and land
+/// with their units of 16 bytes exchanged as by tileByte<8>; zeros behind the tensor's end.
+struct TensorMapText {
+    KernelArgument memory; ///< `offset` for every kind
+    DType element = DType::Float16;
+    Extents dims;    ///< elements, innermost first; there they are consecutive
+    Extents strides; ///< bytes, of the dims from the second on; none reaches into those before
+    Extents box;
+};
+
+/// One __global__ function with its launch. Its arguments are pointers, then tensor maps by value:
+/// extents and strides are literals in the text, so that the compiler sees them.
 struct KernelText {
     std::string name;   ///< of the extern "C" __global__ function
     std::string source; ///< complete text; its first comment gives layout, shapes, types, numerics
@@ -41,6 +52,7 @@ struct KernelText {
     /// Instructions of one architecture only, that no later one has: compiled for "sm_90a".
     bool ownArch = false;
     std::vector<KernelArgument> arguments;
+    std::vector<TensorMapText> maps;
 };
 
 /// The architecture to compile the kernel for on a device of `arch`.

@@ -48,10 +48,10 @@ __device__ __forceinline__ void arrive(Barrier* barrier) {
 /// Arrives, and lets the phase wait for this many bytes of copies too.
 __device__ __forceinline__ void arriveExpecting(Barrier* barrier, unsigned bytes) {
 #ifdef __CUDA_ARCH__
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     sharedAddress(barrier)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(sharedAddress(barrier)),
+        "r"(bytes)
+        : "memory");
 #else
     hostArriveExpecting(barrier, bytes);
 #endif
@@ -103,9 +103,8 @@ __device__ __forceinline__ void copyBox(void* to, const TensorMap& map, Barrier*
                      "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2])
                      : "memory");
     else if constexpr (rank == 4)
-        asm volatile(FUSELAGE_COPY_BOX("4d", "{%3, %4, %5, %6}")::"r"(sharedAddress(to)),
-                     "l"(&map), "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]),
-                     "r"(at[3])
+        asm volatile(FUSELAGE_COPY_BOX("4d", "{%3, %4, %5, %6}")::"r"(sharedAddress(to)), "l"(&map),
+                     "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
                      : "memory");
     else
         asm volatile(FUSELAGE_COPY_BOX("5d", "{%3, %4, %5, %6, %7}")::"r"(sharedAddress(to)),
@@ -115,6 +114,25 @@ __device__ __forceinline__ void copyBox(void* to, const TensorMap& map, Barrier*
 #undef FUSELAGE_COPY_BOX
 #else
     hostCopyBox(to, &map, barrier, at, rank);
+#endif
+}
+
+/// Where the sum of a row and a column lies in a slab of 16 x 64 floats: exchanged so that neither
+/// the fragments of a warp nor 8 columns a lane meet in a bank.
+__device__ __forceinline__ int slabAt(int row, int column) {
+    return row * 64 + ((column / 8 ^ row % 4) * 8) + (column % 8 ^ column / 32 * 4);
+}
+
+/// 2 floats to shared memory.
+__device__ __forceinline__ void storeShared8(float* to, float first, float second) {
+#ifdef __CUDA_ARCH__
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(sharedAddress(to)), "f"(first),
+                 "f"(second)
+                 : "memory");
+#else
+    hostVectorAccess(to, 8);
+    to[0] = first;
+    to[1] = second;
 #endif
 }
 

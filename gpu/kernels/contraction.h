@@ -7,6 +7,13 @@
 
 namespace fuselage::gpu {
 
+/// Tiles of m x n results of a warpgroup whose operands the copy engine of sm_90 brings.
+EmitResult emitBulk192x128(const EmitRequest& request);
+EmitResult emitBulk128x128(const EmitRequest& request);
+EmitResult emitBulk64x256(const EmitRequest& request);
+EmitResult emitBulk64x128(const EmitRequest& request);
+EmitResult emitBulk128x64(const EmitRequest& request);
+
 /// Tensor-core tiles of m x n results a block.
 EmitResult emitWarpgroup128x256(const EmitRequest& request);
 EmitResult emitWarpgroup128x128(const EmitRequest& request);

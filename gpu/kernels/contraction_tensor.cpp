@@ -33,39 +33,6 @@ constexpr double assumedUnits = 132;
 constexpr int64_t mostSplits = 16, reservedSharedBytes = 1024;
 constexpr double tf32Tolerance = 2e-3;
 
-/// What no tile computes.
-std::optional<Reason> refuseProgram(const EmitRequest& request, const Contraction& code,
-                                    const TensorTile& tile) {
-    const bool matrix = tile.matrix;
-    if (auto reason = refuseTypes(request))
-        return reason;
-    const DType a = tensorElement(request, true);
-    const DType b = tensorElement(request, false);
-    if (code.accumulate != DType::Float32 || a != b)
-        return refusal("dtype", fmt::format("no tile sums products of {} and {} in {}", nameOf(a),
-                                            nameOf(b), nameOf(code.accumulate)));
-    if (!matrix && a != DType::Float32)
-        return refusal("dtype",
-                       fmt::format("products of {} belong to the matrix units", nameOf(a)));
-    if (matrix && a == DType::Float32 && !request.tf32)
-        return refusal("numeric-class", "float32 operands would be rounded to TF32");
-    if (a != DType::Float32 && a != DType::Float16 && a != DType::BFloat16)
-        return refusal("dtype", fmt::format("no products of {}", nameOf(a)));
-    const uint32_t needed = a == DType::Float16 ? 75 : 80;
-    if (matrix && request.capability != 0 && request.capability < needed)
-        return refusal("support", fmt::format("products of {} need sm_{}, this is sm_{}", nameOf(a),
-                                              needed, request.capability));
-    if (tile.warpgroup && (request.capability != 90 || a == DType::Float32))
-        return refusal("support", "products of warpgroups are those of sm_90 and 16-bit elements");
-    if (request.strict)
-        return refusal("numeric-class", "strict mode wants sums in order");
-    if (code.poolWindow)
-        return refusal("kind", "a pool at the end crosses tiles");
-    if (code.kind == Contraction::Kind::ConvTranspose)
-        return refusal("support", "transposed convolutions have taps between results");
-    return std::nullopt;
-}
-
 /// What this tile is wrong for.
 std::optional<Reason> refuseShape(const TensorPlan& plan) {
     const ContractionView& view = plan.view;
@@ -113,7 +80,7 @@ int splitsOf(const TensorPlan& plan) {
 EmitResult emitTile(const std::string& name, const EmitRequest& request, const TensorTile& tile,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
-    if (auto reason = refuseProgram(request, code, tile))
+    if (auto reason = refuseTensorProgram(request, code, tile.matrix, tile.warpgroup))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
     TensorPlan plan{request, view, tile};
@@ -160,6 +127,37 @@ template <size_t tile, bool split> EmitResult emitRow(const EmitRequest& request
 }
 
 } // namespace
+
+std::optional<Reason> refuseTensorProgram(const EmitRequest& request, const Contraction& code,
+                                          bool matrix, bool warpgroup) {
+    if (auto reason = refuseTypes(request))
+        return reason;
+    const DType a = tensorElement(request, true);
+    const DType b = tensorElement(request, false);
+    if (code.accumulate != DType::Float32 || a != b)
+        return refusal("dtype", fmt::format("no tile sums products of {} and {} in {}", nameOf(a),
+                                            nameOf(b), nameOf(code.accumulate)));
+    if (!matrix && a != DType::Float32)
+        return refusal("dtype",
+                       fmt::format("products of {} belong to the matrix units", nameOf(a)));
+    if (matrix && a == DType::Float32 && !request.tf32)
+        return refusal("numeric-class", "float32 operands would be rounded to TF32");
+    if (a != DType::Float32 && a != DType::Float16 && a != DType::BFloat16)
+        return refusal("dtype", fmt::format("no products of {}", nameOf(a)));
+    const uint32_t needed = a == DType::Float16 ? 75 : 80;
+    if (matrix && request.capability != 0 && request.capability < needed)
+        return refusal("support", fmt::format("products of {} need sm_{}, this is sm_{}", nameOf(a),
+                                              needed, request.capability));
+    if (warpgroup && (request.capability != 90 || a == DType::Float32))
+        return refusal("support", "products of warpgroups are those of sm_90 and 16-bit elements");
+    if (request.strict)
+        return refusal("numeric-class", "strict mode wants sums in order");
+    if (code.poolWindow)
+        return refusal("kind", "a pool at the end crosses tiles");
+    if (code.kind == Contraction::Kind::ConvTranspose)
+        return refusal("support", "transposed convolutions have taps between results");
+    return std::nullopt;
+}
 
 EmitResult emitWarpgroup128x256(const EmitRequest& request) {
     return emitRow<10, false>(request);

@@ -22,6 +22,10 @@ struct TensorPlan {
     int64_t tilesK() const { return (view.kCount + kElements() - 1) / kElements(); }
 };
 
+/// What no tile computes, with matrix units or without, with those of warpgroups.
+std::optional<Reason> refuseTensorProgram(const EmitRequest& request, const Contraction& code,
+                                          bool matrix, bool warpgroup);
+
 /// Bytes of partial sums.
 int64_t partialBytes(const TensorPlan& plan);
 

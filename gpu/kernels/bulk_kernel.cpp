@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/bulk_kernel.h"
+
+#include "core/graph/type.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::gpu {
+
+namespace {
+
+constexpr int producerRegisters = 40, consumerRegisters = 232;
+static_assert((producerRegisters + 2 * consumerRegisters) * 128 <= 65536);
+
+class BulkEmitter {
+public:
+    BulkEmitter(const BulkPlan& plan, const EpilogueText& epilogue)
+        : m_plan(plan), m_tile(plan.tile), m_view(plan.view), m_epilogue(epilogue) {}
+
+    KernelPart emit() const;
+
+private:
+    std::string functions() const;
+    std::string setup() const;
+    std::string producer() const;
+    std::string copy(const char* name, const BulkOperand& operand, int map) const;
+    std::string consumer() const;
+    std::string products() const;
+    std::string results() const;
+    std::string ending() const;
+
+    const BulkPlan& m_plan;
+    const BulkTile& m_tile;
+    const ContractionView& m_view;
+    const EpilogueText& m_epilogue;
+};
+
+/// Where a tile lies: bands of rows of tiles, so that what is multiplied at a time is about as wide
+/// as high and shares its operands in the cache; and a position in the ring `count` stages on.
+std::string BulkEmitter::functions() const {
+    const int64_t m = m_plan.tilesM(), n = m_plan.tilesN();
+    const double square =
+        std::sqrt(static_cast<double>(m_plan.blocks) * m_tile.n / static_cast<double>(m_tile.m));
+    const int64_t height = std::clamp<int64_t>(std::llround(square), 1, m);
+    const int64_t last = m - (m - 1) / height * height; // of the last band
+    return fmt::format(
+        "__device__ __forceinline__ void @place(unsigned tile, unsigned& batch, unsigned& tileM,\n"
+        "                                       unsigned& tileN) {{\n"
+        "    const unsigned inBatch = tile % {0}u, band = inBatch / {1}u, inBand = inBatch % "
+        "{1}u;\n"
+        "    const unsigned height = band == {2}u ? {3}u : {4}u;\n"
+        "    batch = tile / {0}u;\n    tileM = band * {4}u + inBand % height;\n"
+        "    tileN = inBand / height;\n}}\n\n"
+        "template <int count>\n"
+        "__device__ __forceinline__ void @advance(int& stage, unsigned& parity) {{\n"
+        "    stage += count % {5};\n    parity ^= count / {5} & 1;\n    if (stage >= {5}) {{\n"
+        "        stage -= {5};\n        parity ^= 1;\n    }}\n}}\n\n",
+        m * n, height * n, (m - 1) / height, last, height, m_tile.stages);
+}
+
+std::string BulkEmitter::setup() const {
+    return fmt::format(
+        "    extern __shared__ __align__(1024) unsigned char sharedMemory[];\n"
+        "    Barrier* const full = reinterpret_cast<Barrier*>(sharedMemory + {0});\n"
+        "    Barrier* const empty = full + {1};\n"
+        "    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
+        "    if (threadIdx.x == 0) {{\n        for (int i = 0; i < {1}; ++i) {{\n"
+        "            initBarrier(full + i, 1);\n            initBarrier(empty + i, 4);\n"
+        "        }}\n        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
+        "    }}\n    __syncthreads();\n",
+        m_tile.ringBytes() + 8 * bulkSlabBytes, m_tile.stages);
+}
+
+std::string BulkEmitter::copy(const char* name, const BulkOperand& operand, int map) const {
+    return fmt::format("                    const int {0}At[] = {{{1}}};\n"
+                       "                    copyBox(to{2}, map{3}, full + stage, {0}At);\n",
+                       name,
+                       joined(operand.coordinates, [](const std::string& text) { return text; }),
+                       map == 0 ? "" : fmt::format(" + {}", m_tile.m * bulkRowBytes), map);
+}
+
+std::string BulkEmitter::producer() const {
+    return fmt::format("        releaseRegisters<{0}>();\n        if (threadIdx.x == 0) {{\n"
+                       "            int stage = 0;\n            unsigned parity = 1;\n"
+                       "#pragma unroll 1\n"
+                       "            for (unsigned tile = block; tile < {1}u; tile += {2}u) {{\n"
+                       "                unsigned batch, tileM, tileN;\n"
+                       "                @place(tile, batch, tileM, tileN);\n",
+                       producerRegisters, m_plan.tiles(), m_plan.blocks) +
+           m_plan.a.setup + m_plan.b.setup +
+           fmt::format("#pragma unroll 1\n                for (int k = 0; k < {0}; ++k) {{\n"
+                       "                    unsigned char* const to = sharedMemory + stage * {1};\n"
+                       "                    waitBarrier(empty + stage, parity);\n"
+                       "                    arriveExpecting(full + stage, {1});\n",
+                       m_plan.tilesK(), m_tile.stageBytes()) +
+           copy("a", m_plan.a, 0) + copy("b", m_plan.b, 1) +
+           "                    @advance<1>(stage, parity);\n                }\n            }\n"
+           "        }\n";
+}
+
+/// The products of a tile; a stage is given back when the products of the next one are under way.
+std::string BulkEmitter::products() const {
+    const char* element = storageType(m_plan.a.map.element);
+    return fmt::format(
+        "            float sums[{0}][{1}][4];\n#pragma unroll\n"
+        "            for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
+        "                for (int j = 0; j < {1}; ++j)\n"
+        "                    sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3] = 0;\n"
+        "            int before = 0;\n#pragma unroll 1\n"
+        "            for (int k = 0; k < {2}; ++k) {{\n"
+        "                const unsigned char* const from = sharedMemory + stage * {3};\n"
+        "                waitBarrier(full + stage, parity);\n                openProducts();\n"
+        "                const unsigned long long rowsA = rowsOf128Bytes(from);\n"
+        "                const unsigned long long rowsB = rowsOf128Bytes(from + {4});\n"
+        "#pragma unroll\n                for (int step = 0; step < 4; ++step)\n"
+        "#pragma unroll\n                    for (int i = 0; i < {0}; ++i)\n"
+        "                        multiplyGroup<{5}, {6}>(sums[i], rowsA + i * 512 + step * 2,\n"
+        "                                                rowsB + step * 2);\n"
+        "                commitProducts();\n                waitProducts<1>();\n"
+        "                __syncwarp();\n"
+        "                if (lane == 0 && k > 0)\n                    arrive(empty + before);\n"
+        "                before = stage;\n                @advance<1>(stage, parity);\n"
+        "            }}\n            waitProducts<0>();\n            __syncwarp();\n"
+        "            if (lane == 0)\n                arrive(empty + before);\n"
+        "            @advance<{2}>(stage, parity);\n",
+        m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(),
+        m_tile.m * bulkRowBytes, m_tile.n, element);
+}
+
+/// The neighbouring results of one lane from the slab, ended.
+std::string BulkEmitter::ending() const {
+    const ResultLanes& lanes = m_epilogue.lanes();
+    const int width = lanes.width, perLine = (lanes.alongM ? 16 : 64) / width;
+    const std::string line = fmt::format("part / {}", perLine);
+    const std::string along = fmt::format("part % {} * {}", perLine, width);
+    std::string read;
+    if (!lanes.alongM && width >= 4)
+        for (int v = 0; v < width; v += 4)
+            read += fmt::format("                        loadShared16(slab + slabAt(row, column + "
+                                "{0}), x + {0});\n",
+                                v);
+    else
+        read = fmt::format("#pragma unroll\n                        for (int v = 0; v < {}; ++v)\n"
+                           "                            x[v] = slab[slabAt({})];\n",
+                           width, lanes.alongM ? "row + v, column" : "row, column + v");
+    return fmt::format(
+               "#pragma unroll 1\n                    for (int part = lane; part < {0}; "
+               "part += 32) {{\n"
+               "                        const int row = {1}, column = {2};\n"
+               "                        const unsigned m = tileM * {3}u + i * 64 + warp % 4 "
+               "* 16 + row;\n"
+               "                        const unsigned n = tileN * {4}u + j * 64 + column;\n"
+               "                        if (m >= {5}u || n >= {6}u)\n"
+               "                            continue;\n"
+               "                        float x[{7}];\n",
+               1024 / width, lanes.alongM ? along : line, lanes.alongM ? line : along, m_tile.m,
+               m_tile.n, m_view.mCount, m_view.nCount, width) +
+           read +
+           fmt::format("                        {};\n                    }}\n",
+                       m_epilogue.call("x", "batch", "m", "n"));
+}
+
+/// 16 x 64 sums of a warp at a time, through its slab.
+std::string BulkEmitter::results() const {
+    return fmt::format(
+               "#pragma unroll\n            for (int i = 0; i < {}; ++i)\n#pragma unroll\n"
+               "                for (int j = 0; j < {}; ++j) {{\n"
+               "                    __syncwarp();\n#pragma unroll\n"
+               "                    for (int c = 0; c < 8; ++c) {{\n"
+               "                        float* const at = slab + slabAt(lane / 4, c * 8 + lane % 4 "
+               "* 2);\n"
+               "                        const float* const sum = sums[i][j * 8 + c];\n"
+               "                        storeShared8(at, sum[0], sum[1]);\n"
+               "                        storeShared8(at + 512, sum[2], sum[3]);\n"
+               "                    }}\n                    __syncwarp();\n",
+               m_tile.pieces(), m_tile.n / 64) +
+           ending() + "                }\n";
+}
+
+std::string BulkEmitter::consumer() const {
+    return fmt::format("        claimRegisters<{0}>();\n"
+                       "        const unsigned group = warp / 4 - 1;\n"
+                       "        float* const slab = reinterpret_cast<float*>(sharedMemory + {1}) + "
+                       "(warp - 4) * {2};\n"
+                       "        int stage = 0;\n        unsigned parity = 0;\n"
+                       "        if (group == 1)\n            @advance<{3}>(stage, parity);\n"
+                       "#pragma unroll 1\n"
+                       "        for (unsigned tile = block + group * {4}u; tile < {5}u; tile += "
+                       "{6}u) {{\n"
+                       "            unsigned batch, tileM, tileN;\n"
+                       "            @place(tile, batch, tileM, tileN);\n",
+                       consumerRegisters, m_tile.ringBytes(), bulkSlabBytes / 4, m_plan.tilesK(),
+                       m_plan.blocks, m_plan.tiles(), 2 * m_plan.blocks) +
+           products() + results() + "        }\n";
+}
+
+KernelPart BulkEmitter::emit() const {
+    KernelPart part;
+    part.comment = {fmt::format(
+        "{} x {} x {} x {} products: tiles of {}, two warpgroups in turn, {} stages of {} bytes",
+        m_view.batchCount, m_view.mCount, m_view.nCount, m_view.kCount, m_tile.name, m_tile.stages,
+        m_tile.stageBytes())};
+    part.helpers = {"vectors", "async", "warpgroup", "bulk"};
+    part.ownArch = true;
+    part.functions = functions() + m_epilogue.text();
+    part.body =
+        setup() + "    if (warp < 4) {\n" + producer() + "    } else {\n" + consumer() + "    }\n";
+    part.blocks = m_plan.blocks;
+    part.threads = bulkThreads;
+    part.sharedBytes = static_cast<uint32_t>(m_plan.sharedBytes());
+    part.residentBlocks = 1;
+    part.maps = {m_plan.a.map, m_plan.b.map};
+    part.numeric = std::max(NumericClass::Reassociated, m_epilogue.numeric());
+    return part;
+}
+
+} // namespace
+
+KernelPart bulkPart(const BulkPlan& plan, const EpilogueText& epilogue) {
+    return BulkEmitter(plan, epilogue).emit();
+}
+
+} // namespace fuselage::gpu

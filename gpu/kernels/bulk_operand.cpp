@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/graph/type.h"
+#include "gpu/kernels/bulk_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::gpu {
+
+namespace {
+
+constexpr size_t mostDims = 5;
+constexpr int64_t unit = 16; ///< bytes
+
+/// One dim of a map beyond the innermost.
+struct MapDim {
+    int64_t extent, stride; ///< elements
+    int64_t box;
+    std::string coordinate;
+};
+
+/// The dims of the rows and of the batch, or why there are none.
+std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
+                                                    const BulkTile& tile, bool isA,
+                                                    const KernelOperand& operand) {
+    const std::vector<KernelOperand> operands = {operand};
+    const Extents& axis = isA ? view.m : view.n;
+    const LoopNest rows =
+        axisNest(view, axis, view.batch.size() + (isA ? 0 : view.m.size()), operands);
+    const LoopNest batch = axisNest(view, view.batch, 0, operands);
+    const int64_t count = isA ? view.mCount : view.nCount;
+    if (rows.loops().size() > 1)
+        return refusal("layout", "rows of several strides are no box");
+    const int64_t inner = (view.kCount * 2 + unit - 1) / unit * unit / 2;
+    std::vector<MapDim> out = {{count, count == 1 ? inner : rows.innerStride(0),
+                                isA ? tile.m : tile.n,
+                                fmt::format("static_cast<int>({} * {}u)", isA ? "tileM" : "tileN",
+                                            isA ? tile.m : tile.n)}};
+    for (size_t i = 0; i < batch.loops().size(); ++i)
+        if (const Loop& loop = batch.loops()[i]; loop.strides[0] != 0)
+            out.push_back({loop.extent, loop.strides[0], 1,
+                           fmt::format("static_cast<int>({}Batch{})", isA ? "a" : "b", i)});
+    return out;
+}
+
+/// Where the operand's memory begins.
+KernelArgument memoryOf(const EmitRequest& request, const ContractionView& view, bool isA) {
+    const auto& code = std::get<Contraction>(request.program->code);
+    const int64_t offset = (isA ? view.a : view.b).access.offset * 2;
+    if (!isA && view.packed)
+        return {KernelArgument::Kind::Packed, 0, offset};
+    return {KernelArgument::Kind::Input, isA ? code.a.operand : code.b.operand, offset};
+}
+
+} // namespace
+
+std::variant<BulkOperand, Reason> bulkOperand(const EmitRequest& request,
+                                              const ContractionView& view, const BulkTile& tile,
+                                              bool isA) {
+    const KernelOperand& operand = isA ? view.a : view.b;
+    const LoopNest k = axisNest(view, view.k, view.resultDims(), {operand});
+    if (k.loops().size() != 1 || k.innerStride(0) != 1)
+        return refusal("layout", "the copy engine wants k innermost");
+    auto outer = outerDims(view, tile, isA, operand);
+    if (auto* reason = std::get_if<Reason>(&outer))
+        return std::move(*reason);
+    auto& dims = std::get<std::vector<MapDim>>(outer);
+    // The header wants strides that grow; boxes lie the same whatever the order of dims of one.
+    std::stable_sort(dims.begin(), dims.end(),
+                     [](const MapDim& x, const MapDim& y) { return x.stride < y.stride; });
+    BulkOperand out;
+    out.map.memory = memoryOf(request, view, isA);
+    out.map.element = operand.dtype;
+    out.map.dims = {view.kCount};
+    out.map.box = {bulkRowBytes / 2};
+    out.coordinates = {"k * 64"};
+    int64_t reach = view.kCount;
+    for (const MapDim& dim : dims) {
+        if (dim.stride < reach || dim.stride * 2 % unit != 0)
+            return refusal("layout", fmt::format("a stride of {} elements", dim.stride));
+        reach = dim.stride * dim.extent;
+        out.map.dims.push_back(dim.extent);
+        out.map.strides.push_back(dim.stride * 2);
+        out.map.box.push_back(dim.box);
+        out.coordinates.push_back(dim.coordinate);
+    }
+    if (out.map.dims.size() > mostDims)
+        return refusal("layout", "more dims than a tensor map has");
+    if (operand.alignment % unit != 0 || out.map.memory.offset % unit != 0)
+        return refusal("layout", "an operand that does not begin at a multiple of 16 bytes");
+    out.setup = axisNest(view, view.batch, 0, {operand})
+                    .split("batch", isA ? "aBatch" : "bBatch", "                ");
+    return out;
+}
+
+} // namespace fuselage::gpu
