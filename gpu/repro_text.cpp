@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fuselage::gpu {
 
 namespace {
@@ -25,9 +27,48 @@ __device__ void hostWaitProducts(int pending);
 __device__ unsigned hostSharedAddress(const void* address);
 __device__ void hostMultiplyGroup(float* sums, int columns, unsigned long long a,
                                   unsigned long long b, float (*number)(unsigned short));
+__device__ void hostInitBarrier(unsigned long long* barrier, unsigned arrivals);
+__device__ void hostPublishBarriers();
+__device__ void hostArrive(unsigned long long* barrier);
+__device__ void hostArriveExpecting(unsigned long long* barrier, unsigned bytes);
+__device__ void hostWaitBarrier(unsigned long long* barrier, unsigned parity);
+__device__ void hostFetchMap(const void* map);
+__device__ void hostCopyBox(void* to, const void* map, unsigned long long* barrier, const int* at,
+                            int rank);
 template <int count>
 __device__ const unsigned (*hostGatherWarp(const unsigned (&mine)[count]))[count];
 #endif
+)cpp";
+
+/// What a kernel with tensor maps needs besides: the driver's function, found at run time so that
+/// nothing more is linked.
+const char* const mapFrame = R"cpp(
+#include <cuda.h>
+
+namespace repro {
+
+CUtensorMap tensorMap(CUtensorMapDataType type, void* memory, std::vector<cuuint64_t> dims,
+                      std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
+                                           cudaEnableDefault, &result),
+          "cuTensorMapEncodeTiled");
+    const std::vector<cuuint32_t> ones(box.size(), 1);
+    CUtensorMap out;
+    const CUresult code = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found)(
+        &out, type, static_cast<cuuint32_t>(dims.size()), memory, dims.data(), strides.data(),
+        box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (code != CUDA_SUCCESS) {
+        std::fprintf(stderr, "cuTensorMapEncodeTiled: %d\n", static_cast<int>(code));
+        std::exit(2);
+    }
+    return out;
+}
+
+} // namespace repro
+
 )cpp";
 
 /// Everything of main() that does not depend on the kernel.
@@ -229,25 +270,47 @@ std::string ReproText::operandRow(const OperandLayout& layout, size_t seed,
                        file);
 }
 
-std::string ReproText::launches() const {
+namespace {
+
+/// "in[0]", the vector's element that an argument's memory is.
+std::string memoryText(const KernelArgument& argument) {
     using Kind = KernelArgument::Kind;
+    const char* group = argument.kind == Kind::Input    ? "in"
+                        : argument.kind == Kind::Output ? "out"
+                        : argument.kind == Kind::Table  ? "table"
+                        : argument.kind == Kind::Packed ? "packed"
+                                                        : "scratch";
+    return fmt::format("address(static_cast<char*>({}[{}]) + {})", group,
+                       argument.kind == Kind::Scratch ? 0 : argument.index, argument.offset);
+}
+
+/// "        CUtensorMap map0 = tensorMap(...);"
+std::string mapText(const TensorMapText& map, size_t number) {
+    const auto list = [](const Extents& numbers) {
+        return joined(numbers, [](int64_t n) { return std::to_string(n); });
+    };
+    return fmt::format("        CUtensorMap map{} = tensorMap({}, {}, {{{}}}, {{{}}}, {{{}}});\n",
+                       number,
+                       map.element == DType::Float16 ? "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"
+                                                     : "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+                       memoryText(map.memory), list(map.dims), list(map.strides), list(map.box));
+}
+
+} // namespace
+
+std::string ReproText::launches() const {
     std::string out;
     for (const KernelText& kernel : m_set.kernels) {
-        std::string arguments;
-        for (const KernelArgument& argument : kernel.arguments) {
-            const char* group = argument.kind == Kind::Input    ? "in"
-                                : argument.kind == Kind::Output ? "out"
-                                : argument.kind == Kind::Table  ? "table"
-                                : argument.kind == Kind::Packed ? "packed"
-                                                                : "scratch";
-            arguments +=
-                fmt::format("        address(static_cast<char*>({}[{}]) + {}),\n", group,
-                            argument.kind == Kind::Scratch ? 0 : argument.index, argument.offset);
-        }
+        std::string arguments, maps;
+        for (const KernelArgument& argument : kernel.arguments)
+            arguments += "        " + memoryText(argument) + ",\n";
+        for (size_t i = 0; i < kernel.maps.size(); ++i)
+            maps += mapText(kernel.maps[i], i) +
+                    fmt::format("        pointers[{}] = &map{};\n", kernel.arguments.size() + i, i);
         out += fmt::format(
             "    {{\n        void* values[] = {{\n{0}        }};\n"
-            "        void* pointers[{1}];\n"
-            "        for (int i = 0; i < {1}; ++i)\n            pointers[i] = &values[i];\n"
+            "        void* pointers[{10}];\n"
+            "        for (int i = 0; i < {1}; ++i)\n            pointers[i] = &values[i];\n{11}"
             "        const void* kernel = reinterpret_cast<const void*>({2});\n"
             "        check(cudaFuncSetAttribute(kernel, "
             "cudaFuncAttributeMaxDynamicSharedMemorySize, {3}),\n"
@@ -255,7 +318,8 @@ std::string ReproText::launches() const {
             "        check(cudaLaunchKernel(kernel, dim3({4}, {5}, {6}), dim3({7}, {8}, {9}), "
             "pointers, {3}, nullptr),\n              \"{2}\");\n    }}\n",
             arguments, kernel.arguments.size(), kernel.name, kernel.sharedBytes, kernel.grid[0],
-            kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2]);
+            kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
+            kernel.arguments.size() + kernel.maps.size(), maps);
     }
     return out;
 }
@@ -272,6 +336,9 @@ std::string ReproText::text(const std::vector<TensorPtr>& constants,
     for (const KernelText& kernel : m_set.kernels)
         out += kernel.source;
     out += frame;
+    if (std::any_of(m_set.kernels.begin(), m_set.kernels.end(),
+                    [](const KernelText& kernel) { return !kernel.maps.empty(); }))
+        out += mapFrame;
     out += "int main() {\n    using namespace repro;\n    const Operand inputs[] = {\n";
     for (size_t i = 0; i < m_request.inputs.size(); ++i) {
         const bool known =

@@ -66,11 +66,12 @@ std::string BulkEmitter::setup() const {
     return fmt::format(
         "    extern __shared__ __align__(1024) unsigned char sharedMemory[];\n"
         "    Barrier* const full = reinterpret_cast<Barrier*>(sharedMemory + {0});\n"
-        "    Barrier* const empty = full + {1};\n"
+        "    Barrier *const empty = full + {1}, *const turn = empty + {1};\n"
         "    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
         "    if (threadIdx.x == 0) {{\n        for (int i = 0; i < {1}; ++i) {{\n"
         "            initBarrier(full + i, 1);\n            initBarrier(empty + i, 4);\n"
-        "        }}\n        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
+        "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n"
+        "        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
         "    }}\n    __syncthreads();\n",
         m_tile.ringBytes() + 8 * bulkSlabBytes, m_tile.stages);
 }
@@ -110,6 +111,7 @@ std::string BulkEmitter::products() const {
         "            for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
         "                for (int j = 0; j < {1}; ++j)\n"
         "                    sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3] = 0;\n"
+        "            waitBarrier(turn + group, mine);\n            mine ^= 1;\n"
         "            int before = 0;\n#pragma unroll 1\n"
         "            for (int k = 0; k < {2}; ++k) {{\n"
         "                const unsigned char* const from = sharedMemory + stage * {3};\n"
@@ -124,7 +126,9 @@ std::string BulkEmitter::products() const {
         "                __syncwarp();\n"
         "                if (lane == 0 && k > 0)\n                    arrive(empty + before);\n"
         "                before = stage;\n                @advance<1>(stage, parity);\n"
-        "            }}\n            waitProducts<0>();\n            __syncwarp();\n"
+        "            }}\n            if (threadIdx.x % 128u == 0)\n"
+        "                arrive(turn + (group ^ 1));\n"
+        "            waitProducts<0>();\n            __syncwarp();\n"
         "            if (lane == 0)\n                arrive(empty + before);\n"
         "            @advance<{2}>(stage, parity);\n",
         m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(),
@@ -186,7 +190,7 @@ std::string BulkEmitter::consumer() const {
                        "        const unsigned group = warp / 4 - 1;\n"
                        "        float* const slab = reinterpret_cast<float*>(sharedMemory + {1}) + "
                        "(warp - 4) * {2};\n"
-                       "        int stage = 0;\n        unsigned parity = 0;\n"
+                       "        int stage = 0;\n        unsigned parity = 0, mine = group ^ 1;\n"
                        "        if (group == 1)\n            @advance<{3}>(stage, parity);\n"
                        "#pragma unroll 1\n"
                        "        for (unsigned tile = block + group * {4}u; tile < {5}u; tile += "

@@ -65,6 +65,8 @@ std::string load(const SharedLibrary& from, DriverFunctions& out) {
     find(out.eventRecord, "cuEventRecord");
     find(out.eventSynchronize, "cuEventSynchronize");
     find(out.eventElapsedTime, "cuEventElapsedTime");
+    out.tensorMapEncodeTiled =
+        from.symbol<decltype(out.tensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
     return find.absent();
 }
 

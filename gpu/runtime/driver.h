@@ -54,6 +54,15 @@ constexpr unsigned streamNonBlocking = 1;
 constexpr int captureRelaxed = 2;
 constexpr int graphNodeKernel = 0;
 
+/// CUtensorMap: passed to kernels by value.
+struct alignas(128) TensorMapValue {
+    uint64_t words[16];
+};
+
+/// CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion: those that are used.
+constexpr int tensorMapFloat16 = 6, tensorMapBFloat16 = 9;
+constexpr int tensorMapSwizzle128 = 3, tensorMapFetch256 = 3;
+
 /// Members have the names of the driver without `cu` and its version suffix.
 struct DriverFunctions {
     DriverCode (*init)(unsigned);
@@ -105,6 +114,10 @@ struct DriverFunctions {
     DriverCode (*eventRecord)(EventHandle, StreamHandle);
     DriverCode (*eventSynchronize)(EventHandle);
     DriverCode (*eventElapsedTime)(float*, EventHandle, EventHandle);
+    /// Null where the driver has none: then no kernel with tensor maps runs.
+    DriverCode (*tensorMapEncodeTiled)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,
+                                       const uint64_t*, const uint32_t*, const uint32_t*, int, int,
+                                       int, int);
 };
 
 /// The opened driver, initialised.

@@ -4,6 +4,7 @@
 #include "gpu/occupancy.h"
 #include "gpu/packed_constant.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/tensor_map.h"
 
 #include <fmt/format.h>
 
@@ -113,6 +114,10 @@ Result<void> GeneratedTactic::uploadPacked(Device& device, const PackedOperand& 
 
 Result<void> GeneratedTactic::load(Device& device) {
     m_loaded.clear();
+    for (const KernelText& kernel : m_set.kernels)
+        if (!kernel.maps.empty())
+            if (auto there = requireTensorMaps(*device.context()); !there)
+                return there;
     for (size_t i = 0; i < m_set.kernels.size(); ++i) {
         auto module = device.load(m_compiled[i]->cubin);
         if (!module)
@@ -142,9 +147,9 @@ DevicePointer GeneratedTactic::addressOf(const KernelArgument& argument,
     const auto offset = static_cast<DevicePointer>(argument.offset);
     switch (argument.kind) {
     case Kind::Input:
-        return from.inputs[argument.index];
+        return from.inputs[argument.index] + offset;
     case Kind::Output:
-        return from.outputs[argument.index];
+        return from.outputs[argument.index] + offset;
     case Kind::Scratch:
         return from.workspace + offset;
     case Kind::Table:
@@ -161,8 +166,15 @@ Result<void> GeneratedTactic::enqueue(Stream& stream, const LaunchArguments& arg
         std::vector<DevicePointer> addresses;
         for (const KernelArgument& argument : kernel.arguments)
             addresses.push_back(addressOf(argument, arguments));
-        KernelLaunch launch{m_loaded[i].function, kernel.name.c_str(), kernel.grid,
-                            kernel.block,         kernel.sharedBytes,  addresses};
+        std::vector<TensorMapValue> maps;
+        for (const TensorMapText& map : kernel.maps) {
+            auto made = tensorMapOf(*stream.context(), map, addressOf(map.memory, arguments));
+            if (!made)
+                return failure(made.error());
+            maps.push_back(*made);
+        }
+        KernelLaunch launch{m_loaded[i].function, kernel.name.c_str(), kernel.grid, kernel.block,
+                            kernel.sharedBytes,   addresses,           maps};
         if (auto launched = stream.launch(launch); !launched)
             return launched;
     }

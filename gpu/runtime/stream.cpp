@@ -50,6 +50,9 @@ Result<void> Stream::launch(const KernelLaunch& launch) {
     std::vector<void*> pointers;
     for (DevicePointer& value : values)
         pointers.push_back(&value);
+    std::vector<TensorMapValue> maps(launch.maps.begin(), launch.maps.end());
+    for (TensorMapValue& map : maps)
+        pointers.push_back(&map);
     const DriverCode code = context()->call().launchKernel(
         launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
         launch.block[1], launch.block[2], launch.sharedBytes, handle(), pointers.data(), nullptr);

@@ -80,13 +80,14 @@ public:
     static Result<double> secondsBetween(const Event& begin, const Event& end);
 };
 
-/// One launch of a kernel whose arguments are device addresses.
+/// One launch of a kernel whose arguments are device addresses, then tensor maps by value.
 struct KernelLaunch {
     FunctionHandle function = nullptr;
     const char* name = ""; ///< for messages
     std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
     uint32_t sharedBytes = 0;
     std::span<const DevicePointer> arguments;
+    std::span<const TensorMapValue> maps = {};
 };
 
 class Stream : public Owned<StreamHandle, &DriverFunctions::streamDestroy> {

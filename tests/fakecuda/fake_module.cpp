@@ -2,6 +2,7 @@
 // Modules of the stand-in driver are shared objects for the host; a launch is the SIMT shim.
 #include "tests/fakecuda/fake_state.h"
 #include "tests/shim/simt_launch.h"
+#include "tests/shim/tensor_map.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -59,6 +60,11 @@ std::unique_ptr<Function> findKernel(const Module& module, const std::string& na
     out->dynamicShared = sharedWithoutAsking;
     return out;
 }
+
+/// Arguments lie at multiples of this, as tensor maps want.
+struct alignas(128) ArgumentPart {
+    unsigned char bytes[128];
+};
 
 bool possible(const simt::Launch& launch, const Function& function) {
     const auto& [gx, gy, gz] = launch.grid;
@@ -125,6 +131,24 @@ int cuFuncSetAttribute(Function* function, int attribute, int value) {
     return Success;
 }
 
+int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, const uint64_t* dims,
+                           const uint64_t* strides, const uint32_t* box,
+                           const uint32_t* elementStrides, int interleave, int swizzle,
+                           int promotion, int fill) {
+    FAKE_CALL("cuTensorMapEncodeTiled", Context);
+    const char* broken =
+        simt::encodeTensorMap(map, {type, rank, address, dims, strides, box, elementStrides,
+                                    interleave, swizzle, promotion, fill});
+    simt::TensorMapFacts facts;
+    if (broken == nullptr && simt::decodeTensorMap(map, facts) &&
+        find(reinterpret_cast<uint64_t>(address), facts.tensorBytes()) == nullptr)
+        broken = "the tensor lies outside of the device's memory";
+    if (broken == nullptr)
+        return Success;
+    state().lastMessage = broken;
+    return InvalidValue;
+}
+
 int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                    unsigned by, unsigned bz, unsigned shared, Stream* stream, void** arguments,
                    void**) {
@@ -140,10 +164,10 @@ int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, un
     if (!possible(launch, *function))
         return InvalidValue;
     // Arguments are copied when the launch is queued, as by the driver.
-    std::vector<std::vector<unsigned char>> values;
+    std::vector<std::vector<ArgumentPart>> values;
     for (size_t i = 0; i < function->sizes.size(); ++i) {
-        const auto* begin = static_cast<const unsigned char*>(arguments[i]);
-        values.emplace_back(begin, begin + function->sizes[i]);
+        values.emplace_back((function->sizes[i] + sizeof(ArgumentPart) - 1) / sizeof(ArgumentPart));
+        std::memcpy(values.back().data(), arguments[i], function->sizes[i]);
     }
     return enqueue(stream, NodeKind::Kernel, launch.name, [launch, values]() mutable {
         std::vector<void*> pointers;

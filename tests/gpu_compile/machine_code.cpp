@@ -18,6 +18,12 @@ enum Opcode : uint32_t {
     Exit = 0x14d,
     LoadGlobal = 0x181,
     StoreGlobal = 0x186,
+    LoadLocal = 0x183,
+    StoreLocal = 0x187,
+    Signal = 0x1a7,
+    BoxCopy = 0x1b4,
+    RegisterMove = 0x1c8,
+    GroupProduct = 0x1f0,
 };
 
 template <typename T> T read(std::string_view bytes, size_t at) {
@@ -71,6 +77,20 @@ Instructions count(const std::string& cubin) {
         const bool always = (low >> 12 & 0xf) == 7;
         if (opcode == Exit && always) // what follows is only called
             return out;
+    }
+    return out;
+}
+
+HopperInstructions countHopper(const std::string& cubin) {
+    const std::string_view code = codeOf(cubin);
+    HopperInstructions out;
+    for (size_t at = 0; at + instructionBytes <= code.size(); at += instructionBytes) {
+        const auto opcode = static_cast<uint32_t>(read<uint64_t>(code, at) & 0x1ff);
+        out.products += opcode == GroupProduct ? 1 : 0;
+        out.boxCopies += opcode == BoxCopy ? 1 : 0;
+        out.signals += opcode == Signal ? 1 : 0;
+        out.registerMoves += opcode == RegisterMove ? 1 : 0;
+        out.local += opcode == LoadLocal || opcode == StoreLocal ? 1 : 0;
     }
     return out;
 }

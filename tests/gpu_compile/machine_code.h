@@ -20,4 +20,15 @@ struct Instructions {
 /// Of the only kernel of a cubin; all zeros when it holds none.
 Instructions count(const std::string& cubin);
 
+/// What kernels for the copy engine and the warpgroups of sm_90 are made of, in the whole code.
+struct HopperInstructions {
+    uint32_t products = 0;      ///< HGMMA
+    uint32_t boxCopies = 0;     ///< UTMALDG
+    uint32_t signals = 0;       ///< SYNCS: waits for barriers in shared memory, and arrivals
+    uint32_t registerMoves = 0; ///< USETMAXREG
+    uint32_t local = 0;         ///< LDL, STL
+};
+
+HopperInstructions countHopper(const std::string& cubin);
+
 } // namespace fuselage::machine_code

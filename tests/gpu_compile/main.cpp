@@ -4,6 +4,7 @@
 // oldest architecture, for sm_90 and for one of the others in turn; --all asks for all seven, names
 // of architectures for those.
 #include "gpu/nvrtc.h"
+#include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/suite.h"
 
 #include <fmt/format.h>
@@ -27,6 +28,11 @@ const std::map<std::string, uint32_t>& budgets() {
         {"attention_plain", 48},
         {"attention_tensor", 192},
         {"attention_tiled", 128},
+        {"bulk_128x128", 168},
+        {"bulk_128x64", 168},
+        {"bulk_192x128", 168},
+        {"bulk_64x128", 168},
+        {"bulk_64x256", 168},
         {"contract_plain", 128},
         {"conv_direct", 128},
         {"copy_plain", 24},
@@ -76,6 +82,22 @@ struct Figures {
     std::string worst;
 };
 
+/// What a kernel of tensor maps is made for must be in its machine code; empty: it is.
+std::string missingIn(const gpu::KernelText& kernel, const gpu::CompiledKernel& compiled) {
+    if (compiled.log.find("wgmma") != std::string::npos ||
+        compiled.log.find("setmaxnreg") != std::string::npos)
+        return compiled.log; // serialised products, or no registers moved
+    if (kernel.maps.empty())
+        return {};
+    const gpu_compile::InstructionCounts counts = gpu_compile::instructionCounts(compiled.cubin);
+    return counts.products == 0                     ? "no products of warpgroups"
+           : counts.boxCopies != kernel.maps.size() ? "a copy a map is not there"
+           : counts.barrierWaits < 3                ? "no waits for barriers"
+           : counts.registerMoves != 2              ? "registers do not move"
+           : counts.local != 0                      ? "local memory"
+                                                    : "";
+}
+
 struct Gate {
     gpu::Nvrtc& nvrtc;
     std::map<std::string, std::map<std::string, Figures>> figures; ///< variant, architecture
@@ -95,6 +117,11 @@ struct Gate {
                             compiled.error().text().c_str());
                 ++failures;
                 continue;
+            }
+            if (const std::string missing = missingIn(kernel, *compiled); !missing.empty()) {
+                std::printf("FAILED case %s, %s: %s\n", source.name.c_str(), set.variant.c_str(),
+                            missing.c_str());
+                ++failures;
             }
             Figures& figures = this->figures[set.variant][arch];
             ++figures.kernels;

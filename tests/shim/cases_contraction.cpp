@@ -67,6 +67,40 @@ void addWarpgroups(Family& out) {
         "warpgroup_128x64");
 }
 
+/// More tiles than blocks, rests of rows, columns and k; a batch between the rows; results along m;
+/// a residual; a convolution that is a product.
+void addBulk(Family& out) {
+    auto add = [&](const std::string& name, const std::string& body,
+                   const std::string& variants) -> Case& {
+        Case& made = out.add("bulk_" + name, body, variants);
+        made.capability = 90;
+        made.units = 1;
+        made.constants = "in1";
+        return made;
+    };
+    add("gelu",
+        "(float16[200,136] x, float16[136,136] w, float16[136] b) => (float16[200,136] y) "
+        "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
+        "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
+        "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
+        "bulk_192x128 bulk_128x128 bulk_64x256 bulk_64x128 bulk_128x64");
+    add("batch_between_rows",
+        "(bfloat16[3,66,40] x, bfloat16[3,40,68] w, bfloat16[3,66,68] r) => (bfloat16[3,66,68] y) "
+        "{ m = MatMul(x, w) a = Add(m, r) y = Relu(a) }",
+        "bulk_128x128 bulk_64x128 bulk_128x64")
+        .placements = {{"in0", {{1, 0, 2}}}, {"in1", {{0, 2, 1}}}};
+    add("along_m",
+        "(float16[72,45] x, float16[45,70] w) => (float16[70,72] y) "
+        "{ m = MatMul(x, w) y = Transpose<perm=[1,0]>(m) }",
+        "bulk_128x128 bulk_64x128 bulk_128x64")
+        .placements = {{"in0", {{0, 1}, 3}}};
+    add("conv_1x1",
+        "(float16[2,72,9,8] x, float16[70,72,1,1] w, float16[70] b) => (float16[2,70,9,8] y) "
+        "{ c = Conv<kernel_shape=[1,1]>(x, w, b) y = Relu(c) }",
+        "bulk_128x128 bulk_64x128 bulk_128x64")
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+}
+
 void addTiles(Family& out) {
     const std::string all = "tensor_256x128 tensor_128x128 tensor_128x64 tensor_64x128 "
                             "tensor_64x64 tensor_64x32 tensor_32x64 tensor_16x64";
@@ -75,6 +109,7 @@ void addTiles(Family& out) {
             "(float16[133,72] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
             all);
     addWarpgroups(out);
+    addBulk(out);
     out.add("float_tiles",
             "(float[70,36] x, float[36,66] w, float[66] b) => (float[70,66] y) "
             "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",

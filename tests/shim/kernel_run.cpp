@@ -4,6 +4,7 @@
 #include "core/kernel/evaluate.h"
 #include "core/plan/backend.h"
 #include "gpu/packed_constant.h"
+#include "tests/shim/tensor_map.h"
 
 #include <gtest/gtest.h>
 
@@ -171,17 +172,36 @@ const simt::KernelRow* find(const std::string& name) {
 void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
     switch (argument.kind) {
     case gpu::KernelArgument::Kind::Input:
-        return arena.inputs[argument.index].data();
+        return arena.inputs[argument.index].data() + argument.offset;
     case gpu::KernelArgument::Kind::Output:
-        return arena.outputs[argument.index].data();
+        return arena.outputs[argument.index].data() + argument.offset;
     case gpu::KernelArgument::Kind::Packed:
-        return arena.packed[argument.index].data();
+        return arena.packed[argument.index].data() + argument.offset;
     case gpu::KernelArgument::Kind::Scratch:
         return arena.scratch[0].data() + argument.offset;
     case gpu::KernelArgument::Kind::Table:
-        return arena.tables[argument.index].data();
+        return arena.tables[argument.index].data() + argument.offset;
     }
     return nullptr;
+}
+
+struct alignas(128) MapMemory {
+    std::byte bytes[128];
+};
+
+/// What the stand-in driver would make of the map.
+MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
+    const std::vector<uint64_t> dims(text.dims.begin(), text.dims.end());
+    const std::vector<uint64_t> strides(text.strides.begin(), text.strides.end());
+    const std::vector<uint32_t> box(text.box.begin(), text.box.end()), ones(box.size(), 1);
+    constexpr int float16 = 6, bfloat16 = 9, swizzle128 = 3;
+    MapMemory out{};
+    const char* broken = simt::encodeTensorMap(
+        &out, {text.element == DType::Float16 ? float16 : bfloat16,
+               static_cast<uint32_t>(dims.size()), addressOf(text.memory, arena), dims.data(),
+               strides.data(), box.data(), ones.data(), 0, swizzle128, 0, 0});
+    EXPECT_EQ(broken, nullptr) << broken;
+    return out;
 }
 
 } // namespace
@@ -194,6 +214,11 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies) 
         for (const gpu::KernelArgument& argument : kernel.arguments) {
             arguments.push_back(addressOf(argument, arena));
         }
+        std::vector<MapMemory> maps;
+        for (const gpu::TensorMapText& map : kernel.maps)
+            maps.push_back(mapOf(map, arena));
+        for (MapMemory& map : maps)
+            arguments.push_back(&map);
         const simt::Outcome outcome =
             simt::tryRun({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
                           kernel.sharedBytes, earlyCopies});
@@ -223,7 +248,7 @@ void runOnce(const gpu::EmitRequest& request, const gpu::KernelSet& set,
 /// Copies run beside the threads, so the order of both matters.
 bool copiesLater(const gpu::KernelSet& set) {
     return std::any_of(set.kernels.begin(), set.kernels.end(), [](const gpu::KernelText& kernel) {
-        return kernel.source.find("commitCopies();") != std::string::npos;
+        return kernel.source.find("commitCopies();") != std::string::npos || !kernel.maps.empty();
     });
 }
 

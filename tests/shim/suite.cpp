@@ -107,6 +107,11 @@ Prepared prepare(const Case& source) {
     out.request.allowed = source.allowed;
     out.request.tf32 = source.tf32;
     out.request.capability = source.capability;
+    if (source.units != 0) {
+        out.profile = std::make_unique<DeviceProfile>();
+        out.profile->units = source.units;
+        out.request.profile = out.profile.get();
+    }
     std::istringstream constants(source.constants);
     for (std::string name; constants >> name;) {
         const auto number = static_cast<size_t>(std::stoi(name.substr(2)));

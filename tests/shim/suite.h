@@ -34,6 +34,7 @@ struct Case {
     bool tf32 = false;
     std::string constants;   ///< inputs that may be packed, blank-separated: "in1"
     uint32_t capability = 0; ///< of the device; 0: what all of them have
+    int units = 0;           ///< its multiprocessors; 0: no profile
     NumericClass allowed = NumericClass::Reassociated;
 };
 
@@ -48,6 +49,7 @@ std::vector<Case> cases();
 struct Prepared {
     Case source;
     std::unique_ptr<KernelProgram> program;
+    std::unique_ptr<DeviceProfile> profile;
     gpu::EmitRequest request;
 };
 

@@ -25,6 +25,8 @@ std::string wrapper(const gpu::KernelText& kernel) {
         call += fmt::format("{}static_cast<{}*>(a[{}])", i == 0 ? "" : ", ", type, i);
         begin = list.find(',', end);
     }
+    for (size_t i = 0; i < kernel.maps.size(); ++i)
+        call += fmt::format(", *static_cast<const TensorMap*>(a[{}])", kernel.arguments.size() + i);
     return fmt::format("void run_{0}(void* const* a) {{\n    {0}({1});\n}}\n\n", kernel.name, call);
 }
 

@@ -127,4 +127,11 @@ size_t TensorMapFacts::boxBytes() const {
     return out;
 }
 
+size_t TensorMapFacts::tensorBytes() const {
+    size_t out = elementBytes;
+    for (size_t d = 0; d < rank; ++d)
+        out += (dims[d] - 1) * strides[d];
+    return out;
+}
+
 } // namespace simt

@@ -33,6 +33,7 @@ struct TensorMapFacts {
     std::array<uint32_t, 5> box{};
 
     size_t boxBytes() const;
+    size_t tensorBytes() const; ///< from the first element to the end of the last
 };
 
 /// False for memory that no encodeTensorMap() wrote.

@@ -21,19 +21,25 @@ constexpr int rowsOfGroup = 64, rowsOfWarp = 16, kBytes = 32;
 
 struct Product {
     uint64_t a = 0, b = 0;
+    size_t sums = 0; ///< number of the thread's sums
     size_t group = 0;
     bool done = false; ///< early; its sums may still not be read
     const void* place = nullptr;
+};
+
+/// Sums of a thread while products are under way.
+struct Sums {
+    float* place = nullptr;
+    int columns = 0;
+    Number number = nullptr;
+    std::vector<float> values;
 };
 
 struct Thread {
     bool open = false; ///< wgmma.fence since the sums were last free
     size_t groups = 0; ///< closed so far
     size_t issued = 0;
-    float* sums = nullptr;
-    int columns = 0;
-    Number number = nullptr;
-    std::vector<float> values;     ///< the sums while products are under way
+    std::vector<Sums> sums;
     std::vector<Product> products; ///< not waited for
 };
 
@@ -103,15 +109,15 @@ std::array<float, kBytes / 2> rowOf(uint64_t descriptor, int row, Number number)
     return out;
 }
 
-void performProduct(Thread& thread, const Product& product) {
+void performProduct(Sums& sums, const Product& product) {
     const int lane = static_cast<int>(currentThread() % 32);
     const int row = warpOfGroup() * rowsOfWarp + lane / 4;
-    const std::array a = {rowOf(product.a, row, thread.number),
-                          rowOf(product.a, row + 8, thread.number)};
-    for (int column = lane % 4 * 2; column < thread.columns; column += column % 2 == 0 ? 1 : 7) {
-        const auto b = rowOf(product.b, column, thread.number);
+    const std::array a = {rowOf(product.a, row, sums.number),
+                          rowOf(product.a, row + 8, sums.number)};
+    for (int column = lane % 4 * 2; column < sums.columns; column += column % 2 == 0 ? 1 : 7) {
+        const auto b = rowOf(product.b, column, sums.number);
         for (int high = 0; high < 2; ++high) {
-            float& sum = thread.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
+            float& sum = sums.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
             for (size_t k = 0; k < b.size(); ++k)
                 sum += a[static_cast<size_t>(high)][k] * b[k];
         }
@@ -127,6 +133,19 @@ void checkIssue(const Issue& issue) {
     const Issue& first = issues[number];
     if (first.a != issue.a || first.b != issue.b || first.columns != issue.columns)
         stop("threads of a warpgroup ask for different products", 0);
+}
+
+/// The thread's sums at this place; those that join are hidden: nobody may look.
+size_t sumsAt(Thread& thread, float* place, int columns, Number number) {
+    for (size_t i = 0; i < thread.sums.size(); ++i)
+        if (thread.sums[i].place == place) {
+            if (thread.sums[i].columns != columns)
+                stop("products of other sizes for the same sums", 0);
+            return i;
+        }
+    thread.sums.push_back({place, columns, number, {place, place + columns / 2}});
+    std::fill(place, place + columns / 2, NAN);
+    return thread.sums.size() - 1;
 }
 
 } // namespace
@@ -167,19 +186,11 @@ void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, Number numb
     checkDescriptor(a);
     checkDescriptor(b);
     checkIssue({a, b, columns});
-    if (thread.products.empty()) {
-        thread.sums = sums;
-        thread.columns = columns;
-        thread.number = number;
-        thread.values.assign(sums, sums + columns / 2);
-        std::fill(sums, sums + columns / 2, NAN); // nobody may look
-    } else if (thread.sums != sums || thread.columns != columns) {
-        stop("products of several sums under way are not modelled", 0);
-    }
-    const Product product{a, b, thread.groups, current.early, __builtin_return_address(0)};
+    const size_t at = sumsAt(thread, sums, columns, number);
+    const Product product{a, b, at, thread.groups, current.early, __builtin_return_address(0)};
     noteOperands(product, columns);
     if (product.done)
-        performProduct(thread, product);
+        performProduct(thread.sums[at], product);
     thread.products.push_back(product);
 }
 
@@ -193,14 +204,17 @@ void waitProducts(int pending) {
     while (done < thread.products.size() &&
            thread.products[done].group + static_cast<size_t>(pending) < thread.groups) {
         const Product& product = thread.products[done++];
-        noteOperands(product, thread.columns);
+        Sums& sums = thread.sums[product.sums];
+        noteOperands(product, sums.columns);
         if (!product.done)
-            performProduct(thread, product);
+            performProduct(sums, product);
     }
     thread.products.erase(thread.products.begin(),
                           thread.products.begin() + static_cast<ptrdiff_t>(done));
     if (done > 0 && thread.products.empty()) {
-        std::copy(thread.values.begin(), thread.values.end(), thread.sums);
+        for (const Sums& sums : thread.sums)
+            std::copy(sums.values.begin(), sums.values.end(), sums.place);
+        thread.sums.clear();
         thread.open = false;
     }
 }

@@ -77,6 +77,13 @@ ALIKE(eventDestroy, cuEventDestroy);
 ALIKE(eventRecord, cuEventRecord);
 ALIKE(eventSynchronize, cuEventSynchronize);
 ALIKE(eventElapsedTime, cuEventElapsedTime);
+ALIKE(tensorMapEncodeTiled, cuTensorMapEncodeTiled);
+static_assert(sizeof(TensorMapValue) == sizeof(CUtensorMap) &&
+              alignof(TensorMapValue) == alignof(CUtensorMap));
+SAME(tensorMapFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+SAME(tensorMapBFloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+SAME(tensorMapSwizzle128, CU_TENSOR_MAP_SWIZZLE_128B);
+SAME(tensorMapFetch256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 
 SAME(DeviceAttribute::ClockKilohertz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 SAME(DeviceAttribute::Multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/tensor_map.h"
+
+#include <algorithm>
+
+namespace fuselage::gpu {
+
+Result<void> requireTensorMaps(const DeviceContext& context) {
+    if (context.call().tensorMapEncodeTiled != nullptr)
+        return {};
+    return failure("library-missing", "the CUDA driver has no `cuTensorMapEncodeTiled`", {},
+                   "install a driver for CUDA 12 or newer");
+}
+
+Result<TensorMapValue> tensorMapOf(const DeviceContext& context, const TensorMapText& map,
+                                   DevicePointer address) {
+    if (auto there = requireTensorMaps(context); !there)
+        return failure(there.error());
+    const std::vector<uint64_t> dims(map.dims.begin(), map.dims.end());
+    const std::vector<uint64_t> strides(map.strides.begin(), map.strides.end());
+    std::vector<uint32_t> box;
+    std::transform(map.box.begin(), map.box.end(), std::back_inserter(box),
+                   [](int64_t extent) { return static_cast<uint32_t>(extent); });
+    const std::vector<uint32_t> ones(box.size(), 1);
+    TensorMapValue out{};
+    auto made = context.check(
+        context.call().tensorMapEncodeTiled(
+            &out, map.element == DType::Float16 ? tensorMapFloat16 : tensorMapBFloat16,
+            static_cast<uint32_t>(dims.size()), reinterpret_cast<void*>(address), dims.data(),
+            strides.data(), box.data(), ones.data(), 0, tensorMapSwizzle128, tensorMapFetch256, 0),
+        "make a tensor map");
+    if (!made)
+        return failure(made.error());
+    return out;
+}
+
+} // namespace fuselage::gpu

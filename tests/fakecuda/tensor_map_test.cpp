@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels with tensor maps through the tactic: maps for the addresses of a launch, in a captured
+// graph too, made by the stand-in driver, which keeps the rules of the real one's header.
+#include "core/ops/reference_value.h"
+#include "gpu/nvrtc.h"
+#include "gpu/runtime/device.h"
+#include "gpu/runtime/generated_tactic.h"
+#include "gpu/runtime/tensor_map.h"
+#include "tests/fakecuda/fixture.h"
+#include "tests/shim/suite.h"
+
+#include <cstring>
+
+namespace {
+
+using namespace fuselage;
+using namespace fuselage::gpu;
+
+constexpr int64_t rows = 130, inner = 72, columns = 136;
+
+double x(int64_t row, int64_t k) {
+    return static_cast<double>((row * 3 + k) % 5 - 2);
+}
+
+double w(int64_t k, int64_t column) {
+    return static_cast<double>((k * 2 + column) % 7 - 3);
+}
+
+class TensorMaps : public FakeCudaTest {
+protected:
+    void SetUp() override {
+        FakeCudaTest::SetUp();
+        auto device = Device::open();
+        ASSERT_TRUE(device) << device.error().text();
+        m_device = *device;
+        auto stream = m_device->stream();
+        ASSERT_TRUE(stream);
+        m_stream = std::move(*stream);
+        gpu_suite::Case source;
+        source.bodies = {"(float16[130,72] x, float16[72,136] w) => (float16[130,136] y) "
+                         "{ m = MatMul(x, w) y = Relu(m) }"};
+        source.constants = "in1";
+        source.capability = 90;
+        m_prepared = gpu_suite::prepare(source);
+        ASSERT_TRUE(m_prepared.program);
+    }
+
+    /// The tactic of that name, built and loaded.
+    std::unique_ptr<Tactic> tactic(const std::string& name) {
+        auto compiler = Nvrtc::open();
+        EXPECT_TRUE(compiler) << compiler.error().text();
+        TacticRequest request;
+        request.emit = m_prepared.request;
+        ReferenceValue weight = ReferenceValue::tensor(DType::Float16, {inner, columns});
+        for (int64_t i = 0; i < inner * columns; ++i)
+            weight.floats[static_cast<size_t>(i)] = w(i / columns, i % columns);
+        request.constants = {nullptr, std::make_shared<const Tensor>(weight.toTensor())};
+        auto source = makeGeneratedSource(std::make_shared<CubinCache>(*compiler, ""));
+        Progress progress;
+        for (auto& candidate : source->candidates(request).candidates)
+            if (candidate->name() == name) {
+                EXPECT_TRUE(candidate->build(progress));
+                EXPECT_TRUE(candidate->load(*m_device));
+                EXPECT_TRUE(m_device->finishUploads());
+                return std::move(candidate);
+            }
+        ADD_FAILURE() << name << " does not accept the program";
+        return nullptr;
+    }
+
+    DeviceMemory memoryOfX() {
+        std::vector<uint16_t> values;
+        for (int64_t i = 0; i < rows * inner; ++i)
+            values.push_back(floatToHalf(static_cast<float>(x(i / inner, i % inner))));
+        auto memory = m_device->allocate(rows * inner * 2);
+        EXPECT_TRUE(m_device->upload(memory->address(), values.data(), values.size() * 2));
+        EXPECT_TRUE(m_device->finishUploads());
+        return std::move(*memory);
+    }
+
+    void expectResults(const DeviceMemory& memory) {
+        std::vector<uint16_t> out(static_cast<size_t>(rows * columns));
+        ASSERT_TRUE(m_stream.copyOut(out.data(), memory.address(), out.size() * 2));
+        auto done = m_stream.synchronize();
+        ASSERT_TRUE(done) << done.error().text() << fake().message();
+        for (int64_t row = 0; row < rows; ++row)
+            for (int64_t column = 0; column < columns; ++column) {
+                double wanted = 0;
+                for (int64_t k = 0; k < inner; ++k)
+                    wanted += x(row, k) * w(k, column);
+                const float got = halfToFloat(out[static_cast<size_t>(row * columns + column)]);
+                ASSERT_EQ(got, std::max(wanted, 0.0)) << "row " << row << ", column " << column;
+            }
+    }
+
+    std::shared_ptr<Device> m_device;
+    Stream m_stream;
+    gpu_suite::Prepared m_prepared;
+};
+
+TEST_F(TensorMaps, areMadeForTheAddressesOfALaunch) {
+    auto tactic = this->tactic("bulk_128x128");
+    ASSERT_NE(tactic, nullptr);
+    for (int launch = 0; launch < 2; ++launch) {
+        const DeviceMemory in = memoryOfX();
+        auto out = m_device->allocate(rows * columns * 2);
+        ASSERT_TRUE(out);
+        const DevicePointer inputs[] = {in.address(), 0}, outputs[] = {out->address()};
+        ASSERT_TRUE(tactic->enqueue(m_stream, {inputs, outputs, 0}));
+        expectResults(*out);
+    }
+}
+
+TEST_F(TensorMaps, areKeptByACapturedGraph) {
+    auto tactic = this->tactic("bulk_64x128");
+    ASSERT_NE(tactic, nullptr);
+    const DeviceMemory in = memoryOfX();
+    auto out = m_device->allocate(rows * columns * 2);
+    ASSERT_TRUE(out);
+    const DevicePointer inputs[] = {in.address(), 0}, outputs[] = {out->address()};
+    auto capture = StreamCapture::begin(m_stream);
+    ASSERT_TRUE(capture);
+    ASSERT_TRUE(tactic->enqueue(m_stream, {inputs, outputs, 0}));
+    auto graph = capture->finish();
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(graph->launch(m_stream));
+    expectResults(*out);
+}
+
+TEST_F(TensorMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {
+    auto tactic = this->tactic("bulk_64x128");
+    ASSERT_NE(tactic, nullptr);
+    auto out = m_device->allocate(rows * columns * 2);
+    auto in = m_device->allocate(rows * inner * 2);
+    ASSERT_TRUE(out && in);
+    const DevicePointer inputs[] = {in->address() + 8, 0}, outputs[] = {out->address()};
+    auto launched = tactic->enqueue(m_stream, {inputs, outputs, 0});
+    ASSERT_FALSE(launched);
+    EXPECT_EQ(launched.error().code, "device.call");
+    EXPECT_NE(launched.error().message.find("make a tensor map"), std::string::npos);
+    EXPECT_STREQ(fake().message(), "the tensor must lie at a multiple of 16 bytes");
+}
+
+} // namespace
