@@ -67,7 +67,8 @@ std::string BulkEmitter::setup() const {
         "    extern __shared__ __align__(1024) unsigned char sharedMemory[];\n"
         "    Barrier* const full = reinterpret_cast<Barrier*>(sharedMemory + {0});\n"
         "    Barrier *const empty = full + {1}, *const turn = empty + {1};\n"
-        "    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
+        "    const int lane = threadIdx.x % 32u;\n" // all lanes of a warp go the same way:
+        "    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32u), 0);\n"
         "    if (threadIdx.x == 0) {{\n        for (int i = 0; i < {1}; ++i) {{\n"
         "            initBarrier(full + i, 1);\n            initBarrier(empty + i, 4);\n"
         "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n"
