@@ -89,13 +89,13 @@ std::string missingIn(const gpu::KernelText& kernel, const gpu::CompiledKernel& 
             return compiled.log; // the assembler's note that it did not do as the text says
     if (kernel.maps.empty())
         return {};
-    const gpu_compile::InstructionCounts counts = gpu_compile::instructionCounts(compiled.cubin);
-    return counts.products == 0                     ? "no products of warpgroups"
-           : counts.boxCopies != kernel.maps.size() ? "a copy a map is not there"
-           : counts.barrierWaits < 3                ? "no waits for barriers"
-           : counts.registerMoves != 2              ? "registers do not move"
-           : counts.local != 0                      ? "local memory"
-                                                    : "";
+    const machine_code::HopperInstructions found = machine_code::countHopper(compiled.cubin);
+    return found.products == 0                     ? "no products of warpgroups"
+           : found.boxCopies != kernel.maps.size() ? "a copy a map is not there"
+           : found.signals < 6                     ? "waits for barriers or arrivals are missing"
+           : found.registerMoves != 2              ? "registers do not move"
+           : found.local != 0                      ? "local memory"
+                                                   : "";
 }
 
 struct Gate {
