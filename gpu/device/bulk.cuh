@@ -123,19 +123,6 @@ __device__ __forceinline__ int slabAt(int row, int column) {
     return row * 64 + ((column / 8 ^ row % 4) * 8) + (column % 8 ^ column / 32 * 4);
 }
 
-/// 2 floats to shared memory.
-__device__ __forceinline__ void storeShared8(float* to, float first, float second) {
-#ifdef __CUDA_ARCH__
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(sharedAddress(to)), "f"(first),
-                 "f"(second)
-                 : "memory");
-#else
-    hostVectorAccess(to, 8);
-    to[0] = first;
-    to[1] = second;
-#endif
-}
-
 /// A warpgroup gives registers back, or takes some that another gave: all of its warps, in a kernel
 /// whose launch bounds name its blocks. The host has no registers to move.
 template <int registers> __device__ __forceinline__ void releaseRegisters() {
