@@ -128,6 +128,10 @@ Result<void> Reader::readAttributes(::onnx::NodeProto& proto, Scope& scope, Node
                                     Captured& captured) {
     std::string where = nodeLabel(proto);
     for (auto& attribute : *proto.mutable_attribute()) {
+        if (spec.attributes.has(attribute.name()))
+            return failure("load.attribute",
+                           fmt::format("attribute `{}` is given twice", attribute.name()), where,
+                           "keep one of them");
         AttributeProto* source = &attribute;
         Scope* names = &scope;
         if (!attribute.ref_attr_name().empty()) {
@@ -238,8 +242,9 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
         if (node.outputs.size() == 1 && node.outputs[0].valid())
             scope.graph->setType(node.outputs[0], value->type());
     for (const auto& [name, values] : captured)
-        for (ValueId value : values)
-            scope.graph->appendCapturedInput(id, value);
+        if (node.attributes.has(name)) // no form of the operator may have it
+            for (ValueId value : values)
+                scope.graph->appendCapturedInput(id, value);
     return defineOutputs(proto, scope, id);
 }
 

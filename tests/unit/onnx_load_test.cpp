@@ -283,6 +283,31 @@ TEST(OnnxLoad, WrongArityAndAttributeKindsAreRefused) {
     EXPECT_EQ(kind.loadCode(), "load.attribute");
 }
 
+TEST(OnnxLoad, AnAttributeGivenTwiceIsRefused) {
+    ModelBuilder model;
+    model.input("x", {2}).input("c", {}, 9).output("y", {2});
+    auto& node = model.node("If", {"c"}, {"y"});
+    for (const char* read : {"x", "c"}) { // the second would hide what the first captures
+        auto* branch = addAttribute(node, "then_branch", ::onnx::AttributeProto::GRAPH).mutable_g();
+        ModelBuilder::addNode(*branch->mutable_node(), "Relu", {read}, {"l"});
+        ModelBuilder::setType(*branch->add_output(), "l", {2});
+    }
+    EXPECT_EQ(model.loadCode(), "load.attribute");
+}
+
+TEST(OnnxLoad, AGraphThatNormalisingDropsCapturesNothing) {
+    ModelBuilder model(18);
+    model.input("x", {2}).input("z", {2}).output("y", {2});
+    auto& node = model.node("ReduceMax", {"x"}, {"y"});
+    addAttribute(node, "noop_with_empty_axes", ::onnx::AttributeProto::INT).set_i(1);
+    auto* body = addAttribute(node, "body", ::onnx::AttributeProto::GRAPH).mutable_g();
+    ModelBuilder::addNode(*body->mutable_node(), "Relu", {"z"}, {"l"});
+    ModelBuilder::setType(*body->add_output(), "l", {2});
+    auto graph = model.load();
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_TRUE(verify(*graph)) << verify(*graph).error().text();
+}
+
 TEST(OnnxLoad, OtherFilesAreRefused) {
     EXPECT_EQ(model_io::loadBytes("", ".", {}).error().code, "load.not_onnx");
     EXPECT_EQ(model_io::loadBytes("#!/bin/sh\necho hello\n", ".", {}).error().code, "load.parse");
