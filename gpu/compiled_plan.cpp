@@ -4,9 +4,7 @@
 #include "core/support/parallel.h"
 #include "gpu/runtime/cubin_cache.h"
 #include "gpu/runtime/generated_tactic.h"
-#include "gpu/runtime/host_tactic.h"
 #include "gpu/runtime/plan_steps.h"
-#include "gpu/tune/tune_steps.h"
 
 #include <fmt/format.h>
 
@@ -17,38 +15,42 @@ namespace fuselage::gpu {
 
 namespace {
 
-/// What the steps are compiled with.
-struct Compiler {
-    const Plan& plan;
-    RequestTarget target;
-    TuneContext choosing;
-    std::unique_ptr<TacticSource> generated, host;
+/// None when the built tactic may compute the step.
+std::optional<Reason> whyNot(const Tactic& tactic, const TacticRequest& request) {
+    const TacticFacts facts = tactic.facts();
+    const std::string name = tactic.name();
+    if (facts.numeric > request.emit.allowed)
+        return Reason{
+            "numeric-class", name + " is less exact than allowed", "", {{"tactic", name}}};
+    if (facts.workspaceBytes > request.workspaceLimit)
+        return Reason{"workspace",
+                      fmt::format("{}: needs {} bytes of workspace, the limit is {}", name,
+                                  facts.workspaceBytes, request.workspaceLimit),
+                      "raise --workspace",
+                      {{"tactic", name}}};
+    return std::nullopt;
+}
 
-    CompiledStep compile(const Step& step, Progress& progress) const;
-};
-
-/// Every kernel that could compute the step, and the host's functions as the last resort; the one
-/// that prediction puts first is built.
-CompiledStep Compiler::compile(const Step& step, Progress& progress) const {
-    const TacticRequest request = requestOf(plan, step, target);
-    TuneTask task;
-    task.step = step.name;
-    task.allowed = request.emit.allowed;
-    task.predicted = step.predicted;
-    task.tactics = generated->candidates(request);
-    for (auto& candidate : host->candidates(request).candidates)
-        task.tactics.candidates.push_back(std::move(candidate));
-    std::vector<TuneTask> tasks;
-    tasks.push_back(std::move(task));
-    TimingCache unmeasured;
-    auto tuned = tuneSteps(std::move(tasks), choosing, unmeasured, progress);
-    if (!tuned)
-        return {"", {}, {{tuned.error().code, tuned.error().message, tuned.error().fix, {}}}};
-    TunedStep& chosen = tuned->front();
-    const TacticFacts facts = chosen.tactic->facts();
-    CompiledStep out{chosen.tactic->name(), {}, std::move(chosen.reasons)};
-    if (!facts.fallback)
-        out.facts = kernelFactsOf(facts, "compiled");
+/// The first kernel in the order of preference that builds and is legal: the one whose text is
+/// shown and dumped.
+CompiledStep compileStep(TacticSource& generated, const TacticRequest& request,
+                         Progress& progress) {
+    TacticList all = generated.candidates(request);
+    CompiledStep out{"host", {}, std::move(all.refused)};
+    for (const std::unique_ptr<Tactic>& tactic : all.candidates) {
+        if (auto built = tactic->build(progress); !built) {
+            const Error& error = built.error();
+            out.reasons.push_back({error.code, error.text(), error.fix, {}});
+            continue;
+        }
+        if (auto reason = whyNot(*tactic, request)) {
+            out.reasons.push_back(std::move(*reason));
+            continue;
+        }
+        out.tactic = tactic->name();
+        out.facts = kernelFactsOf(tactic->facts(), "compiled");
+        break;
+    }
     return out;
 }
 
@@ -79,21 +81,16 @@ Result<CompiledPlan> compilePlan(const Plan& plan, const DeviceProfile& profile,
                                                                  : options.cache.empty()
                                                                      ? defaultCacheFolder()
                                                                      : options.cache);
-    auto threads = std::make_shared<ThreadPool>(options.threads);
-    Compiler compiler{plan,
-                      {profile, profile.arch, options.tune.workspaceLimit},
-                      {},
-                      makeGeneratedSource(cache),
-                      makeHostSource(threads)};
-    compiler.choosing.options.workspaceLimit = options.tune.workspaceLimit;
-    compiler.choosing.overlap = profile.overlap;
-    compiler.choosing.threads = 1; // of one step; steps go side by side
+    const auto generated = makeGeneratedSource(cache);
+    const RequestTarget target{profile, profile.arch, options.tune.workspaceLimit};
+    ThreadPool threads(options.threads);
     out.steps.assign(plan.steps.size(), {"host", {}, {}});
     std::atomic<size_t> done = 0;
-    threads->forRange(plan.steps.size(), 1, [&](size_t begin, size_t end) {
+    threads.forRange(plan.steps.size(), 1, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end && !progress.cancelled(); ++i) {
             if (!onHost(plan, plan.steps[i]))
-                out.steps[i] = compiler.compile(plan.steps[i], progress);
+                out.steps[i] =
+                    compileStep(*generated, requestOf(plan, plan.steps[i], target), progress);
             progress.report("compile kernels", ++done, plan.steps.size());
         }
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan for a device that is not here, with the generated kernels that prediction chooses compiled
+// A plan for a device that is not here, with the preferred generated kernel of each step compiled
 // for its architecture: registers, spills, shared memory, blocks on a multiprocessor. Runs nothing;
 // needs NVRTC only.
 #pragma once
@@ -16,7 +16,7 @@
 namespace fuselage::gpu {
 
 struct CompiledStep {
-    std::string tactic;               ///< "row_warp", "host"; empty: none, reasons say why
+    std::string tactic;               ///< "row_warp"; "host": no kernel, reasons say why
     std::optional<KernelFacts> facts; ///< choice "compiled"; none: the host computes it
     std::vector<Reason> reasons;      ///< why other kernels were not taken
 };

@@ -103,8 +103,8 @@ Action addBench(CLI::App& app) {
     app.add_flag_callback(
         "--no-measure", [&bench] { bench.measure = false; }, "do not time, only predict");
     app.add_flag("--compile", bench.compile,
-                 "cuda without a device: compile each chosen kernel for the predicted one and show "
-                 "registers, spills and occupancy");
+                 "cuda without a device: compile each step's preferred kernel for the predicted "
+                 "one and show registers, spills and occupancy");
     app.add_flag("--counters", bench.counters,
                  "count each kernel's bytes with the device's hardware counters, in runs after the "
                  "timed ones (see doctor)");

@@ -23,7 +23,7 @@ struct BenchOptions {
     std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
     bool measure = true;
     bool verify = true;
-    bool compile = false;  ///< cuda without a device: compile the chosen kernels for the predicted
+    bool compile = false;  ///< cuda without a device: compile preferred kernels for the predicted
                            ///< one, for their registers
     bool counters = false; ///< bytes by hardware counters, in runs after the timed ones
     MeasureOptions timing;

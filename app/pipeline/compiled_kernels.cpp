@@ -32,8 +32,8 @@ Result<void> compileKernels(const Plan& plan, const DeviceProfile& profile,
         report.kernels[i].fallbacks = compiled->steps[i].reasons;
     }
     notes.push_back(fmt::format(
-        "kernels compiled by {} for {} ({} anew, {} found): generated ones as prediction chooses "
-        "them, on a device cuBLASLt and cuDNN would be tried beside them",
+        "kernels compiled by {} for {} ({} anew, {} found): the preferred generated one of each "
+        "step, a device measures the others, cuBLASLt and cuDNN beside it",
         compiled->compiler, profile.arch, compiled->compiled, compiled->found));
     return {};
 }

@@ -128,7 +128,7 @@ TEST_F(CliCuda, WithoutADeviceDoctorSaysThatNothingCanBeCounted) {
     EXPECT_TRUE(has(run({"doctor"}), "cannot be read: no CUDA device can be used"));
 }
 
-TEST_F(CliCuda, WithoutADeviceChosenKernelsAreCompiledForThePredictedOne) {
+TEST_F(CliCuda, WithoutADevicePreferredKernelsAreCompiledForThePredictedOne) {
     tanhModel();
     useStandIns();
     setenv("FAKECUDA_DEVICES", "0", 1);
