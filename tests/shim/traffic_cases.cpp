@@ -151,7 +151,8 @@ void addProducts(Family& out) {
                                 "(float16[256,256] y) "
                                 "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }";
     Case& tiles = out.add("product_half", product,
-                          "warpgroup_128x256 warpgroup_128x128 warpgroup_128x64 tensor_256x128 "
+                          "bulk_128x128 bulk_64x256 bulk_128x64 warpgroup_128x256 "
+                          "warpgroup_128x128 warpgroup_128x64 tensor_256x128 "
                           "tensor_128x128 tensor_128x64 tensor_64x128 tensor_64x64 tensor_64x32 "
                           "tensor_32x64 tensor_16x64");
     tiles.constants = "in1";
