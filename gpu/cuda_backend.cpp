@@ -8,6 +8,7 @@
 #include "gpu/runtime/host_tactic.h"
 #include "gpu/runtime/plan_steps.h"
 #include "gpu/runtime/range_counters.h"
+#include "gpu/tune/tune_store.h"
 
 #include <fmt/format.h>
 
@@ -17,10 +18,11 @@ namespace {
 
 class CudaBackend final : public Backend {
 public:
-    CudaBackend(CudaOptions options, std::shared_ptr<Device> device, TimingCache timings)
+    CudaBackend(CudaOptions options, std::shared_ptr<Device> device, const std::string& folder,
+                TuneStore store)
         : m_options(std::move(options)), m_device(std::move(device)),
-          m_profile(profileOf(m_device->facts())), m_timings(std::move(timings)) {
-        openSources();
+          m_profile(profileOf(m_device->facts())), m_store(std::move(store)) {
+        openSources(folder);
     }
 
     std::string name() const override { return "cuda"; }
@@ -62,38 +64,43 @@ public:
                                                 Progress& progress) override {
         if (auto current = m_device->makeCurrent(); !current)
             return failure(current.error());
-        auto steps = prepareSteps(*plan, {m_options, *m_device, m_profile, m_sources, m_missing},
-                                  m_timings, progress);
+        auto steps = prepareSteps(*plan,
+                                  {m_options, *m_device, m_profile, m_sources, m_missing,
+                                   m_compiler, [this](const Error& error) { onDeviceGone(error); }},
+                                  m_store, progress);
         if (!steps)
             return failure(steps.error());
-        const bool measures = m_options.measure && !m_options.tune.frozen;
-        if (measures && !m_options.tune.timingCache.empty())
-            if (auto saved = saveTimingCache(m_timings, m_options.tune.timingCache); !saved)
-                return failure(saved.error());
+        if (auto saved = m_store.save(); !saved)
+            return failure(saved.error());
         return makeCudaExecutable(std::move(plan), m_device, std::move(*steps), m_threads);
     }
 
 private:
-    void openSources();
+    void openSources(const std::string& folder);
+
+    /// What was learned is kept. Nothing more runs in this process, but the next one may.
+    void onDeviceGone(const Error& error) {
+        const auto saved = m_store.save();
+        if (saved && m_options.tune.startAgain)
+            m_options.tune.startAgain(error.text());
+    }
 
     CudaOptions m_options;
     std::shared_ptr<Device> m_device;
     DeviceProfile m_profile;
     std::shared_ptr<ThreadPool> m_threads;
     std::vector<std::unique_ptr<TacticSource>> m_sources;
-    std::vector<Reason> m_missing; ///< sources that could not be opened
-    TimingCache m_timings;
+    std::vector<Reason> m_missing;          ///< sources that could not be opened
+    std::shared_ptr<CubinCache> m_compiler; ///< null: there is none
+    TuneStore m_store;
 };
 
-void CudaBackend::openSources() {
+void CudaBackend::openSources(const std::string& folder) {
     m_threads = std::make_shared<ThreadPool>(m_options.threads);
-    const std::string folder = m_options.cache == "none" ? ""
-                               : m_options.cache.empty() ? defaultCacheFolder()
-                                                         : m_options.cache;
     auto nvrtc = Nvrtc::open();
     if (nvrtc) {
-        m_sources.push_back(
-            makeGeneratedSource(std::make_shared<CubinCache>(std::move(*nvrtc), folder)));
+        m_compiler = std::make_shared<CubinCache>(std::move(*nvrtc), folder);
+        m_sources.push_back(makeGeneratedSource(m_compiler));
     } else {
         m_missing.push_back({"library-missing",
                              "no generated kernels: " + nvrtc.error().message,
@@ -114,15 +121,14 @@ Result<std::unique_ptr<Backend>> makeCudaBackend(const CudaOptions& options) {
     auto device = Device::open(options.device);
     if (!device)
         return failure(device.error());
-    LoadedCache timings;
-    if (!options.tune.timingCache.empty()) {
-        auto loaded = loadTimingCache(options.tune.timingCache);
-        if (!loaded)
-            return failure(loaded.error());
-        timings = std::move(*loaded);
-    }
+    const std::string folder = options.cache == "none" ? ""
+                               : options.cache.empty() ? defaultCacheFolder()
+                                                       : options.cache;
+    auto store = TuneStore::open(options.tune, folder, options.tune.frozen || !options.measure);
+    if (!store)
+        return failure(store.error());
     return std::unique_ptr<Backend>(
-        std::make_unique<CudaBackend>(options, std::move(*device), std::move(timings.cache)));
+        std::make_unique<CudaBackend>(options, std::move(*device), folder, std::move(*store)));
 }
 
 } // namespace fuselage::gpu

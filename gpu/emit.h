@@ -44,6 +44,7 @@ struct VariantRow {
     const char* program; ///< kindOf() of the programs it may accept
     EmitResult (*emit)(const EmitRequest&);
     const char* summary; ///< one line for reports
+    bool plain = false;  ///< the always-correct one: others are compared with it
 };
 
 /// All variants; within one kind, the always-correct plain variant is last.

@@ -45,6 +45,7 @@ struct TacticFacts {
     double occupancy = 0;        ///< share of the multiprocessor's threads that those are
     std::string notes;     ///< "split-k 4", "engine 7, JIT"
     bool fallback = false; ///< a last resort: the host computes it
+    bool plain = false;    ///< simple scalar code: the others are compared with it
 };
 
 /// Where a launch reads and writes: device addresses of the program's operands. For a constant that

@@ -3,6 +3,7 @@
 
 #include "app/cli/console.h"
 #include "app/cli/import_path.h"
+#include "app/cli/restart.h"
 #include "app/cli/value_checks.h"
 #include "app/pipeline/compiled.h"
 #include "core/support/file.h"
@@ -59,6 +60,8 @@ Result<Precision> parsePrecision(const std::string& name) {
 }
 
 void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
+    options.startAgain = startAgain;
+    options.starts = restartsSoFar();
     app.add_option("--timing-cache", options.timingCache,
                    "cuda: file that keeps what was measured of each kernel (see cache)");
     app.add_flag("--frozen", options.frozen,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace fuselage::app {
 
@@ -71,6 +72,14 @@ std::string compiledKernels(const std::vector<const KernelReport*>& kernels) {
            table.text();
 }
 
+/// What a tactic did, not what it needs.
+bool condemns(const Reason& reason) {
+    for (const char* code : {"wrong-result", "device.lost", "device.hung", "device.crashed"})
+        if (reason.code == code)
+            return true;
+    return false;
+}
+
 } // namespace
 
 std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
@@ -99,6 +108,23 @@ std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
     }
     const std::string how = timing.empty() ? "" : "  " + timing + "\n";
     return "the same kernels on the device\n" + how + table.text() + countedKernels(kernels);
+}
+
+std::string renderCondemned(const Report& report) {
+    std::map<std::string, std::vector<std::string>> kernels; // by what is said of the tactic
+    for (const auto* side : {&report.kernels, &report.kernelsBefore})
+        for (const KernelReport& kernel : *side)
+            for (const Reason& reason : kernel.fallbacks)
+                if (condemns(reason))
+                    kernels[reason.text()].push_back(kernel.name);
+    if (kernels.empty())
+        return {};
+    std::string out = "tactics that are not used for what they did on the device\n";
+    for (const auto& [text, names] : kernels) {
+        out += fmt::format("  {}\n    for {}", text, names.front());
+        out += names.size() > 1 ? fmt::format(" and {} more\n", names.size() - 1) : "\n";
+    }
+    return out;
 }
 
 } // namespace fuselage::app

@@ -14,4 +14,7 @@ namespace fuselage::app {
 std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
                                 const std::string& timing);
 
+/// Tactics of both plans that must not run, with what they did on the device; empty without any.
+std::string renderCondemned(const Report& report);
+
 } // namespace fuselage::app

@@ -195,7 +195,7 @@ std::string renderText(const Report& r) {
     std::string out =
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
-    for (const std::string& part : {splitsText(r), groupsText(r)})
+    for (const std::string& part : {renderCondemned(r), splitsText(r), groupsText(r)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

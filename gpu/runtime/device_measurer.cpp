@@ -2,7 +2,10 @@
 #include "gpu/runtime/device_measurer.h"
 
 #include "core/plan/value_transfer.h"
+#include "gpu/runtime/check_tolerance.h"
 #include "gpu/runtime/random_fill.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,44 +17,56 @@ namespace {
 /// Runs in one captured graph: enough to hide the launch of the graph itself.
 constexpr uint32_t runsOfGraph = 32;
 
+/// What a kernel that counts on zeros must not find in its scratch memory.
+constexpr unsigned char usedWorkspace = 0xff;
+
 class DeviceMeasurer final : public Measurer {
 public:
     DeviceMeasurer(const Plan& plan, const Step& step, Device& device, const Clocks& clocks,
-                   std::vector<Tactic*> tactics)
-        : m_plan(plan), m_step(step), m_device(device), m_clocks(clocks) {
+                   OutputCheck* check, std::vector<Tactic*> tactics)
+        : m_plan(plan), m_step(step), m_device(device), m_clocks(clocks), m_check(check) {
         for (Tactic* tactic : tactics)
-            m_entries.push_back({tactic, false, {}, {}});
+            m_entries.push_back({tactic, false, false, {}, {}});
     }
 
     Result<void> open();
-    Result<BatchTiming> measure(size_t candidate, uint32_t runs) override;
+    Result<void> judge(size_t candidate, double deadline) override;
+    Result<std::string> compare(size_t candidate, double deadline) override;
+    Result<BatchTiming> measure(size_t candidate, uint32_t runs, double deadline) override;
 
 private:
     struct Entry {
         Tactic* tactic;
-        bool loaded;
+        bool loaded, ran;
         std::optional<CapturedGraph> graph;
         uint32_t runs = 0; ///< in the graph
     };
 
-    Result<void> addOperand(uint32_t value, std::vector<DevicePointer>& to);
-    Result<void> ready(Entry& entry, uint32_t runs);
+    Result<void> addInput(uint32_t value);
+    Result<void> addOutputs();
+    Result<void> load(Entry& entry);
+    Result<void> runOnce(Entry& entry, double deadline, PoisonSide side);
+    Result<void> ready(Entry& entry, uint32_t runs, double deadline);
     Result<void> enqueue(Entry& entry);
-    Result<double> time(Entry& entry, uint32_t runs);
+    Result<void> finish(double deadline);
+    Result<double> time(Entry& entry, uint32_t runs, double deadline);
 
     const Plan& m_plan;
     const Step& m_step;
     Device& m_device;
     const Clocks& m_clocks;
+    OutputCheck* m_check; ///< null: nothing is compared
     std::vector<Entry> m_entries;
     std::vector<DeviceMemory> m_memory;
+    std::vector<GuardedOutput> m_written, m_judged; ///< by the candidate that runs, by the judge
+    std::vector<double> m_magnitudes;               ///< of what the judge wrote
     std::vector<DevicePointer> m_inputs, m_outputs;
     DeviceMemory m_workspace;
     Stream m_stream;
     Event m_begin, m_end;
 };
 
-Result<void> DeviceMeasurer::addOperand(uint32_t index, std::vector<DevicePointer>& to) {
+Result<void> DeviceMeasurer::addInput(uint32_t index) {
     const PlanValue& value = m_plan.values[index];
     const int64_t bytes =
         spanOf(value.extents, value.strides) * static_cast<int64_t>(sizeOf(value.dtype));
@@ -59,10 +74,28 @@ Result<void> DeviceMeasurer::addOperand(uint32_t index, std::vector<DevicePointe
     if (!memory)
         return failure(memory.error());
     m_memory.push_back(std::move(*memory));
-    to.push_back(m_memory.back().address());
+    m_inputs.push_back(m_memory.back().address());
     if (value.constant)
-        return m_device.upload(to.back(), value.constant->bytes(), value.constant->byteCount());
-    return fillRandom(m_stream, to.back(), value.dtype, bytes);
+        return m_device.upload(m_inputs.back(), value.constant->bytes(),
+                               value.constant->byteCount());
+    return fillRandom(m_stream, m_inputs.back(), value.dtype, bytes);
+}
+
+/// Twice, where candidates are compared.
+Result<void> DeviceMeasurer::addOutputs() {
+    for (uint32_t index : m_step.outputs) {
+        const PlanValue& value = m_plan.values[index];
+        for (auto* to : {&m_written, m_check ? &m_judged : nullptr}) {
+            if (!to)
+                continue;
+            auto output = guardedOutput(m_device, {value.dtype, value.extents, value.strides, 16});
+            if (!output)
+                return failure(output.error());
+            to->push_back(std::move(*output));
+        }
+        m_outputs.push_back(m_written.back().address());
+    }
+    return {};
 }
 
 Result<void> DeviceMeasurer::open() {
@@ -75,11 +108,10 @@ Result<void> DeviceMeasurer::open() {
     m_begin = std::move(*begin);
     m_end = std::move(*end);
     for (uint32_t input : m_step.inputs)
-        if (auto added = addOperand(input, m_inputs); !added)
+        if (auto added = addInput(input); !added)
             return added;
-    for (uint32_t output : m_step.outputs)
-        if (auto added = addOperand(output, m_outputs); !added)
-            return added;
+    if (auto added = addOutputs(); !added)
+        return added;
     int64_t workspace = 0;
     for (const Entry& entry : m_entries)
         workspace = std::max(workspace, entry.tactic->facts().workspaceBytes);
@@ -94,20 +126,80 @@ Result<void> DeviceMeasurer::enqueue(Entry& entry) {
     return entry.tactic->enqueue(m_stream, {m_inputs, m_outputs, m_workspace.address()});
 }
 
-/// Loads the tactic and captures a batch; what cannot be captured runs call by call.
-Result<void> DeviceMeasurer::ready(Entry& entry, uint32_t runs) {
-    if (!entry.loaded) {
-        if (auto loaded = entry.tactic->load(m_device); !loaded)
-            return loaded;
-        if (auto sent = m_device.finishUploads(); !sent)
-            return sent;
-        // Once outside of a capture: libraries set themselves up in their first call.
-        if (auto first = enqueue(entry); !first)
-            return first;
-        if (auto done = m_stream.synchronize(); !done)
-            return done;
-        entry.loaded = true;
+/// Waits for what was enqueued. A kernel may never end.
+Result<void> DeviceMeasurer::finish(double deadline) {
+    if (auto ended = m_stream.record(m_end); !ended)
+        return ended;
+    return m_end.synchronize(deadline);
+}
+
+Result<void> DeviceMeasurer::load(Entry& entry) {
+    if (entry.loaded)
+        return {};
+    if (auto loaded = entry.tactic->load(m_device); !loaded)
+        return loaded;
+    if (auto sent = m_device.finishUploads(); !sent)
+        return sent;
+    entry.loaded = true;
+    return {};
+}
+
+/// On outputs and scratch memory that hold what no kernel may count on.
+Result<void> DeviceMeasurer::runOnce(Entry& entry, double deadline, PoisonSide side) {
+    if (auto loaded = load(entry); !loaded)
+        return loaded;
+    for (const GuardedOutput& output : m_written)
+        if (auto filled = poison(m_stream, output, side); !filled)
+            return filled;
+    if (auto filled = m_stream.fill(m_workspace.address(), usedWorkspace,
+                                    static_cast<size_t>(entry.tactic->facts().workspaceBytes));
+        !filled)
+        return filled;
+    if (auto ran = enqueue(entry); !ran)
+        return ran;
+    if (auto done = finish(deadline); !done)
+        return done;
+    entry.ran = true;
+    return {};
+}
+
+Result<void> DeviceMeasurer::judge(size_t candidate, double deadline) {
+    if (auto ran = runOnce(m_entries[candidate], deadline, PoisonSide::Judge); !ran || !m_check)
+        return ran;
+    m_magnitudes.clear();
+    for (const GuardedOutput& output : m_written) {
+        auto magnitude = m_check->magnitude(m_stream, output);
+        if (!magnitude)
+            return failure(magnitude.error());
+        m_magnitudes.push_back(*magnitude);
     }
+    std::swap(m_written, m_judged);
+    for (size_t i = 0; i < m_outputs.size(); ++i)
+        m_outputs[i] = m_written[i].address();
+    return {};
+}
+
+Result<std::string> DeviceMeasurer::compare(size_t candidate, double deadline) {
+    if (auto ran = runOnce(m_entries[candidate], deadline, PoisonSide::Checked); !ran)
+        return failure(ran.error());
+    for (size_t i = 0; m_check && i < m_written.size(); ++i) {
+        auto how = m_check->difference(m_stream, m_written[i], m_judged[i], m_magnitudes[i],
+                                       outputTolerance(m_step, m_written[i].layout.dtype));
+        if (!how)
+            return failure(how.error());
+        if (how->empty())
+            continue;
+        return m_written.size() > 1 ? fmt::format("output {}: {}", i + 1, *how) : *how;
+    }
+    return std::string();
+}
+
+/// Captures a batch; what cannot be captured runs call by call.
+Result<void> DeviceMeasurer::ready(Entry& entry, uint32_t runs, double deadline) {
+    // Once outside of a capture: libraries set themselves up in their first call.
+    if (!entry.ran)
+        if (auto ran = runOnce(entry, deadline, PoisonSide::Checked); !ran)
+            return ran;
     const uint32_t wanted = std::min(runs, runsOfGraph);
     if (entry.tactic->facts().fallback || entry.runs == wanted)
         return {};
@@ -125,7 +217,7 @@ Result<void> DeviceMeasurer::ready(Entry& entry, uint32_t runs) {
     return {};
 }
 
-Result<double> DeviceMeasurer::time(Entry& entry, uint32_t runs) {
+Result<double> DeviceMeasurer::time(Entry& entry, uint32_t runs, double deadline) {
     const uint32_t each = entry.graph ? entry.runs : 1;
     const uint32_t launches = (runs + each - 1) / each;
     if (auto begun = m_stream.record(m_begin); !begun)
@@ -133,9 +225,7 @@ Result<double> DeviceMeasurer::time(Entry& entry, uint32_t runs) {
     for (uint32_t i = 0; i < launches; ++i)
         if (auto launched = entry.graph ? entry.graph->launch(m_stream) : enqueue(entry); !launched)
             return failure(launched.error());
-    if (auto ended = m_stream.record(m_end); !ended)
-        return failure(ended.error());
-    if (auto done = m_stream.synchronize(); !done)
+    if (auto done = finish(deadline); !done)
         return failure(done.error());
     auto seconds = Event::secondsBetween(m_begin, m_end);
     if (!seconds)
@@ -143,15 +233,15 @@ Result<double> DeviceMeasurer::time(Entry& entry, uint32_t runs) {
     return *seconds * runs / (double{1} * launches * each);
 }
 
-Result<BatchTiming> DeviceMeasurer::measure(size_t candidate, uint32_t runs) {
+Result<BatchTiming> DeviceMeasurer::measure(size_t candidate, uint32_t runs, double deadline) {
     Entry& entry = m_entries[candidate];
     const bool only = m_entries.size() == 1;
     if (entry.tactic->facts().fallback && !only)
         return failure("last-resort", "not measured, since there are other tactics");
-    if (auto made = ready(entry, runs); !made)
+    if (auto made = ready(entry, runs, deadline); !made)
         return failure(made.error());
     const ClockReading before = m_clocks.readRate();
-    auto seconds = time(entry, runs);
+    auto seconds = time(entry, runs, deadline);
     if (!seconds)
         return failure(seconds.error());
     const ClockReading after = m_clocks.readRate();
@@ -165,8 +255,11 @@ Result<BatchTiming> DeviceMeasurer::measure(size_t candidate, uint32_t runs) {
 } // namespace
 
 DeviceMeasurerSource::DeviceMeasurerSource(const Plan& plan, const std::vector<size_t>& steps,
-                                           Device& device)
+                                           Device& device,
+                                           const std::shared_ptr<CubinCache>& compiler)
     : m_plan(plan), m_device(device), m_clocks(device.facts().pciBusId) {
+    if (compiler)
+        m_check.emplace(device, compiler);
     for (size_t step : steps)
         m_stepOfName.emplace(plan.steps[step].name, step);
 }
@@ -174,7 +267,12 @@ DeviceMeasurerSource::DeviceMeasurerSource(const Plan& plan, const std::vector<s
 Result<std::unique_ptr<Measurer>> DeviceMeasurerSource::open(const TuneTask& task,
                                                              const std::vector<Tactic*>& tactics) {
     const Step& step = m_plan.steps[m_stepOfName.at(task.step)];
-    auto out = std::make_unique<DeviceMeasurer>(m_plan, step, m_device, m_clocks, tactics);
+    OutputCheck* check = m_check ? &*m_check : nullptr;
+    for (uint32_t output : step.outputs)
+        if (check)
+            if (auto made = check->prepare(m_plan.values[output].dtype); !made)
+                check = endsDevice(made.error()) ? check : nullptr;
+    auto out = std::make_unique<DeviceMeasurer>(m_plan, step, m_device, m_clocks, check, tactics);
     if (auto opened = out->open(); !opened)
         return failure(opened.error());
     return std::unique_ptr<Measurer>(std::move(out));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the candidates of one step on the device, for the tuner: operands in memory of their own
-// with data that is not zero, batches as captured graphs, so that the host's part is not measured.
+// Runs the candidates of one step on the device, for the tuner: operands in memory of their own
+// with data that is not zero. Each is first compared with a judge, then timed in batches as
+// captured graphs, so that the host's part is not measured.
 #pragma once
 
 #include "core/plan/plan.h"
 #include "gpu/runtime/clocks.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/output_check.h"
 #include "gpu/tune/tune_steps.h"
 
 #include <map>
@@ -17,7 +19,9 @@ namespace fuselage::gpu {
 class DeviceMeasurerSource final : public MeasurerSource {
 public:
     /// `steps`: numbers of the plan's steps that may be measured; tasks are known by their names.
-    DeviceMeasurerSource(const Plan& plan, const std::vector<size_t>& steps, Device& device);
+    /// `compiler` makes the kernel that compares; null: candidates run once and are not compared.
+    DeviceMeasurerSource(const Plan& plan, const std::vector<size_t>& steps, Device& device,
+                         const std::shared_ptr<CubinCache>& compiler);
 
     Result<std::unique_ptr<Measurer>> open(const TuneTask& task,
                                            const std::vector<Tactic*>& tactics) override;
@@ -26,6 +30,7 @@ private:
     const Plan& m_plan;
     Device& m_device;
     Clocks m_clocks;
+    std::optional<OutputCheck> m_check;
     std::map<std::string, size_t> m_stepOfName;
 };
 

@@ -63,6 +63,7 @@ std::string load(const SharedLibrary& from, DriverFunctions& out) {
     find(out.eventCreate, "cuEventCreate");
     find(out.eventDestroy, "cuEventDestroy_v2");
     find(out.eventRecord, "cuEventRecord");
+    find(out.eventQuery, "cuEventQuery");
     find(out.eventSynchronize, "cuEventSynchronize");
     find(out.eventElapsedTime, "cuEventElapsedTime");
     out.tensorMapEncodeTiled =

@@ -26,6 +26,7 @@ using GraphNodeHandle = struct GraphNodeOfDriver*;
 using GraphExecHandle = struct GraphExecOfDriver*;
 
 constexpr DriverCode driverOutOfMemory = 2;
+constexpr DriverCode driverNotReady = 600;
 
 /// CUdevice_attribute.
 enum class DeviceAttribute : int {
@@ -112,6 +113,7 @@ struct DriverFunctions {
     DriverCode (*eventCreate)(EventHandle*, unsigned);
     DriverCode (*eventDestroy)(EventHandle);
     DriverCode (*eventRecord)(EventHandle, StreamHandle);
+    DriverCode (*eventQuery)(EventHandle);
     DriverCode (*eventSynchronize)(EventHandle);
     DriverCode (*eventElapsedTime)(float*, EventHandle, EventHandle);
     /// Null where the driver has none: then no kernel with tensor maps runs.

@@ -80,6 +80,8 @@ TacticFacts GeneratedTactic::facts() const {
     out.numeric = m_set.numeric;
     out.workspaceBytes = m_set.scratchBytes;
     out.launches = static_cast<uint32_t>(m_set.kernels.size());
+    for (const VariantRow& row : kernelVariants())
+        out.plain = out.plain || (row.plain && row.name == m_set.variant);
     for (size_t i = 0; i < m_compiled.size(); ++i) {
         out.registers = std::max(out.registers, m_compiled[i]->registers);
         out.localBytes = std::max(out.localBytes, m_compiled[i]->localBytes);

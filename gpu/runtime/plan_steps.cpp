@@ -43,6 +43,12 @@ TuneEnvironment environmentOf(const StepContext& context) {
     return out;
 }
 
+/// Steps that the reference functions compute in about a tenth of a second.
+bool hostMayJudge(const Step& step) {
+    constexpr int64_t mostBytes = int64_t{16} << 20, mostFlops = 200'000'000;
+    return step.traffic.logical() <= mostBytes && workOf(step.program).flops <= mostFlops;
+}
+
 const char* nameOf(ChoiceBasis basis) {
     switch (basis) {
     case ChoiceBasis::Measured:
@@ -105,7 +111,7 @@ bool onHost(const Plan& plan, const Step& step) {
 }
 
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
-                                               TimingCache& timings, Progress& progress) {
+                                               TuneStore& store, Progress& progress) {
     std::vector<PreparedStep> out(plan.steps.size());
     std::vector<size_t> places;
     const TuneEnvironment environment = environmentOf(context);
@@ -126,19 +132,22 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
         for (size_t i = begin; i < end && !progress.cancelled(); ++i) {
             const Step& step = plan.steps[places[i]];
             const TacticRequest request = requestOf(plan, step, target);
-            tasks[i] = {step.name, tacticKey(request, environment), request.emit.allowed,
-                        step.predicted, candidatesOf(request, context)};
+            tasks[i] = {step.name,      tacticKey(request, environment), request.emit.allowed,
+                        step.predicted, candidatesOf(request, context),  hostMayJudge(step)};
         }
     });
     if (progress.cancelled())
         return cancelledFailure("tuning");
-    DeviceMeasurerSource measurers(plan, places, context.device);
+    DeviceMeasurerSource measurers(plan, places, context.device, context.compiler);
     TuneContext tuning;
     tuning.options = context.options.tune;
     tuning.device = context.options.measure ? &measurers : nullptr;
     tuning.overlap = context.profile.overlap;
     tuning.threads = context.options.threads;
-    auto tuned = tuneSteps(std::move(tasks), tuning, timings, progress);
+    tuning.rules.deadlineSeconds = context.options.tune.deadlineSeconds;
+    tuning.journal = &store.journal();
+    tuning.deviceGone = context.deviceGone;
+    auto tuned = tuneSteps(std::move(tasks), tuning, store.cache, progress);
     if (!tuned)
         return failure(tuned.error());
     for (size_t i = 0; i < tuned->size(); ++i) {

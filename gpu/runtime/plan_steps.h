@@ -6,10 +6,12 @@
 #include "core/plan/kernel_facts.h"
 #include "core/plan/plan.h"
 #include "gpu/cuda_backend.h"
+#include "gpu/runtime/cubin_cache.h"
 #include "gpu/runtime/device.h"
 #include "gpu/tactic.h"
-#include "gpu/tune/timing_cache.h"
+#include "gpu/tune/tune_store.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +33,9 @@ struct StepContext {
     Device& device;
     const DeviceProfile& profile;
     const std::vector<std::unique_ptr<TacticSource>>& sources;
-    const std::vector<Reason>& missing; ///< sources that could not be opened
+    const std::vector<Reason>& missing;           ///< sources that could not be opened
+    std::shared_ptr<CubinCache> compiler;         ///< null: candidates are not compared
+    std::function<void(const Error&)> deviceGone; ///< see TuneContext
 };
 
 /// The part of a request that the plan decides: program, layouts, constants. The step outlives it.
@@ -52,6 +56,6 @@ bool onHost(const Plan& plan, const Step& step);
 
 /// Parallel to the plan's steps. Errors of tuneSteps.
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
-                                               TimingCache& timings, Progress& progress);
+                                               TuneStore& store, Progress& progress);
 
 } // namespace fuselage::gpu

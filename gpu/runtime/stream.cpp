@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+
 namespace fuselage::gpu {
 
 DeviceContext::~DeviceContext() {
-    if (handle != nullptr)
+    if (handle != nullptr && !abandoned())
         (void)driver->call().primaryContextRelease(ordinal);
 }
 
@@ -23,6 +26,26 @@ Result<Event> Event::create(const ContextPtr& context) {
 
 Result<void> Event::synchronize() const {
     return context()->check(context()->call().eventSynchronize(handle()), "wait for an event");
+}
+
+Result<void> Event::synchronize(double deadline) const {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    // The driver has no wait with a limit, so the event is asked: at first without a pause, as most
+    // kernels are short, then with pauses that are short against what is waited for.
+    for (uint32_t asked = 0;; ++asked) {
+        const DriverCode code = context()->call().eventQuery(handle());
+        if (code != driverNotReady)
+            return context()->check(code, "finish the work on the device");
+        const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+        if (waited > deadline) {
+            context()->abandon();
+            return failure("device.hung",
+                           fmt::format("a kernel does not end: it ran for {:.0f} s", waited));
+        }
+        if (asked > 100)
+            std::this_thread::sleep_for(std::chrono::microseconds(waited < 0.01 ? 20 : 500));
+    }
 }
 
 Result<double> Event::secondsBetween(const Event& begin, const Event& end) {

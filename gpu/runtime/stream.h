@@ -8,6 +8,7 @@
 #include "gpu/tactic.h"
 
 #include <array>
+#include <atomic>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -34,6 +35,14 @@ struct DeviceContext {
 
     /// Binds the context to the calling thread; each thread that calls the driver does so first.
     Result<void> makeCurrent() const;
+
+    /// A kernel never ends: from now on nothing is given back, since the driver would wait for it.
+    void abandon() const { m_abandoned = true; }
+
+    bool abandoned() const { return m_abandoned; }
+
+private:
+    mutable std::atomic<bool> m_abandoned{false};
 };
 
 using ContextPtr = std::shared_ptr<const DeviceContext>;
@@ -56,7 +65,7 @@ public:
     }
 
     ~Owned() {
-        if (m_handle != Handle{} && m_context->makeCurrent())
+        if (m_handle != Handle{} && !m_context->abandoned() && m_context->makeCurrent())
             (void)(m_context->call().*Destroy)(m_handle);
     }
 
@@ -76,6 +85,9 @@ public:
     static Result<Event> create(const ContextPtr& context);
     /// Waits until the stream has come to it.
     Result<void> synchronize() const;
+    /// The same for so many seconds at most. Error "device.hung" after these: the work before it
+    /// does not end, and nothing else will run on the device.
+    Result<void> synchronize(double deadline) const;
     /// Seconds between two events that have been reached; the clock steps in about 0.5 us.
     static Result<double> secondsBetween(const Event& begin, const Event& end);
 };

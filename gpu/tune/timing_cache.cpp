@@ -21,8 +21,17 @@ namespace {
 
 constexpr uint64_t largestFile = 256U << 20;
 
-/// More rounds first, then the smaller text: a total order, so merging never depends on order.
+constexpr const char* crashed = "device.crashed";
+
+/// What one process saw of a candidate that others may have seen otherwise.
+int weightOf(const CandidateRecord& record) {
+    return isCondemned(record) ? (record.refused == crashed ? 1 : 3) : record.rounds != 0 ? 2 : 0;
+}
+
+/// Weight, more rounds, then the smaller text: a total order, so merging never depends on order.
 bool better(const CandidateRecord& a, const CandidateRecord& b) {
+    if (weightOf(a) != weightOf(b))
+        return weightOf(a) > weightOf(b);
     return a.rounds != b.rounds ? a.rounds > b.rounds : recordText(a) < recordText(b);
 }
 
@@ -44,6 +53,13 @@ Result<std::unique_ptr<FileHandle>> lock(const std::string& path) {
 }
 
 } // namespace
+
+bool isCondemned(const CandidateRecord& record) {
+    for (const char* code : {"wrong-result", "device.lost", "device.hung", crashed})
+        if (record.refused == code)
+            return true;
+    return false;
+}
 
 const TimingEntry* TimingCache::find(const TacticKey& key) const {
     auto found = m_entries.find(key);
@@ -67,6 +83,15 @@ void TimingCache::add(const TacticKey& key, const TimingEntry& entry) {
 void TimingCache::merge(const TimingCache& other) {
     for (const auto& [key, entry] : other.m_entries)
         add(key, entry);
+}
+
+TimingCache TimingCache::condemned() const {
+    TimingCache out;
+    for (const auto& [key, entry] : m_entries)
+        for (const CandidateRecord& record : entry)
+            if (isCondemned(record))
+                out.add(key, {record});
+    return out;
 }
 
 std::string TimingCache::text() const {

@@ -37,6 +37,10 @@ struct CandidateRecord {
     friend bool operator==(const CandidateRecord&, const CandidateRecord&) = default;
 };
 
+/// The candidate ran and must not run again: it computes something else, or took the device or the
+/// program with it. Codes "wrong-result", "device.lost", "device.hung", "device.crashed".
+bool isCondemned(const CandidateRecord& record);
+
 /// Candidates by name.
 using TimingEntry = std::vector<CandidateRecord>;
 
@@ -45,14 +49,18 @@ public:
     /// Null when nothing is known of the key.
     const TimingEntry* find(const TacticKey& key) const;
 
-    /// Per candidate the record with more rounds stays, of equals the one whose text is smaller:
-    /// the order of additions never matters.
+    /// Per candidate what condemns it stays, but a crash only where nobody measured it (the program
+    /// may have been killed); then the record with more rounds, of equals the one whose text is
+    /// smaller: the order of additions never matters.
     void add(const TacticKey& key, const TimingEntry& entry);
     void merge(const TimingCache& other);
 
     const std::map<TacticKey, TimingEntry>& entries() const { return m_entries; }
 
     void erase(const TacticKey& key) { m_entries.erase(key); }
+
+    /// Only what is condemned.
+    TimingCache condemned() const;
 
     /// The file: a header and one line a key, sorted.
     std::string text() const;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace fuselage::gpu {
@@ -13,6 +14,11 @@ struct TuneOptions {
     bool frozen = false;     ///< nothing is measured: a key that the cache lacks is an error
     bool fallback = true;    ///< false: a step that only a last resort can compute is an error
     int64_t workspaceLimit = int64_t{256} << 20; ///< bytes that one tactic may ask for
+    double deadlineSeconds = 10; ///< what a first run may take, beside what is predicted of it
+    /// Starts the program again, after a candidate took the device with it; returns where it
+    /// cannot. Empty: that ends the run.
+    std::function<void(const std::string& why)> startAgain;
+    int starts = 0; ///< how often it was started again
 };
 
 } // namespace fuselage::gpu

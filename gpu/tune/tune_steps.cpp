@@ -2,6 +2,7 @@
 #include "gpu/tune/tune_steps.h"
 
 #include "core/support/parallel.h"
+#include "gpu/tune/candidate_check.h"
 #include "gpu/tune/ranking.h"
 #include "gpu/tune/timing_line.h"
 
@@ -73,6 +74,13 @@ CandidateRecord failedBuild(const Candidate& candidate) {
     return out;
 }
 
+/// The error of a device that a candidate took with it.
+Error gone(const Work& work, const TuneOutcome& outcome) {
+    Error out = *outcome.deviceGone;
+    out.where = fmt::format("{}, candidate `{}`", work.task.step, outcome.entry.front().name);
+    return out;
+}
+
 class Tuning {
 public:
     Tuning(std::vector<TuneTask> tasks, const TuneContext& context, TimingCache& cache,
@@ -87,8 +95,14 @@ public:
 private:
     std::vector<size_t> unknown() const;
     bool knows(const Work& work) const;
+    bool measuredOnce(const Work& work) const;
     Failure frozen(const std::vector<size_t>& tasks) const;
     void buildAll(const std::vector<size_t>& tasks);
+    double predictedSeconds(const Work& work, const std::string& tactic) const;
+    TimingEntry knownCondemned(const Work& work) const;
+    Result<TuneOutcome> checkAndMeasure(Work& work, const std::vector<TuneCandidate>& legal,
+                                        Measurer& measurer);
+    void keep(Work& work, const TimingEntry& records);
     Result<void> measure(Work& work);
     TimingEntry predicted(const Work& work) const;
     std::optional<Reason> whyNot(const CandidateRecord& record, Work& work);
@@ -116,11 +130,17 @@ bool Tuning::knows(const Work& work) const {
                                 });
 }
 
+/// The key has more than candidates that must not run.
+bool Tuning::measuredOnce(const Work& work) const {
+    const TimingEntry* entry = m_cache.find(work.task.key);
+    return entry && !std::all_of(entry->begin(), entry->end(), isCondemned);
+}
+
 /// The first task of every key that must be measured; with --frozen, of every key without records.
 std::vector<size_t> Tuning::unknown() const {
     std::map<TacticKey, size_t> first;
     for (size_t i = 0; i < m_works.size(); ++i)
-        if (m_context.options.frozen ? !m_cache.find(m_works[i].task.key) : !knows(m_works[i]))
+        if (m_context.options.frozen ? !measuredOnce(m_works[i]) : !knows(m_works[i]))
             first.emplace(m_works[i].task.key, i);
     std::vector<size_t> out;
     for (const auto& [key, index] : first)
@@ -153,14 +173,67 @@ void Tuning::buildAll(const std::vector<size_t>& tasks) {
     });
 }
 
+double Tuning::predictedSeconds(const Work& work, const std::string& tactic) const {
+    return predictSeconds(work.task.predicted, tacticEfficiency(tactic), 1, m_context.overlap);
+}
+
+/// What is not run again, whoever found out.
+TimingEntry Tuning::knownCondemned(const Work& work) const {
+    TimingEntry out;
+    if (const TimingEntry* entry = m_cache.find(work.task.key))
+        std::copy_if(entry->begin(), entry->end(), std::back_inserter(out), isCondemned);
+    return out;
+}
+
+/// Every candidate is compared before any is measured.
+Result<TuneOutcome> Tuning::checkAndMeasure(Work& work, const std::vector<TuneCandidate>& legal,
+                                            Measurer& measurer) {
+    TrialJournal unwritten;
+    TrialJournal& journal = m_context.journal ? *m_context.journal : unwritten;
+    auto checked = checkCandidates({work.task.key, legal, work.task.hostMayJudge, m_context.rules},
+                                   measurer, journal, m_progress);
+    if (!checked)
+        return failure(checked.error());
+    if (checked->deviceGone)
+        return TuneOutcome{{*checked->culprit}, checked->deviceGone};
+    auto measured = measureCandidates(legal, checked->sound, measurer, m_context.rules, m_progress);
+    if (!measured || measured->deviceGone)
+        return measured;
+    for (size_t i = 0; i < checked->sound.size(); ++i) {
+        const std::string& note = checked->notes[checked->sound[i]];
+        std::string& notes = measured->entry[i].notes;
+        notes += (notes.empty() || note.empty() ? "" : "; ") + note;
+    }
+    measured->entry.insert(measured->entry.end(), checked->refused.begin(), checked->refused.end());
+    return measured;
+}
+
+/// What the machine refused today (memory in use, a lost launch) says nothing of tomorrow.
+void Tuning::keep(Work& work, const TimingEntry& records) {
+    TimingEntry lasting;
+    for (const CandidateRecord& record : records) {
+        if (record.refused.starts_with("device.") && !isCondemned(record))
+            work.reasons.push_back(reasonOf(record));
+        else
+            lasting.push_back(record);
+    }
+    if (!lasting.empty())
+        m_cache.add(work.task.key, lasting);
+}
+
 Result<void> Tuning::measure(Work& work) {
     std::vector<TuneCandidate> built;
-    TimingEntry records;
+    TimingEntry records = knownCondemned(work);
     for (const Candidate& candidate : work.candidates) {
+        if (std::any_of(records.begin(), records.end(), [&](const CandidateRecord& record) {
+                return isCondemned(record) && record.name == candidate.name;
+            }))
+            continue;
         if (candidate.failed)
             records.push_back(failedBuild(candidate));
         else
-            built.push_back({candidate.name, candidate.tactic->facts()});
+            built.push_back({candidate.name, candidate.tactic->facts(),
+                             predictedSeconds(work, candidate.name)});
     }
     Legality legality =
         legalCandidates(std::move(built), work.task.allowed, m_context.options.workspaceLimit);
@@ -172,21 +245,18 @@ Result<void> Tuning::measure(Work& work) {
         auto measurer = m_context.device->open(work.task, tactics);
         if (!measurer)
             return failure(measurer.error());
-        auto measured = measureCandidates(legality.legal, **measurer, m_context.rules, m_progress);
+        auto measured = checkAndMeasure(work, legality.legal, **measurer);
         if (!measured)
             return failure(measured.error());
-        records.insert(records.end(), measured->begin(), measured->end());
+        if (measured->deviceGone) {
+            keep(work, measured->entry);
+            if (m_context.deviceGone)
+                m_context.deviceGone(gone(work, *measured));
+            return failure(gone(work, *measured));
+        }
+        records.insert(records.end(), measured->entry.begin(), measured->entry.end());
     }
-    // What the machine refused today (memory in use, a lost launch) says nothing of tomorrow.
-    TimingEntry lasting;
-    for (const CandidateRecord& record : records) {
-        if (record.refused.starts_with("device."))
-            work.reasons.push_back(reasonOf(record));
-        else
-            lasting.push_back(record);
-    }
-    if (!lasting.empty())
-        m_cache.add(work.task.key, lasting);
+    keep(work, records);
     work.measuredNow = true;
     return {};
 }
@@ -198,9 +268,7 @@ TimingEntry Tuning::predicted(const Work& work) const {
         CandidateRecord record;
         record.name = candidate.name;
         record.rounds = 1;
-        record.median = predictSeconds(work.task.predicted, tacticEfficiency(candidate.name), 1,
-                                       m_context.overlap) *
-                        1e6;
+        record.median = predictedSeconds(work, candidate.name) * 1e6;
         out.push_back(normalised(std::move(record)));
     }
     return out;

@@ -6,9 +6,11 @@
 
 #include "core/cost/tactic_efficiency.h"
 #include "gpu/tactic.h"
+#include "gpu/tune/trials.h"
 #include "gpu/tune/tune_options.h"
 #include "gpu/tune/tuner.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@ struct TuneTask {
     NumericClass allowed = NumericClass::Reassociated;
     TimeEstimate predicted; ///< of the program, whatever computes it
     TacticList tactics;
+    bool hostMayJudge = false; ///< small enough for the reference functions
 };
 
 /// Makes a Measurer for built tactics of one task: loads them, allocates operands.
@@ -51,11 +54,15 @@ struct TuneContext {
     MeasurerSource* device = nullptr; ///< null: no device, choices are predicted
     double overlap = 6;               ///< of the device profile, for predictions
     int threads = 0;                  ///< that build tactics; 0: all of the machine
+    TrialJournal* journal = nullptr;  ///< null: first runs are not written down
+    /// A candidate took the device with it; the cache knows which. Called before anything of the
+    /// device is given back: that waits for kernels that never end. May not return.
+    std::function<void(const Error&)> deviceGone;
 };
 
 /// Parallel to the tasks. New measurements are added to the cache (saving it is the caller's).
 /// Errors: "tune.frozen" (step and key that the cache lacks), "tune.none" (nothing can compute a
-/// step), "tune.fallback" (with --no-fallback), "cancelled", "device.lost".
+/// step), "tune.fallback" (with --no-fallback), "cancelled", "device.lost", "device.hung".
 Result<std::vector<TunedStep>> tuneSteps(std::vector<TuneTask> tasks, const TuneContext& context,
                                          TimingCache& cache, Progress& progress);
 

@@ -14,31 +14,12 @@ namespace fuselage::gpu {
 
 namespace {
 
-/// Errors that say something of the machine, not of the candidate.
-bool endsTuning(const Error& error) {
-    return error.code == "cancelled" || error.code == "device.lost";
-}
-
 double median(const std::vector<double>& times) {
     return quantileOf(times, 0.5);
 }
 
 double spread(const std::vector<double>& times) {
     return quantileOf(times, 0.9) - quantileOf(times, 0.1);
-}
-
-/// The facts of a candidate, nothing measured yet.
-CandidateRecord recordOf(const TuneCandidate& candidate) {
-    CandidateRecord out;
-    out.name = candidate.name;
-    out.fallback = candidate.facts.fallback;
-    out.deterministic = candidate.facts.deterministic;
-    out.workspace = candidate.facts.workspaceBytes;
-    out.registers = candidate.facts.registers;
-    out.spills = candidate.facts.localBytes;
-    out.numeric = candidate.facts.numeric;
-    out.notes = candidate.facts.notes;
-    return out;
 }
 
 /// One candidate while it is measured; times are microseconds of one run.
@@ -54,15 +35,20 @@ struct Contestant {
 
 class Contest {
 public:
-    Contest(const std::vector<TuneCandidate>& candidates, Measurer& measurer,
-            const MeasureRules& rules, Progress& progress)
+    Contest(const std::vector<TuneCandidate>& candidates, const std::vector<size_t>& which,
+            Measurer& measurer, const MeasureRules& rules, Progress& progress)
         : m_candidates(candidates), m_measurer(measurer), m_rules(rules), m_progress(progress),
-          m_contestants(candidates.size()) {
-        for (size_t i = 0; i < candidates.size(); ++i)
-            m_contestants[i].index = i;
+          m_contestants(which.size()) {
+        for (size_t i = 0; i < which.size(); ++i)
+            m_contestants[i].index = which[i];
     }
 
     Result<TimingEntry> run();
+
+    /// The record of the candidate with which the device went.
+    std::optional<CandidateRecord> culprit() const {
+        return m_culprit ? std::optional(record(*m_culprit)) : std::nullopt;
+    }
 
 private:
     Result<std::optional<BatchTiming>> batch(Contestant& contestant);
@@ -78,6 +64,7 @@ private:
     const MeasureRules& m_rules;
     Progress& m_progress;
     std::vector<Contestant> m_contestants;
+    const Contestant* m_culprit = nullptr;
     uint32_t m_clean = 0, m_dropped = 0;
 };
 
@@ -85,13 +72,19 @@ private:
 Result<std::optional<BatchTiming>> Contest::batch(Contestant& contestant) {
     if (m_progress.cancelled())
         return cancelledFailure("tuning");
-    auto timed = m_measurer.measure(contestant.index, contestant.runs);
-    if (!timed && endsTuning(timed.error()))
+    auto timed =
+        m_measurer.measure(contestant.index, contestant.runs,
+                           deadlineOf(m_candidates[contestant.index], contestant.runs, m_rules));
+    if (!timed && timed.error().code == "cancelled")
         return failure(timed.error());
     if (timed && std::isfinite(timed->seconds) && timed->seconds > 0)
         return std::optional(*timed);
     contestant.failed = timed ? "measure" : timed.error().code;
     contestant.why = timed ? "its time was not positive" : timed.error().text();
+    if (!timed && endsDevice(timed.error())) {
+        m_culprit = &contestant;
+        return failure(timed.error());
+    }
     return std::optional<BatchTiming>();
 }
 
@@ -233,10 +226,38 @@ Legality legalCandidates(std::vector<TuneCandidate> candidates, NumericClass all
     return out;
 }
 
-Result<TimingEntry> measureCandidates(const std::vector<TuneCandidate>& candidates,
-                                      Measurer& measurer, const MeasureRules& rules,
-                                      Progress& progress) {
-    return Contest(candidates, measurer, rules, progress).run();
+double deadlineOf(const TuneCandidate& candidate, uint32_t runs, const MeasureRules& rules) {
+    return rules.deadlineSeconds + rules.deadlineTimes * candidate.predictedSeconds * runs;
+}
+
+CandidateRecord recordOf(const TuneCandidate& candidate) {
+    CandidateRecord out;
+    out.name = candidate.name;
+    out.fallback = candidate.facts.fallback;
+    out.deterministic = candidate.facts.deterministic;
+    out.workspace = candidate.facts.workspaceBytes;
+    out.registers = candidate.facts.registers;
+    out.spills = candidate.facts.localBytes;
+    out.numeric = candidate.facts.numeric;
+    out.notes = candidate.facts.notes;
+    return out;
+}
+
+bool endsDevice(const Error& error) {
+    return error.code == "device.lost" || error.code == "device.hung";
+}
+
+Result<TuneOutcome> measureCandidates(const std::vector<TuneCandidate>& candidates,
+                                      const std::vector<size_t>& which, Measurer& measurer,
+                                      const MeasureRules& rules, Progress& progress) {
+    Contest contest(candidates, which, measurer, rules, progress);
+    auto entry = contest.run();
+    if (entry)
+        return TuneOutcome{std::move(*entry), {}};
+    auto culprit = contest.culprit();
+    if (!culprit)
+        return failure(entry.error());
+    return TuneOutcome{{std::move(*culprit)}, entry.error()};
 }
 
 } // namespace fuselage::gpu

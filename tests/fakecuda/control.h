@@ -15,6 +15,9 @@ struct FakeCudaCounts {
 extern "C" {
 /// The call of that name gives `code` from now on, after `skip` more that succeed.
 void fakecudaFail(const char* call, int code, int skip);
+/// Kernels with that piece in their names do something else: 1 gives one wrong element, 2 leaves
+/// one unwritten, 3 takes the device along, 4 never ends, 5 kills the process.
+void fakecudaSpoil(const char* kernel, int how);
 /// No more failures; a kernel's fault is forgotten (a real context would be lost).
 void fakecudaReset();
 void fakecudaCounts(FakeCudaCounts* out);

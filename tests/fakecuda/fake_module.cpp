@@ -4,6 +4,7 @@
 #include "tests/shim/simt_launch.h"
 #include "tests/shim/tensor_map.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -72,6 +73,41 @@ bool possible(const simt::Launch& launch, const Function& function) {
     return gx > 0 && gy > 0 && gz > 0 && gx <= 0x7fffffffU && gy <= 65535 && gz <= 65535 &&
            uint64_t{bx} * by * bz > 0 && uint64_t{bx} * by * bz <= 1024 && bz <= 64 &&
            launch.sharedBytes <= static_cast<uint32_t>(function.dynamicShared);
+}
+
+/// Contents of all memory that the arguments point to, by address.
+using Snapshot = std::map<uint64_t, std::vector<std::byte>>;
+
+Snapshot snapshotOf(const std::vector<void*>& arguments) {
+    Snapshot out;
+    for (void* argument : arguments) {
+        uint64_t value = 0;
+        std::memcpy(&value, argument, sizeof value);
+        auto next = state().memory.upper_bound(value);
+        if (next == state().memory.begin() || find(value, 1) == nullptr)
+            continue;
+        const auto& [address, allocation] = *std::prev(next);
+        out[address] = {allocation.data, allocation.data + allocation.bytes};
+    }
+    return out;
+}
+
+/// Changes the last byte that the kernel wrote, or puts back what lay there and before it.
+void spoil(const Snapshot& before, Spoiled how) {
+    for (const auto& [address, bytes] : before) {
+        auto* now = reinterpret_cast<std::byte*>(address);
+        size_t at = bytes.size();
+        while (at > 0 && now[at - 1] == bytes[at - 1])
+            --at;
+        if (at == 0)
+            continue;
+        const size_t element = (at - 1) / 8 * 8;
+        if (how == Spoiled::Wrong)
+            now[at - 1] ^= std::byte{0x40}; // of the exponent, whatever the type
+        else
+            std::memcpy(now + element, bytes.data() + element, at - element);
+        return;
+    }
 }
 
 } // namespace
@@ -175,7 +211,15 @@ int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, un
             pointers.push_back(value.data());
         launch.arguments = pointers.data();
         ++state().launches;
+        const Spoiled* how = spoiledAs(launch.name);
+        if (how && *how == Spoiled::Fault)
+            return int{IllegalAddress};
+        if (how && *how == Spoiled::Crash)
+            raise(SIGKILL);
+        const Snapshot before = how ? snapshotOf(pointers) : Snapshot{};
         const simt::Outcome outcome = simt::tryRun(launch);
+        if (how)
+            spoil(before, *how);
         if (outcome.ok())
             return int{Success};
         state().lastMessage = outcome.message;

@@ -4,6 +4,7 @@
 #include "tests/fakecuda/control.h"
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,12 +38,29 @@ bool forbidsUnsafe(const Stream& stream) {
            (stream.captureMode == 1 && stream.captureThread == std::this_thread::get_id());
 }
 
+/// "row_warp=fault,copy_vector=wrong"
+void readSpoiled(State& state) {
+    constexpr const char* kinds[] = {"wrong", "unwritten", "fault", "hang", "crash"};
+    const char* text = std::getenv("FAKECUDA_SPOIL");
+    std::string rest = text == nullptr ? "" : text;
+    while (!rest.empty()) {
+        const size_t comma = std::min(rest.find(','), rest.size());
+        const std::string entry = rest.substr(0, comma);
+        rest.erase(0, comma + 1);
+        const size_t equals = std::min(entry.find('='), entry.size());
+        for (int kind = 0; kind < 5; ++kind)
+            if (entry.substr(equals) == std::string("=") + kinds[kind])
+                state.spoiled[entry.substr(0, equals)] = static_cast<Spoiled>(kind + 1);
+    }
+}
+
 } // namespace
 
 State& state() {
     static State* instance = [] {
         auto* made = new State; // outlives every thread
         readInjections(*made);
+        readSpoiled(*made);
         return made;
     }();
     return *instance;
@@ -106,10 +124,20 @@ int enqueue(Stream* stream, NodeKind kind, std::string name, std::function<int()
     return Success;
 }
 
-int drain(Stream* stream, uint64_t position) {
+int drain(Stream* stream, uint64_t position, bool ask) {
     State& s = state();
     while (stream->done < position && s.sticky == Success) {
         const std::shared_ptr<Node> node = stream->queue.front();
+        if (stream->hanging.empty() && node->kind == NodeKind::Kernel)
+            if (const Spoiled* how = spoiledAs(node->name); how && *how == Spoiled::Hang)
+                stream->hanging = node->name;
+        if (!stream->hanging.empty()) {
+            if (ask)
+                return NotReady;
+            std::fprintf(stderr, "stand-in driver: waits forever for `%s`\n",
+                         stream->hanging.c_str());
+            std::_Exit(99);
+        }
         stream->queue.pop_front();
         ++stream->done;
         const double begin = now();
@@ -126,6 +154,13 @@ int drain(Stream* stream, uint64_t position) {
             allocation.mark(); // reported once
         }
     return s.sticky;
+}
+
+const Spoiled* spoiledAs(const std::string& kernel) {
+    for (const auto& [piece, how] : state().spoiled)
+        if (kernel.find(piece) != std::string::npos)
+            return &how;
+    return nullptr;
 }
 
 int drainAll() {
@@ -146,9 +181,21 @@ void fakecudaFail(const char* call, int code, int skip) {
     state().injections[call] = {code, skip};
 }
 
+void fakecudaSpoil(const char* kernel, int how) {
+    std::lock_guard lock(state().mutex);
+    state().spoiled[kernel] = static_cast<Spoiled>(how);
+}
+
 void fakecudaReset() {
     std::lock_guard lock(state().mutex);
     state().injections.clear();
+    state().spoiled.clear();
+    for (Stream* stream : state().streams)
+        if (!stream->hanging.empty()) { // the device was reset
+            stream->queue.clear();
+            stream->done = stream->queued;
+            stream->hanging.clear();
+        }
     state().sticky = Success;
     state().lastMessage.clear();
 }

@@ -86,6 +86,7 @@ struct Stream {
     int captureMode = 0; ///< CUstreamCaptureMode
     std::thread::id captureThread;
     bool invalidated = false;
+    std::string hanging; ///< a kernel that never ends; empty: none
 };
 
 struct Event {
@@ -99,6 +100,15 @@ struct Injection {
     int code = 0, skip = 0;
 };
 
+/// What kernels of some name do in place of what they should.
+enum class Spoiled : int {
+    Wrong = 1,     ///< one element of the result is another
+    Unwritten = 2, ///< one element stays as it was
+    Fault = 3,     ///< an illegal address, after which nothing runs
+    Hang = 4,      ///< never ends
+    Crash = 5,     ///< the process is killed
+};
+
 struct State {
     std::recursive_mutex mutex;
     bool initialised = false;
@@ -107,6 +117,7 @@ struct State {
     std::map<uint64_t, Allocation> memory;
     std::set<Stream*> streams;
     std::map<std::string, Injection> injections;
+    std::map<std::string, Spoiled> spoiled; ///< by a piece of the kernel's name
     uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0;
     int primaryContexts = 0;
     void (*observer)(const char* name, uint64_t begin, uint64_t end, uint64_t node) = nullptr;
@@ -136,14 +147,18 @@ private:
 /// Adds to the stream's queue, or to what it captures.
 int enqueue(Stream* stream, NodeKind kind, std::string name, std::function<int()> run);
 
-/// Does the stream's work up to a position; the first failure becomes sticky.
-int drain(Stream* stream, uint64_t position);
+/// Does the stream's work up to a position; the first failure becomes sticky. Where a kernel never
+/// ends neither does this: the process stops with a message. `ask` gives NotReady instead.
+int drain(Stream* stream, uint64_t position, bool ask = false);
 int drainAll();
 
 double now();
 
 /// The live allocation that holds all the bytes, or null.
 const Allocation* find(uint64_t address, size_t bytes);
+
+/// What the kernel of that name does; none: what it should.
+const Spoiled* spoiledAs(const std::string& kernel);
 
 /// An environment variable as a number.
 int setting(const char* name, int fallback);

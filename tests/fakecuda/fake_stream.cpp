@@ -183,6 +183,15 @@ int cuEventRecord(Event* event, Stream* stream) {
     return code;
 }
 
+int cuEventQuery(Event* event) {
+    FAKE_CALL("cuEventQuery", Context);
+    if (event->stream == nullptr || !known(event->stream))
+        return Success;
+    if (const int code = refuseCaptured(event->stream); code != Success)
+        return code;
+    return drain(event->stream, event->position, true);
+}
+
 int cuEventSynchronize(Event* event) {
     FAKE_CALL("cuEventSynchronize", Context);
     if (event->stream == nullptr || !known(event->stream))

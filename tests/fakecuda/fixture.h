@@ -15,6 +15,7 @@
 struct FakeCuda {
     decltype(&fakecudaFail) fail = nullptr;
     decltype(&fakecudaReset) reset = nullptr;
+    decltype(&fakecudaSpoil) spoil = nullptr;
     decltype(&fakecudaMessage) message = nullptr;
     decltype(&fakecudaCounts) counts = nullptr;
 
@@ -26,6 +27,7 @@ struct FakeCuda {
             std::abort();
         }
         fail = reinterpret_cast<decltype(fail)>(dlsym(library, "fakecudaFail"));
+        spoil = reinterpret_cast<decltype(spoil)>(dlsym(library, "fakecudaSpoil"));
         reset = reinterpret_cast<decltype(reset)>(dlsym(library, "fakecudaReset"));
         message = reinterpret_cast<decltype(message)>(dlsym(library, "fakecudaMessage"));
         counts = reinterpret_cast<decltype(counts)>(dlsym(library, "fakecudaCounts"));

@@ -4,6 +4,7 @@
 // oldest architecture, for sm_90 and for one of the others in turn; --all asks for all seven, names
 // of architectures for those.
 #include "gpu/nvrtc.h"
+#include "gpu/runtime/output_check.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/suite.h"
 
@@ -33,6 +34,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"bulk_192x128", 168},
         {"bulk_64x128", 168},
         {"bulk_64x256", 168},
+        {"comparison", 136},
         {"contract_plain", 128},
         {"conv_direct", 128},
         {"copy_plain", 24},
@@ -181,6 +183,16 @@ int main(int argc, char** argv) {
                 if (!inTurn || a < always || a == always + turn % (archs.size() - always))
                     gate.compile(source, set, archs[a]);
         }
+    }
+    for (DType dtype : {DType::Float16, DType::BFloat16, DType::Float32, DType::Float64,
+                        DType::Int8, DType::Int32, DType::Int64, DType::Bool}) {
+        gpu_suite::Case named;
+        named.name = nameOf(dtype);
+        gpu::KernelSet set;
+        set.variant = "comparison";
+        set.kernels.push_back(gpu::comparisonText(dtype));
+        for (size_t a = 0; a < std::min(archs.size(), inTurn ? always : archs.size()); ++a)
+            gate.compile(named, set, archs[a]);
     }
     std::printf("NVRTC %s; most registers a thread (bytes of local memory), and the case\n",
                 (*nvrtc)->version().c_str());

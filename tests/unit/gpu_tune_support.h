@@ -23,6 +23,8 @@ struct SyntheticTactic {
     double microseconds = 10;
     TacticFacts facts;
     std::string buildFails, measureFails; ///< code of the error; empty: works
+    int result = 0;                       ///< what it computes: equal numbers agree
+    std::string checkFails;               ///< code of the error of its first run; empty: works
 };
 
 using SyntheticTable = std::map<std::string, SyntheticTactic>;
@@ -60,21 +62,45 @@ public:
     using Timing =
         std::function<Result<BatchTiming>(const std::string&, uint32_t runs, size_t call)>;
 
-    FakeMeasurer(std::vector<std::string> names, Timing timing)
-        : m_names(std::move(names)), m_timing(std::move(timing)) {}
+    FakeMeasurer(std::vector<std::string> names, Timing timing, SyntheticTable table = {})
+        : m_names(std::move(names)), m_timing(std::move(timing)), m_table(std::move(table)) {}
 
-    Result<BatchTiming> measure(size_t candidate, uint32_t runs) override {
+    Result<void> judge(size_t candidate, double) override {
+        judges.push_back(m_names.at(candidate));
+        if (auto ran = tried(candidate); !ran)
+            return ran;
+        m_kept = m_table[m_names[candidate]].result;
+        return {};
+    }
+
+    Result<std::string> compare(size_t candidate, double) override {
+        if (auto ran = tried(candidate); !ran)
+            return failure(ran.error());
+        const int difference = m_table[m_names[candidate]].result - m_kept;
+        return difference == 0 ? std::string() : std::to_string(difference) + " at element 17";
+    }
+
+    Result<BatchTiming> measure(size_t candidate, uint32_t runs, double) override {
         order.push_back(m_names.at(candidate));
         longest = std::max(longest, runs);
         return m_timing(m_names[candidate], runs, order.size() - 1);
     }
 
-    std::vector<std::string> order; ///< names in the order of their batches
-    uint32_t longest = 0;           ///< runs of the longest batch
+    std::vector<std::string> order;           ///< names in the order of their batches
+    uint32_t longest = 0;                     ///< runs of the longest batch
+    std::vector<std::string> judges, checked; ///< names in the order of their runs
 
 private:
+    Result<void> tried(size_t candidate) {
+        checked.push_back(m_names.at(candidate));
+        const std::string& code = m_table[m_names[candidate]].checkFails;
+        return code.empty() ? Result<void>() : failure(code, "the synthetic check fails");
+    }
+
     std::vector<std::string> m_names;
     Timing m_timing;
+    SyntheticTable m_table;
+    int m_kept = 0;
 };
 
 inline Result<BatchTiming> timeFrom(const SyntheticTable& table, const std::string& name,
@@ -96,9 +122,11 @@ public:
         for (const Tactic* tactic : tactics)
             names.push_back(tactic->name());
         return std::unique_ptr<Measurer>(std::make_unique<FakeMeasurer>(
-            names, [this](const std::string& name, uint32_t runs, size_t) {
+            names,
+            [this](const std::string& name, uint32_t runs, size_t) {
                 return timeFrom(m_table, name, runs);
-            }));
+            },
+            m_table));
     }
 
     size_t opened = 0;

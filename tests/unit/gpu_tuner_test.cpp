@@ -4,6 +4,7 @@
 #include "tests/unit/gpu_tune_support.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace fuselage;
 using namespace fuselage::testing_tune;
@@ -13,11 +14,17 @@ namespace {
 const SyntheticTable three = {
     {"a", {10, {}, {}, {}}}, {"b", {11, {}, {}, {}}}, {"c", {12, {}, {}, {}}}};
 
+std::vector<size_t> allOf(const SyntheticTable& table) {
+    std::vector<size_t> out(table.size());
+    std::iota(out.begin(), out.end(), size_t{0});
+    return out;
+}
+
 TimingEntry contest(const SyntheticTable& table, FakeMeasurer& measurer) {
     Progress progress;
-    auto out = measureCandidates(candidatesOf(table), measurer, {}, progress);
+    auto out = measureCandidates(candidatesOf(table), allOf(table), measurer, {}, progress);
     EXPECT_TRUE(out) << (out ? "" : out.error().text());
-    return out ? *out : TimingEntry{};
+    return out ? out->entry : TimingEntry{};
 }
 
 std::vector<std::string> namesOf(const SyntheticTable& table) {
@@ -142,14 +149,21 @@ TEST(Tuner, ACandidateThatFailsIsRefusedAndTheOthersGoOn) {
     EXPECT_EQ(chosen(entry), "b");
 }
 
-TEST(Tuner, ALostDeviceEndsTheTuning) {
-    SyntheticTable table = three;
-    table["b"].measureFails = "device.lost";
-    FakeMeasurer measurer = measurerOf(table);
-    Progress progress;
-    auto out = measureCandidates(candidatesOf(table), measurer, {}, progress);
-    ASSERT_FALSE(out);
-    EXPECT_EQ(out.error().code, "device.lost");
+TEST(Tuner, ALostDeviceEndsTheTuningAndNamesTheCandidate) {
+    for (const char* code : {"device.lost", "device.hung"}) {
+        SyntheticTable table = three;
+        table["b"].measureFails = code;
+        FakeMeasurer measurer = measurerOf(table);
+        Progress progress;
+        auto out = measureCandidates(candidatesOf(table), allOf(table), measurer, {}, progress);
+        ASSERT_TRUE(out);
+        ASSERT_TRUE(out->deviceGone);
+        EXPECT_EQ(out->deviceGone->code, code);
+        ASSERT_EQ(out->entry.size(), 1U);
+        EXPECT_EQ(out->entry[0].name, "b");
+        EXPECT_EQ(out->entry[0].refused, code);
+        EXPECT_EQ(measurer.order.back(), "b") << "nothing runs after it";
+    }
 }
 
 TEST(Tuner, CancellingStopsBeforeTheNextBatch) {
@@ -158,7 +172,7 @@ TEST(Tuner, CancellingStopsBeforeTheNextBatch) {
         if (call == 7)
             progress.cancel();
     });
-    auto out = measureCandidates(candidatesOf(three), measurer, {}, progress);
+    auto out = measureCandidates(candidatesOf(three), allOf(three), measurer, {}, progress);
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, "cancelled");
     EXPECT_EQ(measurer.order.size(), 8U);

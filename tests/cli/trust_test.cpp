@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that fault, hang or kill the process while they are tried: one command still ends with a
+// right result, and says which kernel was left out. With the stand-in driver.
+#include "core/onnx/model_file.h"
+#include "tests/cli/cli.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+using namespace fuselage::cli_test;
+
+namespace {
+
+class CliTrust : public Command {
+protected:
+    void SetUp() override {
+        setenv("FUSELAGE_CUDA_LIBRARIES", FAKECUDA_FOLDER, 1);
+        setenv("XDG_CACHE_HOME", folder.file("cache").c_str(), 1);
+        auto graph =
+            fuselage::model_io::loadText("g (float[32,64] x) => (float[32,64] y) { y = Tanh(x) }");
+        ASSERT_TRUE(graph) << graph.error().text();
+        std::filesystem::create_directory(folder.file("models"));
+        ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("models/m.onnx")));
+    }
+
+    void TearDown() override {
+        for (const char* name : {"FUSELAGE_CUDA_LIBRARIES", "XDG_CACHE_HOME", "FAKECUDA_SPOIL"})
+            unsetenv(name);
+    }
+
+    ProcessResult bench(const char* spoiled) const {
+        setenv("FAKECUDA_SPOIL", spoiled, 1);
+        return run({"bench", "models/m.onnx", "--backend", "cuda", "--seconds", "0.001", "--report",
+                    "r.json", "--report", "-.txt"});
+    }
+
+    static size_t count(const std::string& text, const std::string& piece) {
+        size_t out = 0;
+        for (size_t at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1))
+            ++out;
+        return out;
+    }
+
+    static bool has(const std::string& text, const std::string& piece) {
+        return text.find(piece) != std::string::npos;
+    }
+};
+
+} // namespace
+
+TEST_F(CliTrust, AFaultingKernelIsLeftOutAndTheCommandEndsWithAResult) {
+    const ProcessResult ran = bench("pointwise_vector=fault");
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran.errors, "candidate `pointwise_vector`: cannot finish the work on the "
+                                "device: an illegal memory access was encountered"))
+        << ran.errors;
+    EXPECT_EQ(count(ran.errors, "starting again"), 1U) << ran.errors;
+    EXPECT_TRUE(has(ran.errors, "(1 of at most 8 times)")) << ran.errors;
+    EXPECT_TRUE(has(ran.output, "device.lost: pointwise_vector: ")) << ran.output;
+    EXPECT_TRUE(has(ran.output, "pointwise_plain")) << ran.output;
+    EXPECT_TRUE(has(readAll(folder.file("r.json")), "\"code\": \"device.lost\""));
+    const ProcessResult next = bench("pointwise_vector=fault");
+    EXPECT_EQ(next.exitCode, ExitOk) << next.errors;
+    EXPECT_EQ(count(next.errors, "starting again"), 0U) << next.errors;
+    EXPECT_TRUE(has(next.output, "device.lost: pointwise_vector: ")) << next.output;
+}
+
+TEST_F(CliTrust, WhereEveryKernelFaultsTheHostComputes) {
+    const ProcessResult ran = bench("pointwise_=fault");
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_EQ(count(ran.errors, "starting again"), 2U) << ran.errors;
+    EXPECT_TRUE(has(ran.output, "device.lost: pointwise_plain: ")) << ran.output;
+}
+
+TEST_F(CliTrust, AKernelThatKillsTheProgramIsLeftOutByTheNextStart) {
+    EXPECT_NE(bench("pointwise_vector=crash").exitCode, ExitOk);
+    const ProcessResult next = bench("pointwise_vector=crash");
+    EXPECT_EQ(next.exitCode, ExitOk) << next.errors;
+    EXPECT_TRUE(has(next.output, "device.crashed: pointwise_vector: the program ended while this "
+                                 "ran for the first time"))
+        << next.output;
+    for (const std::string& name : files())
+        EXPECT_FALSE(has(name, ".trial.")) << name;
+}
+
+TEST_F(CliTrust, AKernelThatNeverEndsIsLeftOutAfterItsDeadline) {
+    const ProcessResult ran = bench("pointwise_vector=hang");
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran.errors, "candidate `pointwise_vector`: a kernel does not end"))
+        << ran.errors;
+    EXPECT_TRUE(has(ran.output, "device.hung: pointwise_vector: ")) << ran.output;
+}
+
+TEST_F(CliTrust, AModelOfABatchEndsWithAResultToo) {
+    setenv("FAKECUDA_SPOIL", "pointwise_vector=fault", 1);
+    const ProcessResult ran = run({"batch", "models", "-o", "out", "--backend", "cuda", "--measure",
+                                   "on", "--seconds", "0.001", "--timing-cache", "t.cache"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+    EXPECT_TRUE(has(readAll(folder.file("t.cache")), "\"refused\":\"device.lost\""));
+}
