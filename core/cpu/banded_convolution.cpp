@@ -4,6 +4,7 @@
 #include "core/cpu/contraction_engine.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
+#include "core/kernel/loops.h"
 
 #include <algorithm>
 
@@ -15,13 +16,6 @@ namespace {
 constexpr int64_t fewestElements = int64_t{1} << 19;
 // Of a band: with the residual's part it leaves half of a core's second-level cache to the weights.
 constexpr int64_t bandBytes = 400 << 10;
-
-Access identityAccess(uint32_t operand, size_t dims) {
-    Access out{operand, {}};
-    for (uint32_t d = 0; d < dims; ++d)
-        out.index.push_back({0, {{d, 1}}});
-    return out;
-}
 
 bool isChannelsLast(const OperandLayout& layout) {
     return layout.dtype == DType::Float32 && layout.strides == channelsLast(layout.extents);

@@ -7,6 +7,7 @@
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
 #include "core/cpu/winograd.h"
+#include "core/kernel/loops.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,13 +71,6 @@ private:
     size_t m_scratchBytes = 0;
     OperandLayout m_output; ///< what epilogue writes go to (before a pool: scratch)
 };
-
-Access identityAccess(uint32_t operand, size_t dims) {
-    Access out{operand, {}};
-    for (uint32_t d = 0; d < dims; ++d)
-        out.index.push_back({0, {{d, 1}}});
-    return out;
-}
 
 Tape castTape(DType from, DType to) {
     TapeBuilder builder;

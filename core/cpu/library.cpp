@@ -3,6 +3,7 @@
 
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_copy.h"
+#include "core/kernel/loops.h"
 #include "core/ops/op_table.h"
 
 #include <algorithm>
@@ -151,9 +152,7 @@ void setOrder(Order order, PrepareContext& context) {
 
 std::unique_ptr<Kernel> copyKernel(const OperandLayout& from, const OperandLayout& to,
                                    const PrepareContext& context) {
-    Access identity;
-    for (uint32_t d = 0; d < from.extents.size(); ++d)
-        identity.index.push_back({0, {{d, 1}}});
+    const Access identity = identityAccess(0, from.extents.size());
     Copy copy{{{from.extents, identity, identity, 0}}};
     return prepareCopy(copy, {{from}, {to}, context.table, context.threads, context.strict});
 }

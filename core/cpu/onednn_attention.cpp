@@ -4,6 +4,7 @@
 #include "core/cpu/attention.h"
 #include "core/cpu/onednn_internal.h"
 #include "core/cpu/tile_pointwise.h"
+#include "core/kernel/loops.h"
 
 #include <algorithm>
 #include <numeric>
@@ -106,11 +107,9 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
         return out;
     OperandLayout dense{DType::Float32, space, rowMajorStrides(space), nullptr};
     TapeBuilder builder;
-    Pointwise copy{space, {access}, {}, {{0, {}}}};
+    Pointwise copy{space, {access}, {}, {identityAccess(0, space.size())}};
     Scalar element = builder.input(dtype);
     copy.tape = builder.finish({dtype == DType::Float32 ? element : cast(element, DType::Float32)});
-    for (uint32_t d = 0; d < space.size(); ++d)
-        copy.writes[0].index.push_back({0, {{d, 1}}});
     out.stage = preparePointwise(
         copy, {context.inputs, {dense}, context.table, context.threads, context.strict});
     out.stagedAt = m_stagedBytes;

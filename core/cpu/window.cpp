@@ -5,6 +5,7 @@
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_pointwise.h"
+#include "core/kernel/loops.h"
 
 #include <cmath>
 #include <limits>
@@ -12,13 +13,6 @@
 namespace fuselage::cpu {
 
 namespace {
-
-Access identityAccess(uint32_t operand, size_t dims) {
-    Access out{operand, {}};
-    for (uint32_t d = 0; d < dims; ++d)
-        out.index.push_back({0, {{d, 1}}});
-    return out;
-}
 
 /// Pooling of float data by plain loops, one result at a time.
 class LoopPool final : public PoolEngine {

@@ -2,6 +2,7 @@
 #include "core/kernel/constant_part.h"
 
 #include "core/graph/type.h"
+#include "core/kernel/loops.h"
 
 #include <algorithm>
 
@@ -10,13 +11,6 @@ namespace fuselage {
 namespace {
 
 constexpr int varies = -1, anywhere = -2; // else: the first read of its group
-
-Access identityAccess(uint32_t operand, size_t dims) {
-    Access out{operand, {}};
-    for (uint32_t d = 0; d < dims; ++d)
-        out.index.push_back({0, {{d, 1}}});
-    return out;
-}
 
 class ConstantFolder {
 public:

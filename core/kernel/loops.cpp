@@ -21,6 +21,13 @@ void mergeNeighbours(std::vector<Loop>& loops) {
     }
 }
 
+Access identityAccess(uint32_t operand, size_t dims) {
+    Access out{operand, {}};
+    for (uint32_t d = 0; d < dims; ++d)
+        out.index.push_back({0, {{d, 1}}});
+    return out;
+}
+
 std::vector<Loop> mergedLoops(const Extents& space, const std::vector<StridedAccess>& operands) {
     std::vector<Loop> loops;
     for (size_t d = 0; d < space.size(); ++d) {

@@ -17,6 +17,9 @@ struct Loop {
     std::vector<int64_t> strides; ///< per operand
 };
 
+/// Each dim of the operand by the dim of the space with its number.
+Access identityAccess(uint32_t operand, size_t dims);
+
 /// Loops over `space` for these operands, without the extents of one, with neighbours merged where
 /// every operand allows. The order of loops stays.
 std::vector<Loop> mergedLoops(const Extents& space, const std::vector<StridedAccess>& operands);
