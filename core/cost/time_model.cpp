@@ -4,6 +4,7 @@
 #include "core/cost/time_model.h"
 
 #include "core/cost/operand_bytes_internal.h"
+#include "core/kernel/product_element.h"
 
 #include <algorithm>
 #include <array>
@@ -22,23 +23,15 @@ constexpr double issueEfficiency = 0.9;
 /// Relative half width of an estimate, by what limits it: matrix shapes vary most.
 constexpr double memoryUncertainty = 0.1, computeUncertainty = 0.2, launchUncertainty = 0.05;
 
-DType storageType(const KernelProgram& program) {
-    DType out = DType::Undefined;
-    for (const OperandType& input : program.inputs)
-        if (isFloat(input.dtype) && (out == DType::Undefined || sizeOf(input.dtype) > sizeOf(out)))
-            out = input.dtype;
-    return out;
-}
-
-double matrixPeak(const KernelProgram& program, const DeviceProfile& profile) {
-    switch (storageType(program)) {
+double matrixPeak(const KernelProgram& program, const DeviceProfile& profile, bool tf32) {
+    switch (productElement(program)) {
     case DType::Float16:
     case DType::BFloat16:
         return profile.fp16MatrixFlops;
     case DType::Float64:
         return profile.fp32Flops / 2;
     default:
-        return profile.fp32Flops; // TF32 only where a plan asks for it
+        return tf32 ? profile.tf32MatrixFlops : profile.fp32Flops;
     }
 }
 
@@ -81,7 +74,8 @@ bool smallFilter(const KernelProgram& program) {
 }
 
 /// Seconds on the matrix units: smaller tiles fill more units and use each less well.
-double matrixSeconds(const KernelProgram& program, const Work& work, const DeviceProfile& profile) {
+double matrixSeconds(const KernelProgram& program, const Work& work, double peak,
+                     const DeviceProfile& profile) {
     if (work.matrixFlops == 0 || !work.matrix)
         return 0;
     struct TileChoice {
@@ -89,8 +83,7 @@ double matrixSeconds(const KernelProgram& program, const Work& work, const Devic
     };
     constexpr std::array choices{TileChoice{128, 1}, TileChoice{64, 2.0 / 3}, TileChoice{32, 0.4}};
     const double gain = smallFilter(program) ? profile.filterGain : 1;
-    const double ideal =
-        static_cast<double>(work.matrixFlops) / (matrixPeak(program, profile) * gain);
+    const double ideal = static_cast<double>(work.matrixFlops) / (peak * gain);
     double best = std::numeric_limits<double>::infinity();
     for (const TileChoice& choice : choices) {
         const double tiles = std::max(1.0, tilesOf(program, choice.extent));
@@ -120,7 +113,7 @@ TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
 }
 
 TimeEstimate predictTime(const KernelProgram& program, const Work& work, const Traffic& traffic,
-                         const DeviceProfile& profile) {
+                         const DeviceProfile& profile, bool tf32) {
     TimeEstimate out;
     out.launch = profile.launchSeconds;
     out.dram = dramSeconds(traffic, profile);
@@ -128,7 +121,7 @@ TimeEstimate predictTime(const KernelProgram& program, const Work& work, const T
     const double lanes = profile.units * profile.lanesPerUnit * profile.clock * issueEfficiency;
     const double onLanes = work.matrix ? 0 : static_cast<double>(work.matrixFlops) / 2;
     out.issue = (static_cast<double>(work.issue) + onLanes) / lanes;
-    out.matrix = matrixSeconds(program, work, profile);
+    out.matrix = matrixSeconds(program, work, matrixPeak(program, profile, tf32), profile);
 
     struct Resource {
         const char* name;

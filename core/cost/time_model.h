@@ -7,8 +7,9 @@
 
 namespace fuselage {
 
-/// predictTime() with the program's work at hand.
+/// predictTime() with the program's work at hand. With tf32, float32 products run on the matrix
+/// units.
 TimeEstimate predictTime(const KernelProgram& program, const Work& work, const Traffic& traffic,
-                         const DeviceProfile& profile);
+                         const DeviceProfile& profile, bool tf32 = false);
 
 } // namespace fuselage

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // makePlan: wires the phases of planner_internal.h and holds the small ones (values and steps,
 // views, concats, predictions).
+#include "core/cost/time_model.h"
+#include "core/kernel/product_element.h"
 #include "core/plan/backend.h"
 #include "core/plan/planner_internal.h"
 
@@ -18,6 +20,12 @@ uint32_t rootOf(const Plan& plan, uint32_t value) {
 namespace planner {
 
 namespace {
+
+/// From the traffic that the step has.
+void predictStep(Step& step, const DeviceProfile& profile) {
+    step.predicted =
+        predictTime(step.program, workOf(step.program), step.traffic, profile, step.tf32);
+}
 
 /// True when the program only moves whole operands into disjoint parts of its one output.
 const Copy* asConcat(const KernelProgram& program) {
@@ -225,11 +233,8 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
         // A node by itself is what it is compared with.
         step.numeric = node.op == Op::Fused ? step.program.numeric : NumericClass::Exact;
         step.strict = step.allowed == NumericClass::Exact;
-        const bool contracts = std::holds_alternative<Contraction>(step.program.code) ||
-                               std::holds_alternative<Attention>(step.program.code);
-        const bool ofFloat32 =
-            !step.program.inputs.empty() && step.program.inputs[0].dtype == DType::Float32;
-        step.tf32 = options.precision == Precision::Tf32 && contracts && ofFloat32 &&
+        step.tf32 = options.precision == Precision::Tf32 &&
+                    productElement(step.program) == DType::Float32 &&
                     step.allowed >= NumericClass::Reassociated;
         if (step.tf32)
             step.numeric = NumericClass::Approximate; // opted in by the option, for this alone
@@ -249,7 +254,7 @@ void predictSteps(Plan& plan, const DeviceProfile& profile) {
                                        : movedBefore[i] - movedBefore[static_cast<size_t>(at) + 1]);
         }
         step.traffic = predictTraffic(step.program, profile, distances);
-        step.predicted = predictTime(step.program, step.traffic, profile);
+        predictStep(step, profile);
         movedBefore.push_back(movedBefore.back() + step.traffic.logical());
         for (uint32_t output : step.outputs)
             producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
@@ -258,7 +263,7 @@ void predictSteps(Plan& plan, const DeviceProfile& profile) {
         for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
             Step& step = plan.steps[i];
             step.traffic = sweep.traffic[i - sweep.first];
-            step.predicted = predictTime(step.program, step.traffic, profile);
+            predictStep(step, profile);
         }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/kernels/tensor_operand.h"
 
-#include "core/graph/type.h"
+#include "core/kernel/product_element.h"
 
 #include <fmt/format.h>
 
@@ -37,15 +37,8 @@ LoopNest nestOf(const ContractionView& view, const Extents& axis, size_t first,
 } // namespace
 
 DType tensorElement(const EmitRequest& request, bool isA) {
-    const auto& code = std::get<Contraction>(request.program->code);
-    const auto& own = isA ? code.prologueA : code.prologueB;
-    const auto& other = isA ? code.prologueB : code.prologueA;
-    if (!own)
-        return request.inputs[isA ? code.a.operand : code.b.operand].dtype;
-    const DType made = own->tape.type(own->tape.outputs[0]);
-    const DType beside = request.inputs[isA ? code.b.operand : code.a.operand].dtype;
-    const bool rounds = made == DType::Float32 && !other && isFloat(beside) && sizeOf(beside) == 2;
-    return rounds ? beside : made;
+    const KernelProgram& program = *request.program;
+    return productElement(std::get<Contraction>(program.code), program.inputs, isA);
 }
 
 TensorOperand::TensorOperand(const EmitRequest& request, const ContractionView& view,

@@ -44,6 +44,8 @@ int writeExports(const std::string& folder);
 int writeCoverage(const std::string& tables, const std::string& page);
 /// The same nodes are fused in fp16 and bf16 as in fp32.
 int checkPrecision();
+/// Fused plans and plans of less precision are predicted to be faster.
+int checkPredictions();
 /// A file whose nodes stand in another order gives the same graph.
 int checkShuffled();
 /// A model of 10,000 nodes: load, match with the whole library, rewrite.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic: exit 0 all as
-// expected, 1 not, 77 skipped. counts write FOLDER prints the table of exports; counts coverage
-// TABLES prints it as Markdown, with a page after it checks that the page holds it.
+// counts zoo TABLES | exports TABLES FOLDER | precision | predictions | shuffled | synthetic: exit
+// 0 all as expected, 1 not, 77 skipped. counts write FOLDER prints the table of exports; counts
+// coverage TABLES prints it as Markdown, with a page after it checks that the page holds it.
 #include "tests/counts/checks.h"
 
 #include <fmt/format.h>
@@ -38,6 +38,8 @@ int main(int argc, char** argv) {
     }
     if (what == "precision" && argc == 2)
         return exitCode(counts::checkPrecision());
+    if (what == "predictions" && argc == 2)
+        return exitCode(counts::checkPredictions());
     if (what == "shuffled" && argc == 2)
         return exitCode(counts::checkShuffled());
     if (what == "synthetic" && argc == 2)
@@ -47,7 +49,7 @@ int main(int argc, char** argv) {
     if (what == "coverage" && (argc == 3 || argc == 4))
         return counts::writeCoverage(argv[2], argc == 4 ? argv[3] : "");
     fmt::print(
-        "usage: counts zoo TABLES | exports TABLES FOLDER | precision | shuffled | synthetic |\n"
-        "  write FOLDER | coverage TABLES [PAGE]\n");
+        "usage: counts zoo TABLES | exports TABLES FOLDER | precision | predictions | shuffled |\n"
+        "  synthetic | write FOLDER | coverage TABLES [PAGE]\n");
     return 2;
 }

@@ -2,6 +2,7 @@
 // Logical bytes by hand, predictions that order as they must, decisions, and device profiles.
 #include "core/cost/decision.h"
 #include "core/cost/profile_internal.h"
+#include "core/cost/time_model.h"
 #include "core/cost/touched_set.h"
 #include "kernel_support.h"
 
@@ -168,6 +169,36 @@ TEST(PredictTime, LargeSquareGemmIsNearItsMeasuredRate) {
     EXPECT_NEAR(rate, 720e12, 60e12);
 }
 
+TEST(PredictTime, ParametersInFloat32LeaveAHalfConvolutionOnTheUnitsOfHalves) {
+    const std::string head = "(float16[32,512,7,7] x, float16[512,512,3,3] w";
+    const std::string conv = "c = Conv<pads=[1,1,1,1]>(x, w) ";
+    const TimeEstimate bare =
+        timeOf(programOf(bodyFrom(head + ") => (float16[32,512,7,7] c) { " + conv + "}")), h200());
+    const TimeEstimate fused = timeOf(
+        programOf(bodyFrom(head + ", float[512,1,1] b) => (float16[32,512,7,7] y) { " + conv +
+                           "d = Cast<to=1>(c) e = Add(d, b) r = Relu(e) y = Cast<to=10>(r) }")),
+        h200());
+    EXPECT_EQ(fused.matrix, bare.matrix);
+    EXPECT_LT(fused.seconds, 1.1 * bare.seconds);
+}
+
+TEST(PredictTime, Tf32IsFasterThanFloat32LanesAndChangesNothingElse) {
+    auto both = [](const std::string& body) {
+        const KernelProgram program = programOf(bodyFrom(body));
+        const Traffic traffic = predictTraffic(program, h200(), {});
+        auto predicted = [&](bool tf32) {
+            return predictTime(program, workOf(program), traffic, h200(), tf32).matrix;
+        };
+        return std::pair(predicted(false), predicted(true));
+    };
+    const auto [lanes, tf32] =
+        both("(float[512,512] x, float[512,512] w) => (float[512,512] y) { y = MatMul(x, w) }");
+    EXPECT_NEAR(lanes / tf32, h200().tf32MatrixFlops / h200().fp32Flops, 1e-9);
+    const auto [half, same] = both("(float16[512,512] x, float16[512,512] w) => "
+                                   "(float16[512,512] y) { y = MatMul(x, w) }");
+    EXPECT_EQ(half, same);
+}
+
 TEST(PredictTime, SmallProgramsAreBoundByTheirLaunch) {
     TimeEstimate estimate =
         timeOf(programOf(bodyFrom("(float[64] x) => (float[64] y) { y = Relu(x) }")), h200());
@@ -241,6 +272,14 @@ TEST(DeviceProfiles, BuiltInOnesParseAndNameTheirSources) {
         EXPECT_EQ(profile->sources.size(), 17U) << name;
         EXPECT_GT(profile->dramBandwidth, 1e8);
     }
+}
+
+TEST(DeviceProfiles, TheClockOfThisMachineIsOneThatProcessorsHave) {
+    const auto here = deviceProfile("cpu");
+    ASSERT_TRUE(here) << here.error().text();
+    EXPECT_GT(here->clock, 0.5e9);
+    EXPECT_LT(here->clock, 8e9);
+    EXPECT_NEAR(here->fp32Flops, here->units * here->clock * here->lanesPerUnit * 2, 1);
 }
 
 TEST(DeviceProfiles, BadFilesNameTheField) {
