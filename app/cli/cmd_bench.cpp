@@ -101,7 +101,8 @@ Action addBench(CLI::App& app) {
     addRewriteOptions(app, options->rewrite);
     addBenchOptions(app, bench);
     app.add_flag_callback(
-        "--no-measure", [&bench] { bench.measure = false; }, "do not time, only predict");
+        "--no-measure", [&bench] { bench.measure = false; },
+        "do not time, only predict; results are still verified, unless --no-verify");
     app.add_flag("--compile", bench.compile,
                  "cuda without a device: compile each step's preferred kernel for the predicted "
                  "one and show registers, spills and occupancy");

@@ -47,6 +47,20 @@ TEST_F(CliBench, PredictionsNeedNoDevice) {
     EXPECT_EQ(there["results"]["rules"], here["results"]["rules"]);
 }
 
+TEST_F(CliBench, WhatThisMachineUsedIsNotSaidOfAnotherDevice) {
+    zoo("unet");
+    auto tactic = [&](std::vector<std::string> options) {
+        std::vector<std::string> verified{"bench",        "unet.onnx", "-q",
+                                          "--no-measure", "--report",  "-.json"};
+        verified.insert(verified.end(), options.begin(), options.end());
+        const json ran = json::parse(run(verified).output, nullptr, false);
+        EXPECT_FALSE(ran.is_discarded());
+        return ran["timings"]["kernels"][0].value("tactic", "missing");
+    };
+    EXPECT_NE(tactic({}), "");
+    EXPECT_EQ(tactic({"--device", "h200"}), "");
+}
+
 TEST_F(CliBench, AReportThatIsWrittenIsTheOneThatIsPrinted) {
     zoo("unet");
     ProcessResult ran = run({"bench", "unet.onnx", "--no-measure", "--report", "r.json", "--report",
