@@ -2,6 +2,7 @@
 // A plan against a recorded timing cache: the choices that a GPU would lead to, without one. The
 // recorded figures are synthetic (data/synthetic.timing_cache says so in every key); with
 // FUSELAGE_BLESS=1 in the environment the file is written again.
+#include "core/cost/tactic_efficiency.h"
 #include "core/support/file.h"
 #include "gpu/emit.h"
 #include "tests/unit/gpu_tune_support.h"
@@ -182,4 +183,12 @@ TEST(RecordedPlan, PredictionsPreferWhatIsMeantForTheShape) {
     EXPECT_TRUE(steps->at(0).tactic->name().starts_with("cublaslt"));
     EXPECT_EQ(steps->at(1).tactic->name(), "pointwise_vector");
     EXPECT_EQ(steps->at(7).tactic->name(), "copy_transpose");
+}
+
+TEST(TacticEfficiency, EveryVariantHasARowAndPlainOnesComeLast) {
+    for (const gpu::VariantRow& variant : gpu::kernelVariants())
+        EXPECT_NE(tacticEfficiency(variant.name).prefix, "") << variant.name;
+    EXPECT_LT(tacticEfficiency("contract_plain").matrix, tacticEfficiency("float_64x64").matrix);
+    EXPECT_LT(tacticEfficiency("float_64x64").matrix, tacticEfficiency("tensor_64x64").matrix);
+    EXPECT_LT(tacticEfficiency("tensor_64x64").matrix, tacticEfficiency("cudnn").matrix);
 }
