@@ -72,7 +72,7 @@ void Gate::line(const gpu_suite::Case& source, const Sequence& sequence) {
         const machine_code::Instructions issued = machine_code::count(compiled->cubin);
         const OperandType& shape = prepared.program->outputs[0];
         const double threads =
-            double{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] * kernel.block[0];
+            1.0 * kernel.grid[0] * kernel.grid[1] * kernel.grid[2] * kernel.block[0];
         const double each = static_cast<double>(*elementCount(shape.extents)) / threads;
         const double lanes = profile.units * profile.clock,
                      bytes = static_cast<double>(sizeOf(shape.dtype));

@@ -200,8 +200,9 @@ TEST(Traffic, memoryBoundSequencesMoveTheirOperandsOnce) {
                 const auto bytes =
                     static_cast<uint64_t>(*elementCount(type.extents)) * sizeOf(type.dtype);
                 EXPECT_EQ(one.input(i).distinct * 32, bytes);
-                if (type.extents.size() == 2) // what rows share is read by each of them
+                if (type.extents.size() == 2) { // what rows share is read by each of them
                     EXPECT_LE(one.input(i).sectors * 32, bytes + bytes / 50);
+                }
             }
             expectWideAndCoalesced(one.output(0));
             EXPECT_EQ(one.output(0).sectors, one.output(0).distinct);

@@ -2,6 +2,7 @@
 // What gpu/runtime declares of the driver and of CUPTI is what NVIDIA's headers say: checked when
 // this file is compiled, which is only where the headers are.
 #include "gpu/runtime/driver.h"
+#include "tests/unit/gpu_alike.h"
 
 #include <gtest/gtest.h>
 
@@ -14,18 +15,6 @@
 using namespace fuselage::gpu;
 
 namespace {
-
-/// Same number of parameters, each of the same size: handles and enumerations have other types.
-template <typename Ours, typename Theirs> struct Alike;
-
-template <typename R, typename... A, typename S, typename... B>
-struct Alike<R (*)(A...), S (*)(B...)> {
-    static constexpr bool value = [] {
-        if constexpr (sizeof...(A) == sizeof...(B))
-            return sizeof(R) == sizeof(S) && ((sizeof(A) == sizeof(B)) && ...);
-        return false;
-    }();
-};
 
 #define ALIKE(member, function)                                                                    \
     static_assert(Alike<decltype(DriverFunctions::member), decltype(&function)>::value, #function)

@@ -4,37 +4,16 @@
 // the headers' size. Checked when this file is compiled, which is only where the headers are.
 #include "gpu/libs/cublaslt_api.h"
 #include "gpu/libs/cudnn_api.h"
+#include "tests/unit/gpu_alike.h"
 
 #include <gtest/gtest.h>
 
 #include <cublasLt.h>
 #include <cudnn_backend.h>
-#include <type_traits>
 
 using namespace fuselage::gpu;
 
 namespace {
-
-/// Handles and enumerations have other types here, but the same size and kind.
-template <typename A, typename B>
-constexpr bool
-    sameKind = sizeof(A) == sizeof(B) && std::is_pointer_v<A> ==
-                                             std::is_pointer_v<B>&& std::is_floating_point_v<A> ==
-                                             std::is_floating_point_v<B>;
-
-template <typename Ours, typename Theirs> struct Alike;
-
-template <typename R, typename... A, typename S, typename... B>
-struct Alike<R (*)(A...), S (*)(B...)> {
-    static constexpr bool value = [] {
-        if constexpr (sizeof...(A) != sizeof...(B))
-            return false;
-        else if constexpr (std::is_void_v<R> || std::is_void_v<S>)
-            return std::is_same_v<R, S> && (sameKind<A, B> && ...);
-        else
-            return sameKind<R, S> && (sameKind<A, B> && ...);
-    }();
-};
 
 #define CUDNN(member, function)                                                                    \
     static_assert(Alike<decltype(cudnn::Functions::member), decltype(&function)>::value, #function)

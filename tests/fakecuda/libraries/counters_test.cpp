@@ -249,8 +249,9 @@ TEST_F(Counters, MoreRangesThanCuptiTakesGoInTurns) {
     for (size_t i = 0; i < ranges; ++i) {
         const auto first = static_cast<int64_t>(4 * (i / every)); // kernels before it in each pass
         EXPECT_EQ((*counts)[i].has_value(), i % every == 0) << i;
-        if ((*counts)[i])
+        if ((*counts)[i]) {
             EXPECT_EQ((*counts)[i]->dramWritten, (4 * first + 10) * 100) << i;
+        }
     }
 }
 
