@@ -58,11 +58,13 @@ void BodyKey::add(const Tensor& constant) {
         m_opaque = true;
         return;
     }
-    bool all = !isFloat(constant.dtype()) || constant.elementCount() <= fewElements;
+    const bool all = !isFloat(constant.dtype()) || constant.elementCount() <= fewElements;
     m_opaque = m_opaque || (all && constant.elementCount() > mostIntegers);
-    size_t read = all && !m_opaque      ? constant.byteCount()
-                  : isUniform(constant) ? sizeOf(constant.dtype())
-                                        : 0;
+    if (m_opaque) // nobody asks for the text any more
+        return;
+    const size_t read = all                   ? constant.byteCount()
+                        : isUniform(constant) ? sizeOf(constant.dtype())
+                                              : 0;
     add(read);
     if (read > 0)
         m_text.append(reinterpret_cast<const char*>(constant.bytes()), read);

@@ -334,12 +334,13 @@ FUSELAGE_ACCESS(unaligned_write8, 8, true)
 FUSELAGE_ACCESS(unaligned_write16, 16, true)
 #undef FUSELAGE_ACCESS
 
-extern "C" void __tsan_read_range(void* address, size_t bytes) {
-    accessed(address, bytes, false, __builtin_return_address(0));
+// The compiler knows these with a signed size.
+extern "C" void __tsan_read_range(void* address, ptrdiff_t bytes) {
+    accessed(address, static_cast<size_t>(bytes), false, __builtin_return_address(0));
 }
 
-extern "C" void __tsan_write_range(void* address, size_t bytes) {
-    accessed(address, bytes, true, __builtin_return_address(0));
+extern "C" void __tsan_write_range(void* address, ptrdiff_t bytes) {
+    accessed(address, static_cast<size_t>(bytes), true, __builtin_return_address(0));
 }
 
 extern "C" void __tsan_init() {}
