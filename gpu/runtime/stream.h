@@ -65,7 +65,8 @@ public:
     }
 
     ~Owned() {
-        if (m_handle != Handle{} && !m_context->abandoned() && m_context->makeCurrent())
+        if (m_context && m_handle != Handle{} && !m_context->abandoned() &&
+            m_context->makeCurrent())
             (void)(m_context->call().*Destroy)(m_handle);
     }
 
