@@ -5,6 +5,7 @@
 #include "gpu/runtime/cubin_cache.h"
 #include "gpu/runtime/generated_tactic.h"
 #include "gpu/runtime/plan_steps.h"
+#include "gpu/tune/tuner.h"
 
 #include <fmt/format.h>
 
@@ -14,22 +15,6 @@
 namespace fuselage::gpu {
 
 namespace {
-
-/// None when the built tactic may compute the step.
-std::optional<Reason> whyNot(const Tactic& tactic, const TacticRequest& request) {
-    const TacticFacts facts = tactic.facts();
-    const std::string name = tactic.name();
-    if (facts.numeric > request.emit.allowed)
-        return Reason{
-            "numeric-class", name + " is less exact than allowed", "", {{"tactic", name}}};
-    if (facts.workspaceBytes > request.workspaceLimit)
-        return Reason{"workspace",
-                      fmt::format("{}: needs {} bytes of workspace, the limit is {}", name,
-                                  facts.workspaceBytes, request.workspaceLimit),
-                      "raise --workspace",
-                      {{"tactic", name}}};
-    return std::nullopt;
-}
 
 /// The first kernel in the order of preference that builds and is legal: the one whose text is
 /// shown and dumped.
@@ -43,7 +28,10 @@ CompiledStep compileStep(TacticSource& generated, const TacticRequest& request,
             out.reasons.push_back({error.code, error.text(), error.fix, {}});
             continue;
         }
-        if (auto reason = whyNot(*tactic, request)) {
+        if (auto reason =
+                whyIllegal(tactic->facts(), request.emit.allowed, request.workspaceLimit)) {
+            reason->message = tactic->name() + ": " + reason->message;
+            reason->facts = {{"tactic", tactic->name()}};
             out.reasons.push_back(std::move(*reason));
             continue;
         }
@@ -77,10 +65,7 @@ Result<CompiledPlan> compilePlan(const Plan& plan, const DeviceProfile& profile,
         return failure(nvrtc.error());
     CompiledPlan out;
     out.compiler = "NVRTC " + (*nvrtc)->version();
-    auto cache = std::make_shared<CubinCache>(std::move(*nvrtc), options.cache == "none" ? ""
-                                                                 : options.cache.empty()
-                                                                     ? defaultCacheFolder()
-                                                                     : options.cache);
+    auto cache = std::make_shared<CubinCache>(std::move(*nvrtc), cacheFolder(options.cache));
     const auto generated = makeGeneratedSource(cache);
     const RequestTarget target{profile, profile.arch, options.tune.workspaceLimit};
     ThreadPool threads(options.threads);

@@ -121,9 +121,7 @@ Result<std::unique_ptr<Backend>> makeCudaBackend(const CudaOptions& options) {
     auto device = Device::open(options.device);
     if (!device)
         return failure(device.error());
-    const std::string folder = options.cache == "none" ? ""
-                               : options.cache.empty() ? defaultCacheFolder()
-                                                       : options.cache;
+    const std::string folder = cacheFolder(options.cache);
     auto store = TuneStore::open(options.tune, folder, options.tune.frozen || !options.measure);
     if (!store)
         return failure(store.error());

@@ -15,7 +15,7 @@ struct CudaOptions {
     int device = 0;
     int threads = 0;     ///< that build tactics and run the host's functions; 0: all of the machine
     bool measure = true; ///< false: tactics are chosen by prediction
-    /// Folder of machine code and of cuDNN's plans; empty: defaultCacheFolder(); "none": not kept.
+    /// Folder of machine code and of cuDNN's plans; see cacheFolder().
     std::string cache;
     TuneOptions tune;
 };

@@ -54,7 +54,9 @@ std::optional<CompiledKernel> readKernel(const std::string& path) {
 
 } // namespace
 
-std::string defaultCacheFolder() {
+std::string cacheFolder(const std::string& named) {
+    if (!named.empty())
+        return named == "none" ? "" : named;
     const char* cache = std::getenv("XDG_CACHE_HOME");
     if (cache != nullptr && *cache == '/')
         return std::string(cache) + "/fuselage";

@@ -14,9 +14,9 @@
 
 namespace fuselage::gpu {
 
-/// Where caches live unless a person says otherwise: $XDG_CACHE_HOME/fuselage, ~/.cache/fuselage;
-/// empty where neither can be known.
-std::string defaultCacheFolder();
+/// Where caches live: the folder that a person names ("none": nowhere, which is empty), else
+/// $XDG_CACHE_HOME/fuselage or ~/.cache/fuselage; empty where neither can be known.
+std::string cacheFolder(const std::string& named);
 
 /// NVRTC with a memory. Safe to use from several threads; equal requests wait for one another.
 class CubinCache {

@@ -203,24 +203,35 @@ Result<TimingEntry> Contest::run() {
 
 } // namespace
 
+std::optional<Reason> whyIllegal(const TacticFacts& facts, NumericClass allowed,
+                                 int64_t workspaceLimit) {
+    if (facts.numeric > allowed)
+        return Reason{
+            "numeric-class",
+            fmt::format("computes {}, allowed is {}", nameOf(facts.numeric), nameOf(allowed)),
+            "",
+            {}};
+    if (facts.workspaceBytes > workspaceLimit)
+        return Reason{"workspace",
+                      fmt::format("needs {} bytes of workspace, the limit is {}",
+                                  facts.workspaceBytes, workspaceLimit),
+                      "raise --workspace",
+                      {}};
+    return std::nullopt;
+}
+
 Legality legalCandidates(std::vector<TuneCandidate> candidates, NumericClass allowed,
                          int64_t workspaceLimit) {
     Legality out;
     for (TuneCandidate& candidate : candidates) {
-        const TacticFacts& facts = candidate.facts;
-        CandidateRecord record = recordOf(candidate);
-        if (facts.numeric > allowed) {
-            record.refused = "numeric-class";
-            record.why =
-                fmt::format("computes {}, allowed is {}", nameOf(facts.numeric), nameOf(allowed));
-        } else if (facts.workspaceBytes > workspaceLimit) {
-            record.refused = "workspace";
-            record.why = fmt::format("needs {} bytes of workspace, the limit is {}",
-                                     facts.workspaceBytes, workspaceLimit);
-        } else {
+        const auto reason = whyIllegal(candidate.facts, allowed, workspaceLimit);
+        if (!reason) {
             out.legal.push_back(std::move(candidate));
             continue;
         }
+        CandidateRecord record = recordOf(candidate);
+        record.refused = reason->code;
+        record.why = reason->message;
         out.refused.push_back(std::move(record));
     }
     return out;

@@ -66,13 +66,17 @@ CandidateRecord recordOf(const TuneCandidate& candidate);
 /// After these nothing runs on the device in this process: "device.lost", "device.hung".
 bool endsDevice(const Error& error);
 
+/// None when a tactic of these facts may compute the step: numeric class within what is allowed,
+/// workspace within its limit.
+std::optional<Reason> whyIllegal(const TacticFacts& facts, NumericClass allowed,
+                                 int64_t workspaceLimit);
+
 /// Candidates that may be chosen; the others have a record that names need and limit.
 struct Legality {
     std::vector<TuneCandidate> legal;
     TimingEntry refused;
 };
 
-/// Numeric class within what is allowed, workspace within its limit.
 Legality legalCandidates(std::vector<TuneCandidate> candidates, NumericClass allowed,
                          int64_t workspaceLimit);
 
