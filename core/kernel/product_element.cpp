@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/product_element.h"
 
-#include <algorithm>
-
 namespace fuselage {
 
 namespace {

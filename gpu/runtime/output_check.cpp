@@ -88,13 +88,6 @@ void join(Comparison& to, const Comparison& from) {
     to.magnitude = std::max(to.magnitude, from.magnitude);
 }
 
-int64_t elementsOf(const Extents& extents) {
-    int64_t out = 1;
-    for (int64_t extent : extents)
-        out *= extent;
-    return out;
-}
-
 } // namespace
 
 KernelText comparisonText(DType dtype) {
@@ -229,7 +222,7 @@ namespace {
 
 /// Elements between those of the operand, where its strides leave some.
 uint64_t gapsOf(const GuardedOutput& output) {
-    return static_cast<uint64_t>(output.span() - elementsOf(output.layout.extents));
+    return static_cast<uint64_t>(output.span() - elementCount(output.layout.extents).value_or(0));
 }
 
 std::string written(const Comparison& figures, uint64_t gaps, bool whole) {
@@ -270,7 +263,7 @@ Result<std::string> OutputCheck::difference(Stream& stream, const GuardedOutput&
         return failure(figures.error());
     if (std::string wrong = written(*figures, gapsOf(checked), false); !wrong.empty())
         return wrong;
-    const auto elements = static_cast<double>(elementsOf(checked.layout.extents));
+    const auto elements = static_cast<double>(elementCount(checked.layout.extents).value_or(0));
     const double most = tolerance.share > 0 ? std::max(1.0, tolerance.share * elements) : 0;
     if (static_cast<double>(figures->different.count) <= most)
         return std::string();
