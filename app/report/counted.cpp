@@ -11,6 +11,10 @@ std::string countedText(const std::optional<int64_t>& bytes) {
     return bytes ? bytesText(*bytes) : "not measured";
 }
 
+std::optional<int64_t> dramCounted(const KernelReport& kernel) {
+    return kernel.measuredTraffic ? kernel.measuredTraffic->dram() : std::nullopt;
+}
+
 bool anyCounted(const std::vector<KernelReport>& kernels) {
     return std::any_of(kernels.begin(), kernels.end(), [](const KernelReport& kernel) {
         return kernel.measuredTraffic.has_value();

@@ -14,6 +14,9 @@ namespace fuselage::app {
 /// "1.2 MB", or "not measured".
 std::string countedText(const std::optional<int64_t>& bytes);
 
+/// Bytes read from DRAM and written to it, where they were counted.
+std::optional<int64_t> dramCounted(const KernelReport& kernel);
+
 bool anyCounted(const std::vector<KernelReport>& kernels);
 
 /// A line of the comparison of both sides.

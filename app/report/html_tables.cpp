@@ -203,7 +203,7 @@ std::string kernelsTable(const Report& report) {
                 number(seconds, secondsText(seconds)) + bytes(k.traffic.logical()) +
                 bytes(k.traffic.dram);
         if (counted) {
-            const auto dram = k.measuredTraffic ? k.measuredTraffic->dram() : std::nullopt;
+            const auto dram = dramCounted(k);
             const auto l2 = k.measuredTraffic ? k.measuredTraffic->l2 : std::nullopt;
             rows += number(static_cast<double>(dram.value_or(-1)), countedText(dram)) +
                     number(static_cast<double>(l2.value_or(-1)), countedText(l2));

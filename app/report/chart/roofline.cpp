@@ -2,6 +2,7 @@
 // Roofline on logarithmic axes: intensity in FLOP per logical byte, FLOP per second. Nodes without
 // FLOPs (copies, pooling by maximum) have no place on it.
 #include "app/report/chart/canvas_internal.h"
+#include "app/report/counted.h"
 #include "app/report/format.h"
 
 #include <algorithm>
@@ -71,8 +72,7 @@ std::string countedDram(const app::Report& report, const std::string& node) {
     int64_t measured = 0, predicted = 0;
     for (const app::KernelReport& kernel : report.kernels)
         if (kernel.node == node) {
-            const auto dram =
-                kernel.measuredTraffic ? kernel.measuredTraffic->dram() : std::nullopt;
+            const auto dram = app::dramCounted(kernel);
             if (!dram)
                 return {};
             measured += *dram;

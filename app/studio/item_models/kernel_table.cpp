@@ -25,7 +25,7 @@ QString timeText(const KernelReport& kernel) {
 }
 
 QString countedDram(const KernelReport& kernel) {
-    const auto dram = kernel.measuredTraffic ? kernel.measuredTraffic->dram() : std::nullopt;
+    const auto dram = app::dramCounted(kernel);
     return dram ? words(app::bytesText(*dram)) : QString();
 }
 
@@ -122,7 +122,7 @@ KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseli
         {"DRAM", "bytes that the device counted, and as they were predicted", right,
          [](Row row) { return countedDram(row); },
          [](Row row) {
-             const auto dram = row.measuredTraffic ? row.measuredTraffic->dram() : std::nullopt;
+             const auto dram = app::dramCounted(row);
              return dram ? QVariant::fromValue<qlonglong>(*dram) : QVariant();
          },
          [](Row row) { return countedHelp(row); }},
