@@ -63,50 +63,70 @@ bool isSlow(const std::string& implementation) {
 
 namespace {
 
-void appendActivation(dnnl::post_ops& ops, const MatchedActivation& f) {
+struct Function {
+    dnnl::algorithm kind;
+    float alpha = 0, beta = 0;
+};
+
+/// What the library computes one after another for an activation.
+std::vector<Function> functionsOf(const MatchedActivation& f) {
     using dnnl::algorithm;
     auto alpha = static_cast<float>(f.alpha), beta = static_cast<float>(f.beta);
-    auto add = [&](algorithm kind, float a = 0, float b = 0) { ops.append_eltwise(1, kind, a, b); };
     switch (f.kind) {
     case Activation::Relu:
-        return add(algorithm::eltwise_relu, alpha);
+        return {{algorithm::eltwise_relu, alpha}};
     case Activation::Clip:
-        return add(algorithm::eltwise_clip, alpha, beta);
+        return {{algorithm::eltwise_clip, alpha, beta}};
     case Activation::Elu:
-        return add(algorithm::eltwise_elu, alpha);
+        return {{algorithm::eltwise_elu, alpha}};
     case Activation::Tanh:
-        return add(algorithm::eltwise_tanh);
+        return {{algorithm::eltwise_tanh}};
     case Activation::Logistic:
-        return add(algorithm::eltwise_logistic);
+        return {{algorithm::eltwise_logistic}};
     case Activation::GeluErf:
-        return add(algorithm::eltwise_gelu_erf);
+        return {{algorithm::eltwise_gelu_erf}};
     case Activation::GeluTanh:
-        return add(algorithm::eltwise_gelu_tanh);
+        return {{algorithm::eltwise_gelu_tanh}};
     case Activation::Swish:
-        return add(algorithm::eltwise_swish, alpha);
+        return {{algorithm::eltwise_swish, alpha}};
     case Activation::Hardswish:
-        return add(algorithm::eltwise_hardswish);
+        return {{algorithm::eltwise_hardswish}};
     case Activation::Softplus:
-        return add(algorithm::eltwise_soft_relu);
+        return {{algorithm::eltwise_soft_relu}};
     case Activation::Mish:
-        return add(algorithm::eltwise_mish);
+        return {{algorithm::eltwise_mish}};
     case Activation::Abs:
-        return add(algorithm::eltwise_abs);
+        return {{algorithm::eltwise_abs}};
     case Activation::Square:
-        return add(algorithm::eltwise_square);
+        return {{algorithm::eltwise_square}};
     case Activation::Sqrt:
-        return add(algorithm::eltwise_sqrt);
+        return {{algorithm::eltwise_sqrt}};
     case Activation::Exp:
-        return add(algorithm::eltwise_exp);
+        return {{algorithm::eltwise_exp}};
     case Activation::Linear:
-        return add(algorithm::eltwise_linear, alpha, beta);
+        return {{algorithm::eltwise_linear, alpha, beta}};
     case Activation::ClipLinear:
-        add(algorithm::eltwise_linear, alpha, beta);
-        return add(algorithm::eltwise_clip, 0, 1);
+        return {{algorithm::eltwise_linear, alpha, beta}, {algorithm::eltwise_clip, 0, 1}};
     }
+    return {};
 }
 
 } // namespace
+
+std::optional<Reason> postOpsReason(const MatchedEpilogue& epilogue) {
+    std::vector<Function> seen;
+    for (const PostOp& op : epilogue.postOps) {
+        if (op.kind != PostOp::Kind::Activate)
+            continue;
+        for (const Function& f : functionsOf(op.activation)) {
+            for (const Function& other : seen)
+                if (other.kind == f.kind && (other.alpha != f.alpha || other.beta != f.beta))
+                    return Reason{"support", "oneDNN takes one function of a kind only", {}, {}};
+            seen.push_back(f);
+        }
+    }
+    return std::nullopt;
+}
 
 PostOps makePostOps(const MatchedEpilogue& epilogue, const Extents& channelDims) {
     PostOps out;
@@ -117,7 +137,8 @@ PostOps makePostOps(const MatchedEpilogue& epilogue, const Extents& channelDims)
     for (const PostOp& op : epilogue.postOps) {
         switch (op.kind) {
         case PostOp::Kind::Activate:
-            appendActivation(ops, op.activation);
+            for (const Function& f : functionsOf(op.activation))
+                ops.append_eltwise(1, f.kind, f.alpha, f.beta);
             break;
         case PostOp::Kind::Sum:
             ops.append_sum(1.0F);

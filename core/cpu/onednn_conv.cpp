@@ -139,6 +139,8 @@ private:
 EngineResult makeConvolutionEngine(const Contraction& program, const OperandLayout& x,
                                    const OperandLayout& w, const EngineTarget& c,
                                    const MatchedEpilogue& epilogue, Pages& pages) {
+    if (auto reason = postOpsReason(epilogue))
+        return std::move(*reason);
     try {
         return std::make_unique<ConvolutionEngine>(program, x, w, c, epilogue, pages);
     } catch (const dnnl::error& error) {

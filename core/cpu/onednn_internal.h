@@ -43,6 +43,10 @@ struct PostOps {
     std::vector<PostOpArgument> arguments;
     std::optional<uint32_t> sumRead; ///< its operand must be in the destination before
 };
+/// Why oneDNN would compute this epilogue wrongly: version 2.6 takes the numbers of the first of
+/// several functions of one kind, say two LeakyRelu, for all of them. To be asked before
+/// makePostOps.
+std::optional<Reason> postOpsReason(const MatchedEpilogue& epilogue);
 PostOps makePostOps(const MatchedEpilogue& epilogue, const Extents& channelDims);
 
 dnnl::algorithm poolAlgorithm(PoolKind kind);

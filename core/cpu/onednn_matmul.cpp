@@ -3,6 +3,8 @@
 #include "core/cpu/onednn_engine_internal.h"
 #include "core/kernel/matmul_shape.h"
 
+#include <algorithm>
+
 namespace fuselage::cpu {
 
 namespace {
@@ -89,6 +91,43 @@ private:
     DType m_type, m_resultType;
 };
 
+bool isPerChannel(const std::vector<double>& values) {
+    return values.size() > 1;
+}
+
+/// Something that the epilogue takes once a channel: along the columns of the product.
+bool hasChannels(const MatchedEpilogue& epilogue) {
+    return isPerChannel(epilogue.scale) || isPerChannel(epilogue.shift) ||
+           std::any_of(epilogue.postOps.begin(), epilogue.postOps.end(), [](const PostOp& op) {
+               return op.kind == PostOp::Kind::MultiplyChannel ||
+                      op.kind == PostOp::Kind::AddChannel;
+           });
+}
+
+/// Whether each dim steps over all of the dims inside of it. oneDNN finds the channel of an operand
+/// of a post-op from the address of the result, which needs that (2.6 reads beside it otherwise).
+bool isNested(const MatMulShape& shape) {
+    int64_t inside = shape.n == 1 ? 1 : shape.n * shape.cN;
+    auto steps = [&](int64_t extent, int64_t stride) {
+        const bool over = extent == 1 || stride >= inside;
+        inside = extent == 1 ? inside : extent * stride;
+        return over;
+    };
+    bool nested = steps(shape.m, shape.cM);
+    for (size_t i = shape.batch.size(); i-- > 0;)
+        nested = nested && steps(shape.batch[i].extent, shape.batch[i].strides[2]);
+    return nested;
+}
+
+/// Whether the primitive takes a scale or shift of one value a channel as an operand of a post-op.
+bool needsOperands(const MatchedEpilogue& epilogue, bool scaleFolds) {
+    MatchedEpilogue rest = epilogue;
+    rest.shift.clear();
+    if (scaleFolds)
+        rest.scale.clear();
+    return hasChannels(rest) || !rest.scale.empty();
+}
+
 bool isMatrix(int64_t rowStride, int64_t rows, int64_t colStride, int64_t cols) {
     return rowStride == 1 || colStride == 1 || rows == 1 || cols == 1;
 }
@@ -112,9 +151,15 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
     bool sharedB = true;
     for (const Loop& loop : shape.batch)
         sharedB = sharedB && loop.strides[1] == 0;
+    const bool packed = b.constant && sharedB;
+    if (!shape.wholeRows && hasChannels(epilogue))
+        return Reason{"layout", "the channels of the epilogue are not one run of columns", {}, {}};
+    if (!isNested(shape) && needsOperands(epilogue, packed && canScale(b)))
+        return Reason{"layout", "operands of the epilogue with a transposed result", {}, {}};
+    if (auto reason = postOpsReason(epilogue))
+        return std::move(*reason);
     try {
-        return std::make_unique<MatMulEngine>(shape, b, c.dtype, b.constant && sharedB, epilogue,
-                                              pages);
+        return std::make_unique<MatMulEngine>(shape, b, c.dtype, packed, epilogue, pages);
     } catch (const dnnl::error& error) {
         return Reason{"support", std::string("oneDNN matmul: ") + error.what(), {}, {}};
     }

@@ -60,6 +60,10 @@ std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const 
     out.aOffset = a.offset;
     out.bOffset = b.offset;
     out.cOffset = c.offset;
+    int64_t channels = 1; // no more than elements of the result
+    for (size_t d = program.batchDims + program.mDims; d < program.space.size(); ++d)
+        channels *= program.space[d];
+    out.wholeRows = out.n == channels;
     return out;
 }
 

@@ -28,6 +28,9 @@ struct MatMulShape {
     int64_t m = 1, n = 1, k = 1;
     int64_t aM = 0, aK = 0, bK = 0, bN = 0, cM = 0, cN = 0;
     int64_t aOffset = 0, bOffset = 0, cOffset = 0;
+    /// Whether `n` are all channels of the contraction: else some are loops of `batch`, and what is
+    /// given per channel does not lie along the columns.
+    bool wholeRows = true;
 };
 
 /// `c` is over the contraction's space.

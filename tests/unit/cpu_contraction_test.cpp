@@ -150,6 +150,57 @@ TEST(CpuMatMul, BatchesBroadcastAndStrides) {
                2e-5);
 }
 
+// A product whose columns lie in two places of the result: heads before rows, a batch on the right.
+TEST(CpuMatMul, ChannelsInSeveralRunsOfColumns) {
+    const std::map<std::string, Tensor> constants = {
+        {"w", weights({16, 16})}, {"b", weights({16}, 2)}, {"s", weights({16}, 3)}};
+    for (const char* rest :
+         {"a = Add(m, b)", "a = Mul(m, s)", "r = Relu(m)  a = Mul(r, s)",
+          "p = Mul(m, s)  q = Add(p, b)  r = Relu(q)  a = Add(r, b)", "r = Tanh(m)  a = Add(r, v)"})
+        for (const char* last : {"y = Reshape(t, j)", "y = Relu(t)"}) {
+            const bool joins = last[4] == 'R' && last[6] == 's';
+            expectRuns(std::string("(float[2,7,16] x, float[16,16] w, float[16] b, float[16] s, "
+                                   "float[16] v) => (float") +
+                           (joins ? "[4,7,8]" : "[2,2,7,8]") + " y) { m = MatMul(x, w)  " + rest +
+                           "  i = Constant<value_ints=[2,7,2,8]>()  "
+                           "j = Constant<value_ints=[4,7,8]>()  h = Reshape(a, i)  "
+                           "t = Transpose<perm=[0,2,1,3]>(h)  " +
+                           last + " }",
+                       "Contraction", 2e-5, constants);
+        }
+    expectRuns("(float[4,1] w, float[3,1,8] x, float[3,1,1] b) => (float[3,4,8] y) "
+               "{ m = MatMul(w, x)  y = Add(m, b) }",
+               "Contraction", 2e-6, {{"w", weights({4, 1})}, {"b", weights({3, 1, 1}, 2)}});
+}
+
+TEST(CpuMatMul, ScaleOfATransposedResult) {
+    const std::string head = "(float[2,3,4] x, float[4,4] w, float[4] b) => (float[3,2,4] y) "
+                             "{ m = MatMul(x, w)  ";
+    const std::string tail = "  y = Transpose<perm=[1,0,2]>(n) }";
+    for (const char* middle : {"n = Neg(m)", "r = Relu(m)  n = Mul(r, b)", "n = Add(m, b)"})
+        for (bool constant : {false, true})
+            expectRuns(head + middle + tail, "Contraction", 2e-6,
+                       constant ? std::map<std::string, Tensor>{{"b", weights({4}, 2)}}
+                                : std::map<std::string, Tensor>{});
+}
+
+// oneDNN 2.6 computes the second function of a kind with the numbers of the first.
+TEST(CpuMatMul, TwoFunctionsOfOneKind) {
+    const std::map<std::string, Tensor> constants = {{"w", weights({6, 16})},
+                                                     {"b", weights({1, 1}, 2)}};
+    for (const char* functions :
+         {"h = HardSigmoid(m)  y = Add(h, b)",
+          "h = LeakyRelu<alpha=0.1>(m)  y = LeakyRelu<alpha=0.5>(h)",
+          "h = Elu<alpha=0.5>(m)  y = Elu<alpha=1.5>(h)",
+          "h = HardSigmoid(m)  n = Sub(h, b)  y = HardSigmoid<alpha=0.4>(n)"}) {
+        expectRuns(std::string("(float[3,6] x, float[6,16] w, float[1,1] b) => (float[3,16] y) "
+                               "{ m = MatMul(x, w)  ") +
+                       functions + " }",
+                   "Contraction", 2e-6, constants);
+    }
+    convWith("h = LeakyRelu<alpha=0.1>(c)  y = LeakyRelu<alpha=0.5>(h)");
+}
+
 TEST(CpuMatMul, OtherTypes) {
     expectRuns("(double[5,16] x, double[16,7] z) => (double[5,7] y) { y = MatMul(x, z) }",
                "Contraction", 1e-13);
