@@ -147,12 +147,11 @@ std::string PointwiseEmitter::results(const LoopNest& nest) const {
     out += split(nest, "index", "        ");
     std::string each;
     for (size_t w = 0; w < m_spec.writes.size(); ++w) {
-        const std::string at = address(nest, w, "index");
         if (accessOf(nest, w) == LaneAccess::Vector)
-            out +=
-                fmt::format("        storeLanes<{}, {}>({}, y{});\n", m_width, m_streamed, at, w);
+            out += fmt::format("        storeLanes<{}, {}>({}, y{});\n", m_width, m_streamed,
+                               address(nest, w, "index"), w);
         else
-            each += fmt::format("            store({}, y{}[v]);\n", at, w);
+            each += fmt::format("            store({}, y{}[v]);\n", address(nest, w, "at"), w);
     }
     if (!each.empty()) {
         out += fmt::format("#pragma unroll\n        for (int v = 0; v < {}; ++v) {{\n", m_width);

@@ -51,6 +51,9 @@ std::vector<Case> copyCases() {
             {"(bfloat16[2,24] a, bfloat16[5,24] b) => (bfloat16[7,24] y) "
              "{ y = Concat<axis=0>(a, b) }"},
             "copy_vector copy_plain");
+    out.add("concat_beside_vectors", // the second piece begins at an odd element
+            {"(float[5] a, float[5] b) => (float[10] y) { y = Concat<axis=0>(a, b) }"},
+            "copy_vector copy_plain");
     out.add("pad_with_fill",
             {"(float16[3,6,10] x) => (float16[3,8,13] y) { p = "
              "Constant<value_ints=[0,1,2,0,1,1]>() y = Pad(x, p) }"},
