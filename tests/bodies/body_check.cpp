@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/bodies/body_check.h"
+
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/verify.h"
+#include "core/kernel/evaluate.h"
+#include "core/kernel/lower.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::bodies {
+
+namespace {
+
+const app::RuleLibrary& library() {
+    static const app::RuleLibrary loaded = *app::loadRuleLibrary({});
+    return loaded;
+}
+
+/// A body with its data: what each way starts from.
+struct Subject {
+    Graph graph;                ///< weights are constants
+    std::vector<Tensor> inputs; ///< of `graph`
+    std::vector<Tensor> all;    ///< of the body as it is written
+    std::vector<ReferenceValue> wanted;
+    double tolerance = 0;
+};
+
+/// Results too large for a 16-bit type, or none, are nobody's mistake.
+bool isComparable(const std::vector<ReferenceValue>& values) {
+    for (const ReferenceValue& value : values)
+        for (double number : value.floats)
+            if (!std::isfinite(number))
+                return false;
+    return true;
+}
+
+class Check {
+public:
+    Check(const Body& body, const CheckOptions& options) : m_body(body), m_options(options) {}
+
+    std::string run();
+
+private:
+    /// "" and a subject, or the problem; neither for a body that says nothing.
+    std::string begin();
+    std::string evaluated();
+    std::string ran(const std::string& way, Graph graph, bool perNode);
+    std::string compared(const std::string& way, const std::vector<Tensor>& outputs) const;
+
+    const Body& m_body;
+    const CheckOptions& m_options;
+    std::optional<Graph> m_written;
+    std::optional<Subject> m_subject;
+};
+
+std::string Check::begin() {
+    auto loaded = model_io::loadText(m_body.text);
+    if (!loaded)
+        return "load: " + loaded.error().text();
+    if (!inferShapes(*loaded).empty())
+        return "";
+    auto inputs = app::generateInputs(*loaded, 5);
+    if (!inputs)
+        return "inputs: " + inputs.error().text();
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : *inputs)
+        values.push_back(ReferenceValue::from(input));
+    ThreadPool threads(1);
+    Progress progress;
+    auto wanted = interpret(*loaded, values, threads, progress);
+    if (!wanted)
+        return "interpreter: " + wanted.error().text();
+    if (!isComparable(*wanted))
+        return "";
+    Subject subject;
+    subject.wanted = std::move(*wanted);
+    subject.graph = loaded->clone();
+    subject.all = *inputs;
+    for (size_t i = 0; i < inputs->size(); ++i) {
+        const std::string& name = loaded->value(loaded->inputs()[i]).name;
+        if (std::find(m_body.constant.begin(), m_body.constant.end(), name) ==
+            m_body.constant.end())
+            subject.inputs.push_back((*inputs)[i]);
+        else if (auto bound = bindInput(subject.graph, name, (*inputs)[i]); !bound)
+            return "weights: " + bound.error().text();
+    }
+    const DType type = loaded->value(loaded->outputs()[0]).type.dtype;
+    subject.tolerance = type == DType::Float32
+                            ? app::toleranceOf(type)
+                            : app::storageTolerance(type, app::roundingDepth(*loaded, type));
+    m_written = std::move(*loaded);
+    m_subject = std::move(subject);
+    return "";
+}
+
+std::string Check::compared(const std::string& way, const std::vector<Tensor>& outputs) const {
+    if (outputs.size() != m_subject->wanted.size())
+        return way + ": number of outputs";
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        auto agreement =
+            app::compareOutput("", "", m_subject->wanted[i], outputs[i], m_subject->tolerance);
+        if (!agreement.ok)
+            return fmt::format("{}: output {} differs by {}", way, i, agreement.maxRelative);
+    }
+    return "";
+}
+
+/// The program of the whole body, element by element.
+std::string Check::evaluated() {
+    Graph graph = m_written->clone();
+    Progress progress;
+    if (auto folded = foldConstants(graph, {}, progress); !folded)
+        return "fold: " + folded.error().text();
+    LowerRequest request;
+    request.constants.resize(graph.inputs().size());
+    request.body = std::make_shared<const Graph>(std::move(graph));
+    LowerResult lowered = lower(request);
+    const auto* program = std::get_if<KernelProgram>(&lowered);
+    if (program == nullptr || std::holds_alternative<Library>(program->code))
+        return "";
+    std::vector<ReferenceValue> inputs;
+    for (const Tensor& input : m_subject->all)
+        inputs.push_back(ReferenceValue::from(input));
+    auto result = evaluate(*program, inputs);
+    if (!result)
+        return "evaluate: " + result.error().text();
+    std::vector<Tensor> outputs;
+    for (const ReferenceValue& value : result->outputs)
+        outputs.push_back(value.toTensor());
+    return compared("evaluate", outputs);
+}
+
+std::string Check::ran(const std::string& way, Graph graph, bool perNode) {
+    CompileOptions options;
+    options.backend = m_options.backend;
+    options.threads = m_options.threads;
+    options.oneKernelPerNode = perNode;
+    options.measureTactics = false;
+    auto compiled = CompiledGraph::compile(std::move(graph), options);
+    if (!compiled)
+        return way + ": " + compiled.error().text();
+    // Twice: the second run meets the memory as the first one left it.
+    for (int run = 0; run < 2; ++run) {
+        auto outputs = compiled->run(m_subject->inputs);
+        if (!outputs)
+            return way + ": " + outputs.error().text();
+        if (std::string problem = compared(way, *outputs); !problem.empty())
+            return problem;
+    }
+    return "";
+}
+
+std::string Check::run() {
+    std::string problem = begin();
+    if (!problem.empty() || !m_subject)
+        return problem;
+    problem = evaluated();
+    const Graph& graph = m_subject->graph;
+    if (problem.empty() && m_options.backend != "reference")
+        problem = ran("unfused", graph.clone(), true);
+    if (problem.empty() && m_options.backend != "reference")
+        problem = ran("with views", graph.clone(), false);
+    if (problem.empty())
+        problem = ran("one node", fuseWhole(graph, "Whole"), false);
+    if (!problem.empty())
+        return problem;
+    Progress progress;
+    Graph prepared = graph.clone();
+    if (auto done = prepareGraph(prepared, progress); !done)
+        return "prepare: " + done.error().text();
+    auto fused = app::fuseGraph(prepared, library(), {}, progress);
+    if (!fused)
+        return "fuse: " + fused.error().text();
+    return ran("fused", std::move(fused->graph), false);
+}
+
+} // namespace
+
+std::string problemOf(const Body& body, const CheckOptions& options) {
+    return Check(body, options).run();
+}
+
+} // namespace fuselage::bodies
