@@ -107,7 +107,9 @@ std::string Check::compared(const std::string& way, const std::vector<Tensor>& o
     for (size_t i = 0; i < outputs.size(); ++i) {
         auto agreement =
             app::compareOutput("", "", m_subject->wanted[i], outputs[i], m_subject->tolerance);
-        if (!agreement.ok)
+        // A part of a result may be all small numbers; they were rounded as the large ones.
+        const bool near = agreement.maxAbsolute <= m_subject->tolerance;
+        if (!agreement.ok && !near)
             return fmt::format("{}: output {} differs by {}", way, i, agreement.maxRelative);
     }
     return "";

@@ -4,6 +4,8 @@
 #include "core/kernel/epilogue_match.h"
 #include "cpu_support.h"
 
+#include <fmt/format.h>
+
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
 
@@ -277,6 +279,24 @@ TEST(EpilogueMatch, AClipFarOutIsNotRelu) {
     ASSERT_TRUE(f);
     EXPECT_EQ(f->kind, Activation::Clip);
     EXPECT_EQ(f->beta, 12345.0);
+}
+
+// Large values of an even function are infinite in 16 bits, on both sides.
+TEST(EpilogueMatch, AnInfinityAgreesWithNothingElse) {
+    for (DType narrow : {DType::Float16, DType::BFloat16}) {
+        TapeBuilder t;
+        Scalar x = t.input(DType::Float32);
+        const Tape tape = t.finish({cast(x * x, narrow)});
+        auto f = matchActivation(tape, 0, tape.outputs[0], 0x1p-7);
+        EXPECT_TRUE(!f || f->kind != Activation::Clip);
+    }
+    for (const char* last :
+         {"y = Abs(m)", "r = Relu(m)  y = Mul(r, r)", "y = LeakyRelu<alpha=-2.0>(m)"})
+        for (const char* type : {"float16", "bfloat16"})
+            expectRuns(
+                fmt::format("({0}[4,8] x, {0}[8,4] w) => ({0}[4,4] y) {{ m = MatMul(x, w)  {1} }}",
+                            type, last),
+                "Contraction", 0.02);
 }
 
 TEST(EpilogueMatch, TanhGeluIsNotErfGelu) {
