@@ -47,7 +47,9 @@ Result<LoadedModel> loadModel(const std::string& path, const std::map<std::strin
     LoadedModel out;
     out.path = path;
     Stopwatch watch;
-    auto graph = model_io::load(path, {}, progress);
+    model_io::LoadOptions reading;
+    reading.notes = &out.notes;
+    auto graph = model_io::load(path, reading, progress);
     if (!graph)
         return inFile(path, graph.error());
     out.graph = std::move(*graph);

@@ -17,6 +17,9 @@ struct LoadedModel {
     Graph graph;          ///< prepared: types inferred, constants and shape arithmetic folded
     size_t fileNodes = 0; ///< before folding
     std::map<std::string, double> seconds; ///< "load", "prepare"
+    /// What a person should know although the model loads: a newer opset, what is not computed,
+    /// what was assumed. One sentence each; every front end shows all of them.
+    std::vector<std::string> notes = {};
 };
 
 /// Reads and prepares a model file; symbolic dimensions stay, except those in `dims`.

@@ -38,6 +38,7 @@ struct ModelReport {
     size_t nodes = 0;                         ///< in the file, after constants were folded
     std::vector<std::string> inputs, outputs; ///< "input: float[N,3,224,224]"
     std::map<std::string, int64_t> dims;      ///< what symbols were bound to
+    std::vector<std::string> notes;           ///< of LoadedModel
 };
 
 /// What the precision of the plan changed in the graph.

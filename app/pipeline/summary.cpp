@@ -63,6 +63,7 @@ ModelReport summariseModel(const LoadedModel& model, const std::map<std::string,
     out.name = model.graph.name();
     out.nodes = model.graph.nodeCount();
     out.dims = dims;
+    out.notes = model.notes;
     auto line = [&](ValueId id) {
         const Value& value = model.graph.value(id);
         return value.name + ": " + value.type.text();

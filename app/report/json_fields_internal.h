@@ -172,6 +172,8 @@ template <typename A> void resultFields(A& a, Report& r) {
         m("inputs", r.model.inputs);
         m("outputs", r.model.outputs);
         m("dims", r.model.dims);
+        if (!A::writes || !r.model.notes.empty())
+            m("notes", r.model.notes);
     });
     a.group("target", [&](A& t) {
         t("profile", r.machine.profile);
