@@ -189,6 +189,10 @@ bool canBeBanded(const Contraction& program, const PrepareContext& context) {
            splitOf(program, context).has_value();
 }
 
+double bandedCost(const Contraction& /*program*/) {
+    return 1;
+}
+
 std::string bandedKey(const Contraction& program, const PrepareContext& context) {
     std::string out = text(program.space) + text(program.window.strides) +
                       (context.inPlace ? " in place" : "") + program.epilogue.tape.text();

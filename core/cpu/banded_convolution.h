@@ -14,6 +14,9 @@ bool canBeBanded(const Contraction& program, const PrepareContext& context);
 /// What the times of the program depend on, as text.
 std::string bandedKey(const Contraction& program, const PrepareContext& context);
 
+/// Predicted time, that of one primitive being 1.
+double bandedCost(const Contraction& program);
+
 /// Needs canBeBanded().
 KernelResult prepareBanded(const Contraction& program, const PrepareContext& context);
 

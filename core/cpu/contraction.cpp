@@ -3,7 +3,7 @@
 
 #include "core/cpu/banded_convolution.h"
 #include "core/cpu/contraction_engine.h"
-#include "core/cpu/faster_kernel.h"
+#include "core/cpu/choice.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
 #include "core/cpu/winograd.h"
@@ -418,18 +418,21 @@ KernelResult prepareWinograd(const Contraction& program, const PrepareContext& c
 }
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
-    Way whole{"one primitive",
-              [&](const PrepareContext& c) { return prepareWhole(program, c, false); }};
-    Way banded{"bands", [&](const PrepareContext& c) { return prepareBanded(program, c); }};
-    Way winograd{"minimal filtering",
-                 [&](const PrepareContext& c) { return prepareWinograd(program, c); }};
+    auto whole = [&](const PrepareContext& c) { return prepareWhole(program, c, false); };
     if (context.strict) // each other way sums in another order
-        return whole.prepare(context);
-    if (canBeBanded(program, context))
-        return prepareFaster(bandedKey(program, context), whole, banded, context);
-    if (canBeWinograd(program, context))
-        return prepareFaster(winogradKey(program, context), whole, winograd, context);
-    return whole.prepare(context);
+        return whole(context);
+    std::vector<Way> ways{{"one primitive", 1, whole}};
+    std::string key;
+    if (canBeBanded(program, context)) {
+        ways.push_back({"bands", bandedCost(program),
+                        [&](const PrepareContext& c) { return prepareBanded(program, c); }});
+        key = bandedKey(program, context);
+    } else if (canBeWinograd(program, context)) {
+        ways.push_back({"minimal filtering", winogradCost(program, context),
+                        [&](const PrepareContext& c) { return prepareWinograd(program, c); }});
+        key = winogradKey(program, context);
+    }
+    return prepareFastest(key, ways, context);
 }
 
 } // namespace fuselage::cpu

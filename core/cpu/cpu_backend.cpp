@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend: prepares a kernel for every step of a Plan and runs them in order. Steps without
 // a kernel run through the reference functions, and say so.
+#include "core/cpu/choice_file.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/prepare_kernel.h"
@@ -25,7 +26,7 @@ public:
         : m_plan(plan), m_options(options), m_threads(options.threads),
           m_store(plan, m_threads.pages()) {}
 
-    Result<void> prepare(Progress& progress);
+    Result<void> prepare(Choices& choices, Progress& progress);
     Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
                                     Progress& progress) override;
 
@@ -48,8 +49,8 @@ private:
         return sweep ? &sweep->kernel(static_cast<uint32_t>(step)) : m_kernels[step].get();
     }
 
-    void prepareSweeps(std::map<std::string, bool>& measured);
-    void prepareStep(const Step& step, std::map<std::string, bool>& measured);
+    void prepareSweeps(Choices& choices);
+    void prepareStep(const Step& step, Choices& choices);
     std::unique_ptr<DynamicStep> dynamicStep(const Step& step) const;
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
     Result<void> runReference(size_t index, Progress& progress);
@@ -66,11 +67,10 @@ private:
     std::vector<SweepRun*> m_sweepOf; ///< per step; null: it runs by itself
 };
 
-Result<void> CpuExecutable::prepare(Progress& progress) {
+Result<void> CpuExecutable::prepare(Choices& choices, Progress& progress) {
     m_threads.activate();
-    std::map<std::string, bool> measured;
     m_reasons.resize(m_plan->steps.size());
-    prepareSweeps(measured);
+    prepareSweeps(choices);
     for (const Step& step : m_plan->steps) {
         if (progress.cancelled())
             return cancelledFailure("prepare");
@@ -78,16 +78,16 @@ Result<void> CpuExecutable::prepare(Progress& progress) {
         m_kernels.emplace_back();
         m_dynamic.emplace_back();
         if (!m_sweepOf[m_kernels.size() - 1])
-            prepareStep(step, measured);
+            prepareStep(step, choices);
     }
     return {};
 }
 
 /// A sweep with a step that has no kernel for some images at a time is run step by step instead.
-void CpuExecutable::prepareSweeps(std::map<std::string, bool>& measured) {
+void CpuExecutable::prepareSweeps(Choices& choices) {
     m_sweepOf.assign(m_plan->steps.size(), nullptr);
     for (const Sweep& sweep : m_plan->sweeps) {
-        auto run = SweepRun::prepare(*m_plan, sweep, m_threads, measured);
+        auto run = SweepRun::prepare(*m_plan, sweep, m_threads, choices);
         if (!run) {
             m_store.widen(sweep, m_threads.pages());
             for (uint32_t i = sweep.first; i <= sweep.last; ++i)
@@ -101,10 +101,10 @@ void CpuExecutable::prepareSweeps(std::map<std::string, bool>& measured) {
 }
 
 /// The kernel of the step that was added last, or why it has none.
-void CpuExecutable::prepareStep(const Step& step, std::map<std::string, bool>& measured) {
+void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     const size_t index = m_kernels.size() - 1;
     const bool strict = m_options.strict || step.strict;
-    PrepareContext context{{}, {}, vectorTable(), m_threads, strict, step.inPlace, &measured};
+    PrepareContext context{{}, {}, vectorTable(), m_threads, strict, step.inPlace, &choices};
     bool host = false;
     for (uint32_t input : step.inputs) {
         context.inputs.push_back(layoutOf(m_plan->values[input]));
@@ -226,6 +226,10 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
     return m_store.finish();
 }
 
+int threadCount(const CpuOptions& options) {
+    return options.threads > 0 ? options.threads : machineThreads();
+}
+
 class CpuBackend final : public Backend {
 public:
     explicit CpuBackend(const CpuOptions& options) : m_options(options) {}
@@ -233,7 +237,7 @@ public:
     std::string name() const override { return "cpu"; }
 
     std::string description() const override {
-        int threads = m_options.threads > 0 ? m_options.threads : machineThreads();
+        const int threads = threadCount(m_options);
         return fmt::format("oneDNN and tile interpreter ({}), {} thread{}", vectorTable().name,
                            threads, threads == 1 ? "" : "s");
     }
@@ -253,7 +257,7 @@ public:
     uint32_t sweepWorkers() const override {
         if (m_options.strict)
             return 0;
-        return static_cast<uint32_t>(m_options.threads > 0 ? m_options.threads : machineThreads());
+        return static_cast<uint32_t>(threadCount(m_options));
     }
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
@@ -265,14 +269,40 @@ public:
                                        static_cast<double>(plan->peakBytes) / (1 << 30),
                                        static_cast<double>(machineMemory()) / (1 << 30)),
                            plan->graph->name(), "give smaller dimensions, e.g. --dim N=1");
+        if (auto loaded = loadTimings(); !loaded)
+            return failure(loaded.error());
         auto executable = std::make_unique<CpuExecutable>(std::move(plan), m_options);
-        if (auto prepared = executable->prepare(progress); !prepared)
+        if (auto prepared = executable->prepare(m_choices, progress); !prepared)
             return failure(prepared.error());
+        if (!m_options.timingCache.empty() && m_choices.takeChanged())
+            if (auto saved = saveChoices(m_options.timingCache, machine(), m_choices); !saved)
+                return failure(saved.error());
         return std::unique_ptr<Executable>(std::move(executable));
     }
 
+    std::vector<std::string> notes() const override { return m_notes; }
+
 private:
+    std::string machine() const { return choiceMachine(vectorTable(), threadCount(m_options)); }
+
+    /// Once: what other processes measure later is theirs.
+    Result<void> loadTimings() {
+        if (m_options.timingCache.empty() || std::exchange(m_loaded, true))
+            return {};
+        auto damaged = loadChoices(m_options.timingCache, machine(), m_choices);
+        if (!damaged)
+            return failure(damaged.error());
+        for (size_t line : *damaged)
+            m_notes.push_back(
+                fmt::format("{}: line {} is damaged, skipped", m_options.timingCache, line));
+        m_choices.takeChanged();
+        return {};
+    }
+
     CpuOptions m_options;
+    Choices m_choices{m_options.tune};
+    bool m_loaded = false;
+    std::vector<std::string> m_notes;
 };
 
 } // namespace

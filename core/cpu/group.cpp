@@ -69,7 +69,7 @@ KernelResult prepareGroup(const Group& program, const PrepareContext& context) {
         const auto outputs = output + static_cast<ptrdiff_t>(member.outputs.size());
         PrepareContext own{{input, inputs}, {output, outputs}, context.table,
                            context.threads, context.strict,    false,
-                           context.measured};
+                           context.choices};
         KernelResult kernel = prepareKernel(member, own);
         if (!kernel)
             return kernel;

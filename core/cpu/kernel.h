@@ -9,7 +9,6 @@
 #include "core/support/result.h"
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +59,8 @@ public:
     std::vector<Reason> fallbacks;
 };
 
+class Choices;
+
 /// What preparing a kernel may look at.
 struct PrepareContext {
     std::vector<OperandLayout> inputs;
@@ -67,9 +68,8 @@ struct PrepareContext {
     const VectorTable& table;
     Threads& threads;
     bool strict = false;
-    bool inPlace = false; ///< output 0 reuses the memory of an input
-    /// What prepareFaster() found before, by key; null: it measures every time.
-    std::map<std::string, bool>* measured = nullptr;
+    bool inPlace = false;       ///< output 0 reuses the memory of an input
+    Choices* choices = nullptr; ///< for prepareFastest(); null: by prediction alone
 
     std::vector<EpilogueInput> epilogueInputs(const Contraction& program) const;
 };

@@ -15,10 +15,10 @@ SweepRun::SweepRun(const Sweep& sweep) : m_sweep(sweep), m_team(static_cast<int>
 }
 
 Result<SweepRun::SweepStep> SweepRun::prepareStep(const Plan& plan, uint32_t index,
-                                                  std::map<std::string, bool>& measured) {
+                                                  Choices& choices) {
     const Step& step = plan.steps[index];
     const ImageSlice& slice = m_sweep.slices[index - m_sweep.first];
-    PrepareContext context{{}, {}, vectorTable(), *m_workers[0], false, step.inPlace, &measured};
+    PrepareContext context{{}, {}, vectorTable(), *m_workers[0], false, step.inPlace, &choices};
     SweepStep out;
     auto add = [&](uint32_t value, bool each, std::vector<Operand>& operands,
                    std::vector<OperandLayout>& layouts) {
@@ -49,12 +49,11 @@ Result<SweepRun::SweepStep> SweepRun::prepareStep(const Plan& plan, uint32_t ind
 }
 
 Result<std::unique_ptr<SweepRun>> SweepRun::prepare(const Plan& plan, const Sweep& sweep,
-                                                    const Threads& threads,
-                                                    std::map<std::string, bool>& measured) {
+                                                    const Threads& threads, Choices& choices) {
     Threads::Alone alone(threads);
     std::unique_ptr<SweepRun> out(new SweepRun(sweep));
     for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
-        auto step = out->prepareStep(plan, i, measured);
+        auto step = out->prepareStep(plan, i, choices);
         if (!step)
             return failure(step.error());
         out->m_steps.push_back(std::move(*step));

@@ -13,8 +13,7 @@ public:
     /// The first step that has no kernel for the images of a pass refuses the whole sweep: error of
     /// that step.
     static Result<std::unique_ptr<SweepRun>> prepare(const Plan& plan, const Sweep& sweep,
-                                                     const Threads& threads,
-                                                     std::map<std::string, bool>& measured);
+                                                     const Threads& threads, Choices& choices);
 
     /// Adds to `seconds` (of the plan's steps, where set) what each step took, shared by the
     /// workers.
@@ -36,8 +35,7 @@ private:
     };
 
     explicit SweepRun(const Sweep& sweep);
-    Result<SweepStep> prepareStep(const Plan& plan, uint32_t index,
-                                  std::map<std::string, bool>& measured);
+    Result<SweepStep> prepareStep(const Plan& plan, uint32_t index, Choices& choices);
     void runPass(const std::vector<Operands>& first, size_t worker, int64_t pass,
                  std::vector<double>* seconds);
 

@@ -16,6 +16,8 @@ constexpr size_t mostPositions = 36, mostResults = 16;
 constexpr int64_t operationsPerByte = 4;
 // Filters above this do not stay in a core's second-level cache: workers share them by channels.
 constexpr int64_t sharedFilterBytes = int64_t{1536} << 10;
+// Transforming one value takes as long as this many of its products.
+constexpr double productsPerTransform = 12;
 // No more than this is spent on one convolution's transformed filters.
 constexpr int64_t mostFilterBytes = int64_t{64} << 20;
 // Of transformed pixels and sums of a block of tiles.
@@ -358,6 +360,18 @@ bool canBeWinograd(const Contraction& program, const PrepareContext& context) {
     const int64_t results = bestResults(shape);
     return filterBytes(shape, results) <= mostFilterBytes &&
            costOf(shape, results) < costOf(9 * shape.images * shape.outHeight * shape.outWidth, 9);
+}
+
+double winogradCost(const Contraction& program, const PrepareContext& context) {
+    const Shape shape = shapeOf(program, context.inputs[program.a.operand].extents);
+    const int64_t results = bestResults(shape);
+    const double positions = static_cast<double>((results + 2) * (results + 2));
+    // Each pixel is transformed once for all filters, each sum once for all channels.
+    const double transforms =
+        2 * positions * static_cast<double>(tilesOf(shape, results)) * productsPerTransform *
+        (1 / static_cast<double>(shape.filters) + 1 / static_cast<double>(shape.channels));
+    return (static_cast<double>(costOf(shape, results)) + transforms) /
+           static_cast<double>(costOf(9 * shape.images * shape.outHeight * shape.outWidth, 9));
 }
 
 std::string winogradKey(const Contraction& program, const PrepareContext& context) {

@@ -16,6 +16,9 @@ bool canBeWinograd(const Contraction& program, const PrepareContext& context);
 /// What the times of the program depend on, as text.
 std::string winogradKey(const Contraction& program, const PrepareContext& context);
 
+/// Predicted time, that of one primitive being 1. Needs canBeWinograd().
+double winogradCost(const Contraction& program, const PrepareContext& context);
+
 /// Needs canBeWinograd(). Takes a residual sum and piecewise linear activations.
 EngineResult makeWinogradEngine(const Contraction& program, const OperandLayout& x,
                                 const OperandLayout& w, const StridedAccess& c,

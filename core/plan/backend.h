@@ -80,6 +80,9 @@ public:
         return failure("run.counters", "this backend has no hardware counters");
     }
 
+    /// What people should know of what was prepared: lines of a file that were skipped.
+    virtual std::vector<std::string> notes() const { return {}; }
+
     virtual Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                         Progress& progress) = 0;
 };
@@ -87,6 +90,10 @@ public:
 struct CpuOptions {
     int threads = 0;     ///< 0: all of the machine
     bool strict = false; ///< round to the edge's dtype at every inner edge (N0)
+    /// Whether ways to compute a step that are predicted to be about as fast are measured while
+    /// preparing; if not, the same choice is made every time.
+    bool tune = false;
+    std::string timingCache; ///< file that keeps what was measured; empty: this process only
 };
 
 /// oneDNN for contractions, pooling and normalisation; the tile interpreter for the rest.

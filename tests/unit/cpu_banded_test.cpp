@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions in bands against the plain evaluation, and the choice between two ways.
+// Convolutions in bands against the plain evaluation.
 #include "core/cpu/banded_convolution.h"
-#include "core/cpu/faster_kernel.h"
 #include "cpu_support.h"
 
 using namespace fuselage;
@@ -36,18 +35,6 @@ void expectBands(const std::string& body, const Extents& weightExtents, const st
     }
 }
 
-/// Does nothing but carry its name.
-class NamedKernel final : public Kernel {
-public:
-    explicit NamedKernel(std::string name) { tactic = std::move(name); }
-
-    void run(const Operands&, RunContext&) override {}
-};
-
-KernelResult named(const char* name) {
-    return std::unique_ptr<Kernel>(std::make_unique<NamedKernel>(name));
-}
-
 } // namespace
 
 TEST(BandedConvolution, SeveralImages) {
@@ -64,38 +51,4 @@ TEST(BandedConvolution, SeveralBandsOfStridedRows) {
                 "c = Conv<kernel_shape=[1,1],strides=[2,2]>(x, w) "
                 "n = BatchNormalization(c, s, o, m, v)  a = Add(r, n)  y = Relu(a) }",
                 {128, 3, 1, 1}, "in bands of 3 rows");
-}
-
-TEST(FasterKernel, EqualKeysAreMeasuredOnce) {
-    Threads threads(1);
-    std::map<std::string, bool> measured{{"key", true}};
-    PrepareContext context{{}, {}, vectorTable(), threads};
-    context.measured = &measured;
-    int prepared = 0;
-    Way first{"first", [&](const PrepareContext&) { return ++prepared, named("first"); }};
-    Way second{"second", [](const PrepareContext&) { return named("second"); }};
-    KernelResult kernel = prepareFaster("key", first, second, context);
-    ASSERT_TRUE(kernel);
-    EXPECT_EQ((*kernel)->tactic, "second");
-    EXPECT_EQ(prepared, 0);
-    ASSERT_EQ((*kernel)->fallbacks.size(), 1U);
-    EXPECT_EQ((*kernel)->fallbacks[0].code, "measured");
-}
-
-TEST(FasterKernel, AWayThatCannotBePreparedLoses) {
-    Threads threads(1);
-    std::map<std::string, bool> measured;
-    PrepareContext context{{}, {}, vectorTable(), threads};
-    context.measured = &measured;
-    auto refuses = [](const PrepareContext&) -> KernelResult {
-        return failure("cpu.support", "no");
-    };
-    Way good{"good", [](const PrepareContext&) { return named("good"); }};
-    KernelResult kernel = prepareFaster("a", good, {"bad", refuses}, context);
-    ASSERT_TRUE(kernel);
-    EXPECT_EQ((*kernel)->tactic, "good");
-    kernel = prepareFaster("b", {"bad", refuses}, good, context);
-    ASSERT_TRUE(kernel);
-    EXPECT_EQ((*kernel)->tactic, "good");
-    EXPECT_EQ(measured, (std::map<std::string, bool>{{"a", false}, {"b", true}}));
 }
