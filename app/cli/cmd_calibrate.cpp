@@ -11,6 +11,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <filesystem>
+
 namespace fuselage::cli {
 
 namespace {
@@ -41,7 +43,23 @@ std::string resultText(const app::Calibration& result) {
            summaryText("after", result.probesAfter);
 }
 
-int run(const Options& options) {
+/// Where the profile goes that `cpu` means from then on.
+Result<void> useDefaultOutput(Options& options) {
+    namespace fs = std::filesystem;
+    if (!options.output.empty())
+        return {};
+    options.output = options.calibrate.device == "cpu" ? calibratedProfilePath() : "";
+    if (options.output.empty())
+        return failure("usage.output", "no file was named for this profile", "--output",
+                       "add -o FILE.toml");
+    std::error_code error;
+    fs::create_directories(fs::path(options.output).parent_path(), error);
+    return {};
+}
+
+int run(Options& options) {
+    if (auto named = useDefaultOutput(options); !named)
+        return reportError(named.error());
     if (auto fine = checkWritable(options.output); !fine)
         return reportError(fine.error());
     ConsoleProgress progress(options.quiet);
@@ -50,7 +68,7 @@ int run(const Options& options) {
         return reportError(result.error());
     if (auto written = writeFile(options.output, text(result->after)); !written)
         return reportError(written.error());
-    printOut(resultText(*result));
+    printOut(resultText(*result) + "wrote " + options.output + "\n");
     return ExitOk;
 }
 
@@ -59,7 +77,10 @@ int run(const Options& options) {
 Action addCalibrate(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app::CalibrateOptions& calibrate = options->calibrate;
-    app.add_option("-o,--output", options->output, "profile file, *.toml")->required();
+    app.add_option("-o,--output", options->output,
+                   "profile file, *.toml (default: the one that `cpu` means from then on: "
+                   "$FUSELAGE_CPU_PROFILE, else fuselage/cpu.toml in the person's configuration "
+                   "folder)");
     app.add_option("--backend", calibrate.backend, "cpu or cuda")->capture_default_str();
     app.add_option("--device", calibrate.device, "profile to begin with (see devices)")
         ->capture_default_str();

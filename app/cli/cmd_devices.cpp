@@ -34,7 +34,8 @@ int show(const std::string& name) {
     auto profile = deviceProfile(name);
     if (!profile)
         return reportError(profile.error());
-    std::string out = fmt::format("{} ({}, {})\n", profile->title, profile->name, profile->arch);
+    std::string out = fmt::format("{} ({}, {}): {}\n", profile->title, profile->name, profile->arch,
+                                  profile->origin);
     for (const auto& [field, source] : profile->sources)
         out += fmt::format("  {:<24} {}\n", field, source);
     printOut(out);

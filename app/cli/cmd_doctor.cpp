@@ -6,6 +6,7 @@
 #include "app/pipeline/backends.h"
 #include "app/pipeline/counters.h"
 #include "app/pipeline/machine.h"
+#include "core/cost/cost.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -29,6 +30,10 @@ int run() {
     for (const app::BackendState& backend : backends)
         out += fmt::format("backend     {}: {}\n", backend.name, backend.text);
     out += fmt::format("used        {}\n", app::usedBackend(backends));
+    auto profile = deviceProfile("cpu");
+    if (!profile)
+        return reportError(profile.error());
+    out += fmt::format("profile     {}: {}\n", profile->name, profile->origin);
     out += fmt::format("counters    {}\n", app::countersText());
     printOut(out);
     return ExitOk;

@@ -68,6 +68,13 @@ int run(Options& options) {
             return reportError(saved.error());
     printOut(countsText(library.loaded.rules, rewritten->trace, model.graph.nodeCount(),
                         rewritten->graph.nodeCount()));
+    if (options.rewrite.fuse.decide == "cost") {
+        auto profile = deviceProfile(options.rewrite.fuse.profile);
+        if (!profile)
+            return reportError(profile.error());
+        printOut(fmt::format("gains predicted for {} ({}: {})\n", profile->title, profile->name,
+                             profile->origin));
+    }
     return ExitOk;
 }
 

@@ -103,7 +103,7 @@ constexpr Row rows[] = {
      "  fuselage devices\n"
      "  fuselage devices h200     one profile, with where each figure comes from"},
     {"calibrate", "measure this device into a profile that predictions can use", addCalibrate,
-     "  fuselage calibrate -o mine.toml\n"
+     "  fuselage calibrate               what `cpu` means on this machine from then on\n"
      "  fuselage calibrate -o one.toml --threads 1\n"
      "  fuselage bench model.onnx --device mine.toml"},
     {"cache", "show, merge, compare and prune files of measured tactics", addCache,

@@ -67,6 +67,18 @@ Result<std::optional<MeasuredProbe>> measureProbe(const Probe& probe,
         measuredProbe(probe, plan.steps[*step].program, profile, (*seconds)[*step]));
 }
 
+std::string today() {
+    const auto day = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+    const std::chrono::year_month_day date(day);
+    return fmt::format("{:04}-{:02}-{:02}", int(date.year()), unsigned(date.month()),
+                       unsigned(date.day()));
+}
+
+/// A source without what stood there before it: profiles are calibrated again and again.
+std::string withoutHistory(const std::string& source) {
+    return source.substr(0, source.find("; before "));
+}
+
 /// What was measured, beside what stood there before.
 void sign(DeviceProfile& after, const DeviceProfile& before, const CalibrateOptions& options) {
     struct Changed {
@@ -92,12 +104,16 @@ void sign(DeviceProfile& after, const DeviceProfile& before, const CalibrateOpti
     for (const Changed& figure : all)
         if (after.*figure.member != before.*figure.member) {
             auto known = before.sources.find(figure.name);
-            after.sources[figure.name] =
-                fmt::format("{}; before {} ({})", figure.how, before.*figure.member,
-                            known == before.sources.end() ? "not said" : known->second);
+            after.sources[figure.name] = fmt::format(
+                "{}; before {} ({})", figure.how, before.*figure.member,
+                known == before.sources.end() ? "not said" : withoutHistory(known->second));
         }
-    after.name += "_calibrated";
-    after.sources["units"] += fmt::format("; {} backend", options.backend);
+    if (!after.name.ends_with("_calibrated"))
+        after.name += "_calibrated";
+    after.measured = today();
+    const std::string backend = fmt::format("; {} backend", options.backend);
+    if (std::string& units = after.sources["units"]; !units.ends_with(backend))
+        units += backend;
 }
 
 /// Threads and clock as they are; the peaks follow the clock.

@@ -35,11 +35,13 @@ struct TimeEstimate {
 
 /// Numbers of one device; a data file in resources/devices. Bytes, seconds, hertz; FLOP/s.
 struct DeviceProfile {
-    std::string name;  ///< "h200"
-    std::string title; ///< "NVIDIA H200"
-    std::string kind;  ///< "gpu" or "cpu"
-    std::string arch;  ///< "sm_90", "x86-64"
-    double units = 1;  ///< SMs or cores
+    std::string name;     ///< "h200"
+    std::string title;    ///< "NVIDIA H200"
+    std::string kind;     ///< "gpu" or "cpu"
+    std::string arch;     ///< "sm_90", "x86-64"
+    std::string measured; ///< day on which its figures were measured, "2026-01-31"; may be empty
+    std::string origin;   ///< where these figures come from: a built-in profile or a file
+    double units = 1;     ///< SMs or cores
     double lanesPerUnit = 1;
     double clock = 1e9;
     double dramBandwidth = 1; ///< of a copy
@@ -55,9 +57,14 @@ struct DeviceProfile {
     std::map<std::string, std::string> sources; ///< field -> "sheet", "measured", "recalled"
 };
 
-/// All built-in profiles, and this machine's CPU as "cpu" (queried).
+/// All built-in profiles, and this machine's CPU as "cpu": the calibrated one, else a built-in one
+/// for its kind. Nothing is measured.
 std::vector<std::string> deviceProfileNames();
 Result<DeviceProfile> deviceProfile(const std::string& nameOrPath);
+
+/// Where the calibrated profile of this machine's CPU is looked for: $FUSELAGE_CPU_PROFILE (`none`:
+/// nowhere), else the person's configuration folder. Empty: nowhere.
+std::string calibratedProfilePath();
 
 /// The profile as a file that deviceProfile() reads again, every figure with its source.
 std::string text(const DeviceProfile& profile);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile of the machine that this runs on: what the system says about itself, the bandwidth of
-// one short copy, and the clock where the system does not tell the highest one. Other figures that
-// cannot be queried are marked as estimated.
+// The profile of the machine that this runs on: the file that `calibrate` wrote, else a built-in
+// one for processors of its kind. Nothing is measured here, so that equal machines decide equally.
 #include "core/cost/profile_internal.h"
 #include "core/support/processor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <thread>
 
 namespace fuselage {
 
 namespace {
 
-/// Cost of handing one program to the threads of the backend.
-constexpr double threadHandover = 2e-6;
+/// More of them read and write no faster.
+constexpr double coresThatFillMemory = 8;
 
 std::string firstLine(const std::string& path) {
     std::ifstream file(path);
@@ -58,122 +58,85 @@ Caches queryCaches() {
     return out;
 }
 
-/// Cycles a second of one core: exclusive ors that wait for each other, one a cycle; the fastest of
-/// a few short chains, since others may use the core.
-double measureClock() {
-    constexpr int chains = 64, rounds = 1024, links = 64;
-    double best = 0;
-    for (int chain = 0; chain < chains; ++chain) {
-        uint64_t x = 1;
-        const uint64_t y = 2;
-        const auto begin = std::chrono::steady_clock::now();
-        for (int i = 0; i < rounds; ++i)
-            for (int link = 0; link < links; ++link) {
-                x ^= y;
-                asm volatile("" : "+r"(x)); // neither joined with the next one nor left out
-            }
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        best = std::max(best, double{rounds} * links / took.count());
-    }
-    return best;
-}
-
-double queryClock(std::string& source) {
-    const std::string highest =
-        firstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"); // kHz
-    source = "queried";
-    if (!highest.empty() && std::atof(highest.c_str()) > 0)
-        return std::atof(highest.c_str()) * 1e3;
-    source = "measured: a chain at start-up"; // a virtual machine is told the lowest clock
-    return measureClock();
-}
-
-struct Lanes {
-    double count = 4;
-    std::string arch = "scalar";
-};
-
-Lanes queryLanes() {
+/// The built-in profile of one core that fits this processor best.
+const char* coreProfile() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
-        return {16, "x86-64 avx512"};
+        return "cpu_avx512";
     if (__builtin_cpu_supports("avx2"))
-        return {8, "x86-64 avx2"};
-    return {4, "x86-64"};
-#elif defined(__aarch64__)
-    return {4, "aarch64"};
-#else
-    return {};
+        return "cpu_avx2";
 #endif
+    return "cpu_generic";
 }
 
-/// Bytes a second read and written by a copy that no cache holds; the best of a few short ones.
-double measureCopy(double cacheSize, size_t threads) {
-    const auto wanted = static_cast<size_t>(std::clamp(2 * cacheSize, 32e6, 128e6));
-    const size_t perThread = wanted / threads;
-    std::unique_ptr<char[]> from(new char[perThread * threads]), to(new char[perThread * threads]);
-    auto copyAll = [&](auto&& job) {
-        std::vector<std::thread> workers;
-        for (size_t i = 0; i < threads; ++i)
-            workers.emplace_back(job, i * perThread);
-        for (std::thread& worker : workers)
-            worker.join();
-    };
-    copyAll([&](size_t at) {
-        std::memset(from.get() + at, 1, perThread);
-        std::memset(to.get() + at, 0, perThread);
-    });
-    double best = 0;
-    for (int i = 0; i < 3; ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        copyAll([&](size_t at) { std::memcpy(to.get() + at, from.get() + at, perThread); });
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        best = std::max(best, 2.0 * static_cast<double>(perThread * threads) / took.count());
-    }
-    return best;
-}
-
-DeviceProfile query() {
-    DeviceProfile out;
-    const size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    const Caches caches = queryCaches();
-    const Lanes lanes = queryLanes();
-    out.name = "cpu";
+std::string processorTitle() {
     const std::string model = cpuInfo("model name");
-    out.title = model.empty() ? "this machine" : model;
-    out.kind = "cpu";
-    out.arch = lanes.arch;
-    out.units = static_cast<double>(cores);
-    out.lanesPerUnit = 2 * lanes.count; // two vector pipes
-    out.clock = queryClock(out.sources["clock"]);
-    out.l2Bytes = caches.last > 0 ? caches.last : 8e6;
-    out.dramBandwidth = measureCopy(out.l2Bytes, cores);
-    out.l2Bandwidth = 4 * out.dramBandwidth;
-    out.fp32Flops = out.units * out.clock * out.lanesPerUnit * 2;
-    out.fp16MatrixFlops = out.fp32Flops;
-    out.tf32MatrixFlops = out.fp32Flops;
-    out.launchSeconds = threadHandover;
-    out.sharedBytesPerUnit = caches.first > 0 ? caches.first : 32768;
-    out.registersPerUnit = 32 * lanes.count;
-    out.threadsPerUnit = 1;
+    return model.empty() ? "this machine" : model;
+}
+
+/// As many cores as there are. A function of the processor alone: nothing is measured.
+DeviceProfile defaultProfile() {
+    DeviceProfile out = *deviceProfile(coreProfile());
+    out.origin = fmt::format("built-in {}, not calibrated for this machine", out.name);
+    out.name = "cpu";
+    out.title = processorTitle();
+    out.units = std::max(1U, std::thread::hardware_concurrency());
     out.sources["units"] = "queried";
-    out.sources["lanes_per_unit"] = "queried lanes times two pipes";
-    out.sources["l2_bytes"] = caches.last > 0 ? "queried: the last level" : "estimated";
-    out.sources["dram_bandwidth"] = "measured: a copy at start-up";
-    out.sources["l2_bandwidth"] = "estimated: 4 times the copy bandwidth";
-    out.sources["fp32_flops"] = "derived: units, clock, lanes, multiply-add";
-    out.sources["fp16_matrix_flops"] = "float32 lanes";
-    out.sources["tf32_matrix_flops"] = "float32 lanes";
-    out.sources["launch_seconds"] = "estimated";
-    out.sources["shared_bytes_per_unit"] = caches.first > 0 ? "queried: first level" : "estimated";
-    out.sources["registers_per_unit"] = "derived from the lanes";
-    out.sources["threads_per_unit"] = "one";
-    for (const char* name : {"matrix_efficiency", "filter_gain", "overlap", "residency"})
-        out.sources[name] = "start value";
+    const double highest = // kHz; a virtual machine is told nothing
+        std::atof(firstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").c_str());
+    if (highest > 0) {
+        out.clock = highest * 1e3;
+        out.sources["clock"] = "queried";
+    }
+    for (double* peak : {&out.fp32Flops, &out.fp16MatrixFlops, &out.tf32MatrixFlops})
+        *peak = out.units * out.clock * out.lanesPerUnit * 2;
+    const double sharing = std::min(out.units, coresThatFillMemory);
+    out.dramBandwidth *= sharing;
+    out.l2Bandwidth *= out.units;
+    for (const char* name : {"dram_bandwidth", "l2_bandwidth"})
+        out.sources[name] += ", times the cores";
+    const Caches caches = queryCaches();
+    if (caches.last > 0) {
+        out.l2Bytes = caches.last;
+        out.sources["l2_bytes"] = "queried: the last level";
+    }
+    if (caches.first > 0) {
+        out.sharedBytesPerUnit = caches.first;
+        out.sources["shared_bytes_per_unit"] = "queried: first level";
+    }
+    return out;
+}
+
+/// The calibrated profile, or why the default one serves: in its origin.
+DeviceProfile query() {
+    const std::string path = calibratedProfilePath();
+    std::error_code error;
+    if (path.empty() || !std::filesystem::exists(path, error))
+        return defaultProfile();
+    auto read = deviceProfile(path);
+    if (read && read->kind == "cpu" && read->title == processorTitle())
+        return *read;
+    DeviceProfile out = defaultProfile();
+    out.origin += fmt::format("; {} does not count: {}", path,
+                              !read ? read.error().text() : "it is of `" + read->title + "`");
     return out;
 }
 
 } // namespace
+
+std::string calibratedProfilePath() {
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value ? value : "");
+    };
+    const std::string named = variable("FUSELAGE_CPU_PROFILE");
+    if (!named.empty())
+        return named == "none" ? "" : std::filesystem::absolute(named).string();
+    std::string folder = variable("XDG_CONFIG_HOME");
+    if (folder.empty() && !variable("HOME").empty())
+        folder = variable("HOME") + "/.config";
+    return folder.empty() ? "" : folder + "/fuselage/cpu.toml";
+}
 
 const DeviceProfile& thisMachine() {
     static const DeviceProfile profile = query();

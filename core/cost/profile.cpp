@@ -91,6 +91,12 @@ Result<DeviceProfile> readProfile(const toml::table& table, const std::string& w
                             fmt::format("write `{} = \"...\"`", label.name));
         out.*label.member = *value;
     }
+    if (table.contains("measured")) {
+        auto day = table["measured"].value<std::string>();
+        if (!day || day->empty())
+            return badField(where, "measured", "is no text", "write `measured = \"2026-01-31\"`");
+        out.measured = *day;
+    }
     if (out.kind != "gpu" && out.kind != "cpu")
         return badField(where, "kind", fmt::format("is `{}`", out.kind), "write `gpu` or `cpu`");
     for (const Figure& figure : figures)
@@ -98,7 +104,8 @@ Result<DeviceProfile> readProfile(const toml::table& table, const std::string& w
             return failure(read.error());
     for (const auto& [key, value] : table) {
         const std::string_view name = key.str();
-        const bool known = std::any_of(labels.begin(), labels.end(),
+        const bool known = name == "measured" ||
+                           std::any_of(labels.begin(), labels.end(),
                                        [&](const Label& label) { return name == label.name; }) ||
                            out.sources.contains(std::string(name));
         if (!known)
@@ -114,7 +121,10 @@ Result<DeviceProfile> readFile(const std::string& path) {
                        "name a built-in profile or an existing file");
     std::ostringstream text;
     text << file.rdbuf();
-    return parseProfile(text.str(), path);
+    auto out = parseProfile(text.str(), path);
+    if (out)
+        out->origin = out->measured.empty() ? path : path + ", measured " + out->measured;
+    return out;
 }
 
 } // namespace
@@ -143,6 +153,8 @@ std::string text(const DeviceProfile& profile) {
         "comes from.\n";
     for (const Label& label : labels)
         out += fmt::format("{} = {}\n", label.name, quoted(profile.*label.member));
+    if (!profile.measured.empty())
+        out += fmt::format("measured = {}\n", quoted(profile.measured));
     out += "\n";
     for (const Figure& figure : figures) {
         auto source = profile.sources.find(figure.name);
@@ -164,8 +176,12 @@ Result<DeviceProfile> deviceProfile(const std::string& nameOrPath) {
     if (nameOrPath == "cpu")
         return thisMachine();
     for (const EmbeddedProfile& profile : embeddedProfiles())
-        if (profile.name == nameOrPath)
-            return parseProfile(profile.text, nameOrPath);
+        if (profile.name == nameOrPath) {
+            auto read = parseProfile(profile.text, nameOrPath);
+            if (read)
+                read->origin = "built-in";
+            return read;
+        }
     if (nameOrPath.find('/') != std::string::npos || nameOrPath.ends_with(".toml"))
         return readFile(nameOrPath);
     return failure("profile.unknown", fmt::format("no device profile `{}`", nameOrPath), "",
