@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/measure.h"
 
+#include "app/pipeline/busy.h"
 #include "app/pipeline/stopwatch.h"
 
 namespace fuselage::app {
@@ -65,6 +66,7 @@ Result<Measured> measure(Executable& before, Executable& after, std::span<const 
         if (auto ran = timeOnce(*executable, inputs, warmUp, progress); !ran)
             return failure(ran.error());
     Stopwatch watch;
+    const BusyWatch busy;
     for (uint32_t round = 0; round < options.maxRounds; ++round) {
         if (round >= options.minRounds && watch.seconds() > options.seconds)
             break;
@@ -74,6 +76,7 @@ Result<Measured> measure(Executable& before, Executable& after, std::span<const 
         if (auto ran = timeOnce(after, inputs, out.after, progress); !ran)
             return failure(ran.error());
     }
+    out.othersBusy = busy.othersBusy();
     auto timed = timeSteps(before, inputs, out.before, progress);
     if (timed)
         timed = timeSteps(after, inputs, out.after, progress);

@@ -27,6 +27,7 @@ struct MeasuredSide {
 
 struct Measured {
     MeasuredSide before, after;
+    std::optional<double> othersBusy; ///< cores that other processes used meanwhile
 };
 
 /// One warm-up of each, then rounds before, after, before, after ... until the budget is spent.

@@ -25,9 +25,12 @@ struct MachineReport {
     std::string backendText;        ///< one line of the backend about itself
     std::vector<std::string> notes; ///< "no CUDA device: libcuda.so.1 not found"
     std::string stepTiming;         ///< how single kernels were timed; empty: by the host's clock
-    std::string counters;           ///< how bytes were counted; empty: they were not
-    std::string profile;            ///< device profile used for predictions
+    /// Cores that other processes used while it was measured; none: not measured, or not known.
+    std::optional<double> othersBusy;
+    std::string counters; ///< how bytes were counted; empty: they were not
+    std::string profile;  ///< device profile used for predictions
     std::string profileTitle;
+    std::string profileOrigin; ///< the file, when it was measured, or that it is built-in
     double dramBandwidth = 0, l2Bandwidth = 0; ///< of the profile, bytes a second
     double peakFlops = 0;                      ///< of the profile, float32 in a second
 };

@@ -51,6 +51,7 @@ MachineReport summariseProfile(const DeviceProfile& profile) {
     MachineReport out;
     out.profile = profile.name;
     out.profileTitle = profile.title;
+    out.profileOrigin = profile.origin;
     out.dramBandwidth = profile.dramBandwidth;
     out.l2Bandwidth = profile.l2Bandwidth;
     out.peakFlops = profile.fp32Flops;
@@ -192,6 +193,7 @@ void addMeasurements(const Measured& measured, Report& report) {
     report.before.measured->kept = measured.before.totals;
     report.after.measured->kept = measured.after.totals;
     report.machine.stepTiming = measured.after.stepNote;
+    report.machine.othersBusy = measured.othersBusy;
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
     addStepTimes(measured.before, report.kernelsBefore);
     addStepTimes(measured.after, report.kernels);

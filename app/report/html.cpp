@@ -118,9 +118,11 @@ std::string header(const Report& report, const std::string& name) {
                            std::string(section) == "kernels-section" ? "kernels" : section);
     out += "<button id=\"theme\" class=\"tools\" type=\"button\">Dark</button></nav>\n";
     out += "<p class=\"verdict\">" + verdictLine(report) + "</p>\n";
-    out += fmt::format("<p class=\"dim\">{}, backend {}; predictions for {}</p>\n",
+    out += fmt::format("<p class=\"dim\">{}, backend {}; predictions for {} ({}{}{})</p>\n",
                        escaped(report.machine.cpu), escaped(report.machine.backend),
-                       escaped(report.machine.profileTitle));
+                       escaped(report.machine.profileTitle), escaped(report.machine.profile),
+                       report.machine.profileOrigin.empty() ? "" : ": ",
+                       escaped(report.machine.profileOrigin));
     return out + "</header>\n";
 }
 

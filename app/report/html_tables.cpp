@@ -5,6 +5,7 @@
 #include "app/report/escape.h"
 #include "app/report/format.h"
 #include "app/report/html_internal.h"
+#include "app/report/measured.h"
 #include "app/report/trace_text.h"
 
 #include <fmt/format.h>
@@ -270,6 +271,8 @@ std::string verdictLine(const Report& r) {
                         1 / r.ratio->low);
     else if (!r.ratio)
         out += ", not measured";
+    if (const std::string busy = busyText(r.machine); !busy.empty())
+        out += "; " + busy;
     if (r.agreement.empty())
         return out + "; numeric agreement not checked";
     return out + (r.verified()

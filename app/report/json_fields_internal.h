@@ -280,15 +280,18 @@ template <typename A> void machineFields(A& a, MachineReport& m) {
     a("backend", m.backendText);
     a("notes", m.notes);
     a("step_timing", m.stepTiming);
+    a("others_busy_cores", m.othersBusy);
     if (!A::writes || !m.counters.empty())
         a("counters", m.counters);
     a("profile_title", m.profileTitle);
+    if (!A::writes || !m.profileOrigin.empty())
+        a("profile_origin", m.profileOrigin);
     a("dram_bytes_per_second", m.dramBandwidth);
     a("l2_bytes_per_second", m.l2Bandwidth);
     a("peak_flops_per_second", m.peakFlops);
 }
 
-/// Predicted times are here, since the profile of this machine holds a measured bandwidth.
+/// Predicted times are here, since they depend on the profile of this machine.
 template <typename A> void timingFields(A& a, Report& r) {
     const auto each = [](A& inner, auto& item) { timingFields(inner, item); };
     a.group("machine", [&](A& m) { machineFields(m, r.machine); });

@@ -3,6 +3,8 @@
 
 #include "app/report/json_read.h"
 
+#include <fmt/format.h>
+
 namespace fuselage::app {
 
 namespace {
@@ -64,6 +66,15 @@ Result<void> addMeasurements(Report& report, std::string_view json) {
     addMatches(report.matches, measured->matches);
     report.machine = std::move(measured->machine); // names above point into what stays
     return {};
+}
+
+std::string busyText(const MachineReport& machine) {
+    constexpr double idle = 0.15; // of a core: what any system does by itself
+    if (machine.othersBusy.value_or(0) < idle)
+        return {};
+    return fmt::format("other processes used {:.1f} of {} core{} meanwhile: times are longer and "
+                       "less certain than on an idle machine",
+                       *machine.othersBusy, machine.cores, machine.cores == 1 ? "" : "s");
 }
 
 } // namespace fuselage::app

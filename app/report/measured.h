@@ -6,6 +6,7 @@
 #include "app/pipeline/report.h"
 #include "core/support/result.h"
 
+#include <string>
 #include <string_view>
 
 namespace fuselage::app {
@@ -15,5 +16,9 @@ namespace fuselage::app {
 /// where it has no such kernel. Errors: "measure.json" (no such file), "measure.none" (it holds no
 /// times).
 Result<void> addMeasurements(Report& report, std::string_view json);
+
+/// "other processes used 0.9 of 2 cores meanwhile: ..." beside measured times; empty where the
+/// machine was idle or nobody knows.
+std::string busyText(const MachineReport& machine);
 
 } // namespace fuselage::app

@@ -4,6 +4,7 @@
 #include "app/report/counted.h"
 #include "app/report/device_text.h"
 #include "app/report/format.h"
+#include "app/report/measured.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +28,8 @@ std::string machineText(const Report& r) {
         out += "  " + note + "\n";
     if (!m.counters.empty())
         out += "  " + m.counters + "\n";
-    out += fmt::format("  predictions for {} ({})\n", m.profileTitle, m.profile);
+    out += fmt::format("  predictions for {} ({}{}{})\n", m.profileTitle, m.profile,
+                       m.profileOrigin.empty() ? "" : ": ", m.profileOrigin);
     return out;
 }
 
@@ -106,6 +108,8 @@ std::string sidesText(const Report& r) {
                            a.measured ? a.measured->samples : 0);
     else if (r.ratio && !r.agreement.empty())
         out += "  no speed-up is given: the numeric check failed\n";
+    if (const std::string busy = busyText(r.machine); !busy.empty())
+        out += "  " + busy + "\n";
     return out;
 }
 
