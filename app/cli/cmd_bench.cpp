@@ -4,6 +4,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/gate_options.h"
 #include "app/pipeline/bench.h"
 #include "app/pipeline/compiled.h"
 #include "app/report/redact.h"
@@ -25,6 +26,7 @@ struct Options {
     std::vector<std::string> reports;
     std::string saveFused;
     bool redact = false;
+    std::vector<std::string> failOn; ///< conditions
 };
 
 std::string endings() {
@@ -39,10 +41,16 @@ int run(Options& options) {
             return reportError(failure("usage.report", "no report format for `" + path + "`",
                                        "--report", "end the name in one of: " + endings())
                                    .error);
+    if (options.bench.compile && options.bench.backend == "auto")
+        options.bench.backend = "cuda"; // nothing else is compiled
     if (options.bench.compile && options.bench.backend != "cuda")
-        return reportError(failure("usage.compile", "only kernels of cuda are compiled",
-                                   "--compile", "add --backend cuda")
+        return reportError(failure("usage.compile",
+                                   "only kernels of cuda are compiled, not those of `" +
+                                       options.bench.backend + "`",
+                                   "--compile", "leave out --backend, or write --backend cuda")
                                .error);
+    if (auto wellFormed = brokenConditions(options.failOn, {}); !wellFormed)
+        return reportError(wellFormed.error());
     if (options.redact && !options.saveFused.empty())
         return reportError(failure("usage.redact", "a model holds all names and weights",
                                    "--save-fused", "leave it out, or --redact")
@@ -86,10 +94,16 @@ int run(Options& options) {
         printOut(app::renderText(result->report));
     if (!result->dumped.empty() && !onOutput)
         printOut(result->dumped + "\n");
-    if (result->unusable)
+    if (result->unusable && !result->compiled)
         return reportError(*result->unusable);
-    bool failed = options.bench.verify && !result->report.verified();
-    return failed ? ExitVerification : ExitOk;
+    auto broken = brokenConditions(options.failOn, result->report);
+    if (!broken)
+        return reportError(broken.error());
+    if (!onOutput)
+        for (const std::string& line : *broken)
+            printOut("fails on " + line + "\n");
+    bool failed = options.bench.verify && !result->unusable && !result->report.verified();
+    return failed ? ExitVerification : broken->empty() ? ExitOk : ExitGate;
 }
 
 } // namespace
@@ -117,6 +131,11 @@ Action addBench(CLI::App& app) {
     app.add_flag("--redact", options->redact,
                  "names of nodes and values become hashes; values of weights are left out");
     app.add_option("--save-fused", options->saveFused, "write the fused model");
+    app.add_option("--fail-on", options->failOn,
+                   "exit code 1 where a condition on a metric holds, e.g. 'slower_matches > 0', "
+                   "'fallbacks > 0' or 'speed_up < 1.1'; repeatable")
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option("--dump-kernels", bench.dumpKernels,
                    "folder for every generated kernel of the fused plan as CUDA text with a repro");
     return [options, &app] {

@@ -2,6 +2,7 @@
 #include "app/cli/gate_options.h"
 
 #include "app/batch/baseline.h"
+#include "app/batch/gates/metric.h"
 #include "app/cli/console.h"
 #include "app/report/github.h"
 #include "app/report/markdown.h"
@@ -38,21 +39,44 @@ Result<void> addFile(const std::string& path, Parse parse, std::vector<batch::Ga
     return {};
 }
 
+/// "regress", and not "slower_matches > 0".
+bool isWord(const std::string& text) {
+    return text == "regress" || text == "verify" || text == "expect";
+}
+
+/// What --fail-on holds besides its words.
+Result<void> addConditions(const std::vector<std::string>& texts, std::vector<batch::Gate>& gates) {
+    for (const std::string& text : texts) {
+        if (isWord(text))
+            continue;
+        auto gate = batch::parseCondition(text);
+        if (!gate)
+            return failure("usage.gate",
+                           "`" + text + "` is none of regress, verify, expect, and " +
+                               gate.error().message,
+                           "--fail-on", gate.error().fix);
+        gates.push_back(std::move(*gate));
+    }
+    return {};
+}
+
 batch::Policy policyOf(const std::string& name) {
     return name == "fail"      ? batch::Policy::Fail
            : name == "lenient" ? batch::Policy::Lenient
                                : batch::Policy::Create;
 }
 
-/// Reasons that --fail-on leaves out do not count; what broke always does.
+/// Reasons that the words of --fail-on leave out do not count; what broke always does, and so do
+/// conditions.
 bool counts(const std::string& reason, const std::vector<std::string>& failOn) {
-    if (failOn.empty())
+    if (std::none_of(failOn.begin(), failOn.end(), isWord))
         return true;
     const std::string kind = reason.substr(0, reason.find(':'));
     const std::map<std::string, std::string> words{
         {"gate", "regress"}, {"time", "regress"}, {"verify", "verify"}, {"expect", "expect"}};
     auto word = words.find(kind);
-    return word == words.end() ||
+    const std::string id = reason.substr(std::min(reason.size(), kind.size() + 1));
+    return word == words.end() || std::find(failOn.begin(), failOn.end(), id) != failOn.end() ||
            std::find(failOn.begin(), failOn.end(), word->second) != failOn.end();
 }
 
@@ -80,10 +104,10 @@ void addGateOptions(CLI::App& app, GateOptions& options) {
         ->check(CLI::IsMember({"fail", "lenient", "create"}))
         ->capture_default_str();
     app.add_option("--fail-on", options.failOn,
-                   "what makes the exit code: regress, verify, expect (default: all)")
+                   "what makes the exit code: regress, verify, expect (default: all); or a "
+                   "condition on a metric, e.g. 'slower_matches > 0'")
         ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::IsMember({"regress", "verify", "expect"}));
+        ->allow_extra_args(false);
     app.add_flag("--exit-zero", options.exitZero, "exit codes 1, 4, 6 and 7 become 0");
     app.add_flag("--github", options.github,
                  "GitHub Actions: annotations, and the summary of the job");
@@ -94,6 +118,8 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
     if (auto added = addFile(options.gates, batch::parseGates, out); !added)
         return failure(added.error());
     if (auto added = addFile(options.expect, batch::parseExpectations, out); !added)
+        return failure(added.error());
+    if (auto added = addConditions(options.failOn, out); !added)
         return failure(added.error());
     return out;
 }
@@ -121,6 +147,21 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
     if (options.policy == "create" && !options.baseline.empty())
         return batch::updateBaseline(options.baseline, missing, "");
     return {};
+}
+
+Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>& conditions,
+                                                  const app::Report& report) {
+    std::vector<batch::Gate> gates;
+    if (auto added = addConditions(conditions, gates); !added)
+        return failure(added.error());
+    std::vector<std::string> out;
+    for (const batch::Gate& gate : gates) {
+        const auto value = batch::metricOf(report, gate.metric);
+        if (value &&
+            ((gate.max && value->value > *gate.max) || (gate.min && value->value < *gate.min)))
+            out.push_back(fmt::format("{}: {} is {}", gate.id, gate.metric, text(*value)));
+    }
+    return out;
 }
 
 int printVerdict(const RunReport& run, const GateOptions& options) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batch, compare and merge share: --gate, --expect, --baseline and the end of a run.
+// What batch, compare and merge share: --gate, --expect, --baseline and the end of a run; and
+// --fail-on of bench.
 #pragma once
 
 #include "app/batch/gates/evaluate.h"
@@ -18,7 +19,8 @@ struct GateOptions {
     std::string gates, expect; ///< files
     std::string baseline;      ///< folder
     std::string policy = "fail";
-    std::vector<std::string> failOn; ///< "regress", "verify", "expect"; empty: all
+    /// "regress", "verify", "expect", none of these: all; and conditions "slower_matches > 0".
+    std::vector<std::string> failOn;
     bool exitZero = false;
     bool github = false;
 };
@@ -28,6 +30,11 @@ void addGateOptions(CLI::App& app, GateOptions& options);
 
 /// Gates and expectations of the files. Errors "file.read", "usage.gate".
 Result<std::vector<batch::Gate>> loadGates(const GateOptions& options);
+
+/// Those of the conditions that hold, each as a line: "slower_matches > 0: slower_matches is 2".
+/// What was not measured holds never. Error "usage.gate".
+Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>& conditions,
+                                                  const app::Report& report);
 
 using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)>;
 

@@ -275,7 +275,8 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
 }
 
 /// In the place of a device's figures, as far as a compiler knows them.
-Result<void> addCompiled(const BenchOptions& options, const Plan& plan, const Target& target,
+/// False without a compiler for the device.
+Result<bool> addCompiled(const BenchOptions& options, const Plan& plan, const Target& target,
                          Report& report, Progress& progress) {
     Stopwatch watch;
     auto compiled = compileKernels(plan, target.profile,
@@ -283,6 +284,23 @@ Result<void> addCompiled(const BenchOptions& options, const Plan& plan, const Ta
                                    report, progress);
     report.stageSeconds["compile"] = watch.lap();
     return compiled;
+}
+
+/// The kernels of the fused plan as they would run on the device: where another backend runs here,
+/// its layouts are not theirs, so the device's own plan is made for them.
+Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& model,
+                                const RuleLibrary& library, const Target& target,
+                                const Analysis& analysis, Progress& progress) {
+    std::shared_ptr<const Plan> plan = analysis.after;
+    const std::string runs = target.backend ? target.backend->name() : "cuda";
+    if (auto planner = makePlanningBackend("cuda", target.profile);
+        planner && runs != "cuda" && target.profile.kind == "gpu") {
+        auto own = analyse(model, library, {options.fuse, target.profile, planner.get()}, progress);
+        if (!own)
+            return failure(own.error());
+        plan = own->after;
+    }
+    return writeKernels(*plan, target.profile, options.dumpKernels, progress);
 }
 
 } // namespace
@@ -311,16 +329,17 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
     addMachine(report.machine, *target, options);
     hashKernelTexts(*analysis->after, target->profile, report.kernels);
     if (!options.dumpKernels.empty()) {
-        auto dumped =
-            writeKernels(*analysis->after, target->profile, options.dumpKernels, progress);
+        auto dumped = dumpKernels(options, *model, *library, *target, *analysis, progress);
         if (!dumped)
             return failure(dumped.error());
         out.dumped = *dumped;
     }
-    if (options.compile && !target->backend)
-        if (auto compiled = addCompiled(options, *analysis->after, *target, report, progress);
-            !compiled)
+    if (options.compile && !target->backend) {
+        auto compiled = addCompiled(options, *analysis->after, *target, report, progress);
+        if (!compiled)
             return failure(compiled.error());
+        out.compiled = *compiled;
+    }
     if (!target->backend || (!options.measure && !options.verify && !options.counters))
         return out;
 

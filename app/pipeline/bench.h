@@ -38,6 +38,7 @@ struct BenchResult {
     /// The named backend cannot be used here ("device.*"): the report only predicts.
     std::optional<Error> unusable = {};
     std::string dumped = {}; ///< one line about the kernels that were written
+    bool compiled = false;   ///< what was asked for without a device is done
 };
 
 Result<BenchResult> bench(const BenchOptions& options, Progress& progress);

@@ -11,7 +11,7 @@ namespace fuselage::app {
 
 #if FUSELAGE_HAS_CUDA
 
-Result<void> compileKernels(const Plan& plan, const DeviceProfile& profile,
+Result<bool> compileKernels(const Plan& plan, const DeviceProfile& profile,
                             const KernelCompileOptions& options, Report& report,
                             Progress& progress) {
     gpu::CudaOptions cuda;
@@ -24,7 +24,7 @@ Result<void> compileKernels(const Plan& plan, const DeviceProfile& profile,
     std::vector<std::string>& notes = report.machine.notes;
     if (!compiled) {
         notes.push_back("registers are not known: " + compiled.error().text());
-        return {};
+        return false;
     }
     for (size_t i = 0; i < report.kernels.size() && i < compiled->steps.size(); ++i) {
         report.kernels[i].tactic = compiled->steps[i].tactic;
@@ -35,16 +35,16 @@ Result<void> compileKernels(const Plan& plan, const DeviceProfile& profile,
         "kernels compiled by {} for {} ({} anew, {} found): the preferred generated one of each "
         "step, a device measures the others, cuBLASLt and cuDNN beside it",
         compiled->compiler, profile.arch, compiled->compiled, compiled->found));
-    return {};
+    return true;
 }
 
 #else
 
-Result<void> compileKernels(const Plan&, const DeviceProfile&, const KernelCompileOptions&,
+Result<bool> compileKernels(const Plan&, const DeviceProfile&, const KernelCompileOptions&,
                             Report& report, Progress&) {
     report.machine.notes.push_back(
         "registers are not known: this program was built without the cuda backend");
-    return {};
+    return false;
 }
 
 #endif

@@ -16,8 +16,9 @@ struct KernelCompileOptions {
 };
 
 /// Sets tactic and facts of the report's kernels, those of `plan`. What forbids it (no NVRTC, an
-/// architecture that it does not know) is a note of the report; the only error is "cancelled".
-Result<void> compileKernels(const Plan& plan, const DeviceProfile& profile,
+/// architecture that it does not know) is a note of the report, and false is returned; the only
+/// error is "cancelled".
+Result<bool> compileKernels(const Plan& plan, const DeviceProfile& profile,
                             const KernelCompileOptions& options, Report& report,
                             Progress& progress);
 

@@ -4,12 +4,19 @@
 #include "app/pipeline/busy.h"
 #include "app/pipeline/stopwatch.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 namespace fuselage::app {
 
 namespace {
 
-constexpr uint32_t stepRounds = 5;
+constexpr uint32_t mostStepRounds = 15;
 constexpr uint32_t isolatedRounds = 7;
+/// Of what is left, where the backend times steps by themselves.
+constexpr double isolatedShare = 0.2;
 
 Result<void> timeOnce(Executable& executable, std::span<const Tensor> inputs, MeasuredSide& side,
                       Progress& progress) {
@@ -21,72 +28,148 @@ Result<void> timeOnce(Executable& executable, std::span<const Tensor> inputs, Me
     if (!outputs)
         return failure(outputs.error());
     side.totals.push_back(device > 0 ? device : watch.seconds());
+    side.byDevice = device > 0;
     return {};
 }
 
 Result<void> timeSteps(Executable& executable, std::span<const Tensor> inputs, MeasuredSide& side,
                        Progress& progress) {
-    for (uint32_t round = 0; round < stepRounds; ++round) {
-        std::vector<double> seconds;
-        RunOptions options;
-        options.stepSeconds = &seconds;
-        options.stepTimingNote = &side.stepNote;
-        auto outputs = executable.run(inputs, options, progress);
-        if (!outputs)
-            return failure(outputs.error());
-        side.stepSeconds.resize(seconds.size());
-        for (size_t i = 0; i < seconds.size(); ++i)
-            side.stepSeconds[i].push_back(seconds[i]);
-    }
+    std::vector<double> seconds;
+    RunOptions options;
+    options.stepSeconds = &seconds;
+    options.stepTimingNote = &side.stepNote;
+    auto outputs = executable.run(inputs, options, progress);
+    if (!outputs)
+        return failure(outputs.error());
+    side.stepSeconds.resize(seconds.size());
+    for (size_t i = 0; i < seconds.size(); ++i)
+        side.stepSeconds[i].push_back(seconds[i]);
     return {};
 }
 
-/// Steps by themselves, where the backend can; a step that cannot be timed has none.
-Result<void> timeIsolated(Executable& executable, MeasuredSide& side, Progress& progress) {
-    side.isolated.resize(side.stepSeconds.size());
-    for (size_t step = 0; step < side.isolated.size(); ++step) {
-        if (progress.cancelled())
-            return cancelledFailure("measure");
-        auto times = executable.timeIsolated(step, isolatedRounds);
-        if (times)
-            side.isolated[step] = std::move(*times);
-        else if (times.error().code != "run.isolated")
-            return failure(times.error());
+/// Both executables against one budget.
+class Measuring {
+public:
+    Measuring(Executable& before, Executable& after, std::span<const Tensor> inputs,
+              const MeasureOptions& options, Progress& progress)
+        : m_before(before), m_after(after), m_inputs(inputs), m_options(options),
+          m_progress(progress) {}
+
+    Result<Measured> run() {
+        if (auto ran = warmUp(); !ran)
+            return failure(ran.error());
+        if (m_watch.seconds() + m_round > m_options.seconds) {
+            m_out.before = m_warm.before;
+            m_out.after = m_warm.after;
+            m_out.notes.push_back(fmt::format(
+                "{:g} s of --seconds had room for one run of each side only: there is no interval, "
+                "and no step was timed",
+                m_options.seconds));
+            return std::move(m_out);
+        }
+        if (auto ran = wholeRounds(); !ran)
+            return failure(ran.error());
+        auto timed = stepRounds();
+        if (timed)
+            timed = isolated();
+        if (!timed && timed.error().code == "cancelled")
+            return failure(timed.error());
+        if (!timed) // what was measured as a whole is worth more than its parts
+            m_out.after.stepNote = "not every step was timed: " + timed.error().text();
+        return std::move(m_out);
     }
-    return {};
-}
+
+private:
+    double left() const { return m_options.seconds - m_watch.seconds(); }
+
+    template <typename Once> Result<void> round(Measured& out, Once once) {
+        Stopwatch watch;
+        for (auto [executable, side] : {std::pair(&m_before, &out.before), {&m_after, &out.after}})
+            if (auto ran = once(*executable, m_inputs, *side, m_progress); !ran)
+                return ran;
+        m_round = watch.seconds();
+        return {};
+    }
+
+    Result<void> warmUp() {
+        auto ran = round(m_warm, timeOnce);
+        m_isolates = m_warm.after.byDevice;
+        return ran;
+    }
+
+    /// What rounds of the whole leave to rounds of steps, and to steps by themselves.
+    double reserved() const {
+        const double fit = std::floor(left() / m_round);
+        const double steps = std::min<double>(mostStepRounds, std::floor((fit + 1) / 3));
+        return steps * m_round + (m_isolates ? isolatedShare * left() : 0);
+    }
+
+    Result<void> wholeRounds() {
+        const double reserve = reserved();
+        const BusyWatch busy;
+        for (uint32_t i = 0; i < m_options.maxRounds; ++i) {
+            if (i > 0 && left() < reserve + m_round)
+                break;
+            m_progress.report("measure", i, m_options.maxRounds);
+            if (auto ran = round(m_out, timeOnce); !ran)
+                return ran;
+        }
+        m_out.othersBusy = busy.othersBusy();
+        return {};
+    }
+
+    Result<void> stepRounds() {
+        const double reserve = m_isolates ? isolatedShare * left() : 0;
+        uint32_t rounds = 0;
+        while (rounds < mostStepRounds && left() >= reserve + m_round) {
+            if (auto ran = round(m_out, timeSteps); !ran)
+                return ran;
+            ++rounds;
+        }
+        if (rounds == 0)
+            m_out.notes.push_back(fmt::format(
+                "{:g} s of --seconds had no room for timing steps one by one", m_options.seconds));
+        return {};
+    }
+
+    /// Steps by themselves, where the backend can; a step that cannot be timed has none.
+    Result<void> isolated() {
+        auto& times = m_out.after.isolated;
+        times.resize(m_out.after.stepSeconds.size());
+        for (size_t step = 0; step < times.size() && m_isolates; ++step) {
+            if (m_progress.cancelled())
+                return cancelledFailure("measure");
+            if (left() <= 0) {
+                m_out.notes.push_back(
+                    fmt::format("{:g} s of --seconds had room for timing {} of {} steps by "
+                                "themselves",
+                                m_options.seconds, step, times.size()));
+                return {};
+            }
+            auto one = m_after.timeIsolated(step, isolatedRounds);
+            if (one)
+                times[step] = std::move(*one);
+            else if (one.error().code != "run.isolated")
+                return failure(one.error());
+        }
+        return {};
+    }
+
+    Executable &m_before, &m_after;
+    std::span<const Tensor> m_inputs;
+    const MeasureOptions& m_options;
+    Progress& m_progress;
+    Stopwatch m_watch;
+    double m_round = 0;      ///< seconds that the last round took
+    bool m_isolates = false; ///< a device's clock: its steps are timed by themselves, too
+    Measured m_warm, m_out;
+};
 
 } // namespace
 
 Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          const MeasureOptions& options, Progress& progress) {
-    Measured out;
-    MeasuredSide warmUp;
-    for (Executable* executable : {&before, &after})
-        if (auto ran = timeOnce(*executable, inputs, warmUp, progress); !ran)
-            return failure(ran.error());
-    Stopwatch watch;
-    const BusyWatch busy;
-    for (uint32_t round = 0; round < options.maxRounds; ++round) {
-        if (round >= options.minRounds && watch.seconds() > options.seconds)
-            break;
-        progress.report("measure", round, options.maxRounds);
-        if (auto ran = timeOnce(before, inputs, out.before, progress); !ran)
-            return failure(ran.error());
-        if (auto ran = timeOnce(after, inputs, out.after, progress); !ran)
-            return failure(ran.error());
-    }
-    out.othersBusy = busy.othersBusy();
-    auto timed = timeSteps(before, inputs, out.before, progress);
-    if (timed)
-        timed = timeSteps(after, inputs, out.after, progress);
-    if (timed)
-        timed = timeIsolated(after, out.after, progress);
-    if (!timed && timed.error().code == "cancelled")
-        return failure(timed.error());
-    if (!timed) // what was measured as a whole is worth more than its parts
-        out.after.stepNote = "not every step was timed: " + timed.error().text();
-    return out;
+    return Measuring(before, after, inputs, options, progress).run();
 }
 
 } // namespace fuselage::app

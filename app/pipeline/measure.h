@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of two executables side by side in one run.
+// Timing of two executables side by side in one run, within a budget.
 #pragma once
 
 #include "core/plan/backend.h"
@@ -12,13 +12,13 @@
 namespace fuselage::app {
 
 struct MeasureOptions {
-    double seconds = 3; ///< budget for both sides together
-    uint32_t minRounds = 7;
+    double seconds = 3; ///< for all of it: warm-up, rounds of both sides, single steps
     uint32_t maxRounds = 200;
 };
 
 struct MeasuredSide {
     std::vector<double> totals;                   ///< seconds of each round
+    bool byDevice = false;                        ///< totals are of the device's own clock
     std::vector<std::vector<double>> stepSeconds; ///< per step, one per round
     std::string stepNote;                         ///< how steps were timed; may be empty
     /// Per step, empty where the backend does not time single steps.
@@ -28,11 +28,15 @@ struct MeasuredSide {
 struct Measured {
     MeasuredSide before, after;
     std::optional<double> othersBusy; ///< cores that other processes used meanwhile
+    std::vector<std::string> notes; ///< what the budget had no room for
 };
 
-/// One warm-up of each, then rounds before, after, before, after ... until the budget is spent.
-/// Totals are timed without the per-step clock, by the device's own clock where there is one; a few
-/// more rounds collect step times. Where those fail, the totals stay and the note says why.
+/// One warm-up of each, then rounds before, after, before, after ..., then rounds in which both
+/// sides are timed step by step, then steps by themselves where the backend can. Nothing begins
+/// that would not end within the budget, as far as earlier rounds tell; what is left out is noted.
+/// Only the warm-up is always made: where there is room for nothing else, it is the measurement.
+/// Totals are timed without the per-step clock, by the device's own clock where there is one. Where
+/// timing of steps fails, the totals stay and the note says why.
 Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          const MeasureOptions& options, Progress& progress);
 

@@ -120,8 +120,9 @@ struct KernelReport {
     std::optional<KernelFacts> facts;
     std::optional<TimingSummary> inSitu, cold, warm;
     std::optional<MeasuredTraffic> measuredTraffic;
-    double share = 0; ///< of the measured (else predicted) total
-    std::vector<Reason> fallbacks;
+    double share = 0;              ///< of the measured (else predicted) total
+    std::vector<Reason> fallbacks; ///< why no better tactic was taken
+    bool isFallback = false;       ///< code that is there to be right computes it, not to be fast
 };
 
 /// Small independent kernels that were offered one launch together.
@@ -156,6 +157,9 @@ struct MatchReport {
     int64_t flops = 0;
     double secondsBefore = 0, secondsAfter = 0; ///< predicted
     std::optional<double> measuredBefore, measuredAfter;
+    /// After / before, of the rounds in which steps were timed one by one.
+    std::optional<RatioSummary> measuredRatio;
+    std::string unjudged; ///< why there is none although steps were timed
     /// Largest difference of its outputs from the reference, relative to the largest magnitude
     /// there; what the nodes before it lost is in it. Only when verified.
     std::optional<double> error;
@@ -163,6 +167,13 @@ struct MatchReport {
     int64_t bytesSaved() const { return bytesBefore - bytesAfter; }
 
     int64_t launchesSaved() const { return launchesBefore - launchesAfter; }
+
+    /// Fusing lost time: the whole interval says so, and by more than what two measurements of one
+    /// thing differ by.
+    bool slower() const {
+        constexpr double noise = 1.02;
+        return measuredRatio && measuredRatio->low > 1 && measuredRatio->ratio > noise;
+    }
 };
 
 /// One thing that the rewriter did, or a match that it refused, in order.
@@ -194,7 +205,8 @@ struct Report {
     PrecisionReport precision;
     std::vector<RuleReport> rules;
     SideReport before, after;
-    std::optional<RatioSummary> ratio; ///< after / before, measured
+    std::optional<RatioSummary> ratio;    ///< after / before, measured
+    std::vector<std::string> timingNotes; ///< what the time to measure had no room for
     std::vector<OutputAgreement> agreement;
     std::vector<KernelReport> kernels;       ///< of the fused plan, in order
     std::vector<KernelReport> kernelsBefore; ///< of the unfused plan, in order
@@ -214,6 +226,28 @@ struct Report {
                 return false;
         return !agreement.empty();
     }
+
+    /// Kernels of both sides that are fallbacks: a side with one was not measured as what it could
+    /// be.
+    size_t fallbackCount() const {
+        size_t out = 0;
+        for (const auto* side : {&kernels, &kernelsBefore})
+            for (const KernelReport& kernel : *side)
+                out += kernel.isFallback ? 1 : 0;
+        return out;
+    }
+
+    /// Fused nodes that lost; none when no step was timed.
+    std::optional<size_t> slowerMatchCount() const {
+        std::optional<size_t> out;
+        for (const MatchReport& match : matches)
+            if (match.measuredRatio)
+                out = out.value_or(0) + (match.slower() ? 1 : 0);
+        return out;
+    }
+
+    /// The ratio may be called a speed-up.
+    bool hasSpeedUp() const { return ratio && verified() && fallbackCount() == 0; }
 };
 
 } // namespace fuselage::app

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/summary.h"
 
+#include "app/pipeline/fallback.h"
+#include "app/pipeline/match_verdicts.h"
+
 #include <set>
 #include <unordered_map>
 
@@ -129,6 +132,7 @@ std::vector<KernelReport> summariseKernels(const Plan& plan) {
 void addTactics(const Executable& executable, std::vector<KernelReport>& kernels) {
     for (size_t i = 0; i < kernels.size(); ++i) {
         kernels[i].tactic = executable.tactic(i);
+        kernels[i].isFallback = isFallbackTactic(kernels[i].tactic);
         kernels[i].fallbacks = executable.fallbacks(i);
         kernels[i].facts = executable.kernelFacts(i);
     }
@@ -197,7 +201,8 @@ void addMeasurements(const Measured& measured, Report& report) {
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
     addStepTimes(measured.before, report.kernelsBefore);
     addStepTimes(measured.after, report.kernels);
-    costMatches(report);
+    report.timingNotes = measured.notes;
+    judgeMatches(measured, report);
 }
 
 } // namespace fuselage::app

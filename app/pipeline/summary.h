@@ -43,7 +43,7 @@ void addMatches(const Trace& trace, Report& report);
 /// Files and lines of the rules that came near.
 void locateNearMisses(const RuleSet& rules, Report& report);
 
-/// Sets bytes, launches and times of the matches from the kernels of the report.
+/// Sets bytes, launches and predicted times of the matches from the kernels of the report.
 void costMatches(Report& report);
 
 std::vector<SplitReport> summariseSplits(const Plan& plan);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the rewriter did, joined with what it cost before and costs now.
+#include "app/pipeline/match_verdicts.h"
 #include "app/pipeline/summary.h"
 
 #include <unordered_map>
@@ -8,33 +9,16 @@ namespace fuselage::app {
 
 namespace {
 
-/// Sums of kernels.
+/// Sums of kernels, as predicted.
 struct Cost {
     int64_t bytes = 0, launches = 0, flops = 0;
-    double seconds = 0, measured = 0;
-    bool isMeasured = true;
+    double seconds = 0;
 
     void add(const KernelReport& kernel) {
         bytes += kernel.traffic.logical();
         launches += 1;
         flops += kernel.flops;
         seconds += kernel.predictedSeconds;
-        measured += kernel.measuredSeconds.value_or(0);
-        isMeasured = isMeasured && kernel.measuredSeconds.has_value();
-    }
-
-    Cost& operator+=(const Cost& other) {
-        bytes += other.bytes;
-        launches += other.launches;
-        flops += other.flops;
-        seconds += other.seconds;
-        measured += other.measured;
-        isMeasured = isMeasured && other.isMeasured;
-        return *this;
-    }
-
-    std::optional<double> measuredSeconds() const {
-        return isMeasured && launches > 0 ? std::optional(measured) : std::nullopt;
     }
 };
 
@@ -65,26 +49,17 @@ StepReport stepOf(const TraceEvent& event) {
     return step;
 }
 
-/// A fused node that the planner split is found by its rule and first source.
-std::string keyOf(const std::string& rule, const std::vector<std::string>& sources) {
-    return sources.empty() ? std::string() : rule + "\n" + sources.front();
-}
-
 } // namespace
 
 void costMatches(Report& report) {
-    std::unordered_map<std::string, Cost> before, after;
-    for (const KernelReport& kernel : report.kernelsBefore)
-        for (const std::string& source : kernel.sources)
-            before[source].add(kernel);
-    for (const KernelReport& kernel : report.kernels)
-        after[keyOf(kernel.rule, kernel.sources)].add(kernel);
-    for (MatchReport& match : report.matches) {
-        Cost unfused;
-        for (const std::string& source : match.nodes)
-            if (auto cost = before.find(source); cost != before.end())
-                unfused += cost->second;
-        const Cost& fused = after[keyOf(match.rule, match.nodes)];
+    const std::vector<KernelsOfMatch> kernels = kernelsOfMatches(report);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        Cost unfused, fused;
+        for (const KernelsOfMatch::Before& one : kernels[i].before)
+            unfused.add(report.kernelsBefore[one.kernel]);
+        for (size_t kernel : kernels[i].after)
+            fused.add(report.kernels[kernel]);
+        MatchReport& match = report.matches[i];
         match.bytesBefore = unfused.bytes;
         match.bytesAfter = fused.bytes;
         match.launchesBefore = unfused.launches;
@@ -92,8 +67,6 @@ void costMatches(Report& report) {
         match.flops = fused.flops;
         match.secondsBefore = unfused.seconds;
         match.secondsAfter = fused.seconds;
-        match.measuredBefore = unfused.measuredSeconds();
-        match.measuredAfter = fused.measuredSeconds();
     }
 }
 

@@ -7,6 +7,7 @@
 #include "app/report/html_internal.h"
 #include "app/report/measured.h"
 #include "app/report/trace_text.h"
+#include "app/report/verdict.h"
 
 #include <fmt/format.h>
 
@@ -164,13 +165,18 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
             rows += chip(scene.groups[group->second].badge, scene.groups[group->second].token);
         double before = match.measuredBefore.value_or(match.secondsBefore);
         double after = match.measuredAfter.value_or(match.secondsAfter);
-        rows += "</td>" + cell(match.rule) + cell(match.fusedNode) + bytes(match.bytesSaved()) +
-                count(match.launchesSaved()) + number(before, secondsText(before)) +
-                number(after, secondsText(after)) + cell(sourcesText(match.nodes)) + "</tr>\n";
+        rows +=
+            "</td>" + cell(match.rule) + cell(match.fusedNode) + bytes(match.bytesSaved()) +
+            count(match.launchesSaved()) + number(before, secondsText(before)) +
+            number(after, secondsText(after)) +
+            fmt::format("<td class=\"n {}\" data-v=\"{:.9g}\">{}</td>", match.slower() ? "bad" : "",
+                        match.measuredRatio ? match.measuredRatio->ratio : 0,
+                        escaped(ratioText(match))) +
+            cell(sourcesText(match.nodes)) + "</tr>\n";
     }
     return table("matches",
                  {"", "rule", "fused node", "#bytes saved", "#launches saved", "#time before",
-                  "#time after", "nodes before"},
+                  "#time after", "#after / before", "nodes before"},
                  rows, report.matches.size() - std::min(report.matches.size(), rowsShown));
 }
 
@@ -263,7 +269,7 @@ std::string verdictLine(const Report& r) {
         out +=
             fmt::format(", logical traffic {}",
                         percentText(static_cast<double>(r.after.traffic.logical()) / before - 1));
-    if (r.ratio && r.verified())
+    if (r.hasSpeedUp())
         out +=
             fmt::format(", measured <b class=\"{}\">{:.2f}× as fast</b> (95 % interval {:.2f} .. "
                         "{:.2f})",
@@ -274,10 +280,21 @@ std::string verdictLine(const Report& r) {
     if (const std::string busy = busyText(r.machine); !busy.empty())
         out += "; " + busy;
     if (r.agreement.empty())
-        return out + "; numeric agreement not checked";
-    return out + (r.verified()
-                      ? "; <span class=\"good\">results agree</span>"
-                      : "; <span class=\"bad\">RESULTS DIFFER: no speed-up is given</span>");
+        out += "; numeric agreement not checked";
+    else
+        out += r.verified() ? "; <span class=\"good\">results agree</span>"
+                            : "; <span class=\"bad\">RESULTS DIFFER</span>";
+    std::string refusal = speedUpRefusal(r);
+    if (!r.ratio)
+        refusal = fallbackText(r);
+    if (!refusal.empty())
+        out += "; <span class=\"bad\">" + escaped(refusal) + "</span>";
+    if (const std::string slower = slowerText(r); !slower.empty())
+        out += fmt::format("; <span class=\"{}\">{}</span>", slowerMatches(r).empty() ? "" : "bad",
+                           escaped(slower));
+    for (const std::string& note : r.timingNotes)
+        out += "; " + escaped(note);
+    return out;
 }
 
 } // namespace fuselage::app

@@ -242,6 +242,7 @@ template <typename A> void timingFields(A& a, KernelReport& k) {
     if constexpr (A::writes)
         a("name", k.name);
     a("tactic", k.tactic);
+    a("fallback", k.isFallback);
     a("fallbacks", k.fallbacks);
     a.micros("predicted_us", k.predictedSeconds);
     a("limiter", k.limiter);
@@ -262,6 +263,10 @@ template <typename A> void timingFields(A& a, MatchReport& m) {
     a.micros("predicted_after_us", m.secondsAfter);
     a.micros("before_us", m.measuredBefore);
     a.micros("after_us", m.measuredAfter);
+    a("ratio", m.measuredRatio);
+    a.derived("slower", m.slower());
+    if (!A::writes || !m.unjudged.empty())
+        a("not_judged", m.unjudged);
     a("error", m.error);
 }
 
@@ -304,6 +309,11 @@ template <typename A> void timingFields(A& a, Report& r) {
     a("before", r.before.measured);
     a("after", r.after.measured);
     a("ratio", r.ratio);
+    if constexpr (A::writes)
+        a("slower_matches", r.slowerMatchCount());
+    a.derived("fallbacks", r.fallbackCount());
+    if (!A::writes || !r.timingNotes.empty())
+        a("timing_notes", r.timingNotes);
     a("measured_traffic_before", r.before.measuredTraffic);
     a("measured_traffic_after", r.after.measuredTraffic);
     a("agreement", r.agreement);

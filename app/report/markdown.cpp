@@ -3,6 +3,7 @@
 
 #include "app/report/escape.h"
 #include "app/report/format.h"
+#include "app/report/verdict.h"
 
 #include <fmt/format.h>
 
@@ -41,9 +42,30 @@ std::string changeText(int64_t before, int64_t after) {
 std::string speedUp(const Report& report) {
     if (!report.ratio || report.ratio->ratio <= 0)
         return "not measured";
-    if (!report.verified() && !report.agreement.empty())
-        return "not given";
+    if (!speedUpRefusal(report).empty())
+        return cell(speedUpRefusal(report));
     return fmt::format("{:.2f}x", 1 / report.ratio->ratio);
+}
+
+/// How many fused nodes lost, and how much; "-" when steps were not timed.
+std::string slowerCell(const Report& report) {
+    const std::string text = slowerText(report);
+    return text.empty() ? "-" : cell(text);
+}
+
+std::string slowerDetails(const ModelRun& model) {
+    std::string rows;
+    for (const MatchReport* match : slowerMatches(*model.report))
+        rows += tableRow({cell(match->fusedNode), cell(match->rule),
+                          secondsText(*match->measuredBefore), secondsText(*match->measuredAfter),
+                          cell(ratioText(*match))});
+    if (rows.empty())
+        return {};
+    return fmt::format("<details><summary>{}: fused nodes that lost</summary>\n\n"
+                       "| fused node | rule | its nodes | fused | fused / its nodes |\n"
+                       "|---|---|--:|--:|--:|\n",
+                       cell(model.id)) +
+           rows + "\n</details>\n\n";
 }
 
 std::string gateRows(const RunReport& run) {
@@ -81,7 +103,7 @@ std::string modelRow(const ModelRun& model) {
          fmt::format("{} → {} ({})", bytesText(b.traffic.logical()), bytesText(a.traffic.logical()),
                      changeText(b.traffic.logical(), a.traffic.logical())),
          fmt::format("{} → {}", bytesText(b.peakBytes), bytesText(a.peakBytes)),
-         verificationText(*model.report), speedUp(*model.report)});
+         verificationText(*model.report), speedUp(*model.report), slowerCell(*model.report)});
 }
 
 std::string ruleDetails(const ModelRun& model) {
@@ -148,8 +170,12 @@ std::string renderMarkdown(const RunReport& run, size_t limit) {
     if (!models.empty())
         addLines(page, "### Before → after\n\n"
                        "| model | launches | logical traffic | peak memory | numeric check | "
-                       "speed-up |\n|---|--:|--:|--:|---|--:|\n" +
+                       "speed-up | fused nodes that lost |\n|---|--:|--:|--:|---|--:|---|\n" +
                            models + "\n");
+    for (const ModelRun& model : run.models)
+        if (model.report)
+            if (const std::string lost = slowerDetails(model); !lost.empty())
+                page.add(lost);
     for (const ModelRun& model : run.models)
         if (model.report && !model.report->rules.empty())
             page.add(ruleDetails(model));

@@ -20,6 +20,7 @@ void addKernels(std::vector<KernelReport>& kernels, const std::vector<KernelRepo
             const KernelReport& from = *found->second;
             kernel.measuredSeconds = from.measuredSeconds;
             kernel.tactic = from.tactic;
+            kernel.isFallback = from.isFallback;
             kernel.facts = from.facts;
             kernel.inSitu = from.inSitu;
             kernel.cold = from.cold;
@@ -41,6 +42,8 @@ void addMatches(std::vector<MatchReport>& matches, const std::vector<MatchReport
         if (auto found = byName.find(match.fusedNode); found != byName.end()) {
             match.measuredBefore = found->second->measuredBefore;
             match.measuredAfter = found->second->measuredAfter;
+            match.measuredRatio = found->second->measuredRatio;
+            match.unjudged = found->second->unjudged;
             match.error = found->second->error;
         }
 }
@@ -60,6 +63,7 @@ Result<void> addMeasurements(Report& report, std::string_view json) {
     report.before.measuredTraffic = measured->before.measuredTraffic;
     report.after.measuredTraffic = measured->after.measuredTraffic;
     report.ratio = measured->ratio;
+    report.timingNotes = measured->timingNotes;
     report.agreement = std::move(measured->agreement);
     addKernels(report.kernels, measured->kernels);
     addKernels(report.kernelsBefore, measured->kernelsBefore);

@@ -5,6 +5,7 @@
 #include "app/report/device_text.h"
 #include "app/report/format.h"
 #include "app/report/measured.h"
+#include "app/report/verdict.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace fuselage::app {
 namespace {
 
 constexpr size_t kernelsShown = 10;
+constexpr size_t lossesShown = 10;
 constexpr size_t keptShown = 8;
 using Align = TextTable::Align;
 
@@ -102,14 +104,17 @@ std::string sidesText(const Report& r) {
     table.row({"time, measured (p10 .. p90)", measuredText(b.measured), measuredText(a.measured),
                b.measured && a.measured ? change(b.measured->median, a.measured->median) : ""});
     std::string out = "before -> after\n" + table.text();
-    if (r.ratio && r.verified())
+    if (r.hasSpeedUp())
         out += fmt::format("  speed-up {:.2f}x (95 % interval {:.2f} .. {:.2f}), {} rounds each\n",
                            1 / r.ratio->ratio, 1 / r.ratio->high, 1 / r.ratio->low,
                            a.measured ? a.measured->samples : 0);
-    else if (r.ratio && !r.agreement.empty())
-        out += "  no speed-up is given: the numeric check failed\n";
-    if (const std::string busy = busyText(r.machine); !busy.empty())
-        out += "  " + busy + "\n";
+    std::vector<std::string> lines{speedUpRefusal(r), slowerText(r)};
+    if (!r.ratio)
+        lines.push_back(fallbackText(r));
+    lines.push_back(busyText(r.machine));
+    lines.insert(lines.end(), r.timingNotes.begin(), r.timingNotes.end());
+    for (const std::string& line : lines)
+        out += line.empty() ? "" : "  " + line + "\n";
     return out;
 }
 
@@ -160,6 +165,25 @@ std::string kernelsText(const Report& r) {
                                r.machine.stepTiming);
 }
 
+std::string lossesText(const Report& r) {
+    const auto slower = slowerMatches(r);
+    if (slower.empty())
+        return {};
+    TextTable table(
+        {Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left});
+    table.row({"fused node", "rule", "its nodes", "fused", "fused / its nodes", "source nodes"});
+    for (size_t i = 0; i < slower.size() && i < lossesShown; ++i) {
+        const MatchReport& m = *slower[i];
+        table.row({m.fusedNode, m.rule, secondsText(*m.measuredBefore),
+                   secondsText(*m.measuredAfter), ratioText(m), sourcesText(m.nodes)});
+    }
+    std::string out = "fused nodes that are slower than their nodes one by one\n" + table.text();
+    if (slower.size() > lossesShown)
+        out += fmt::format("  and {} more, which the JSON report holds\n",
+                           slower.size() - lossesShown);
+    return out;
+}
+
 std::string splitsText(const Report& r) {
     if (r.splits.empty())
         return {};
@@ -199,7 +223,8 @@ std::string renderText(const Report& r) {
     std::string out =
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
-    for (const std::string& part : {renderCondemned(r), splitsText(r), groupsText(r)})
+    for (const std::string& part :
+         {lossesText(r), renderCondemned(r), splitsText(r), groupsText(r)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

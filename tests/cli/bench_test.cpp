@@ -15,9 +15,9 @@ namespace {
 
 class CliBench : public Command {
 protected:
-    json report(std::vector<std::string> options) const {
+    json report(std::vector<std::string> options, const std::string& seconds = "0.1") const {
         std::vector<std::string> arguments{"bench", "unet.onnx", "--no-verify", "--seconds",
-                                           "0.1",   "--report",  "-.json"};
+                                           seconds, "--report",  "-.json"};
         arguments.insert(arguments.end(), options.begin(), options.end());
         ProcessResult ran = run(arguments);
         EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
@@ -59,6 +59,44 @@ TEST_F(CliBench, WhatThisMachineUsedIsNotSaidOfAnotherDevice) {
     };
     EXPECT_NE(tactic({}), "");
     EXPECT_EQ(tactic({"--device", "h200"}), "");
+}
+
+TEST_F(CliBench, AConditionThatHoldsFails) {
+    zoo("unet");
+    auto failOn = [&](const std::string& condition) {
+        return run({"bench", "unet.onnx", "--no-measure", "--no-verify", "--fail-on", condition});
+    };
+    ProcessResult ran = failOn("launches > 0");
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.errors;
+    EXPECT_NE(ran.output.find("fails on launches > 0: launches is"), std::string::npos)
+        << ran.output;
+    EXPECT_EQ(failOn("launches < 1").exitCode, ExitOk);
+    EXPECT_EQ(failOn("slower_matches > 0").exitCode, ExitOk) << "nothing was measured";
+    ran = failOn("slower_match > 0");
+    EXPECT_EQ(ran.exitCode, ExitUsage);
+    EXPECT_NE(ran.errors.find("slower_matches"), std::string::npos) << ran.errors;
+}
+
+TEST_F(CliBench, StepsThatAreTimedSayWhichFusedNodesLost) {
+    zoo("unet");
+    const json timings = report({}, "2")["timings"];
+    ASSERT_TRUE(timings.contains("slower_matches")) << timings.dump(1);
+    int slower = 0;
+    for (const json& match : timings["matches"]) {
+        EXPECT_TRUE(match.contains("ratio") || match.contains("not_judged")) << match.dump(1);
+        slower += match["slower"].get<bool>() ? 1 : 0;
+    }
+    EXPECT_EQ(timings["slower_matches"], slower);
+    EXPECT_EQ(timings["fallbacks"], 0);
+}
+
+TEST_F(CliBench, WhatTheTimeHasNoRoomForIsSaid) {
+    zoo("unet");
+    const json timings = report({}, "0.000001")["timings"];
+    EXPECT_EQ(timings["before"]["samples"], 1);
+    EXPECT_FALSE(timings.contains("slower_matches"));
+    ASSERT_EQ(timings["timing_notes"].size(), 1U);
+    EXPECT_NE(timings["timing_notes"][0].get<std::string>().find("no interval"), std::string::npos);
 }
 
 TEST_F(CliBench, AReportThatIsWrittenIsTheOneThatIsPrinted) {

@@ -110,6 +110,43 @@ TEST(Gates, ALostFusionFailsWithoutABaseline) {
     EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Fail);
 }
 
+TEST(Gates, AFusedNodeThatLostAndAFallbackFail) {
+    app::Report now = report_test::sampleReport();
+    const char* slower = R"(s = { metric = "slower_matches", max = 0 })";
+    const char* fallbacks = R"(f = { metric = "fallbacks", max = 0 })";
+    EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Skipped) << "no step was timed";
+    now.matches[0].measuredRatio = RatioSummary{0.8, 0.7, 0.9};
+    EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Pass);
+    now.matches[0].measuredRatio = RatioSummary{1.5, 1.2, 1.6};
+    EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Fail);
+    EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Pass);
+    now.kernelsBefore[0].isFallback = true;
+    EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Fail);
+    EXPECT_EQ(judged(R"(u = { metric = "speed_up", min = 1 })", now, now).verdict, Verdict::Skipped)
+        << "beside a fallback there is no speed-up";
+    for (auto* side : {&now.kernels, &now.kernelsBefore})
+        for (app::KernelReport& kernel : *side)
+            kernel.tactic.clear();
+    EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Skipped) << "no kernel was chosen";
+}
+
+TEST(Gates, ConditionsSayWhereTheyFail) {
+    auto gate = batch::parseCondition("slower_matches > 0");
+    ASSERT_TRUE(gate) << gate.error().text();
+    EXPECT_EQ(gate->metric, "slower_matches");
+    EXPECT_EQ(gate->max, 0.0);
+    EXPECT_FALSE(gate->min);
+    gate = batch::parseCondition("speed_up<1.1");
+    ASSERT_TRUE(gate);
+    EXPECT_EQ(gate->min, 1.1);
+    gate = batch::parseCondition("e2e_us > 20ms");
+    ASSERT_TRUE(gate);
+    EXPECT_DOUBLE_EQ(gate->max.value(), 0.02);
+    for (const char* wrong : {"", "slower", "slower > 0", "slower_matches >", "slower_matches > x",
+                              "slower_matches > 5%", "kernel_text > 1", "> 0", "launches >= 3"})
+        EXPECT_FALSE(batch::parseCondition(wrong)) << wrong;
+}
+
 TEST(Gates, AnotherKernelTextFailsAndNamesTheKernels) {
     app::Report base = report_test::sampleReport();
     const char* gate = R"(text = { metric = "kernel_text" })";

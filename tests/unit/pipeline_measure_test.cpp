@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of two sides: totals outlive whatever goes wrong with the times of single steps.
+// Timing of two sides: totals outlive whatever goes wrong with the times of single steps, and
+// nothing begins that the budget has no room for.
 #include "app/pipeline/measure.h"
+#include "app/pipeline/stopwatch.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +39,7 @@ private:
 Result<app::Measured> measured(const std::string& code) {
     Broken before(code), after(code);
     app::MeasureOptions options;
-    options.seconds = 0;
+    options.seconds = 60; // nothing takes any
     Progress progress;
     return app::measure(before, after, {}, options, progress);
 }
@@ -45,7 +47,7 @@ Result<app::Measured> measured(const std::string& code) {
 TEST(Measure, keepsTotalsWhereStepsFail) {
     auto out = measured("device.call");
     ASSERT_TRUE(out) << out.error().text();
-    EXPECT_EQ(out->after.totals.size(), 7U);
+    EXPECT_EQ(out->after.totals.size(), app::MeasureOptions().maxRounds);
     EXPECT_EQ(out->after.totals[0], 1e-3);
     EXPECT_NE(out->after.stepNote.find("the device stumbled"), std::string::npos)
         << out->after.stepNote;
@@ -61,6 +63,62 @@ TEST(Measure, endsWhenItIsCancelled) {
     auto out = measured("cancelled");
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, "cancelled");
+}
+
+/// Keeps the processor for some time.
+class Slow final : public Executable {
+public:
+    explicit Slow(double seconds) : m_seconds(seconds) {}
+
+    Result<std::vector<Tensor>> run(std::span<const Tensor>, const RunOptions& options,
+                                    Progress&) override {
+        ++runs;
+        const app::Stopwatch watch;
+        while (watch.seconds() < m_seconds) {
+        }
+        if (options.stepSeconds)
+            options.stepSeconds->assign(1, m_seconds);
+        return std::vector<Tensor>{};
+    }
+
+    std::string tactic(size_t) const override { return "none"; }
+
+    std::vector<Reason> fallbacks(size_t) const override { return {}; }
+
+    int runs = 0;
+
+private:
+    double m_seconds;
+};
+
+TEST(Measure, makesTheWarmUpTheMeasurementWhereNothingElseFits) {
+    Slow before(0.03), after(0.01);
+    app::MeasureOptions options;
+    options.seconds = 0.05;
+    Progress progress;
+    auto out = app::measure(before, after, {}, options, progress);
+    ASSERT_TRUE(out);
+    EXPECT_EQ(before.runs, 1);
+    EXPECT_EQ(after.runs, 1);
+    ASSERT_EQ(out->before.totals.size(), 1U);
+    EXPECT_GE(out->before.totals[0], 0.03);
+    EXPECT_TRUE(out->after.stepSeconds.empty());
+    ASSERT_EQ(out->notes.size(), 1U);
+    EXPECT_NE(out->notes[0].find("no interval"), std::string::npos) << out->notes[0];
+}
+
+TEST(Measure, dividesTheBudgetBetweenTheWholeAndItsSteps) {
+    Slow before(0.01), after(0.01);
+    app::MeasureOptions options;
+    options.seconds = 0.6;
+    Progress progress;
+    auto out = app::measure(before, after, {}, options, progress);
+    ASSERT_TRUE(out);
+    EXPECT_LE(before.runs, 30); // each round takes 0.02 s at least
+    EXPECT_GE(out->before.totals.size(), 1U);
+    ASSERT_EQ(out->before.stepSeconds.size(), 1U);
+    EXPECT_EQ(out->before.stepSeconds[0].size(), out->after.stepSeconds[0].size());
+    EXPECT_TRUE(out->notes.empty());
 }
 
 } // namespace

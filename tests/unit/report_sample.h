@@ -73,6 +73,7 @@ inline app::Report sampleReport() {
     match.flops = 4000;
     match.secondsBefore = 2e-6;
     match.measuredAfter = 1e-6;
+    match.unjudged = "its nodes had no kernels";
     r.matches = {match};
     app::StepReport fused{
         app::StepReport::Kind::Fused, "fuse", 0, "ConvRelu", "std/convolution.fuse", 12,

@@ -131,7 +131,7 @@ private:
             !other.empty())
             return set(Verdict::Skipped, "not comparable: " + other);
         if (m_gate.metric == "registers" || m_gate.metric.ends_with("_bytes") ||
-            m_gate.metric == "max_rel") {
+            m_gate.metric == "max_rel" || now.kind == MetricValue::Kind::Count) {
             if (!within(base.value, now.value, m_gate.maxIncrease))
                 set(Verdict::Fail, "increased");
             return;

@@ -236,4 +236,31 @@ Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::
     });
 }
 
+Result<Gate> parseCondition(const std::string& text) {
+    const auto wrong = [&](const std::string& what, std::string fix) {
+        return failure("usage.gate", what, text, std::move(fix));
+    };
+    const size_t sign = text.find_first_of("<>");
+    if (sign == std::string::npos)
+        return wrong("this is no condition", "write e.g. `slower_matches > 0`");
+    const auto trimmed = [](std::string_view part) {
+        const size_t first = part.find_first_not_of(' ');
+        return first == std::string_view::npos
+                   ? std::string()
+                   : std::string(part.substr(first, part.find_last_not_of(' ') - first + 1));
+    };
+    Gate gate;
+    gate.id = text;
+    gate.metric = trimmed(std::string_view(text).substr(0, sign));
+    if (!isMetric(gate.metric) || isHash(gate.metric))
+        return wrong(fmt::format("no metric `{}` that has a number", gate.metric),
+                     "one of: " + joined(metricNames()));
+    const auto limit = limitFromText(trimmed(std::string_view(text).substr(sign + 1)));
+    if (!limit || limit->relative)
+        return wrong("the limit is no number",
+                     "write e.g. `slower_matches > 0` or `e2e_us > 20ms`");
+    (text[sign] == '>' ? gate.max : gate.min) = limit->value;
+    return gate;
+}
+
 } // namespace fuselage::batch

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gates: limits on metrics, written in TOML. What they say of two reports is in evaluate.h.
+// Gates: limits on metrics, written in TOML or as conditions. What they say of two reports is in
+// evaluate.h.
 #pragma once
 
 #include "core/support/result.h"
@@ -36,5 +37,9 @@ Result<std::vector<Gate>> parseGates(const std::string& text, const std::string&
 
 /// expect.toml: [MODEL] with RULE = count; each becomes a gate "expect.RULE" with min = max.
 Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::string& file);
+
+/// "slower_matches > 0", "speed_up < 1.1": a gate, named as it is written, that fails where this
+/// holds. Error "usage.gate".
+Result<Gate> parseCondition(const std::string& text);
 
 } // namespace fuselage::batch

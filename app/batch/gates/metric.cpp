@@ -33,7 +33,7 @@ Found timed(const std::optional<TimingSummary>& timing) {
 }
 
 Found speedUp(const Report& report) {
-    if (!report.ratio || report.ratio->low <= 0)
+    if (!report.ratio || report.ratio->low <= 0 || report.fallbackCount() > 0)
         return {};
     return MetricValue{1 / report.ratio->ratio, 1 / report.ratio->high, 1 / report.ratio->low,
                        Kind::Number, true};
@@ -79,6 +79,20 @@ Found refusals(const Report& report) {
                    Kind::Count);
 }
 
+Found slowerMatches(const Report& report) {
+    const auto count = report.slowerMatchCount();
+    return count ? exactly(*count, Kind::Count) : Found();
+}
+
+/// Of both sides; nothing when no kernel was chosen, so nobody knows.
+Found fallbacks(const Report& report) {
+    for (const auto* side : {&report.kernels, &report.kernelsBefore})
+        for (const KernelReport& kernel : *side)
+            if (!kernel.tactic.empty())
+                return exactly(report.fallbackCount(), Kind::Count);
+    return {};
+}
+
 struct Row {
     const char* name;
     bool measured;
@@ -110,6 +124,8 @@ constexpr Row rows[] = {
     {"e2e_us", true, [](const Report& r) { return timed(r.after.measured); }},
     {"unfused_us", true, [](const Report& r) { return timed(r.before.measured); }},
     {"speed_up", true, speedUp},
+    {"slower_matches", true, slowerMatches},
+    {"fallbacks", true, fallbacks},
 };
 
 constexpr std::string_view ofRule[] = {"matches.", "near_misses."};
@@ -140,7 +156,7 @@ bool isHash(const std::string& name) {
 }
 
 bool isTimed(const std::string& name) {
-    return name.ends_with("_us") || name == "speed_up";
+    return name.ends_with("_us") || name == "speed_up" || name == "slower_matches";
 }
 
 std::vector<std::string> metricNames() {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/match_verdicts.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace fuselage::app {
+
+namespace {
+
+/// A fused node is found by its rule and sources, which its parts keep when the planner splits it.
+std::string keyOf(const std::string& rule, const std::vector<std::string>& sources) {
+    std::string out = rule;
+    for (const std::string& source : sources)
+        out += "\n" + source;
+    return out;
+}
+
+/// How many hold a node: matches, and kernels after fusion that compute it outside of any match.
+std::unordered_map<std::string, size_t> holders(const Report& report) {
+    std::unordered_map<std::string, size_t> out;
+    for (const MatchReport& match : report.matches)
+        for (const std::string& node : match.nodes)
+            ++out[node];
+    for (const KernelReport& kernel : report.kernels)
+        if (kernel.rule.empty())
+            for (const std::string& source : kernel.sources)
+                ++out[source];
+    return out;
+}
+
+bool isLaunchOfSeveral(const KernelReport& kernel) {
+    return kernel.kind == "Group";
+}
+
+/// Seconds of each round of the steps that were timed, summed with their parts; empty when a step
+/// was not timed.
+class RoundSums {
+public:
+    void add(const MeasuredSide& side, size_t kernel, double part) {
+        if (kernel >= side.stepSeconds.size()) {
+            m_complete = false;
+            return;
+        }
+        const std::vector<double>& rounds = side.stepSeconds[kernel];
+        if (m_sums.empty())
+            m_sums.assign(rounds.size(), 0);
+        m_complete = m_complete && rounds.size() == m_sums.size();
+        for (size_t i = 0; i < std::min(rounds.size(), m_sums.size()); ++i)
+            m_sums[i] += part * rounds[i];
+    }
+
+    std::vector<double> sums() const { return m_complete ? m_sums : std::vector<double>(); }
+
+private:
+    std::vector<double> m_sums;
+    bool m_complete = true;
+};
+
+void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport& match) {
+    match.measuredBefore = match.measuredAfter = std::nullopt;
+    match.measuredRatio = std::nullopt;
+    match.unjudged.clear();
+    if (measured.before.stepSeconds.empty() || measured.after.stepSeconds.empty())
+        return;
+    RoundSums before, after;
+    for (const KernelsOfMatch::Before& one : kernels.before)
+        before.add(measured.before, one.kernel, one.part);
+    for (size_t kernel : kernels.after)
+        after.add(measured.after, kernel, 1);
+    const std::vector<double> left = before.sums(), right = after.sums();
+    if (!left.empty())
+        match.measuredBefore = quantileOf(left, 0.5);
+    if (kernels.shared)
+        match.unjudged = "it shares a launch with other nodes";
+    else if (kernels.after.empty())
+        match.unjudged = "it has no kernel of its own";
+    else if (!right.empty())
+        match.measuredAfter = quantileOf(right, 0.5);
+    if (match.measuredBefore && match.measuredAfter && *match.measuredBefore > 0)
+        match.measuredRatio = compareTimings(left, right);
+    else if (match.unjudged.empty())
+        match.unjudged = left.empty() ? "its nodes had no kernels" : "a step of it was not timed";
+}
+
+} // namespace
+
+std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
+    std::unordered_map<std::string, std::vector<size_t>> before, after, groups;
+    for (size_t i = 0; i < report.kernelsBefore.size(); ++i)
+        for (const std::string& source : report.kernelsBefore[i].sources)
+            before[source].push_back(i);
+    for (size_t i = 0; i < report.kernels.size(); ++i) {
+        const KernelReport& kernel = report.kernels[i];
+        if (!isLaunchOfSeveral(kernel)) {
+            after[keyOf(kernel.rule, kernel.sources)].push_back(i);
+            continue;
+        }
+        for (const std::string& source : kernel.sources)
+            groups[source].push_back(i);
+    }
+    const auto held = holders(report);
+    std::vector<KernelsOfMatch> out;
+    for (const MatchReport& match : report.matches) {
+        KernelsOfMatch& kernels = out.emplace_back();
+        for (const std::string& node : match.nodes) {
+            const double part = 1 / static_cast<double>(held.at(node));
+            for (size_t kernel : before[node])
+                if (std::none_of(kernels.before.begin(), kernels.before.end(),
+                                 [&](const auto& known) { return known.kernel == kernel; }))
+                    kernels.before.push_back({kernel, part});
+        }
+        kernels.after = after[keyOf(match.rule, match.nodes)];
+        if (!match.nodes.empty())
+            if (auto group = groups.find(match.nodes.front()); group != groups.end()) {
+                kernels.shared = true;
+                kernels.after.insert(kernels.after.end(), group->second.begin(),
+                                     group->second.end());
+            }
+    }
+    return out;
+}
+
+void judgeMatches(const Measured& measured, Report& report) {
+    const std::vector<KernelsOfMatch> kernels = kernelsOfMatches(report);
+    for (size_t i = 0; i < kernels.size(); ++i)
+        judge(measured, kernels[i], report.matches[i]);
+}
+
+} // namespace fuselage::app

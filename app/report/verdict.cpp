@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report/verdict.h"
+
+#include "app/report/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+std::string sideFallbacks(const char* side, const std::vector<KernelReport>& kernels) {
+    size_t count = 0;
+    double share = 0;
+    bool measured = false;
+    for (const KernelReport& kernel : kernels)
+        if (kernel.isFallback) {
+            ++count;
+            share += kernel.share;
+            measured = measured || kernel.measuredSeconds;
+        }
+    if (count == 0)
+        return {};
+    std::string out = fmt::format("{}: {} of {} steps {} computed by reference code", side, count,
+                                  kernels.size(), count == 1 ? "is" : "are");
+    return measured ? out + fmt::format(", {:.0f} % of its time", share * 100) : out;
+}
+
+double loss(const MatchReport& match) {
+    return match.measuredAfter.value_or(0) - match.measuredBefore.value_or(0);
+}
+
+} // namespace
+
+std::string fallbackText(const Report& report) {
+    const std::string before = sideFallbacks("unfused", report.kernelsBefore);
+    const std::string after = sideFallbacks("fused", report.kernels);
+    return before + (before.empty() || after.empty() ? "" : "; ") + after;
+}
+
+std::string speedUpRefusal(const Report& report) {
+    if (!report.ratio || report.hasSpeedUp())
+        return {};
+    if (!report.agreement.empty() && !report.verified())
+        return "no speed-up is given: the numeric check failed";
+    if (report.fallbackCount() > 0)
+        return "no speed-up is given: " + fallbackText(report);
+    return {};
+}
+
+std::vector<const MatchReport*> slowerMatches(const Report& report) {
+    std::vector<const MatchReport*> out;
+    for (const MatchReport& match : report.matches)
+        if (match.slower())
+            out.push_back(&match);
+    std::stable_sort(out.begin(), out.end(), [](const MatchReport* a, const MatchReport* b) {
+        return loss(*a) > loss(*b);
+    });
+    return out;
+}
+
+std::string slowerText(const Report& report) {
+    const auto judged =
+        std::count_if(report.matches.begin(), report.matches.end(),
+                      [](const MatchReport& match) { return match.measuredRatio.has_value(); });
+    const auto unjudged =
+        std::count_if(report.matches.begin(), report.matches.end(), [](const MatchReport& match) {
+            return !match.measuredRatio && !match.unjudged.empty();
+        });
+    if (judged + unjudged == 0)
+        return {};
+    const auto slower = slowerMatches(report);
+    double lost = 0;
+    for (const MatchReport* match : slower)
+        lost += loss(*match);
+    std::string out = fmt::format("{} of {} fused node{} {} slower than {} nodes one by one",
+                                  slower.empty() ? "none" : std::to_string(slower.size()), judged,
+                                  judged == 1 ? "" : "s", slower.size() > 1 ? "are" : "is",
+                                  slower.size() > 1 ? "their" : "its");
+    if (!slower.empty())
+        out += fmt::format(", by {}{}", secondsText(lost), slower.size() > 1 ? " together" : "");
+    return unjudged > 0 ? out + fmt::format(" ({} more could not be judged)", unjudged) : out;
+}
+
+std::string ratioText(const MatchReport& match) {
+    if (!match.measuredRatio)
+        return match.unjudged.empty() ? "not measured" : "not judged: " + match.unjudged;
+    return fmt::format("{:.2f}x ({:.2f} .. {:.2f})", match.measuredRatio->ratio,
+                       match.measuredRatio->low, match.measuredRatio->high);
+}
+
+} // namespace fuselage::app

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What measured times say in a sentence: whether there is a speed-up to speak of, and which fused
+// nodes lost. One wording for every format.
+#pragma once
+
+#include "app/pipeline/report.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+/// Why no speed-up is given although both sides were timed; empty when one is.
+std::string speedUpRefusal(const Report& report);
+
+/// "unfused: 1 of 9 steps is computed by reference code, 93 % of its time"; empty without
+/// fallbacks.
+std::string fallbackText(const Report& report);
+
+/// Fused nodes that lost, the largest loss first.
+std::vector<const MatchReport*> slowerMatches(const Report& report);
+
+/// "2 of 31 fused nodes are slower than their nodes one by one, by 8.30 ms together"; "none of ..."
+/// when all won; empty when no step was timed.
+std::string slowerText(const Report& report);
+
+/// "1.31x (1.25 .. 1.38)": the time of a fused node over that of its nodes; why there is none.
+std::string ratioText(const MatchReport& match);
+
+} // namespace fuselage::app

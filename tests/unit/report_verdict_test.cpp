@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What measured times of single steps say of fused nodes, and what no time says: a side with a
+// fallback, a launch that several share, steps that were not timed.
+#include "app/pipeline/fallback.h"
+#include "app/pipeline/match_verdicts.h"
+#include "app/report/html.h"
+#include "app/report/text.h"
+#include "app/report/verdict.h"
+#include "tests/unit/report_sample.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+using app::KernelReport;
+using app::MatchReport;
+using app::Report;
+
+namespace {
+
+KernelReport kernel(const std::string& name, const std::string& rule,
+                    std::vector<std::string> sources) {
+    KernelReport out;
+    out.name = name;
+    out.kind = "Pointwise";
+    out.tactic = "tile interpreter";
+    out.rule = rule;
+    out.sources = std::move(sources);
+    return out;
+}
+
+MatchReport match(const std::string& name, std::vector<std::string> nodes) {
+    MatchReport out;
+    out.fusedNode = name;
+    out.rule = "R";
+    out.nodes = std::move(nodes);
+    return out;
+}
+
+/// a, b, c before; R(a, b) as F and c after.
+Report twoSides() {
+    Report out;
+    out.kernelsBefore = {kernel("a", "", {"a"}), kernel("b", "", {"b"}), kernel("c", "", {"c"})};
+    out.kernels = {kernel("F", "R", {"a", "b"}), kernel("c", "", {"c"})};
+    out.matches = {match("F", {"a", "b"})};
+    return out;
+}
+
+/// The same time in every round.
+app::MeasuredSide timed(const std::vector<double>& seconds) {
+    app::MeasuredSide out;
+    for (double one : seconds)
+        out.stepSeconds.push_back({one, one, one, one, one});
+    return out;
+}
+
+TEST(MatchVerdict, AFusedNodeThatTakesLongerThanItsNodesLost) {
+    Report report = twoSides();
+    app::judgeMatches({timed({1e-3, 2e-3, 9e-3}), timed({4e-3, 9e-3}), {}}, report);
+    const MatchReport& judged = report.matches[0];
+    EXPECT_DOUBLE_EQ(judged.measuredBefore.value(), 3e-3);
+    EXPECT_DOUBLE_EQ(judged.measuredAfter.value(), 4e-3);
+    EXPECT_NEAR(judged.measuredRatio.value().ratio, 4.0 / 3, 1e-9);
+    EXPECT_TRUE(judged.slower());
+    EXPECT_EQ(report.slowerMatchCount(), 1U);
+    EXPECT_EQ(app::slowerText(report),
+              "1 of 1 fused node is slower than its nodes one by one, by 1.00 ms");
+}
+
+TEST(MatchVerdict, WhatWonOrDiffersByNoiseDidNotLose) {
+    Report report = twoSides();
+    app::judgeMatches({timed({1e-3, 2e-3, 0}), timed({2e-3, 0}), {}}, report);
+    EXPECT_FALSE(report.matches[0].slower());
+    app::judgeMatches({timed({1e-3, 2e-3, 0}), timed({3.03e-3, 0}), {}}, report);
+    EXPECT_FALSE(report.matches[0].slower()) << "one percent";
+    app::MeasuredSide wide = timed({0, 0});
+    wide.stepSeconds[0] = {1e-3, 1e-3, 9e-3, 9e-3, 9e-3};
+    app::judgeMatches({timed({1e-3, 2e-3, 0}), wide, {}}, report);
+    EXPECT_FALSE(report.matches[0].slower()) << "its interval holds the time of its nodes";
+    EXPECT_EQ(report.slowerMatchCount(), 0U);
+    EXPECT_EQ(app::slowerText(report), "none of 1 fused node is slower than its nodes one by one");
+}
+
+TEST(MatchVerdict, PartsOfASplitNodeAreAddedUp) {
+    Report report = twoSides();
+    report.kernels = {kernel("a", "R", {"a", "b"}), kernel("b", "R", {"a", "b"}),
+                      kernel("c", "", {"c"})};
+    app::judgeMatches({timed({1e-3, 1e-3, 0}), timed({2e-3, 1e-3, 0}), {}}, report);
+    EXPECT_DOUBLE_EQ(report.matches[0].measuredAfter.value(), 3e-3);
+}
+
+TEST(MatchVerdict, ANodeThatIsStillComputedWasReplacedInPart) {
+    Report report = twoSides();
+    report.kernels.push_back(kernel("a again", "", {"a"}));
+    app::judgeMatches({timed({2e-3, 1e-3, 0}), timed({3e-3, 0, 2e-3}), {}}, report);
+    EXPECT_DOUBLE_EQ(report.matches[0].measuredBefore.value(), 2e-3);
+    EXPECT_TRUE(report.matches[0].slower());
+}
+
+TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {
+    Report report = twoSides();
+    report.kernels = {kernel("group", "R", {"a", "b", "c"})};
+    report.kernels[0].kind = "Group";
+    app::judgeMatches({timed({1e-3, 1e-3, 1e-3}), timed({9e-3}), {}}, report);
+    EXPECT_FALSE(report.matches[0].measuredRatio);
+    EXPECT_EQ(report.matches[0].unjudged, "it shares a launch with other nodes");
+    EXPECT_FALSE(report.slowerMatchCount());
+    EXPECT_EQ(app::slowerText(report),
+              "none of 0 fused nodes is slower than its nodes one by one (1 more could not be "
+              "judged)");
+}
+
+TEST(MatchVerdict, WithoutTimesOfStepsNobodyKnows) {
+    Report report = twoSides();
+    app::judgeMatches({}, report);
+    EXPECT_FALSE(report.matches[0].measuredRatio);
+    EXPECT_EQ(app::slowerText(report), "");
+}
+
+TEST(Fallback, IsWhatIsThereToBeRight) {
+    for (const char* tactic : {"reference Contraction", "plain loops", "onednn ref:any", "host",
+                               "onednn simple_nchw:any + tile interpreter"})
+        EXPECT_TRUE(app::isFallbackTactic(tactic)) << tactic;
+    for (const char* tactic : {"", "onednn brgconv:avx512_core", "tile interpreter avx512", "copy",
+                               "winograd 4x4 + tile interpreter", "gather"})
+        EXPECT_FALSE(app::isFallbackTactic(tactic)) << tactic;
+}
+
+TEST(Fallback, LeavesNoSpeedUpToClaim) {
+    Report report = report_test::sampleReport();
+    ASSERT_TRUE(report.hasSpeedUp());
+    EXPECT_NE(app::renderText(report).find("speed-up 1.52x"), std::string::npos);
+    report.kernelsBefore[1].isFallback = true;
+    EXPECT_FALSE(report.hasSpeedUp());
+    EXPECT_EQ(app::speedUpRefusal(report),
+              "no speed-up is given: unfused: 1 of 3 steps is computed by reference code, 50 % of "
+              "its time");
+    for (const std::string& page : {app::renderText(report), app::renderHtml(report)}) {
+        EXPECT_NE(page.find("1 of 3 steps is computed by reference code"), std::string::npos);
+        EXPECT_EQ(page.find("1.52"), std::string::npos) << page;
+    }
+}
+
+TEST(MatchVerdict, StandsInThePages) {
+    Report report = report_test::sampleReport();
+    report.matches[0].measuredBefore = 1e-3;
+    report.matches[0].measuredAfter = 1.5e-3;
+    report.matches[0].measuredRatio = RatioSummary{1.5, 1.4, 1.6};
+    report.matches[0].unjudged.clear();
+    report.timingNotes = {"1 s of --seconds had no room for this"};
+    for (const std::string& page : {app::renderText(report), app::renderHtml(report)})
+        for (const char* words : {"1 of 1 fused node is slower than its nodes one by one",
+                                  "1.50x (1.40 .. 1.60)", "no room for this"})
+            EXPECT_NE(page.find(words), std::string::npos) << words;
+}
+
+} // namespace
