@@ -6,6 +6,7 @@
 //                 [--rounds N] [--seconds S] [--publish FILE --command TEXT] [MODEL...]
 #include "app/pipeline/machine.h"
 #include "app/report/format.h"
+#include "tests/bench/figures.h"
 #include "tests/bench/subjects.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -15,11 +16,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <map>
 
 using namespace fuselage;
+using bench::loadText;
+using bench::median;
+using bench::Rounds;
+using bench::spread;
 using nlohmann::json;
 
 namespace {
@@ -32,9 +36,6 @@ struct Options {
     std::vector<std::string> models;
 };
 
-/// One figure a round.
-using Rounds = std::vector<double>;
-
 struct Row {
     std::string model;
     int threads = 2;
@@ -42,22 +43,6 @@ struct Row {
     Rounds toUnfused, toRuntime;    ///< ratios within a round
     std::map<std::string, Rounds> stages;
 };
-
-double median(Rounds values) {
-    if (values.empty())
-        return 0;
-    std::sort(values.begin(), values.end());
-    size_t half = values.size() / 2;
-    return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-std::string spread(const Rounds& values, int decimals) {
-    if (values.empty())
-        return "-";
-    auto [low, high] = std::minmax_element(values.begin(), values.end());
-    return fmt::format("{:.{}f} ({:.{}f}-{:.{}f})", median(values), decimals, *low, decimals, *high,
-                       decimals);
-}
 
 Result<json> benchOnce(const Options& options, const Row& row, const bench::Subject& subject,
                        const std::string& folder) {
@@ -140,38 +125,6 @@ std::string tables(const std::vector<Row>& rows) {
         seconds.row(cells);
     }
     return times.text("") + "\n" + seconds.text("");
-}
-
-std::string loadText() {
-    double loads[1] = {0};
-    return getloadavg(loads, 1) == 1 ? fmt::format("{:.2f}", loads[0]) : "unknown";
-}
-
-std::string today() {
-    std::time_t now = std::time(nullptr);
-    char text[16] = {};
-    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-    return text;
-}
-
-/// What a person wrote under "## Notes" in the published file, heading included; "" without.
-std::string notesIn(const std::string& path) {
-    std::ifstream in(path);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    size_t at = text.find("\n## Notes\n");
-    return at == std::string::npos ? "" : text.substr(at);
-}
-
-bool publish(const Options& options, const std::string& results) {
-    const std::string notes = notesIn(options.publish);
-    std::ofstream out(options.publish);
-    out << "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
-        << "# The last published figures\n\nWritten by `" << options.command << "` on " << today()
-        << " (UTC). Do not edit above the notes: run it again.\n\n```\n"
-        << results << "```\n"
-        << notes;
-    out.flush();
-    return out.good();
 }
 
 bool parse(int argc, char** argv, Options& out) {
@@ -266,7 +219,8 @@ int main(int argc, char** argv) {
         return 1;
     }
     fmt::print("{}", *results);
-    if (!options.publish.empty() && !publish(options, *results)) {
+    if (!options.publish.empty() &&
+        !bench::publish(options.publish, "The last published figures", options.command, *results)) {
         fmt::print(stderr, "{}: cannot be written\n", options.publish);
         return 1;
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ort/onnx_runtime.h"
 
-#include "tests/support/process.h"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +26,27 @@ bool writeBytes(const std::string& path, const Tensor& tensor) {
     return out.good();
 }
 
-/// Writes inputs and the job itself; gives the job's path.
+/// ONNX Runtime's names of element types, where they differ from ONNX's.
+std::optional<DType> dtypeOf(const std::string& name) {
+    return dtypeFromName(name == "float32" ? "float" : name == "float64" ? "double" : name);
+}
+
+Result<Tensor> readOutput(const json& described, const std::string& file) {
+    std::string type = described.at("type");
+    auto dtype = dtypeOf(type);
+    if (!dtype || sizeOf(*dtype) == 0)
+        return failure("ort.output", "element type `" + type + "` cannot be read", file);
+    Tensor tensor(*dtype, described.at("extents").get<Extents>());
+    std::ifstream in(file, std::ios::binary);
+    in.read(reinterpret_cast<char*>(tensor.bytes()),
+            static_cast<std::streamsize>(tensor.byteCount()));
+    if (static_cast<size_t>(in.gcount()) != tensor.byteCount() || in.peek() != EOF)
+        return failure("ort.output", "does not hold " + tensor.type().text(), file);
+    return tensor;
+}
+
+} // namespace
+
 Result<std::string> writeJob(const Job& job, const std::string& folder) {
     json out{{"model", job.model},     {"threads", job.threads},  {"level", job.level},
              {"seconds", job.seconds}, {"inputs", json::array()}, {"outputs", json::array()}};
@@ -56,27 +74,6 @@ Result<std::string> writeJob(const Job& job, const std::string& folder) {
     return path;
 }
 
-/// ONNX Runtime's names of element types, where they differ from ONNX's.
-std::optional<DType> dtypeOf(const std::string& name) {
-    return dtypeFromName(name == "float32" ? "float" : name == "float64" ? "double" : name);
-}
-
-Result<Tensor> readOutput(const json& described, const std::string& file) {
-    std::string type = described.at("type");
-    auto dtype = dtypeOf(type);
-    if (!dtype || sizeOf(*dtype) == 0)
-        return failure("ort.output", "element type `" + type + "` cannot be read", file);
-    Tensor tensor(*dtype, described.at("extents").get<Extents>());
-    std::ifstream in(file, std::ios::binary);
-    in.read(reinterpret_cast<char*>(tensor.bytes()),
-            static_cast<std::streamsize>(tensor.byteCount()));
-    if (static_cast<size_t>(in.gcount()) != tensor.byteCount() || in.peek() != EOF)
-        return failure("ort.output", "does not hold " + tensor.type().text(), file);
-    return tensor;
-}
-
-} // namespace
-
 Result<OnnxRuntime> OnnxRuntime::find(const std::string& script, const std::string& modules) {
     OnnxRuntime out;
     out.m_script = script;
@@ -91,11 +88,15 @@ Result<OnnxRuntime> OnnxRuntime::find(const std::string& script, const std::stri
     return out;
 }
 
-Result<std::string> OnnxRuntime::call(const std::string& mode, const std::string& file) const {
+ProcessOptions OnnxRuntime::environment() const {
     ProcessOptions options;
     if (!m_package.empty())
         options.environment.emplace_back("FUSELAGE_ONNXRUNTIME", m_package);
-    auto ran = runProcess({"node", m_script, mode, file}, options);
+    return options;
+}
+
+Result<std::string> OnnxRuntime::call(const std::string& mode, const std::string& file) const {
+    auto ran = runProcess({"node", m_script, mode, file}, environment());
     if (!ran)
         return failure("ort.missing", "node is not here", "", "install nodejs, then ./dev oracle");
     if (ran->exitCode == packageMissing)
@@ -131,6 +132,19 @@ Result<std::vector<double>> OnnxRuntime::time(const Job& job, const std::string&
     if (!answer)
         return failure(answer.error());
     return json::parse(*answer).at("seconds").get<std::vector<double>>();
+}
+
+Result<double> OnnxRuntime::first(const std::string& jobFile) const {
+    auto answer = call("first", jobFile);
+    if (!answer)
+        return failure(answer.error());
+    return json::parse(*answer).at("seconds").at(0).get<double>();
+}
+
+Result<testing_support::Process> OnnxRuntime::serve(const std::string& jobFile) const {
+    ProcessOptions options = environment();
+    options.takesInput = true;
+    return testing_support::Process::start({"node", m_script, "serve", jobFile}, options);
 }
 
 } // namespace fuselage::ort

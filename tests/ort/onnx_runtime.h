@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/graph/tensor.h"
+#include "tests/support/process.h"
 
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct Job {
     double seconds = 2;        ///< for time()
 };
 
+/// Writes inputs and the job itself; gives the job's path.
+Result<std::string> writeJob(const Job& job, const std::string& folder);
+
 class OnnxRuntime {
 public:
     /// `modules` is a node_modules folder that is taken when onnxruntime-node lies in it and the
@@ -37,11 +41,20 @@ public:
     /// Seconds of each round after one warm-up.
     Result<std::vector<double>> time(const Job& job, const std::string& folder) const;
 
+    /// Seconds from opening the file to the first results, in a fresh process; node's own start is
+    /// not in it.
+    Result<double> first(const std::string& jobFile) const;
+
+    /// A process that has the model loaded at both levels and takes orders `LEVEL SECONDS`, a line
+    /// each (see ort.mjs). Not yet waited for.
+    Result<testing_support::Process> serve(const std::string& jobFile) const;
+
     const std::string& version() const { return m_version; }
 
 private:
     OnnxRuntime() = default;
     Result<std::string> call(const std::string& mode, const std::string& file) const;
+    testing_support::ProcessOptions environment() const;
 
     std::string m_script, m_package, m_version;
 };

@@ -2,6 +2,10 @@
 // ONNX Runtime as an oracle from outside: runs a model on given inputs, or times it.
 //   node ort.mjs run  JOB.json     writes the outputs beside the job
 //   node ort.mjs time JOB.json     prints {"seconds": [...]} of the rounds
+//   node ort.mjs first JOB.json    prints {"seconds": [s]}: from opening the file to the first results
+//   node ort.mjs serve JOB.json    loads the model at both levels, prints {"ready": true}; then each
+//                                  line `LEVEL SECONDS` of its input runs that one so long, at least
+//                                  once, and prints {"seconds": [...]}
 //   node ort.mjs version           prints the package's version; exit code 77: it is not here
 // JOB: {"model": path, "threads": n, "level": "all|disabled", "seconds": budget,
 //       "inputs": [{"name", "dtype", "extents", "file"}], "outputs": [{"name", "file"}]}
@@ -9,6 +13,7 @@
 // what node finds as onnxruntime-node (NODE_PATH).
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
 const require = createRequire(import.meta.url);
 
@@ -43,13 +48,26 @@ if (mode === 'version') {
   process.exit(0);
 }
 const job = JSON.parse(readFileSync(jobPath, 'utf8'));
-const session = await ort.InferenceSession.create(job.model, {
-  graphOptimizationLevel: job.level ?? 'all', intraOpNumThreads: job.threads ?? 1, interOpNumThreads: 1,
+const open = (level) => ort.InferenceSession.create(job.model, {
+  graphOptimizationLevel: level, intraOpNumThreads: job.threads ?? 1, interOpNumThreads: 1,
   logSeverityLevel: 3,
 });
 const feeds = Object.fromEntries(job.inputs.map((input) => [input.name, feed(input)]));
 
+/// Seconds of at least `least` runs, and of as many as fit.
+async function timed(session, budget, least) {
+  const seconds = [];
+  const start = performance.now();
+  while (seconds.length < least || performance.now() - start < budget * 1000) {
+    const before = performance.now();
+    await session.run(feeds);
+    seconds.push((performance.now() - before) / 1000);
+  }
+  return JSON.stringify({ seconds });
+}
+
 if (mode === 'run') {
+  const session = await open(job.level ?? 'all');
   const results = await session.run(feeds);
   const described = [];
   for (const output of job.outputs) {
@@ -59,16 +77,26 @@ if (mode === 'run') {
   }
   console.log(JSON.stringify(described));
 } else if (mode === 'time') {
-  const seconds = [];
+  const session = await open(job.level ?? 'all');
   await session.run(feeds);
+  console.log(await timed(session, job.seconds ?? 2, 5));
+} else if (mode === 'first') {
   const start = performance.now();
-  while (seconds.length < 5 || performance.now() - start < (job.seconds ?? 2) * 1000) {
-    const before = performance.now();
-    await session.run(feeds);
-    seconds.push((performance.now() - before) / 1000);
+  const session = await open(job.level ?? 'all');
+  await session.run(feeds);
+  console.log(JSON.stringify({ seconds: [(performance.now() - start) / 1000] }));
+} else if (mode === 'serve') {
+  const sessions = {};
+  for (const level of ['all', 'disabled']) {
+    sessions[level] = await open(level);
+    await sessions[level].run(feeds);
   }
-  console.log(JSON.stringify({ seconds }));
+  console.log(JSON.stringify({ ready: true }));
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [level, seconds] = line.split(' ');
+    console.log(await timed(sessions[level], Number(seconds), 1));
+  }
 } else {
-  console.error('usage: ort.mjs run|time JOB.json, or ort.mjs version');
+  console.error('usage: ort.mjs run|time|first|serve JOB.json, or ort.mjs version');
   process.exit(2);
 }

@@ -14,6 +14,7 @@
 #include "core/passes/passes.h"
 #include "core/plan/backend.h"
 #include "tests/ort/onnx_runtime.h"
+#include "tests/strangers/cases.h"
 #include "tests/support/temporary_folder.h"
 
 #include <fmt/format.h>
@@ -40,33 +41,9 @@ struct Subject {
     size_t fusedNodes = 0;
 };
 
-/// The stored inputs of a file, or none.
-Result<std::vector<Tensor>> storedInputs(const Graph& graph, const std::string& file) {
-    fs::path folder = fs::path(file).replace_extension().string() + "_data";
-    std::vector<Tensor> tensors;
-    for (size_t i = 0; i < graph.inputs().size() && fs::exists(folder); ++i) {
-        auto tensor = model_io::loadTensor(folder / fmt::format("input_{}.pb", i));
-        if (!tensor)
-            return failure(tensor.error());
-        tensors.push_back(std::move(*tensor));
-    }
-    return tensors;
-}
-
-/// What the tensors say about symbols that stand alone in an input's shape.
-std::map<std::string, int64_t> dimensionsOf(const Graph& graph, const std::vector<Tensor>& inputs) {
-    std::map<std::string, int64_t> out;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        const Type& type = graph.value(graph.inputs()[i]).type;
-        for (size_t d = 0; type.shape && d < std::min(type.rank(), inputs[i].rank()); ++d)
-            if ((*type.shape)[d].symbols() == std::vector{(*type.shape)[d].text()})
-                out[(*type.shape)[d].text()] = inputs[i].extents()[d];
-    }
-    return out;
-}
-
 Result<std::vector<Tensor>> inputsFor(const Graph& graph, const std::string& file) {
-    auto stored = storedInputs(graph, file);
+    const std::string data = fs::path(file).replace_extension().string() + "_data";
+    auto stored = strangers::storedInputs(graph, data);
     if (!stored || !stored->empty())
         return stored;
     Graph bound = graph.clone();
@@ -115,7 +92,7 @@ Result<Subject> prepare(const std::string& model, const std::string& folder,
     for (ValueId id : graph.outputs())
         out.outputs.push_back(graph.value(id).name);
     app::FuseOptions fusing;
-    fusing.dims = dimensionsOf(graph, *inputs);
+    fusing.dims = strangers::dimensionsOf(graph, *inputs);
     auto rewritten = app::fuseGraph(graph, library, fusing, progress);
     if (!rewritten)
         return failure(rewritten.error());

@@ -63,12 +63,15 @@ void drain(int& end, std::string& text) {
 
 Result<Process> Process::start(const std::vector<std::string>& arguments,
                                const ProcessOptions& options) {
-    std::array<int, 2> output{-1, -1}, errors{-1, -1};
-    if (!makePipe(output) || !makePipe(errors))
+    std::array<int, 2> input{-1, -1}, output{-1, -1}, errors{-1, -1};
+    if ((options.takesInput && !makePipe(input)) || !makePipe(output) || !makePipe(errors))
         return failure("process.start", std::string("no pipe: ") + strerror(errno));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (options.takesInput)
+        posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
     if (!options.folder.empty())
@@ -78,8 +81,10 @@ Result<Process> Process::start(const std::vector<std::string>& arguments,
     int failed = posix_spawnp(&process.m_pid, words[0].c_str(), &actions, nullptr,
                               pointers(words).data(), pointers(environment).data());
     posix_spawn_file_actions_destroy(&actions);
+    closeEnd(input[0]);
     closeEnd(output[1]);
     closeEnd(errors[1]);
+    process.m_input = input[1];
     process.m_output = output[0];
     process.m_errors = errors[0];
     if (failed != 0) {
@@ -96,6 +101,7 @@ Process::Process(Process&& other) noexcept {
 
 Process& Process::operator=(Process&& other) noexcept {
     std::swap(m_pid, other.m_pid);
+    std::swap(m_input, other.m_input);
     std::swap(m_output, other.m_output);
     std::swap(m_errors, other.m_errors);
     std::swap(m_result, other.m_result);
@@ -107,6 +113,7 @@ Process::~Process() {
         ::kill(m_pid, SIGKILL);
         finish();
     }
+    closeEnd(m_input);
     closeEnd(m_output);
     closeEnd(m_errors);
 }
@@ -135,7 +142,14 @@ void Process::signal(int number) const {
     ::kill(m_pid, number);
 }
 
+bool Process::write(const std::string& text) const {
+    std::signal(SIGPIPE, SIG_IGN); // one that ended is an answer, not our end
+    return m_input >= 0 &&
+           ::write(m_input, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
 ProcessResult Process::finish() {
+    closeEnd(m_input);
     while (read()) {
     }
     int status = 0;

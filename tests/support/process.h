@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs started from tests: no shell in between, output and errors captured apart, a condition
-// on what was printed so far instead of a sleep.
+// on what was printed so far instead of a sleep, lines to its input where it takes orders.
 #pragma once
 
 #include "core/support/result.h"
@@ -16,6 +16,7 @@ namespace fuselage::testing_support {
 struct ProcessOptions {
     std::string folder; ///< to run in; empty: where the test runs
     std::vector<std::pair<std::string, std::string>> environment; ///< added to the test's own
+    bool takesInput = false; ///< write() reaches its standard input; else that is empty
 };
 
 struct ProcessResult {
@@ -41,6 +42,11 @@ public:
 
     void signal(int number) const;
 
+    /// False when it takes no input, or ended.
+    bool write(const std::string& text) const;
+
+    const ProcessResult& soFar() const { return m_result; }
+
     /// Waits for its end.
     ProcessResult finish();
 
@@ -49,7 +55,7 @@ private:
     bool read(); ///< one piece; false when both streams are closed
 
     pid_t m_pid = -1;
-    int m_output = -1, m_errors = -1;
+    int m_input = -1, m_output = -1, m_errors = -1;
     ProcessResult m_result;
 };
 
