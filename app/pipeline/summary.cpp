@@ -134,6 +134,7 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
         kernels[i].tactic = executable.tactic(i);
         kernels[i].isFallback = isFallbackTactic(kernels[i].tactic);
         kernels[i].fallbacks = executable.fallbacks(i);
+        kernels[i].isFallback = executable.isFallback(i);
         kernels[i].facts = executable.kernelFacts(i);
     }
 }

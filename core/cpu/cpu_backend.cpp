@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace fuselage {
@@ -19,6 +20,15 @@ namespace fuselage {
 namespace cpu {
 
 namespace {
+
+/// Whether this backend has kernels for such programs, and so the reference is no fair measure.
+/// Operators that have no program of their own are nobody's to compute faster.
+bool isOrdinary(const KernelProgram& program) {
+    if (std::holds_alternative<Library>(program.code))
+        return false;
+    return std::none_of(program.outputs.begin(), program.outputs.end(),
+                        [](const OperandType& type) { return sizeOf(type.dtype) == 0; });
+}
 
 class CpuExecutable final : public Executable {
 public:
@@ -41,6 +51,13 @@ public:
     std::vector<Reason> fallbacks(size_t step) const override {
         const Kernel* kernel = kernelOf(step);
         return kernel ? kernel->fallbacks : m_reasons[step];
+    }
+
+    bool isFallback(size_t step) const override {
+        const Kernel* kernel = kernelOf(step);
+        if (!kernel && m_dynamic[step]) // as the last run's sizes asked for
+            return m_dynamic[step]->kernel() && m_dynamic[step]->kernel()->isFallback;
+        return kernel ? kernel->isFallback : isOrdinary(m_plan->steps[step].program);
     }
 
 private:

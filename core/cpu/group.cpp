@@ -11,6 +11,7 @@ class GroupKernel final : public Kernel {
 public:
     void add(std::unique_ptr<Kernel> kernel, size_t inputs, size_t outputs) {
         tactic += (m_members.empty() ? "" : " + ") + kernel->tactic;
+        isFallback = isFallback || kernel->isFallback;
         fallbacks.insert(fallbacks.end(), kernel->fallbacks.begin(), kernel->fallbacks.end());
         m_members.push_back({std::move(kernel), inputs, outputs});
     }

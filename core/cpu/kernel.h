@@ -57,6 +57,7 @@ public:
 
     std::string tactic;
     std::vector<Reason> fallbacks;
+    bool isFallback = false; ///< plain or reference loops, many times slower than a kernel
 };
 
 class Choices;

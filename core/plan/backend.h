@@ -38,6 +38,10 @@ public:
     /// Why a better tactic was not taken; empty when none was better.
     virtual std::vector<Reason> fallbacks(size_t step) const = 0;
 
+    /// Whether a step that such backends have kernels for (a product, a pool, a copy ...) runs by
+    /// plain or reference loops instead, many times slower: times with it are no fair measure.
+    virtual bool isFallback(size_t step) const { return (void)step, false; }
+
     /// None where the backend has nothing to say.
     virtual std::optional<KernelFacts> kernelFacts(size_t step) const {
         return (void)step, std::nullopt;
