@@ -5,11 +5,13 @@
 #include "core/cpu/contraction_engine.h"
 #include "core/cpu/choice.h"
 #include "core/cpu/layout.h"
+#include "core/cpu/pool.h"
 #include "core/cpu/tile_pointwise.h"
 #include "core/cpu/winograd.h"
 #include "core/kernel/loops.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace fuselage::cpu {
@@ -34,8 +36,9 @@ public:
     void run(const Operands& operands, RunContext& context) override;
 
 private:
-    void stage(const PrepareContext& context, bool isA);
-    void stageConstant(const PrepareContext& context, bool isA);
+    void stage(const PrepareContext& context, bool isA, bool packed = false);
+    void stageConstant(const PrepareContext& context, bool isA, const Extents& strides);
+    void findEngine(const PrepareContext& context);
     bool tryMatched(const PrepareContext& context);
     void useBare(const PrepareContext& context);
     void useNaive(const PrepareContext& context);
@@ -67,7 +70,7 @@ private:
     bool m_sumInPlace = false; ///< the residual may already be where the result goes
     std::unique_ptr<Kernel> m_pass;
     std::unique_ptr<PoolEngine> m_pool;
-    std::unique_ptr<Kernel> m_pooledCast; ///< from the pool's float result to a 16-bit output
+    std::unique_ptr<Kernel> m_pooledStore; ///< to an output of another type or order
     size_t m_scratchBytes = 0;
     OperandLayout m_output; ///< what epilogue writes go to (before a pool: scratch)
 };
@@ -87,20 +90,45 @@ Tape withFloatResult(Tape tape) {
     return tape;
 }
 
-/// The operand converted to float, with its prologue applied, in memory of its own.
-void ContractionKernel::stage(const PrepareContext& context, bool isA) {
+/// Dense strides in which the dimensions of a product's operand lie in the order of the loops that
+/// move along them: batch, rows, columns, and what is summed innermost.
+Extents packedStrides(const Contraction& program, const Access& access, const Extents& extents) {
+    std::vector<std::pair<uint32_t, size_t>> order; // by the innermost loop that moves the dim
+    for (size_t d = 0; d < extents.size(); ++d) {
+        const auto& terms = access.index[d].terms;
+        auto finest = std::min_element(terms.begin(), terms.end(),
+                                       [](const IndexTerm& a, const IndexTerm& b) {
+                                           return std::abs(a.scale) < std::abs(b.scale);
+                                       });
+        order.emplace_back(finest == terms.end() ? 0 : finest->dim + 1, d);
+    }
+    std::stable_sort(order.begin(), order.end());
+    Extents out(extents.size(), 1);
+    int64_t step = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+        out[order[i].second] = step;
+        step *= std::max<int64_t>(extents[order[i].second], 1);
+    }
+    return out;
+}
+
+/// The operand converted to float, with its prologue applied, in memory of its own; `packed` as a
+/// product's operand that every engine takes.
+void ContractionKernel::stage(const PrepareContext& context, bool isA, bool packed) {
     const Access& access = isA ? m_program.a : m_program.b;
     const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
     OperandLayout& layout = isA ? m_a : m_b;
     layout = context.inputs[access.operand];
     bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_naive || m_native);
-    if (asItIs)
+    if (asItIs && !packed)
         return;
+    const Extents strides = packed ? packedStrides(m_program, access, layout.extents)
+                                   : denseLike(layout.extents, layout.strides);
     if (layout.constant && (!prologue || prologue->reads.empty()))
-        return stageConstant(context, isA);
+        return stageConstant(context, isA, packed ? strides : rowMajorStrides(layout.extents));
     OperandLayout staged = layout;
     staged.constant = nullptr;
-    staged.strides = denseLike(layout.extents, layout.strides);
+    staged.strides = strides;
     if (!m_naive)
         staged.dtype = DType::Float32;
     Pointwise program;
@@ -119,12 +147,13 @@ void ContractionKernel::stage(const PrepareContext& context, bool isA) {
     layout = staged;
 }
 
-void ContractionKernel::stageConstant(const PrepareContext& context, bool isA) {
+void ContractionKernel::stageConstant(const PrepareContext& context, bool isA,
+                                      const Extents& strides) {
     const Access& access = isA ? m_program.a : m_program.b;
     const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
     OperandLayout& layout = isA ? m_a : m_b;
     OperandLayout staged = layout;
-    staged.strides = rowMajorStrides(layout.extents);
+    staged.strides = strides;
     if (!m_naive)
         staged.dtype = DType::Float32;
     auto data = std::make_shared<Tensor>(staged.dtype, staged.extents);
@@ -263,21 +292,41 @@ void ContractionKernel::useNaive(const PrepareContext& context) {
 void ContractionKernel::addPool(const PrepareContext& context) {
     const OperandLayout& result = context.outputs[0];
     size_t dims = m_program.poolSpace.size();
-    StridedAccess out = stridedFor(m_program.epilogue.writes[0], result, dims);
-    if (result.dtype != DType::Float32) {
-        OperandLayout pooled{DType::Float32, m_program.poolSpace,
-                             denseLike(m_program.poolSpace, out.strides), nullptr};
-        Pointwise store{m_program.poolSpace,
-                        {identityAccess(0, dims)},
-                        castTape(DType::Float32, result.dtype),
-                        m_program.epilogue.writes};
-        m_pooledCast = preparePointwise(
-            store, {{pooled}, {result}, context.table, context.threads, context.strict});
-        m_pooledRegion = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
-        out.strides = pooled.strides;
+    auto poolTo = [&](const Extents& strides) {
+        return makePool(m_program.poolKind, *m_program.poolWindow, m_program.space,
+                        m_output.strides, m_program.poolSpace, strides, context);
+    };
+    const StridedAccess direct = stridedFor(m_program.epilogue.writes[0], result, dims);
+    if (result.dtype == DType::Float32 && direct.offset == 0)
+        m_pool = poolTo(direct.strides);
+    if (m_pool)
+        return;
+    OperandLayout pooled{DType::Float32, m_program.poolSpace,
+                         denseLike(m_program.poolSpace, m_output.strides), nullptr};
+    m_pool = poolTo(pooled.strides);
+    Pointwise store{m_program.poolSpace,
+                    {identityAccess(0, dims)},
+                    castTape(DType::Float32, result.dtype),
+                    m_program.epilogue.writes};
+    m_pooledStore = preparePointwise(
+        store, {{pooled}, {result}, context.table, context.threads, context.strict});
+    m_pooledRegion = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
+}
+
+/// Operands that no engine takes as they lie are packed: a copy costs less than plain loops.
+void ContractionKernel::findEngine(const PrepareContext& context) {
+    auto attempt = [&] {
+        if (context.strict || !tryMatched(context)) // post-ops may add in another order
+            useBare(context);
+        return m_engine != nullptr;
+    };
+    if (attempt() || m_native || m_winograd || m_program.kind != Contraction::Kind::MatMul)
+        return;
+    for (bool isA : {true, false}) {
+        stage(context, isA, true);
+        if (attempt())
+            return;
     }
-    m_pool = makePoolEngine(m_program.poolKind, *m_program.poolWindow, m_program.space,
-                            m_output.strides, m_program.poolSpace, out.strides);
 }
 
 std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) {
@@ -302,10 +351,10 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         m_resultRegion = reserve(static_cast<size_t>(m_output.span()) * sizeof(float));
         addPool(context);
         if (!m_pool)
-            return Reason{"support", "oneDNN has no such pooling", {}, {}};
+            return Reason{"support", "no kernel for such a window", {}, {}};
     }
-    if (narrow && (context.strict || !tryMatched(context))) // post-ops may add in another order
-        useBare(context);
+    if (narrow)
+        findEngine(context);
     if (!m_engine && m_native)
         return Reason{"support", "oneDNN multiplies no such operands as they are stored", {}, {}};
     if (!m_engine && m_winograd)
@@ -315,14 +364,16 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
             m_naive = std::make_unique<NaiveContraction>(m_program, m_a, m_b);
         useNaive(context);
         tactic = "plain loops";
+        isFallback = true;
     } else {
         m_engineRegion = reserve(m_engine->scratchBytes);
         tactic = (m_winograd ? "" : "onednn ") + m_engine->implementation;
+        isFallback = m_engine->implementation.find("ref") != std::string::npos;
         if (m_pass)
             tactic += " + tile interpreter";
     }
     if (m_pool) {
-        tactic += " + onednn " + m_pool->implementation;
+        tactic += " + " + m_pool->implementation;
         Region region = reserve(m_pool->scratchBytes);
         m_engineRegion = region.bytes > m_engineRegion.bytes ? region : m_engineRegion;
     }
@@ -371,11 +422,11 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
     }
     if (m_pool) {
         std::byte* output = operands.outputs[m_program.epilogue.writes[0].operand];
-        std::byte* pooled = m_pooledCast ? scratch + m_pooledRegion.at : output;
+        std::byte* pooled = m_pooledStore ? scratch + m_pooledRegion.at : output;
         m_pool->run(scratch + m_resultRegion.at, pooled, scratch + m_engineRegion.at);
-        if (m_pooledCast) {
+        if (m_pooledStore) {
             RunContext inner{context.threads};
-            m_pooledCast->run({{pooled}, {output}}, inner);
+            m_pooledStore->run({{pooled}, {output}}, inner);
         }
     }
 }

@@ -11,19 +11,6 @@ KernelResult prepareContraction(const Contraction& program, const PrepareContext
 /// By minimal filtering whether or not it is faster: needs canBeWinograd().
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
 
-/// Pools float data; nothing when oneDNN has no such pooling.
-class PoolEngine {
-public:
-    virtual ~PoolEngine() = default;
-    virtual void run(const std::byte* source, std::byte* target, std::byte* scratch) = 0;
-
-    size_t scratchBytes = 0;
-    std::string implementation;
-};
-std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& window,
-                                           const Extents& inExtents, const Extents& inStrides,
-                                           const Extents& outExtents, const Extents& outStrides);
-
 /// Any contraction in any dtype by plain loops; the accumulator goes to `c` (row-major over the
 /// program's space, of type program.accumulate).
 class NaiveContraction {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max and average pooling of float data.
-#include "core/cpu/contraction.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/onednn_internal.h"
+#include "core/cpu/pool.h"
 
 namespace fuselage::cpu {
 
@@ -11,13 +11,17 @@ namespace {
 using namespace onednn;
 using dnnl::memory;
 
+bool isSlowPool(const std::string& implementation) {
+    return isSlow(implementation) || implementation.find("simple") != std::string::npos;
+}
+
 class OneDnnPool final : public PoolEngine {
 public:
     /// `source` is where the operand lies; it is copied when the primitive wants another order.
     OneDnnPool(const dnnl::pooling_v2_forward::primitive_desc& pd, const memory::desc& source)
         : m_primitive(pd), m_given(source), m_source(pd.src_desc()), m_target(pd.dst_desc()),
           m_scratchpad(pd.scratchpad_desc()) {
-        implementation = pd.impl_info_str();
+        implementation = std::string("onednn ") + pd.impl_info_str();
         m_copyAt = (pd.scratchpad_desc().get_size() + 63) / 64 * 64;
         scratchBytes = m_copyAt;
         if (source == pd.src_desc())
@@ -77,12 +81,13 @@ std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& w
             return dnnl::pooling_v2_forward::primitive_desc(desc, attributes, engine());
         };
         auto pd = primitiveFor(source);
-        if (isSlow(pd.impl_info_str())) {
+        if (isSlowPool(pd.impl_info_str())) {
             // A part of a larger value, or another order than the result's: pool a dense copy.
             auto dense =
                 primitiveFor(describe(inExtents, denseLike(inExtents, outStrides), DType::Float32));
-            if (!isSlow(dense.impl_info_str()))
-                pd = dense;
+            if (isSlowPool(dense.impl_info_str()))
+                return nullptr;
+            pd = dense;
         }
         return std::make_unique<OneDnnPool>(pd, source);
     } catch (const dnnl::error&) {

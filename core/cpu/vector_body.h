@@ -139,6 +139,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
                 F::of(*in++);
 }
 
+#include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"
 #include "core/cpu/vector_winograd.h"
@@ -332,6 +333,7 @@ void fill(VectorTable& table) {
     table.weightedSum = weightedSum;
     table.gatherSum = gatherSum;
     fillWinograd(table.winograd);
+    fillPool(table.pool);
 }
 
 } // namespace fuselage::cpu::FUSELAGE_ISA

@@ -117,6 +117,20 @@ struct WinogradLoops {
     Output output[2] = {};
 };
 
+/// Pooling: index 0 takes the largest (a NaN wins), 1 the sum. Nothing overlaps the results.
+struct PoolLoops {
+    /// out[i] = sources[0][i] (op) sources[1][i] ...
+    using Sources = void (*)(float* out, const float* const* sources, size_t count, size_t n);
+    /// out[i] = line[i * step] (op) line[i * step + apart] ..., `taps` of them
+    using Neighbours = void (*)(float* out, const float* line, size_t step, size_t taps,
+                                size_t apart, size_t n);
+
+    Sources sources[2] = {};
+    Neighbours neighbours[2] = {};
+    void (*divideEach)(float* out, const float* divisors, float factor, size_t n) = nullptr;
+    void (*divideAll)(float* out, float divisor, size_t n) = nullptr;
+};
+
 constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
@@ -135,6 +149,7 @@ struct VectorTable {
     WeightedSumFunction weightedSum = nullptr;
     GatherSumFunction gatherSum = nullptr;
     WinogradLoops winograd;
+    PoolLoops pool;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };

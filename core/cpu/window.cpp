@@ -1,107 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/window.h"
 
-#include "core/cpu/contraction.h"
 #include "core/cpu/layout.h"
+#include "core/cpu/pool.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_pointwise.h"
-#include "core/kernel/loops.h"
-
-#include <cmath>
-#include <limits>
 
 namespace fuselage::cpu {
 
 namespace {
 
-/// Pooling of float data by plain loops, one result at a time.
-class LoopPool final : public PoolEngine {
-public:
-    LoopPool(const Window& program, Extents inExtents, Extents inStrides, Extents outStrides,
-             Threads& threads)
-        : m_kind(program.kind), m_p(program.p), m_window(program.window), m_space(program.space),
-          m_inExtents(std::move(inExtents)), m_inStrides(std::move(inStrides)),
-          m_outStrides(std::move(outStrides)), m_threads(threads) {
-        implementation = "plain loops";
-    }
-
-    void run(const std::byte* source, std::byte* target, std::byte*) override {
-        const auto* in = reinterpret_cast<const float*>(source);
-        auto* out = reinterpret_cast<float*>(target);
-        auto count = static_cast<size_t>(elementCount(m_space).value_or(0));
-        m_threads.forRange(count, 256, [&](size_t, size_t begin, size_t end) {
-            Extents index(m_space.size());
-            for (size_t i = begin; i < end; ++i) {
-                auto rest = static_cast<int64_t>(i);
-                int64_t to = 0;
-                for (size_t d = m_space.size(); d-- > 0;) {
-                    index[d] = rest % m_space[d];
-                    rest /= m_space[d];
-                    to += index[d] * m_outStrides[d];
-                }
-                out[to] = pooled(in, index);
-            }
-        });
-    }
-
-private:
-    float pooled(const float* in, const Extents& index) const {
-        int64_t base = index[0] * m_inStrides[0] + index[1] * m_inStrides[1];
-        Extents tap(m_window.kernel.size(), 0);
-        float best = -std::numeric_limits<float>::infinity();
-        double sum = 0;
-        int64_t inside = 0, padded = 0;
-        for (;;) {
-            int64_t from = base;
-            bool isInside = true, isPadded = true;
-            for (size_t d = 0; d < tap.size(); ++d) {
-                int64_t at = index[d + 2] * m_window.strides[d] - m_window.padsBegin[d] +
-                             tap[d] * m_window.dilations[d];
-                isInside = isInside && at >= 0 && at < m_inExtents[d + 2];
-                isPadded = isPadded && at < m_inExtents[d + 2] + m_window.padsEnd[d];
-                from += at * m_inStrides[d + 2];
-            }
-            padded += isPadded ? 1 : 0;
-            if (isInside) {
-                float value = in[from];
-                best = value > best || value != value ? value : best;
-                sum += m_kind == PoolKind::Lp
-                           ? std::pow(std::abs(double{value}), static_cast<double>(m_p))
-                           : double{value};
-                ++inside;
-            }
-            size_t d = tap.size();
-            while (d-- > 0) {
-                if (++tap[d] < m_window.kernel[d])
-                    break;
-                tap[d] = 0;
-            }
-            if (d == static_cast<size_t>(-1))
-                break;
-        }
-        switch (m_kind) {
-        case PoolKind::Max:
-            return best;
-        case PoolKind::Average:
-            return static_cast<float>(sum / static_cast<double>(inside));
-        case PoolKind::AverageIncludingPad:
-            return static_cast<float>(sum / static_cast<double>(padded));
-        case PoolKind::Lp:
-            return static_cast<float>(std::pow(sum, 1.0 / static_cast<double>(m_p)));
-        }
-        return best;
-    }
-
-    PoolKind m_kind;
-    int64_t m_p;
-    SlidingWindow m_window;
-    Extents m_space, m_inExtents, m_inStrides, m_outStrides;
-    Threads& m_threads;
-};
-
 class WindowKernel final : public Kernel {
 public:
-    WindowKernel(const Window& program, const PrepareContext& context);
+    explicit WindowKernel(const Window& program)
+        : m_program(program), m_output(program.epilogue.writes[0].operand) {}
+
+    std::optional<Reason> prepare(const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
 
 private:
@@ -111,74 +25,128 @@ private:
         return at;
     }
 
-    uint32_t m_operand = 0, m_output = 0;
+    OperandLayout stage(const PrepareContext& context, const Extents& strides);
+    std::unique_ptr<PoolEngine> poolTo(const OperandLayout& source, const Extents& outStrides,
+                                       const PrepareContext& context) const;
+    bool poolsInto(const OperandLayout& source, const PrepareContext& context);
+    void addAfter(const PrepareContext& context, const OperandLayout& pooled);
+
+    Window m_program;
+    uint32_t m_output = 0;
     std::unique_ptr<Kernel> m_before, m_after;
     std::unique_ptr<PoolEngine> m_pool;
     size_t m_beforeAt = 0, m_pooledAt = 0, m_poolScratchAt = 0, m_scratchBytes = 0;
 };
 
-WindowKernel::WindowKernel(const Window& program, const PrepareContext& context)
-    : m_operand(program.operand), m_output(program.epilogue.writes[0].operand) {
-    size_t dims = program.space.size();
-    OperandLayout source = context.inputs[program.operand];
-    if (program.prologue || source.dtype != DType::Float32) {
-        OperandLayout staged{DType::Float32, source.extents,
-                             denseLike(source.extents, source.strides), nullptr};
-        Pointwise before{source.extents, {identityAccess(program.operand, dims)}, {}, {}};
-        before.writes = {identityAccess(0, dims)};
-        if (program.prologue) {
-            before.reads.insert(before.reads.end(), program.prologue->reads.begin(),
-                                program.prologue->reads.end());
-            before.tape = program.prologue->tape;
-        } else {
-            TapeBuilder builder;
-            Scalar x = cast(builder.input(source.dtype), DType::Float32);
-            before.tape = builder.finish({x});
-        }
-        m_before = preparePointwise(
-            before, {context.inputs, {staged}, context.table, context.threads, context.strict});
-        m_beforeAt = reserve(static_cast<size_t>(staged.span()) * sizeof(float));
-        source = staged;
-    }
-    // A tape of one instruction hands the pooled value on as it is.
-    const Epilogue& epilogue = program.epilogue;
-    const OperandLayout& result = context.outputs[m_output];
-    bool plain = epilogue.tape.code.size() == 1 && epilogue.writes.size() == 1 &&
-                 result.dtype == DType::Float32;
-    StridedAccess target = stridedFor(epilogue.writes[0], result, dims);
-    plain = plain && target.offset == 0;
-    OperandLayout pooled{DType::Float32, program.space, channelsLast(program.space), nullptr};
-    if (source.rowMajor())
-        pooled.strides = rowMajorStrides(program.space);
-    const Extents& outStrides = plain ? target.strides : pooled.strides;
-    m_pool = makePoolEngine(program.kind, program.window, source.extents, source.strides,
-                            program.space, outStrides);
-    if (m_pool) {
-        tactic = "onednn " + m_pool->implementation;
+/// |x| to the power that Lp pools sum.
+Scalar powered(Scalar x, int64_t p) {
+    Scalar size = x.tape().apply(TapeOp::Abs, x.type(), {x});
+    return p == 1 ? size
+                  : x.tape().apply(TapeOp::Pow, x.type(),
+                                   {size, x.tape().constant(x.type(), static_cast<double>(p))});
+}
+
+/// The root of an Lp pool's sums before the epilogue.
+Tape afterRoot(const Tape& epilogue, int64_t p) {
+    TapeBuilder builder;
+    std::vector<Scalar> inputs;
+    for (DType type : epilogue.inputs)
+        inputs.push_back(builder.input(type));
+    const DType type = epilogue.inputs[0];
+    if (p != 1)
+        inputs[0] = builder.apply(
+            TapeOp::Pow, type, {inputs[0], builder.constant(type, 1.0 / static_cast<double>(p))});
+    return builder.finish(builder.append(epilogue, inputs));
+}
+
+/// The operand in float, its prologue applied, in dense memory with the order of `strides`.
+OperandLayout WindowKernel::stage(const PrepareContext& context, const Extents& strides) {
+    const OperandLayout& source = context.inputs[m_program.operand];
+    const size_t dims = source.extents.size();
+    OperandLayout staged{DType::Float32, source.extents, denseLike(source.extents, strides),
+                         nullptr};
+    Pointwise before{source.extents, {identityAccess(m_program.operand, dims)}, {}, {}};
+    before.writes = {identityAccess(0, dims)};
+    TapeBuilder builder;
+    std::vector<Scalar> values;
+    if (m_program.prologue) {
+        before.reads.insert(before.reads.end(), m_program.prologue->reads.begin(),
+                            m_program.prologue->reads.end());
+        for (DType type : m_program.prologue->tape.inputs)
+            values.push_back(builder.input(type));
+        values = builder.append(m_program.prologue->tape, values);
     } else {
-        m_pool = std::make_unique<LoopPool>(program, source.extents, source.strides, outStrides,
-                                            context.threads);
-        tactic = m_pool->implementation;
-        fallbacks.push_back({"support", "oneDNN has no such pooling", {}, {}});
+        values.push_back(builder.input(source.dtype));
     }
-    if (!plain) {
-        m_pooledAt = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
-        auto operand = static_cast<uint32_t>(context.inputs.size());
-        Pointwise after{
-            program.space, {identityAccess(operand, dims)}, epilogue.tape, epilogue.writes};
-        after.reads.insert(after.reads.end(), epilogue.reads.begin(), epilogue.reads.end());
-        PrepareContext inner{context.inputs, context.outputs, context.table, context.threads,
-                             context.strict};
-        inner.inputs.push_back(pooled);
-        m_after = preparePointwise(after, inner);
-        tactic += " + tile interpreter";
+    Scalar x = values[0].type() == DType::Float32 ? values[0] : cast(values[0], DType::Float32);
+    before.tape = builder.finish({m_program.kind == PoolKind::Lp ? powered(x, m_program.p) : x});
+    m_before = preparePointwise(
+        before, {context.inputs, {staged}, context.table, context.threads, context.strict});
+    m_beforeAt = reserve(static_cast<size_t>(staged.span()) * sizeof(float));
+    return staged;
+}
+
+std::unique_ptr<PoolEngine> WindowKernel::poolTo(const OperandLayout& source,
+                                                 const Extents& outStrides,
+                                                 const PrepareContext& context) const {
+    return makePool(m_program.kind, m_program.window, source.extents, source.strides,
+                    m_program.space, outStrides, context);
+}
+
+void WindowKernel::addAfter(const PrepareContext& context, const OperandLayout& pooled) {
+    const Epilogue& epilogue = m_program.epilogue;
+    m_pooledAt = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
+    Pointwise after{
+        m_program.space,
+        {identityAccess(static_cast<uint32_t>(context.inputs.size()), m_program.space.size())},
+        m_program.kind == PoolKind::Lp ? afterRoot(epilogue.tape, m_program.p) : epilogue.tape,
+        epilogue.writes};
+    after.reads.insert(after.reads.end(), epilogue.reads.begin(), epilogue.reads.end());
+    PrepareContext inner{context.inputs, context.outputs, context.table, context.threads,
+                         context.strict};
+    inner.inputs.push_back(pooled);
+    m_after = preparePointwise(after, inner);
+}
+
+/// Straight into the result where nothing is left to do, else through memory of its own in the
+/// operand's order.
+bool WindowKernel::poolsInto(const OperandLayout& source, const PrepareContext& context) {
+    const Epilogue& epilogue = m_program.epilogue;
+    const OperandLayout& result = context.outputs[m_output];
+    // A tape of one instruction hands the pooled value on as it is.
+    if (epilogue.tape.code.size() == 1 && epilogue.writes.size() == 1 &&
+        m_program.kind != PoolKind::Lp && result.dtype == DType::Float32) {
+        StridedAccess target = stridedFor(epilogue.writes[0], result, m_program.space.size());
+        if (target.offset == 0)
+            m_pool = poolTo(source, target.strides, context);
     }
+    if (m_pool)
+        return true;
+    OperandLayout pooled{DType::Float32, m_program.space,
+                         denseLike(m_program.space, source.strides), nullptr};
+    m_pool = poolTo(source, pooled.strides, context);
+    if (m_pool)
+        addAfter(context, pooled);
+    return m_pool != nullptr;
+}
+
+std::optional<Reason> WindowKernel::prepare(const PrepareContext& context) {
+    OperandLayout source = context.inputs[m_program.operand];
+    if (m_program.prologue || source.dtype != DType::Float32 || m_program.kind == PoolKind::Lp)
+        source = stage(context, source.strides);
+    if (!poolsInto(source, context)) {
+        source = stage(context, channelsLast(source.extents));
+        if (!poolsInto(source, context))
+            return Reason{"support", "no kernel for such a window", {}, {}};
+    }
+    tactic = m_pool->implementation + (m_after ? " + tile interpreter" : "");
     m_poolScratchAt = reserve(m_pool->scratchBytes);
+    return std::nullopt;
 }
 
 void WindowKernel::run(const Operands& operands, RunContext& context) {
     std::byte* scratch = context.threads.stepScratch().reserve(m_scratchBytes);
-    const std::byte* source = operands.inputs[m_operand];
+    const std::byte* source = operands.inputs[m_program.operand];
     RunContext inner{context.threads};
     if (m_before) {
         m_before->run({operands.inputs, {scratch + m_beforeAt}}, inner);
@@ -196,7 +164,10 @@ void WindowKernel::run(const Operands& operands, RunContext& context) {
 } // namespace
 
 KernelResult prepareWindow(const Window& program, const PrepareContext& context) {
-    return std::unique_ptr<Kernel>(std::make_unique<WindowKernel>(program, context));
+    auto kernel = std::make_unique<WindowKernel>(program);
+    if (auto reason = kernel->prepare(context))
+        return failure("cpu." + reason->code, reason->message);
+    return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
 std::optional<Reason> unsupportedWindow(const Window& program) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window programs: oneDNN's pooling for plain float pools, plain loops for the rest, elementwise
-// work before and after on the tile interpreter.
+// Window programs: pools by pool.h, elementwise work before and after on the tile interpreter.
 #pragma once
 
 #include "core/cpu/kernel.h"

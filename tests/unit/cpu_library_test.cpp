@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library routines of the cpu backend against the reference functions of their operators, in both
 // layouts, with one and two threads.
-#include "core/cpu/contraction.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/library.h"
+#include "core/cpu/pool.h"
 #include "cpu_support.h"
 
 using namespace fuselage;

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools by the loops of vector_pool.h. Where channels are neighbours in memory, each result pixel
+// is folded from the pixels under its window, all channels at once. Where pixels of a row are, rows
+// are folded into one line first and neighbours within it after that.
+#include "core/cpu/pool.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fuselage::cpu {
+
+namespace {
+
+/// The part of the window that is inside the operand at one position along one dimension.
+struct Taps {
+    int64_t first = 0; ///< index in the operand
+    int64_t count = 0;
+    int64_t counted = 0; ///< for averages
+};
+
+constexpr int64_t mostElements = int64_t{1} << 26;
+
+bool areNeighbours(const Extents& inStrides, const Extents& outStrides, size_t dim) {
+    return inStrides[dim] == 1 && outStrides[dim] == 1;
+}
+
+/// Few channels in long rows are better taken by rows where both ways are open.
+bool isByPixels(const Extents& inStrides, const Extents& outExtents, const Extents& outStrides) {
+    return areNeighbours(inStrides, outStrides, 1) &&
+           (!areNeighbours(inStrides, outStrides, inStrides.size() - 1) ||
+            outExtents[1] >= outExtents.back());
+}
+
+/// Elements from the first padding of a row to the last that a window meets.
+int64_t lineLength(const SlidingWindow& window, int64_t width, int64_t results) {
+    const int64_t before = window.padsBegin.back();
+    const int64_t reach = (results - 1) * window.strides.back() +
+                          (window.kernel.back() - 1) * window.dilations.back() + 1;
+    return std::max(std::max<int64_t>(-before, 0) + reach, std::max<int64_t>(before, 0) + width);
+}
+
+class VectorPool final : public PoolEngine {
+public:
+    VectorPool(PoolKind kind, const SlidingWindow& window, const Extents& inExtents,
+               const Extents& inStrides, const Extents& outExtents, const Extents& outStrides,
+               const PrepareContext& context);
+    void run(const std::byte* source, std::byte* target, std::byte* scratch) override;
+
+private:
+    struct Position {
+        int64_t source = 0, target = 0; ///< elements from the first
+        Extents index;                  ///< along the outer dims
+    };
+
+    void setTaps(PoolKind kind, const SlidingWindow& window, const Extents& inExtents);
+    void runPixels(const float* in, float* out, size_t begin, size_t end) const;
+    void runRows(const float* in, float* out, float* line, size_t begin, size_t end) const;
+    void foldPixel(const float* in, float* out, const Extents& index,
+                   std::vector<const float*>& sources) const;
+    void foldRow(const float* in, float* out, float* line, const Extents& index,
+                 std::vector<const float*>& sources) const;
+    int64_t collect(const float* in, const Extents& index, size_t dims,
+                    std::vector<const float*>& sources) const;
+    Extents indexOf(size_t flat, const Extents& extents) const;
+
+    size_t m_fold; ///< of the loops' tables
+    bool m_divides;
+    bool m_byPixels; ///< all channels at once; else by rows
+    Extents m_inStrides, m_outExtents, m_outStrides;
+    Extents m_steps, m_dilations;          ///< of the window, per spatial dim
+    std::vector<std::vector<Taps>> m_taps; ///< per spatial dim and position
+    Extents m_outer;                       ///< what is counted through
+    int64_t m_width = 0, m_padding = 0, m_skipped = 0, m_lastTaps = 0; ///< of the last dim
+    size_t m_lineLength = 0;
+    std::vector<float> m_divisors; ///< along the last dim
+    const PoolLoops& m_loops;
+    Threads& m_threads;
+};
+
+VectorPool::VectorPool(PoolKind kind, const SlidingWindow& window, const Extents& inExtents,
+                       const Extents& inStrides, const Extents& outExtents,
+                       const Extents& outStrides, const PrepareContext& context)
+    : m_fold(kind == PoolKind::Max ? 0 : 1),
+      m_divides(kind == PoolKind::Average || kind == PoolKind::AverageIncludingPad),
+      m_byPixels(isByPixels(inStrides, outExtents, outStrides)), m_inStrides(inStrides),
+      m_outExtents(outExtents), m_outStrides(outStrides), m_steps(window.strides),
+      m_dilations(window.dilations), m_loops(context.table.pool), m_threads(context.threads) {
+    setTaps(kind, window, inExtents);
+    m_outer = outExtents;
+    if (m_byPixels) {
+        m_outer.erase(m_outer.begin() + 1);
+        implementation = "pooled pixels";
+    } else {
+        m_outer.pop_back();
+        implementation = "pooled rows";
+        m_width = inExtents.back();
+        m_padding = std::max<int64_t>(window.padsBegin.back(), 0);
+        m_lastTaps = window.kernel.back();
+        m_skipped = m_padding - window.padsBegin.back();
+        m_lineLength = static_cast<size_t>(lineLength(window, m_width, outExtents.back()));
+        for (const Taps& taps : m_taps.back())
+            m_divisors.push_back(static_cast<float>(taps.counted));
+    }
+    implementation += std::string(" (") + context.table.name + ")";
+}
+
+void VectorPool::setTaps(PoolKind kind, const SlidingWindow& window, const Extents& inExtents) {
+    const bool padded = kind == PoolKind::AverageIncludingPad;
+    for (size_t d = 0; d < window.kernel.size(); ++d) {
+        const int64_t extent = inExtents[d + 2];
+        std::vector<Taps> positions;
+        for (int64_t o = 0; o < m_outExtents[d + 2]; ++o) {
+            Taps taps;
+            for (int64_t t = window.kernel[d]; t-- > 0;) {
+                const int64_t at =
+                    o * window.strides[d] - window.padsBegin[d] + t * window.dilations[d];
+                const bool inside = at >= 0 && at < extent;
+                if (inside)
+                    taps.first = at;
+                taps.count += inside ? 1 : 0;
+                taps.counted += inside || (padded && at < extent + window.padsEnd[d]) ? 1 : 0;
+            }
+            positions.push_back(taps);
+        }
+        m_taps.push_back(std::move(positions));
+    }
+}
+
+Extents VectorPool::indexOf(size_t flat, const Extents& extents) const {
+    Extents index(extents.size());
+    auto rest = static_cast<int64_t>(flat);
+    for (size_t d = extents.size(); d-- > 0; rest /= extents[d])
+        index[d] = rest % extents[d];
+    return index;
+}
+
+/// Addresses of what the first `dims` spatial dimensions of a window cover, from `in` on; returns
+/// how many an average counts. `index` holds the window's position along them.
+int64_t VectorPool::collect(const float* in, const Extents& index, size_t dims,
+                            std::vector<const float*>& sources) const {
+    sources.assign(1, in);
+    int64_t counted = 1;
+    for (size_t d = 0; d < dims; ++d) {
+        const Taps& taps = m_taps[d][static_cast<size_t>(index[d])];
+        const int64_t stride = m_inStrides[d + 2];
+        counted *= taps.counted;
+        const size_t have = sources.size();
+        for (int64_t t = 1; t < taps.count; ++t)
+            for (size_t i = 0; i < have; ++i)
+                sources.push_back(sources[i] + (taps.first + t * m_dilations[d]) * stride);
+        for (size_t i = 0; i < have; ++i)
+            sources[i] += taps.first * stride;
+        if (taps.count == 0)
+            sources.clear();
+    }
+    return counted;
+}
+
+void VectorPool::foldPixel(const float* in, float* out, const Extents& index,
+                           std::vector<const float*>& sources) const {
+    const auto channels = static_cast<size_t>(m_outExtents[1]);
+    const int64_t counted = collect(in, index, m_taps.size(), sources);
+    if (sources.empty())
+        std::fill_n(out, channels, m_fold == 0 ? -std::numeric_limits<float>::infinity() : 0.0F);
+    else
+        m_loops.sources[m_fold](out, sources.data(), sources.size(), channels);
+    if (m_divides)
+        m_loops.divideAll(out, static_cast<float>(counted), channels);
+}
+
+/// Positions are [image, spatial...].
+void VectorPool::runPixels(const float* in, float* out, size_t begin, size_t end) const {
+    std::vector<const float*> sources;
+    for (size_t i = begin; i < end; ++i) {
+        Extents index = indexOf(i, m_outer);
+        int64_t to = index[0] * m_outStrides[0];
+        for (size_t d = 1; d < index.size(); ++d)
+            to += index[d] * m_outStrides[d + 1];
+        const float* image = in + index[0] * m_inStrides[0];
+        index.erase(index.begin());
+        foldPixel(image, out + to, index, sources);
+    }
+}
+
+void VectorPool::foldRow(const float* in, float* out, float* line, const Extents& index,
+                         std::vector<const float*>& sources) const {
+    const auto n = static_cast<size_t>(m_outExtents.back());
+    const int64_t counted = collect(in, index, m_taps.size() - 1, sources);
+    float* middle = line + m_padding;
+    if (sources.empty())
+        std::fill_n(middle, m_width, m_fold == 0 ? -std::numeric_limits<float>::infinity() : 0.0F);
+    else
+        m_loops.sources[m_fold](middle, sources.data(), sources.size(),
+                                static_cast<size_t>(m_width));
+    m_loops.neighbours[m_fold](out, line + m_skipped, static_cast<size_t>(m_steps.back()),
+                               static_cast<size_t>(m_lastTaps),
+                               static_cast<size_t>(m_dilations.back()), n);
+    if (m_divides)
+        m_loops.divideEach(out, m_divisors.data(), static_cast<float>(counted), n);
+}
+
+/// Positions are [image, channel, spatial... but the last].
+void VectorPool::runRows(const float* in, float* out, float* line, size_t begin, size_t end) const {
+    std::fill_n(line, m_lineLength, m_fold == 0 ? -std::numeric_limits<float>::infinity() : 0.0F);
+    std::vector<const float*> sources;
+    for (size_t i = begin; i < end; ++i) {
+        Extents index = indexOf(i, m_outer);
+        int64_t to = 0;
+        for (size_t d = 0; d < index.size(); ++d)
+            to += index[d] * m_outStrides[d];
+        const float* plane = in + index[0] * m_inStrides[0] + index[1] * m_inStrides[1];
+        index.erase(index.begin(), index.begin() + 2);
+        foldRow(plane, out + to, line, index, sources);
+    }
+}
+
+void VectorPool::run(const std::byte* source, std::byte* target, std::byte*) {
+    const auto* in = reinterpret_cast<const float*>(source);
+    auto* out = reinterpret_cast<float*>(target);
+    const auto count = static_cast<size_t>(
+        elementCount(m_outExtents).value_or(0) == 0 ? 0 : elementCount(m_outer).value_or(0));
+    const auto inner = static_cast<size_t>(m_byPixels ? m_outExtents[1] : m_width);
+    const size_t grain = 4096 / (inner + 1) + 1;
+    m_threads.forRange(count, grain, [&](size_t worker, size_t begin, size_t end) {
+        if (m_byPixels)
+            return runPixels(in, out, begin, end);
+        std::byte* line = m_threads.scratch(worker).reserve(m_lineLength * sizeof(float));
+        runRows(in, out, reinterpret_cast<float*>(line), begin, end);
+    });
+}
+
+} // namespace
+
+bool canPoolVectors(const Extents& inStrides, const Extents& outStrides) {
+    return areNeighbours(inStrides, outStrides, 1) ||
+           areNeighbours(inStrides, outStrides, inStrides.size() - 1);
+}
+
+std::unique_ptr<PoolEngine> makeVectorPool(PoolKind kind, const SlidingWindow& window,
+                                           const Extents& inExtents, const Extents& inStrides,
+                                           const Extents& outExtents, const Extents& outStrides,
+                                           const PrepareContext& context) {
+    // Windows of nothing but padding can be of any size; no model has them.
+    for (size_t d = 0; d < window.kernel.size(); ++d)
+        if (window.kernel[d] > mostElements / std::max<int64_t>(outExtents[d + 2], 1))
+            return nullptr;
+    if (lineLength(window, inExtents.back(), outExtents.back()) > mostElements)
+        return nullptr;
+    return std::make_unique<VectorPool>(kind, window, inExtents, inStrides, outExtents, outStrides,
+                                        context);
+}
+
+std::unique_ptr<PoolEngine> makePool(PoolKind kind, const SlidingWindow& window,
+                                     const Extents& inExtents, const Extents& inStrides,
+                                     const Extents& outExtents, const Extents& outStrides,
+                                     const PrepareContext& context) {
+    if (auto engine = makePoolEngine(kind, window, inExtents, inStrides, outExtents, outStrides))
+        return engine;
+    if (!canPoolVectors(inStrides, outStrides))
+        return nullptr;
+    return makeVectorPool(kind, window, inExtents, inStrides, outExtents, outStrides, context);
+}
+
+} // namespace fuselage::cpu
