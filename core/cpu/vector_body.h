@@ -139,6 +139,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
                 F::of(*in++);
 }
 
+#include "core/cpu/vector_lanes.h"
 #include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of pooling: the largest, or the sum, of several rows and of neighbours within a row.
-// Included only by vector_body.h after vector_winograd.h, inside its unnamed namespace.
+// Included only by vector_body.h, inside its unnamed namespace.
 
 struct PoolMax {
     static Wide of(Wide a, Wide b) { return (a > b) | (a != a) ? a : b; }

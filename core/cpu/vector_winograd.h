@@ -4,27 +4,10 @@
 // and how the parts lie in memory is said in vector_table.h; the filters' side is winograd.cpp's.
 
 #if defined(__AVX512F__)
-constexpr size_t wideLanes = 16;
 constexpr size_t mostProductRows = 14; // with two vectors of sums a row: 28 of 32 registers
-#elif defined(__AVX__)
-constexpr size_t wideLanes = 8;
-constexpr size_t mostProductRows = 6;
 #else
-constexpr size_t wideLanes = 4;
 constexpr size_t mostProductRows = 6;
 #endif
-
-typedef float Wide __attribute__((vector_size(wideLanes * sizeof(float))));
-typedef float WideInMemory
-    __attribute__((vector_size(wideLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
-
-inline Wide loadWide(const float* from) {
-    return *reinterpret_cast<const WideInMemory*>(from);
-}
-
-inline void storeWide(float* to, Wide value) {
-    *reinterpret_cast<WideInMemory*>(to) = value;
-}
 
 // --- one dimension of the transforms ---------------------------------------------------------
 // Interpolation points 0, 1, -1, a, -a and infinity (four results), or 0, 1, -1 and infinity (two).

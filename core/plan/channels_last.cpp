@@ -30,10 +30,9 @@ public:
         for (const Step& step : m_plan.steps)
             seed(step);
         for (const Step& step : m_plan.steps)
-            if (m_choice.products)
-                vote(step);
+            vote(step);
         for (uint32_t i = 0; i < m_votes.size(); ++i)
-            if (m_votes[i] > 0)
+            if (m_choice.products && m_votes[i] > 0)
                 mark(i, m_plan.values[i].extents.size());
         for (const Step& step : m_plan.steps)
             spread(step);
@@ -84,7 +83,7 @@ private:
 
     /// Where products and rows put neighbours: what they write and read is best contiguous along
     /// their innermost dimension. Products count twice: no library has another form of them, while
-    /// rows have kernels across rows.
+    /// rows have kernels across rows and say nothing unless they are asked.
     void vote(const Step& step) {
         auto count = [&](uint32_t value, const Access& access, size_t dims, int weight) {
             const auto innermost = static_cast<uint32_t>(dims - 1);
@@ -106,11 +105,27 @@ private:
             count(step.inputs[p->a.operand], p->a, dims + p->k.size(), 2);
             all(step.inputs, p->epilogue.reads, dims, 2);
             all(step.outputs, p->epilogue.writes, dims, 2);
-        } else if (const auto* row = std::get_if<Row>(&step.program.code)) {
+        } else if (const auto* row = std::get_if<Row>(&step.program.code);
+                   row && m_choice.products) {
             const size_t dims = row->outer.size() + row->inner.size();
             all(step.inputs, row->reads, dims, 1);
             all(step.outputs, row->elementWrites, dims, 1);
         }
+    }
+
+    /// What goes through keeps the meaning of its dimensions, so their order in memory may stay.
+    static bool keepsOrder(const KernelProgram& program) {
+        if (const auto* p = std::get_if<Pointwise>(&program.code))
+            return std::all_of(p->writes.begin(), p->writes.end(), [&](const Access& write) {
+                return keepsOrder(write, p->space.size());
+            });
+        const auto* copy = std::get_if<Copy>(&program.code);
+        return !copy ||
+               std::all_of(copy->pieces.begin(), copy->pieces.end(), [](const auto& piece) {
+                   const size_t dims = piece.space.size();
+                   return keepsOrder(piece.write, dims) &&
+                          (!piece.read || keepsOrder(*piece.read, dims));
+               });
     }
 
     void spread(const Step& step) {
@@ -118,18 +133,16 @@ private:
                      std::holds_alternative<Copy>(step.program.code);
         if (std::holds_alternative<Library>(step.program.code))
             moves = m_choice.library && m_choice.library(step.program);
-        if (!moves)
+        if (!moves || !keepsOrder(step.program))
             return;
-        if (const auto* p = std::get_if<Pointwise>(&step.program.code))
-            for (const Access& write : p->writes)
-                if (!keepsOrder(write, p->space.size()))
-                    return;
         for (uint32_t input : step.inputs) {
             size_t rank = m_plan.values[input].extents.size();
             if (!m_marked[input] || rank < 4)
                 continue;
+            // A product that reads the result needs its rows or columns contiguous.
             for (uint32_t output : step.outputs)
-                mark(output, rank);
+                if (m_choice.products || m_votes[output] >= 0)
+                    mark(output, rank);
         }
     }
 

@@ -110,6 +110,24 @@ TEST(CpuContraction, Transposed) {
                "Contraction", 1e-5, {{"w", weights({6, 2, 2, 2})}, {"s", weights({4})}});
 }
 
+TEST(CpuContraction, TransposedAddsNothingByReference) {
+    // Bias, normalisation and activation behind a transposed convolution run on tiles.
+    for (const char* body :
+         {"y = ConvTranspose<strides=[2,2]>(x, w, b)",
+          "t = ConvTranspose<strides=[2,2]>(x, w)  u = Add(t, c)  y = Relu(u)",
+          "t = ConvTranspose<strides=[2,2]>(x, w)  u = Add(t, r)  y = Relu(u)"}) {
+        CpuRun run = expectRuns("(float[2,6,5,7] x, float[6,9,2,2] w, float[9] b, float[9,1,1] c, "
+                                "float[2,9,10,14] r) => (float[2,9,10,14] y) { " +
+                                    std::string(body) + " }",
+                                "Contraction", 4e-6,
+                                {{"w", weights({6, 9, 2, 2}, 3)},
+                                 {"b", weights({9}, 4)},
+                                 {"c", weights({9, 1, 1}, 5)}});
+        EXPECT_NE(run.tactic.find("tile interpreter"), std::string::npos) << run.tactic;
+        EXPECT_EQ(run.tactic.find("reference"), std::string::npos) << run.tactic;
+    }
+}
+
 TEST(CpuContraction, StemWithPool) {
     expectRuns("(float[1,3,20,20] x, float[16,3,7,7] w, float[16] b) => (float[1,16,5,5] y) "
                "{ c = Conv<kernel_shape=[7,7],strides=[2,2],pads=[3,3,3,3]>(x, w, b)  r = Relu(c) "

@@ -66,3 +66,27 @@ TEST(Layouts, AProductThatWritesRowsAsTheyAreStays) {
     chooseChannelsLast(plan, {{}, true});
     EXPECT_EQ(between(plan), rowMajorStrides({2, 8, 8, 96}));
 }
+
+TEST(Layouts, ATransposeDoesNotHandChannelsLastOn) {
+    // What it writes has other dimensions in these places: the product reads along the last.
+    Plan plan = chained({"(float[1,96,8,8] x, float[96,1,7,7] w) => (float[1,96,8,8] y) "
+                         "{ y = Conv<group=96,pads=[3,3,3,3]>(x, w) }",
+                         "(float[1,96,8,8] x) => (float[1,8,8,96] y) "
+                         "{ y = Transpose<perm=[0,2,3,1]>(x) }",
+                         "(float[1,8,8,96] x, float[96,384] w) => (float[1,8,8,384] y) "
+                         "{ y = MatMul(x, w) }"});
+    chooseChannelsLast(plan, {});
+    EXPECT_EQ(between(plan), channelsLast({1, 96, 8, 8}));
+    EXPECT_EQ(plan.values[plan.steps[1].outputs[0]].strides, rowMajorStrides({1, 8, 8, 96}));
+}
+
+TEST(Layouts, RowsThatAProductReadsStayContiguousBehindAConvolution) {
+    Plan plan = chained({"(float[1,16,8,8] x, float[16,16,1,1] w) => (float[1,16,8,8] y) "
+                         "{ y = Conv(x, w) }",
+                         "(float[1,16,8,8] x) => (float[1,16,8,8] y) { y = Tanh(x) }",
+                         "(float[1,16,8,8] x, float[1,16,8,24] b) => (float[1,16,8,24] y) "
+                         "{ y = MatMul(x, b) }"});
+    chooseChannelsLast(plan, {});
+    EXPECT_EQ(between(plan), channelsLast({1, 16, 8, 8}));
+    EXPECT_EQ(plan.values[plan.steps[1].outputs[0]].strides, rowMajorStrides({1, 16, 8, 8}));
+}
