@@ -85,6 +85,13 @@ Result<std::vector<Tensor>> runFused(const Graph& fused, const strangers::Opened
     return compiled->run(opened.inputs);
 }
 
+/// Of what node prints the line with the error.
+std::string sentenceOf(const Error& error) {
+    const std::string text = error.text(), word = "\nError: ";
+    const size_t at = text.find(word);
+    return at == std::string::npos ? text : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
 /// ONNX Runtime with the model, and with the fused one, against what our fused one gives.
 Result<std::string> askRuntime(const ort::OnnxRuntime& runtime, const strangers::Case& stranger,
                                const strangers::Opened& opened, const app::BenchResult& result) {
@@ -107,10 +114,12 @@ Result<std::string> askRuntime(const ort::OnnxRuntime& runtime, const strangers:
         job.model = file;
         auto theirs = runtime.run(job, folder.path());
         if (!theirs)
-            return failure("strangers.runtime", std::string(what) + ": " + theirs.error().text());
+            return failure("strangers.runtime", "ONNX Runtime, " + std::string(what) + ": " +
+                                                    sentenceOf(theirs.error()));
         auto worst = compare(*theirs, *ours, graph, result.report);
         if (!worst)
-            return failure("strangers.runtime", std::string(what) + ": " + worst.error().text());
+            return failure("strangers.runtime",
+                           "ONNX Runtime, " + std::string(what) + ": " + worst.error().text());
         out += fmt::format("; ONNX Runtime, {}: {:.1e}", what, *worst);
     }
     return out;
