@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/busy.h"
 
+#include "core/support/parallel.h"
+
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -29,6 +31,16 @@ std::optional<double> machineSeconds() {
     return (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7]) / perSecond;
 }
 
+/// Threads that run or are ready to, without this one; at most one a core.
+std::optional<double> othersReady() {
+    std::ifstream file("/proc/loadavg"); // 0.20 0.18 0.12 1/80 11206
+    double minutes[3] = {}, ready = 0;
+    file >> minutes[0] >> minutes[1] >> minutes[2] >> ready;
+    if (!file)
+        return std::nullopt;
+    return std::clamp(ready - 1, 0.0, static_cast<double>(machineThreads()));
+}
+
 double ownSeconds() {
     timespec now{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -37,12 +49,16 @@ double ownSeconds() {
 
 } // namespace
 
-BusyWatch::BusyWatch() : m_all(machineSeconds()), m_own(ownSeconds()) {}
+BusyWatch::BusyWatch() : m_all(machineSeconds()), m_ready(othersReady()), m_own(ownSeconds()) {}
 
 std::optional<double> BusyWatch::othersBusy() const {
     const double seconds = m_watch.seconds();
+    if (seconds < shortestSeconds) {
+        const std::optional<double> ready = othersReady();
+        return m_ready && ready ? std::optional((*m_ready + *ready) / 2) : std::nullopt;
+    }
     const std::optional<double> all = machineSeconds();
-    if (!m_all || !all || seconds < shortestSeconds)
+    if (!m_all || !all)
         return std::nullopt;
     return std::max(0.0, (*all - *m_all - (ownSeconds() - m_own)) / seconds);
 }
