@@ -99,6 +99,8 @@ int run(Options& options) {
     auto compiled = CompiledGraph::compile(std::move(*graph), compile);
     if (!compiled)
         return reportError(compiled.error());
+    for (const std::string& note : compiled->backend().notes())
+        fmt::print(stderr, "fuselage: {}\n", note);
     auto outputs = compiled->run(*inputs);
     if (!outputs)
         return reportError(outputs.error());

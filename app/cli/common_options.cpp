@@ -63,7 +63,11 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
     options.startAgain = startAgain;
     options.starts = restartsSoFar();
     app.add_option("--timing-cache", options.timingCache,
-                   "cuda: file that keeps what was measured of each kernel (see cache)");
+                   "file that keeps what was measured of each kernel, for later processes (cuda: "
+                   "see cache)");
+    app.add_flag("--tune", options.tune,
+                 "cpu: measure ways to compute that are predicted to be about as fast (bench does, "
+                 "unless --no-measure)");
     app.add_flag("--frozen", options.frozen,
                  "cuda: measure nothing; what the timing cache lacks is an error");
     app.add_option("--workspace", options.workspaceLimit,
@@ -83,13 +87,22 @@ void addCacheOption(CLI::App& app, std::string& folder) {
 }
 
 Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
-    if (backend != "cpu" && backend != "reference")
-        return {};
-    for (const char* name : {"--timing-cache", "--frozen", "--workspace", "--no-fallback"})
-        if (app.count(name) != 0)
-            return failure("usage.tune",
-                           fmt::format("`{}` says nothing to the {} backend", name, backend), "",
-                           "leave it out, or write --backend cuda");
+    struct Word {
+        const char* name;
+        bool cpu, cuda;
+    };
+    for (const Word& word : {Word{"--timing-cache", true, true}, Word{"--tune", true, false},
+                             Word{"--frozen", false, true}, Word{"--workspace", false, true},
+                             Word{"--no-fallback", false, true}}) {
+        const bool heard = backend == "cpu"    ? word.cpu
+                           : backend == "cuda" ? word.cuda
+                                               : backend != "reference";
+        if (app.count(word.name) != 0 && !heard)
+            return failure(
+                "usage.tune",
+                fmt::format("`{}` says nothing to the {} backend", word.name, backend), "",
+                std::string("leave it out, or write --backend ") + (word.cuda ? "cuda" : "cpu"));
+    }
     return {};
 }
 

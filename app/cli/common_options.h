@@ -39,7 +39,7 @@ void addBenchOptions(CLI::App& app, app::BenchOptions& options);
 /// Puts the parsed --dim and --precision entries where the pipeline reads them.
 Result<void> finish(RewriteOptions& options);
 
-/// --timing-cache, --frozen, --workspace, --no-fallback
+/// --timing-cache, --tune, --frozen, --workspace, --no-fallback
 void addTuneOptions(CLI::App& app, gpu::TuneOptions& options);
 
 /// Folder of compiled kernels.

@@ -153,6 +153,7 @@ CompileOptions compileOptions(const BenchOptions& options) {
     out.backend = options.backend;
     out.threads = options.threads;
     out.tune = options.tune;
+    out.tune.tune |= options.measure; // a few milliseconds more among seconds
     out.cache = options.cache;
     out.measureTactics = options.measure;
     return out;
@@ -352,6 +353,8 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         side->executable = std::move(*executable);
         report.stageSeconds[stage] += watch.lap();
     }
+    for (std::string& note : target->backend->notes())
+        report.machine.notes.push_back(std::move(note));
     Graphs graphs{model->graph.clone(), out.fused.clone()};
     bindAllDimensions(graphs.model, options.fuse.dims);
     bindAllDimensions(graphs.fused, options.fuse.dims);

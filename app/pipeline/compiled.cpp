@@ -76,7 +76,8 @@ Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options) {
         if (auto cuda = cudaBackend(options))
             return cuda;
     if (options.backend == "cpu" || options.backend == "auto")
-        return makeCpuBackend({options.threads, false});
+        return makeCpuBackend(
+            {options.threads, false, options.tune.tune, options.tune.timingCache});
     if (options.backend == "reference")
         return makeReferenceBackend(options.threads);
     return failure("usage.backend", "no backend `" + options.backend + "`", "",

@@ -25,7 +25,7 @@ struct CompileOptions {
     std::string backend = "cpu";   ///< one of backendNames()
     std::string profile = "cpu";   ///< device profile for predictions, where no device is asked
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
-    gpu::TuneOptions tune;         ///< for the cuda backend
+    gpu::TuneOptions tune;
     /// Fused nodes stay in float32: convert a graph before fusing it (core/passes/precision.h).
     Precision precision = Precision::Fp32;
     bool strict = false; ///< exact: rounded at every inner edge, sums in one order
@@ -49,6 +49,8 @@ public:
     const Plan& plan() const { return *m_plan; }
 
     Executable& executable() { return *m_executable; }
+
+    const Backend& backend() const { return *m_backend; }
 
 private:
     std::unique_ptr<Backend> m_backend;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person decides about tactics: where measurements are kept, whether new ones may be made,
-// how much memory a tactic may ask for. Filled by the command line, read by the CUDA backend.
+// how much memory a tactic may ask for. Filled by the command line; the cpu backend is given the
+// first two, the CUDA backend all others.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,10 @@ namespace fuselage::gpu {
 
 struct TuneOptions {
     std::string timingCache; ///< file; empty: measurements live as long as the backend
-    bool frozen = false;     ///< nothing is measured: a key that the cache lacks is an error
-    bool fallback = true;    ///< false: a step that only a last resort can compute is an error
+    /// cpu: ways to compute that are predicted to be close are measured while preparing.
+    bool tune = false;
+    bool frozen = false;  ///< nothing is measured: a key that the cache lacks is an error
+    bool fallback = true; ///< false: a step that only a last resort can compute is an error
     int64_t workspaceLimit = int64_t{256} << 20; ///< bytes that one tactic may ask for
     double deadlineSeconds = 10; ///< what a first run may take, beside what is predicted of it
     /// Starts the program again, after a candidate took the device with it; returns where it
