@@ -56,9 +56,16 @@ dnnl::memory::desc describeAny(const Extents& dims, DType type) {
     return {dims, dataType(type), dnnl::memory::format_tag::any};
 }
 
+Pace paceOf(const std::string& implementation) {
+    if (implementation.find("ref") != std::string::npos)
+        return Pace::Reference;
+    const bool products =
+        implementation.find("gemm:") == 0 || implementation.find("x64:gemm") != std::string::npos;
+    return products ? Pace::Products : Pace::Own;
+}
+
 bool isSlow(const std::string& implementation) {
-    return implementation.find("ref") != std::string::npos || implementation.find("gemm:") == 0 ||
-           implementation.find("x64:gemm") != std::string::npos;
+    return paceOf(implementation) != Pace::Own;
 }
 
 namespace {

@@ -90,7 +90,7 @@ private:
             // Another order of the source's elements may have a good implementation.
             memory::desc other = describe(x.extents, channelsLast(x.extents), x.dtype);
             auto alternative = descriptor<Primitive>(algorithm, other, postOps);
-            if (!isSlow(alternative.impl_info_str()))
+            if (paceOf(alternative.impl_info_str()) < paceOf(pd.impl_info_str()))
                 pd = alternative;
         }
         implementation = pd.impl_info_str();

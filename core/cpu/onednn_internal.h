@@ -26,6 +26,11 @@ dnnl::memory::data_type dataType(DType type);
 dnnl::memory::desc describe(const Extents& dims, const Extents& strides, DType type);
 dnnl::memory::desc describeAny(const Extents& dims, DType type);
 
+/// How an implementation computes, best first: loops of its own, products of rearranged operands
+/// (some times slower), one result after the other (hundreds of times).
+enum class Pace : uint8_t { Own, Products, Reference };
+Pace paceOf(const std::string& implementation);
+
 /// True for implementations that are many times slower than the rest.
 bool isSlow(const std::string& implementation);
 
