@@ -189,8 +189,8 @@ bool canBeBanded(const Contraction& program, const PrepareContext& context) {
            splitOf(program, context).has_value();
 }
 
-double bandedCost(const Contraction& /*program*/) {
-    return 1;
+double bandedCost() {
+    return 1.1; // measured: 1.05 to 1.25 where the sum stays in the last cache, less where not
 }
 
 std::string bandedKey(const Contraction& program, const PrepareContext& context) {

@@ -14,8 +14,8 @@ bool canBeBanded(const Contraction& program, const PrepareContext& context);
 /// What the times of the program depend on, as text.
 std::string bandedKey(const Contraction& program, const PrepareContext& context);
 
-/// Predicted time, that of one primitive being 1.
-double bandedCost(const Contraction& program);
+/// Predicted time, that of one primitive being 1: close, so that only measuring prefers it.
+double bandedCost();
 
 /// Needs canBeBanded().
 KernelResult prepareBanded(const Contraction& program, const PrepareContext& context);

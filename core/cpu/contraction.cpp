@@ -2,8 +2,8 @@
 #include "core/cpu/contraction.h"
 
 #include "core/cpu/banded_convolution.h"
-#include "core/cpu/contraction_engine.h"
 #include "core/cpu/choice.h"
+#include "core/cpu/contraction_engine.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/tile_pointwise.h"
@@ -475,7 +475,7 @@ KernelResult prepareContraction(const Contraction& program, const PrepareContext
     std::vector<Way> ways{{"one primitive", 1, whole}};
     std::string key;
     if (canBeBanded(program, context)) {
-        ways.push_back({"bands", bandedCost(program),
+        ways.push_back({"bands", bandedCost(),
                         [&](const PrepareContext& c) { return prepareBanded(program, c); }});
         key = bandedKey(program, context);
     } else if (canBeWinograd(program, context)) {
