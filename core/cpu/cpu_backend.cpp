@@ -5,6 +5,7 @@
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/prepare_kernel.h"
+#include "core/cpu/small_step.h"
 #include "core/cpu/sweep_run.h"
 #include "core/cpu/value_store.h"
 #include "core/plan/backend.h"
@@ -42,7 +43,7 @@ public:
 
     std::string tactic(size_t step) const override {
         if (const Kernel* kernel = kernelOf(step))
-            return kernel->tactic;
+            return m_isAlone[step] ? kernel->tactic + ", one thread" : kernel->tactic;
         if (m_dynamic[step] && m_dynamic[step]->kernel())
             return m_dynamic[step]->kernel()->tactic + ", prepared for the last run's shapes";
         return std::string("reference ") + kindOf(m_plan->steps[step].program);
@@ -66,18 +67,24 @@ private:
         return sweep ? &sweep->kernel(static_cast<uint32_t>(step)) : m_kernels[step].get();
     }
 
+    Threads& threadsOf(size_t step) { return m_isAlone[step] ? m_alone : m_threads; }
+
     void prepareSweeps(Choices& choices);
     void prepareStep(const Step& step, Choices& choices);
-    std::unique_ptr<DynamicStep> dynamicStep(const Step& step) const;
+    std::vector<TensorPtr> constantsOf(const Step& step) const;
+    std::vector<ReferenceValue> givenTo(const Step& step);
+    std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index);
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
     Result<void> runReference(size_t index, Progress& progress);
 
     std::shared_ptr<const Plan> m_plan;
     CpuOptions m_options;
     Threads m_threads;
+    Threads m_alone{1};                 ///< of steps too small to share
     std::unique_ptr<ThreadPool> m_pool; ///< of reference functions, made when first needed
     ValueStore m_store;
     std::vector<std::unique_ptr<Kernel>> m_kernels;      ///< null: reference
+    std::vector<bool> m_isAlone;                         ///< per step: by m_alone
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
     std::vector<std::vector<Reason>> m_reasons;
     std::vector<std::unique_ptr<SweepRun>> m_sweeps;
@@ -94,7 +101,9 @@ Result<void> CpuExecutable::prepare(Choices& choices, Progress& progress) {
         progress.report("prepare", m_kernels.size(), m_plan->steps.size());
         m_kernels.emplace_back();
         m_dynamic.emplace_back();
-        if (!m_sweepOf[m_kernels.size() - 1])
+        if (m_sweepOf[m_kernels.size() - 1])
+            m_isAlone.push_back(false);
+        else
             prepareStep(step, choices);
     }
     return {};
@@ -121,7 +130,9 @@ void CpuExecutable::prepareSweeps(Choices& choices) {
 void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     const size_t index = m_kernels.size() - 1;
     const bool strict = m_options.strict || step.strict;
-    PrepareContext context{{}, {}, vectorTable(), m_threads, strict, step.inPlace, &choices};
+    m_isAlone.push_back(m_threads.count() > 1 && isTooSmallToShare(step.program));
+    const Threads::Alone alone(m_threads, m_isAlone[index]);
+    PrepareContext context{{}, {}, vectorTable(), threadsOf(index), strict, step.inPlace, &choices};
     bool host = false;
     for (uint32_t input : step.inputs) {
         context.inputs.push_back(layoutOf(m_plan->values[input]));
@@ -133,7 +144,7 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     }
     if (host) {
         if (step.program.body)
-            m_dynamic.back() = dynamicStep(step);
+            m_dynamic.back() = std::make_unique<DynamicStep>(step.program.body, constantsOf(step));
         m_reasons[index].push_back({"dynamic-dim", "shapes depend on data", {}, {}});
         return;
     }
@@ -152,11 +163,28 @@ ReferenceValue headOf(const Tensor& tensor) {
     return out;
 }
 
-std::unique_ptr<DynamicStep> CpuExecutable::dynamicStep(const Step& step) const {
-    std::vector<TensorPtr> constants;
+std::vector<TensorPtr> CpuExecutable::constantsOf(const Step& step) const {
+    std::vector<TensorPtr> out;
     for (uint32_t input : step.inputs)
-        constants.push_back(m_plan->values[input].constant);
-    return std::make_unique<DynamicStep>(step.program.body, std::move(constants));
+        out.push_back(m_plan->values[input].constant);
+    return out;
+}
+
+/// Inputs as the step's own plan or kernel wants them: constants without data.
+std::vector<ReferenceValue> CpuExecutable::givenTo(const Step& step) {
+    std::vector<ReferenceValue> out;
+    for (uint32_t input : step.inputs)
+        out.push_back(m_plan->values[input].constant ? headOf(*m_plan->values[input].constant)
+                                                     : m_store.reference(input));
+    return out;
+}
+
+/// By kernels for the shapes of this run; none where there are no such kernels.
+std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size_t index) {
+    const Step& step = m_plan->steps[index];
+    if (m_dynamic[index])
+        return m_dynamic[index]->run(givenTo(step), m_threads, m_options.strict);
+    return std::nullopt;
 }
 
 Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
@@ -165,29 +193,17 @@ Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
         return failure("cpu.body", "step `" + step.name + "` has neither a kernel nor a body");
     if (!m_pool)
         m_pool = std::make_unique<ThreadPool>(m_threads.count());
-    std::vector<ReferenceValue> inputs;
-    if (m_dynamic[index]) {
+    auto outputs = runNative(index);
+    if (!outputs) {
+        std::vector<ReferenceValue> inputs;
         for (uint32_t input : step.inputs)
-            inputs.push_back(m_plan->values[input].constant
-                                 ? headOf(*m_plan->values[input].constant)
-                                 : m_store.reference(input));
-        if (auto native = m_dynamic[index]->run(inputs, m_threads, m_options.strict)) {
-            if (!*native)
-                return failure(native->error());
-            for (size_t i = 0; i < step.outputs.size(); ++i)
-                if (auto stored = m_store.store(step.outputs[i], std::move((**native)[i])); !stored)
-                    return stored;
-            return {};
-        }
+            inputs.push_back(m_store.reference(input));
+        outputs = interpret(*step.program.body, std::move(inputs), *m_pool, progress);
     }
-    inputs.clear();
-    for (uint32_t input : step.inputs)
-        inputs.push_back(m_store.reference(input));
-    auto outputs = interpret(*step.program.body, std::move(inputs), *m_pool, progress);
-    if (!outputs)
-        return failure(outputs.error());
+    if (!*outputs)
+        return failure(outputs->error());
     for (size_t i = 0; i < step.outputs.size(); ++i)
-        if (auto stored = m_store.store(step.outputs[i], std::move((*outputs)[i])); !stored)
+        if (auto stored = m_store.store(step.outputs[i], std::move((**outputs)[i])); !stored)
             return failure(stored.error());
     return {};
 }
@@ -201,6 +217,7 @@ Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress&
         operands.inputs.push_back(m_store.data(input));
     for (uint32_t output : step.outputs)
         operands.outputs.push_back(m_store.data(output));
+    const Threads::Alone alone(m_threads, m_isAlone[index]);
     m_kernels[index]->run(operands, context);
     if (context.error) {
         context.error->where = step.name;
@@ -231,7 +248,7 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
             continue;
         }
         CountedBytes bytes;
-        RunContext context{m_threads, options.stepBytes ? &bytes : nullptr};
+        RunContext context{threadsOf(i), options.stepBytes ? &bytes : nullptr};
         auto start = options.stepSeconds ? Clock::now() : Clock::time_point();
         if (auto done = runStep(i, context, progress); !done)
             return failure(done.error());

@@ -27,6 +27,15 @@ struct Layer {
     size_t biases() const { return gates.size() + (linearBeforeReset ? 1 : 0); }
 
     size_t rows() const { return gates.size() * static_cast<size_t>(hidden); }
+
+    /// Threads meet at the end of every element of a sequence: work that is small there is done by
+    /// one, however long the sequence.
+    bool isForOneThread() const {
+        constexpr double multiplyAddsWorthMeeting = 1 << 20;
+        return static_cast<double>(rows()) * static_cast<double>(hidden) *
+                   static_cast<double>(batch) <
+               multiplyAddsWorthMeeting;
+    }
 };
 
 /// W or R, [directions, gates * hidden, columns], as [directions, columns, gates, hidden].
@@ -134,7 +143,10 @@ RecurrentKernel::RecurrentKernel(const LibraryCall& call, const Layer& layer)
     }
     m_startsAtZero = !m_initialH && !m_initialC;
     m_wantsFinal = m_finalH.slot >= 0 || m_finalC.slot >= 0;
-    m_recurrence = build();
+    {
+        const Threads::Alone alone(call.context().threads, m_layer.isForOneThread());
+        m_recurrence = build();
+    }
     Pages& pages = call.context().threads.pages();
     auto place = [&](const memory::desc& desc) {
         return memory(desc, engine(), pages.take(desc.get_size()));
@@ -157,6 +169,8 @@ RecurrentKernel::RecurrentKernel(const LibraryCall& call, const Layer& layer)
                    {DNNL_ARG_WEIGHTS_ITER, m_recurrentWeights},
                    {DNNL_ARG_BIAS, m_bias}};
     tactic = "onednn " + m_recurrence.implementation;
+    if (m_layer.isForOneThread() && call.context().threads.count() > 1)
+        tactic += ", one thread";
 }
 
 void RecurrentKernel::pack(const std::byte* w, const std::byte* r, const std::byte* b) {
@@ -212,7 +226,10 @@ void RecurrentKernel::run(const Operands& operands, RunContext& context) {
             bind(DNNL_ARG_DST_ITER_C, stateDesc(true),
                  m_finalC.slot >= 0 ? m_finalC.write(operands) : scratch + aligned(stateBytes));
     }
-    execute(m_recurrence.primitive, m_arguments);
+    {
+        const Threads::Alone alone(context.threads, m_layer.isForOneThread());
+        execute(m_recurrence.primitive, m_arguments);
+    }
     if (!y || together == y)
         return;
     auto rows = static_cast<size_t>(l.length * l.batch * l.directions);

@@ -43,12 +43,15 @@ void Threads::activate() const {
     omp_set_num_threads(count());
 }
 
-Threads::Alone::Alone(const Threads& threads) : m_threads(threads) {
-    omp_set_num_threads(1);
+Threads::Alone::Alone(const Threads& threads, bool wanted)
+    : m_threads(wanted && threads.count() > 1 ? &threads : nullptr) {
+    if (m_threads)
+        omp_set_num_threads(1);
 }
 
 Threads::Alone::~Alone() {
-    m_threads.activate();
+    if (m_threads)
+        m_threads->activate();
 }
 
 void Threads::forRange(size_t count, size_t grain, const Body& body) const {

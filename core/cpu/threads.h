@@ -36,16 +36,16 @@ public:
     /// Makes this thread's OpenMP regions (oneDNN's too) use count() threads.
     void activate() const;
 
-    /// While it lives, oneDNN prepares primitives for one thread: those that run within a body.
+    /// While it lives, and where it is wanted, oneDNN prepares and runs primitives on one thread.
     class Alone {
     public:
-        explicit Alone(const Threads& threads);
+        explicit Alone(const Threads& threads, bool wanted = true);
         ~Alone();
         Alone(const Alone&) = delete;
         Alone& operator=(const Alone&) = delete;
 
     private:
-        const Threads& m_threads;
+        const Threads* m_threads; ///< null: not wanted
     };
 
     using Body = std::function<void(size_t worker, size_t begin, size_t end)>;
