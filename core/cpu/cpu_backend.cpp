@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend: prepares a kernel for every step of a Plan and runs them in order. Steps without
 // a kernel run through the reference functions, and say so.
+#include "core/cpu/branch_step.h"
 #include "core/cpu/choice_file.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
@@ -46,6 +47,9 @@ public:
             return m_isAlone[step] ? kernel->tactic + ", one thread" : kernel->tactic;
         if (m_dynamic[step] && m_dynamic[step]->kernel())
             return m_dynamic[step]->kernel()->tactic + ", prepared for the last run's shapes";
+        if (auto branch = m_branches.find(step);
+            branch != m_branches.end() && !branch->second.tactic().empty())
+            return branch->second.tactic();
         return std::string("reference ") + kindOf(m_plan->steps[step].program);
     }
 
@@ -73,7 +77,7 @@ private:
     void prepareStep(const Step& step, Choices& choices);
     std::vector<TensorPtr> constantsOf(const Step& step) const;
     std::vector<ReferenceValue> givenTo(const Step& step);
-    std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index);
+    std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index, Progress& progress);
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
     Result<void> runReference(size_t index, Progress& progress);
 
@@ -86,6 +90,7 @@ private:
     std::vector<std::unique_ptr<Kernel>> m_kernels;      ///< null: reference
     std::vector<bool> m_isAlone;                         ///< per step: by m_alone
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
+    std::map<size_t, BranchStep> m_branches;             ///< by step
     std::vector<std::vector<Reason>> m_reasons;
     std::vector<std::unique_ptr<SweepRun>> m_sweeps;
     std::vector<SweepRun*> m_sweepOf; ///< per step; null: it runs by itself
@@ -142,6 +147,10 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
         context.outputs.push_back(layoutOf(m_plan->values[output]));
         host = host || m_plan->values[output].residence == Residence::Host;
     }
+    if (!strict && step.program.body && BranchStep::fits(*step.program.body)) {
+        m_branches.try_emplace(index, step.program.body, constantsOf(step), m_options);
+        return;
+    }
     if (host) {
         if (step.program.body)
             m_dynamic.back() = std::make_unique<DynamicStep>(step.program.body, constantsOf(step));
@@ -180,8 +189,11 @@ std::vector<ReferenceValue> CpuExecutable::givenTo(const Step& step) {
 }
 
 /// By kernels for the shapes of this run; none where there are no such kernels.
-std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size_t index) {
+std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size_t index,
+                                                                            Progress& progress) {
     const Step& step = m_plan->steps[index];
+    if (auto branch = m_branches.find(index); branch != m_branches.end())
+        return branch->second.run(givenTo(step), progress);
     if (m_dynamic[index])
         return m_dynamic[index]->run(givenTo(step), m_threads, m_options.strict);
     return std::nullopt;
@@ -193,7 +205,7 @@ Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
         return failure("cpu.body", "step `" + step.name + "` has neither a kernel nor a body");
     if (!m_pool)
         m_pool = std::make_unique<ThreadPool>(m_threads.count());
-    auto outputs = runNative(index);
+    auto outputs = runNative(index, progress);
     if (!outputs) {
         std::vector<ReferenceValue> inputs;
         for (uint32_t input : step.inputs)
