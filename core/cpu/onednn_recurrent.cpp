@@ -2,6 +2,7 @@
 // LSTM, GRU and RNN of float data with their usual activations. Weights that vary are packed at
 // every run.
 #include "core/cpu/library.h"
+#include "core/cpu/lstm_loops.h"
 #include "core/cpu/onednn_internal.h"
 
 #include <algorithm>
@@ -27,6 +28,8 @@ struct Layer {
     size_t biases() const { return gates.size() + (linearBeforeReset ? 1 : 0); }
 
     size_t rows() const { return gates.size() * static_cast<size_t>(hidden); }
+
+    bool isReverse() const { return direction == dnnl::rnn_direction::unidirectional_right2left; }
 
     /// Threads meet at the end of every element of a sequence: work that is small there is done by
     /// one, however long the sequence.
@@ -310,6 +313,14 @@ KernelResult prepareRecurrent(const LibraryCall& call) {
     auto layer = layerOf(call);
     if (!layer)
         return failure("cpu.shape", "operands are empty or do not go together");
+    const auto isConstant = [&](size_t i) {
+        return !call.input(i) || call.input(i).layout.constant;
+    };
+    const LstmShape shape{layer->length, layer->batch,      layer->inputs,
+                          layer->hidden, layer->directions, layer->isReverse()};
+    if (layer->op == Op::LSTM && layer->isForOneThread() && isConstant(1) && isConstant(2) &&
+        isConstant(3) && fitsLstmLoops(shape, call.context().table))
+        return makeLstmLoops(call, shape);
     try {
         return std::unique_ptr<Kernel>(std::make_unique<RecurrentKernel>(call, *layer));
     } catch (const dnnl::error& error) {

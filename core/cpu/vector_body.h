@@ -143,6 +143,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"
+#include "core/cpu/vector_recurrent.h"
 #include "core/cpu/vector_winograd.h"
 
 // --- the table -------------------------------------------------------------------------------
@@ -335,6 +336,7 @@ void fill(VectorTable& table) {
     table.gatherSum = gatherSum;
     fillWinograd(table.winograd);
     fillPool(table.pool);
+    table.lstm = lstmStep;
 }
 
 } // namespace fuselage::cpu::FUSELAGE_ISA

@@ -84,6 +84,11 @@ using WeightedSumFunction = void (*)(float* out, const float* const* sources, co
 using GatherSumFunction = void (*)(float* out, const float* source, const int32_t* indices,
                                    const float* weights, size_t taps, size_t n);
 
+/// One element of one LSTM sequence: gates in ONNX's order (input, output, forget, cell), each
+/// `hidden` apart, are the sums of three; the cell is updated, the result is the new state.
+using LstmFunction = void (*)(const float* fromInput, const float* fromState, const float* bias,
+                              float* cell, float* result, size_t hidden);
+
 // Minimal filtering (Winograd) of 3x3 convolutions: each tile of R x R results comes from
 // (R+2) x (R+2) pixels through as many independent sums of products over the channels, one for each
 // position of the transformed tile. R is 2 or 4: index 0 or 1 in the tables.
@@ -150,6 +155,7 @@ struct VectorTable {
     GatherSumFunction gatherSum = nullptr;
     WinogradLoops winograd;
     PoolLoops pool;
+    LstmFunction lstm = nullptr;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };

@@ -170,6 +170,12 @@ TEST(CpuRecurrent, LstmOfEveryDirection) {
     expectRecurrent({"LSTM", 4, "", 3, 1, 16, 33, false});
 }
 
+TEST(CpuRecurrent, LstmByLoopsOfOurOwn) {
+    expectRecurrent({"LSTM", 4, "", 6, 1, 32, 16, true});
+    expectRecurrent({"LSTM", 4, "", 4, 17, 5, 32, true}); // more sequences than rows of a product
+    expectRecurrent({"LSTM", 4, "", 33, 2, 40, 48, false});
+}
+
 TEST(CpuRecurrent, GruResetsBeforeAndAfterTheProduct) {
     expectRecurrent({"GRU", 3, "", 5, 3, 7, 9, true});
     expectRecurrent({"GRU", 3, ", linear_before_reset=1", 4, 1, 16, 33, false});

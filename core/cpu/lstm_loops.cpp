@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/lstm_loops.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fuselage::cpu {
+
+namespace {
+
+constexpr size_t gates = 4;
+
+size_t upTo(size_t count, size_t multiple) {
+    return (count + multiple - 1) / multiple * multiple;
+}
+
+class LstmLoops final : public Kernel {
+public:
+    LstmLoops(const LibraryCall& call, const LstmShape& shape);
+    void run(const Operands& operands, RunContext& context) override;
+
+private:
+    /// Floats that one direction needs while it runs.
+    struct Memory {
+        float *rows, *fromInput, *fromState, *state, *cell, *result;
+    };
+
+    Memory memoryOf(float* scratch) const;
+    size_t floatsOfRun() const;
+    const float* pack(const LibraryOperand& weights, size_t depth, Pages& pages) const;
+    void packBias(const LibraryOperand& bias);
+    void multiplyInput(const float* x, const float* weights, const Memory& memory) const;
+    void multiplyState(const float* weights, const Memory& memory) const;
+    void storeState(size_t sequence, const float* from, float* state) const;
+    void runDirection(size_t direction, const Operands& operands, const Memory& memory) const;
+
+    size_t m_length, m_batch, m_inputs, m_hidden, m_directions;
+    size_t m_depth;   ///< inputs, filled up with zeros
+    size_t m_columns; ///< gates times hidden
+    bool m_reverse;
+    const WinogradLoops& m_loops;
+    LstmFunction m_step;
+    LibraryOperand m_x, m_initialH, m_initialC, m_y, m_finalH, m_finalC;
+    const float *m_inputWeights, *m_stateWeights; ///< [direction][panel][depth][panel's columns]
+    std::vector<float> m_bias;                    ///< [direction][column]: both added up
+};
+
+LstmLoops::LstmLoops(const LibraryCall& call, const LstmShape& shape)
+    : m_length(static_cast<size_t>(shape.length)), m_batch(static_cast<size_t>(shape.batch)),
+      m_inputs(static_cast<size_t>(shape.inputs)), m_hidden(static_cast<size_t>(shape.hidden)),
+      m_directions(static_cast<size_t>(shape.directions)), m_depth(upTo(m_inputs, laneGroup)),
+      m_columns(gates * m_hidden), m_reverse(shape.reverse), m_loops(call.context().table.winograd),
+      m_step(call.context().table.lstm), m_x(call.input(0)), m_initialH(call.input(5)),
+      m_initialC(call.input(6)), m_y(call.output(0)), m_finalH(call.output(1)),
+      m_finalC(call.output(2)) {
+    Pages& pages = call.context().threads.pages();
+    m_inputWeights = pack(call.input(1), m_depth, pages);
+    m_stateWeights = pack(call.input(2), m_hidden, pages);
+    packBias(call.input(3));
+    tactic = std::string("lstm loops ") + call.context().table.name;
+}
+
+/// From [direction, column, depth] in rows.
+const float* LstmLoops::pack(const LibraryOperand& weights, size_t depth, Pages& pages) const {
+    const float* from = weights.layout.constant->as<float>().data();
+    const size_t given = static_cast<size_t>(weights.layout.extents[2]);
+    const size_t panel = m_loops.panel;
+    auto* packed =
+        reinterpret_cast<float*>(pages.take(m_directions * m_columns * depth * sizeof(float)));
+    float* to = packed;
+    for (size_t d = 0; d < m_directions; ++d, from += m_columns * given)
+        for (size_t column = 0; column < m_columns; column += panel)
+            for (size_t k = 0; k < depth; ++k)
+                for (size_t i = 0; i < panel; ++i)
+                    *to++ = k < given ? from[(column + i) * given + k] : 0.0F;
+    return packed;
+}
+
+void LstmLoops::packBias(const LibraryOperand& bias) {
+    m_bias.assign(m_directions * m_columns, 0.0F);
+    if (!bias)
+        return;
+    const float* from = bias.layout.constant->as<float>().data();
+    for (size_t d = 0; d < m_directions; ++d)
+        for (size_t i = 0; i < m_columns; ++i)
+            m_bias[d * m_columns + i] =
+                from[2 * d * m_columns + i] + from[(2 * d + 1) * m_columns + i];
+}
+
+size_t LstmLoops::floatsOfRun() const {
+    return m_length * m_batch * (m_depth + m_columns) + m_batch * (m_columns + 3 * m_hidden) +
+           6 * laneGroup;
+}
+
+LstmLoops::Memory LstmLoops::memoryOf(float* scratch) const {
+    Memory out{};
+    auto take = [&](size_t floats) {
+        float* begin = scratch;
+        scratch += upTo(floats, laneGroup);
+        return begin;
+    };
+    out.rows = take(m_length * m_batch * m_depth);
+    out.fromInput = take(m_length * m_batch * m_columns);
+    out.fromState = take(m_batch * m_columns);
+    out.state = take(m_batch * m_hidden);
+    out.cell = take(m_batch * m_hidden);
+    out.result = take(m_batch * m_hidden);
+    return out;
+}
+
+/// All elements of all sequences at once, some rows at a time.
+void LstmLoops::multiplyInput(const float* x, const float* weights, const Memory& memory) const {
+    const size_t rows = m_length * m_batch, panel = m_loops.panel;
+    for (size_t first = 0; first < rows; first += m_loops.mostRows) {
+        const size_t count = std::min(m_loops.mostRows, rows - first);
+        float* to = memory.rows + first * m_depth;
+        for (size_t k = 0; k < m_depth; k += laneGroup)
+            for (size_t r = 0; r < count; ++r, to += laneGroup) {
+                const size_t given = std::min(laneGroup, m_inputs - std::min(k, m_inputs));
+                std::memcpy(to, x + (first + r) * m_inputs + k, given * sizeof(float));
+                std::fill(to + given, to + laneGroup, 0.0F);
+            }
+    }
+    for (size_t column = 0; column < m_columns; column += panel, weights += panel * m_depth)
+        for (size_t first = 0; first < rows; first += m_loops.mostRows) {
+            const size_t count = std::min(m_loops.mostRows, rows - first);
+            m_loops.product[count](memory.rows + first * m_depth, count * laneGroup, weights,
+                                   memory.fromInput + first * m_columns + column, m_columns,
+                                   m_depth);
+        }
+}
+
+void LstmLoops::multiplyState(const float* weights, const Memory& memory) const {
+    const size_t panel = m_loops.panel;
+    for (size_t column = 0; column < m_columns; column += panel, weights += panel * m_hidden)
+        for (size_t first = 0; first < m_batch; first += m_loops.mostRows) {
+            const size_t count = std::min(m_loops.mostRows, m_batch - first);
+            m_loops.product[count](memory.state + first * m_hidden, count * laneGroup, weights,
+                                   memory.fromState + first * m_columns + column, m_columns,
+                                   m_hidden);
+        }
+}
+
+/// One sequence's state to where the products of its group of rows read it.
+void LstmLoops::storeState(size_t sequence, const float* from, float* state) const {
+    const size_t first = sequence / m_loops.mostRows * m_loops.mostRows;
+    const size_t count = std::min(m_loops.mostRows, m_batch - first);
+    float* to = state + first * m_hidden + (sequence - first) * laneGroup;
+    for (size_t k = 0; k < m_hidden; k += laneGroup, to += count * laneGroup)
+        std::memcpy(to, from + k, laneGroup * sizeof(float));
+}
+
+void LstmLoops::runDirection(size_t direction, const Operands& operands,
+                             const Memory& memory) const {
+    const size_t stateFloats = m_batch * m_hidden, at = direction * stateFloats;
+    auto start = [&](const LibraryOperand& initial, float* to) {
+        if (initial)
+            std::memcpy(to, reinterpret_cast<const float*>(initial.read(operands)) + at,
+                        stateFloats * sizeof(float));
+        else
+            std::fill(to, to + stateFloats, 0.0F);
+    };
+    start(m_initialC, memory.cell);
+    start(m_initialH, memory.result);
+    for (size_t b = 0; b < m_batch; ++b)
+        storeState(b, memory.result + b * m_hidden, memory.state);
+    multiplyInput(reinterpret_cast<const float*>(m_x.read(operands)),
+                  m_inputWeights + direction * m_columns * m_depth, memory);
+    auto* y = reinterpret_cast<float*>(m_y.write(operands));
+    const bool backwards = m_directions == 2 ? direction == 1 : m_reverse;
+    for (size_t i = 0; i < m_length; ++i) {
+        const size_t t = backwards ? m_length - 1 - i : i;
+        multiplyState(m_stateWeights + direction * m_columns * m_hidden, memory);
+        for (size_t b = 0; b < m_batch; ++b) {
+            float* result = memory.result + b * m_hidden;
+            m_step(memory.fromInput + (t * m_batch + b) * m_columns,
+                   memory.fromState + b * m_columns, m_bias.data() + direction * m_columns,
+                   memory.cell + b * m_hidden, result, m_hidden);
+            storeState(b, result, memory.state);
+        }
+        if (y)
+            std::memcpy(y + (t * m_directions + direction) * stateFloats, memory.result,
+                        stateFloats * sizeof(float));
+    }
+    for (const auto& [final, from] :
+         {std::pair(&m_finalH, memory.result), {&m_finalC, memory.cell}})
+        if (auto* to = reinterpret_cast<float*>(final->write(operands)))
+            std::memcpy(to + at, from, stateFloats * sizeof(float));
+}
+
+void LstmLoops::run(const Operands& operands, RunContext& context) {
+    const size_t floats = upTo(floatsOfRun(), laneGroup);
+    auto* scratch = reinterpret_cast<float*>(
+        context.threads.stepScratch().reserve(m_directions * floats * sizeof(float)));
+    // Two directions meet once: worth it when each takes far longer than that.
+    constexpr size_t worthMeeting = size_t{1} << 22;
+    const bool shared = m_length * m_batch * m_columns * (m_depth + m_hidden) >= worthMeeting;
+    context.threads.forRange(m_directions, shared ? 1 : m_directions,
+                             [&](size_t, size_t begin, size_t end) {
+                                 for (size_t d = begin; d < end; ++d)
+                                     runDirection(d, operands, memoryOf(scratch + d * floats));
+                             });
+}
+
+} // namespace
+
+bool fitsLstmLoops(const LstmShape& shape, const VectorTable& table) {
+    const auto group = static_cast<int64_t>(laneGroup);
+    return shape.hidden % group == 0 && static_cast<int64_t>(gates) * shape.hidden %
+                                                static_cast<int64_t>(table.winograd.panel) ==
+                                            0;
+}
+
+std::unique_ptr<Kernel> makeLstmLoops(const LibraryCall& call, const LstmShape& shape) {
+    return std::make_unique<LstmLoops>(call, shape);
+}
+
+} // namespace fuselage::cpu
