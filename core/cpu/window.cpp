@@ -5,6 +5,7 @@
 #include "core/cpu/pool.h"
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_pointwise.h"
+#include "core/kernel/loops.h"
 
 namespace fuselage::cpu {
 
