@@ -54,7 +54,8 @@ private:
 
 std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& window,
                                            const Extents& inExtents, const Extents& inStrides,
-                                           const Extents& outExtents, const Extents& outStrides) {
+                                           const Extents& outExtents, const Extents& outStrides,
+                                           bool mayCopy) {
     if (kind == PoolKind::Lp || inExtents.size() < 3 || inExtents.size() > 5)
         return nullptr;
     Extents dilations, padsEnd;
@@ -82,6 +83,8 @@ std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& w
         };
         auto pd = primitiveFor(source);
         if (isSlowPool(pd.impl_info_str())) {
+            if (!mayCopy)
+                return nullptr;
             // A part of a larger value, or another order than the result's: pool a dense copy.
             auto dense =
                 primitiveFor(describe(inExtents, denseLike(inExtents, outStrides), DType::Float32));

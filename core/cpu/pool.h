@@ -18,10 +18,11 @@ public:
 };
 
 /// oneDNN's; nothing when it has no such pooling, or only one that is many times slower than
-/// makeVectorPool().
+/// makeVectorPool(). An operand in parts or in another order than the result's may be copied.
 std::unique_ptr<PoolEngine> makePoolEngine(PoolKind kind, const SlidingWindow& window,
                                            const Extents& inExtents, const Extents& inStrides,
-                                           const Extents& outExtents, const Extents& outStrides);
+                                           const Extents& outExtents, const Extents& outStrides,
+                                           bool mayCopy = true);
 
 /// Whether makeVectorPool() takes these strides: channels, or else the last dimension, are
 /// neighbours in both.
