@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scale belongs to the whole tensor, to one index of `axis`, or to a block along it.
+// A scale belongs to the whole tensor, to one index of `axis`, or to a block along it. Rounding to
+// integers jumps, so these see what a float32 graph stores and divide as float32: with more digits
+// another integer would come out next to a tie, and no runtime has them.
 #include "core/ops/quantize.h"
 
 #include "core/ops/infer_support.h"
@@ -24,6 +26,16 @@ int64_t saturated(DType dtype, double value) {
     if (std::isnan(value))
         return 0;
     return static_cast<int64_t>(std::clamp(std::nearbyint(value), low, high));
+}
+
+double stored(double value) {
+    return roundTo(DType::Float32, value);
+}
+
+/// Steps of a scale to the nearest integer. Both sides are float32, so rounding the quotient of
+/// doubles to float32 gives exactly float32's quotient.
+double stepsOf(double value, double scale) {
+    return std::nearbyint(stored(stored(value) / stored(scale)));
 }
 
 bool isQuantized(DType dtype) {
@@ -99,7 +111,7 @@ Results runQuantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceCon
     ReferenceValue out = ReferenceValue::tensor(dtype, x.extents);
     for (size_t i = 0; i < out.ints.size(); ++i) {
         const int64_t at = (*positions)[i];
-        const double steps = std::nearbyint(x.at(static_cast<int64_t>(i)) / scale.at(at));
+        const double steps = stepsOf(x.at(static_cast<int64_t>(i)), scale.at(at));
         out.ints[i] = saturated(dtype, steps + (zero ? zero->at(at) : 0.0));
     }
     return single(std::move(out));
@@ -142,19 +154,17 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
     double low = 0; // the range always contains zero, so that zero is exact
     double high = 0;
     for (double value : x.floats) {
-        low = std::min(low, value);
-        high = std::max(high, value);
+        low = std::min(low, stored(value));
+        high = std::max(high, stored(value));
     }
-    // The scale is an output of float type, and ties are decided by float division.
-    const double scale = high > low ? roundTo(DType::Float32, (high - low) / 255) : 1;
-    const double zero = static_cast<double>(saturated(DType::UInt8, -low / scale));
+    const double scale = high > low ? stored(stored(high - low) / 255) : 1;
+    const double zero = static_cast<double>(saturated(DType::UInt8, stored(-low / scale)));
     std::vector<ReferenceValue> out;
     out.push_back(ReferenceValue::tensor(DType::UInt8, x.extents));
     out.push_back(ReferenceValue::tensor(DType::Float32, {}));
     out.push_back(ReferenceValue::tensor(DType::UInt8, {}));
     for (size_t i = 0; i < x.floats.size(); ++i)
-        out[0].ints[i] = saturated(
-            DType::UInt8, std::nearbyint(roundTo(DType::Float32, x.floats[i] / scale)) + zero);
+        out[0].ints[i] = saturated(DType::UInt8, stepsOf(x.floats[i], scale) + zero);
     out[1].floats[0] = scale;
     out[2].ints[0] = static_cast<int64_t>(zero);
     return trimmed(node, std::move(out));

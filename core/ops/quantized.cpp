@@ -60,7 +60,12 @@ Result<ReferenceValue> withoutZeroPoint(const Node& node, const ReferenceValue& 
     return out;
 }
 
+double stored(double value) {
+    return roundTo(DType::Float32, value);
+}
+
 /// Integer sums times a * b / y, rounded half to even, plus y's zero point, saturated to its type.
+/// In float32 as ONNX has it: rounding jumps, so more digits would not be a better answer.
 Result<ReferenceValue> requantized(const Node& node, const ReferenceValue& sums, const Parameter& a,
                                    const Parameter& b, const ReferenceValue& y,
                                    const ReferenceValue& zeroPoint) {
@@ -78,8 +83,10 @@ Result<ReferenceValue> requantized(const Node& node, const ReferenceValue& sums,
     const double high = std::ldexp(1.0, sign ? width - 1 : width) - 1;
     for (StridedWalk walk(sums.extents, {*aStrides, *bStrides}); walk.valid(); walk.next()) {
         auto i = static_cast<size_t>(walk.position());
-        double scale = a.value->at(walk.offset(0)) * b.value->at(walk.offset(1)) / y.at(0);
-        double value = std::nearbyint(static_cast<double>(sums.ints[i]) * scale) + zeroPoint.at(0);
+        const double product = stored(a.value->at(walk.offset(0)) * b.value->at(walk.offset(1)));
+        const double scale = stored(product / y.at(0));
+        const double steps = stored(stored(static_cast<double>(sums.ints[i])) * scale);
+        double value = std::nearbyint(steps) + zeroPoint.at(0);
         out->ints[i] = static_cast<int64_t>(std::clamp(std::isnan(value) ? 0 : value, low, high));
     }
     return out;

@@ -224,9 +224,11 @@ double widened(DType from, int64_t x) {
                                  : static_cast<double>(x);
 }
 
-/// Float edges stay exact; only a cast to a narrower or other 16-bit format rounds.
+/// Float edges stay exact; only a cast to a narrower or other 16-bit format rounds, and one of
+/// float32 to itself, which asks for the stored value.
 bool castRounds(DType from, DType to) {
-    return !isFloat(from) || sizeOf(to) < sizeOf(from) || (sizeOf(to) == 2 && from != to);
+    return !isFloat(from) || sizeOf(to) < sizeOf(from) || (sizeOf(to) == 2 && from != to) ||
+           (from == DType::Float32 && to == DType::Float32);
 }
 
 bool compareFloats(TapeOp op, double a, double b) {
