@@ -314,7 +314,8 @@ void Evaluator::operator()(const Contraction& code) {
     std::vector<double> results;
     size_t i = 0;
     forEach(code.space, [&](const Extents& index) {
-        std::vector<Element> in{{accumulated[i], static_cast<int64_t>(accumulated[i])}};
+        const auto whole = isFloat(code.accumulate) ? 0 : static_cast<int64_t>(accumulated[i]);
+        std::vector<Element> in{{accumulated[i], wrapTo(code.accumulate, whole)}};
         ++i;
         load(code.epilogue.reads, index, in);
         std::vector<Element> made = tape.run(in);

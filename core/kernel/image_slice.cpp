@@ -8,21 +8,21 @@ namespace fuselage {
 namespace {
 
 /// How a program uses an operand along the images.
-enum class Use : uint8_t { None, Each, Whole };
+enum class OperandUse : uint8_t { None, Each, Whole };
 
 class Slicer {
 public:
     Slicer(const KernelProgram& program, int64_t images)
         : m_program(program), m_total(imagesOf(program)), m_images(images),
-          m_inputs(program.inputs.size(), Use::None), m_outputs(program.outputs.size(), Use::None) {
-    }
+          m_inputs(program.inputs.size(), OperandUse::None),
+          m_outputs(program.outputs.size(), OperandUse::None) {}
 
     std::optional<ImageSlice> run() {
         m_program.body = nullptr;
         m_possible = m_total > 0;
         if (m_possible)
             std::visit(*this, m_program.code);
-        auto isEach = [](Use use) { return use == Use::Each; };
+        auto isEach = [](OperandUse use) { return use == OperandUse::Each; };
         if (!m_possible || !std::all_of(m_outputs.begin(), m_outputs.end(), isEach))
             return std::nullopt;
         ImageSlice out;
@@ -58,8 +58,8 @@ public:
         if (product) {
             read(code.b);
         } else { // the map of B is over its own dimensions
-            note(m_inputs[code.b.operand], Use::Whole);
-            if (m_inputs[code.a.operand] != Use::Each)
+            note(m_inputs[code.b.operand], OperandUse::Whole);
+            if (m_inputs[code.a.operand] != OperandUse::Each)
                 return refuse();
         }
         prologue(code.prologueA, code.a.operand);
@@ -75,7 +75,7 @@ public:
         const Extents& extents = m_program.inputs[code.operand].extents;
         if (extents.empty() || extents[0] != m_total)
             return refuse();
-        note(m_inputs[code.operand], Use::Each);
+        note(m_inputs[code.operand], OperandUse::Each);
         prologue(code.prologue, code.operand);
         reads(code.epilogue.reads);
         writes(code.epilogue.writes);
@@ -102,23 +102,24 @@ public:
 private:
     void refuse() { m_possible = false; }
 
-    void note(Use& known, Use use) {
-        if (known != Use::None && known != use)
+    void note(OperandUse& known, OperandUse use) {
+        if (known != OperandUse::None && known != use)
             refuse();
         known = use;
     }
 
-    void note(std::vector<Use>& uses, const std::vector<OperandType>& types, const Access& access) {
-        Use use = Use::Whole;
+    void note(std::vector<OperandUse>& uses, const std::vector<OperandType>& types,
+              const Access& access) {
+        OperandUse use = OperandUse::Whole;
         for (size_t d = 0; d < access.index.size(); ++d)
             for (const IndexTerm& term : access.index[d].terms) {
                 if (term.dim != 0)
                     continue;
                 if (d != 0 || access.index[0] != DimIndex{0, {{0, 1}}})
                     return refuse();
-                use = Use::Each;
+                use = OperandUse::Each;
             }
-        if (use == Use::Each && types[access.operand].extents[0] != m_total)
+        if (use == OperandUse::Each && types[access.operand].extents[0] != m_total)
             return refuse();
         note(uses[access.operand], use);
     }
@@ -140,15 +141,15 @@ private:
         if (!prologue)
             return;
         for (const Access& access : prologue->reads)
-            if (m_inputs[operand] == Use::Each)
+            if (m_inputs[operand] == OperandUse::Each)
                 read(access);
             else
-                note(m_inputs[access.operand], Use::Whole);
+                note(m_inputs[access.operand], OperandUse::Whole);
     }
 
     KernelProgram m_program;
     int64_t m_total, m_images;
-    std::vector<Use> m_inputs, m_outputs;
+    std::vector<OperandUse> m_inputs, m_outputs;
     bool m_possible = true;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/kernel/lower_body_internal.h"
+#include "core/kernel/quantized_internal.h"
 
 #include <fmt/format.h>
 
@@ -43,6 +43,10 @@ bool isContraction(Op op) {
     case Op::FusedMatMul:
     case Op::Conv:
     case Op::ConvTranspose:
+    case Op::MatMulInteger:
+    case Op::ConvInteger:
+    case Op::QLinearMatMul:
+    case Op::QLinearConv:
         return true;
     default:
         return false;
@@ -129,7 +133,8 @@ NodeClass LowerBody::classOf(NodeId id) const {
         return NodeClass::Copying;
     if (isViewNode(*this, at))
         return NodeClass::View;
-    if (at.op == Op::BatchNormalization || rowOf(at.op).tape)
+    if (at.op == Op::BatchNormalization || rowOf(at.op).tape ||
+        isElementwiseQuantisation(*this, at))
         return NodeClass::Elementwise;
     return NodeClass::Other;
 }

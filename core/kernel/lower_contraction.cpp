@@ -2,7 +2,7 @@
 // Bodies around one MatMul, Gemm or convolution. The outputs are walked back to the accumulator;
 // its index map says how the iteration dims divide into batch, m and n, the operands' maps follow
 // from it. Elementwise work after it is the epilogue, cheap work before it the prologues.
-#include "core/kernel/tape_compose_internal.h"
+#include "core/kernel/quantized_internal.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,8 @@ struct Spaces {
 };
 
 bool isConvolution(const Node& node) {
-    return node.op == Op::Conv || node.op == Op::ConvTranspose;
+    return node.op == Op::Conv || node.op == Op::ConvTranspose || node.op == Op::ConvInteger ||
+           node.op == Op::QLinearConv;
 }
 
 DType accumulatorType(DType result) {
@@ -44,7 +45,7 @@ class ContractionLowering {
 public:
     explicit ContractionLowering(const LowerBody& body)
         : m_body(body), m_id(body.nodesOf(NodeClass::Contraction)[0]), m_node(body.node(m_id)),
-          m_order(outputOrder(body)) {}
+          m_slots(slotsOf(m_node)), m_order(outputOrder(body)) {}
 
     LowerResult run();
 
@@ -58,11 +59,13 @@ private:
     std::optional<DimSplit> finishMatMul(const Composer& composer);
     bool finishConvolution(const Composer& composer);
     IndexMap operandMap(bool isA) const;
+    ValueId operandOf(bool isA) const { return m_node.inputs[isA ? m_slots.a : m_slots.b]; }
     void renumberAll(const std::vector<uint32_t>& newDim);
 
     const LowerBody& m_body;
     NodeId m_id;
     const Node& m_node;
+    ContractionSlots m_slots;
     std::vector<uint32_t> m_order;
     Spaces m_spaces;
     std::optional<NodeId> m_pool;
@@ -134,6 +137,9 @@ std::optional<Reason> ContractionLowering::start() {
                       fmt::format("{} transposes its batch dims", describe(m_node)),
                       "write the transpose as a node",
                       {{"node", m_node.name}}};
+    if (m_slots.quantised())
+        if (auto reason = checkQuantised(m_body, m_node, m_slots))
+            return reason;
     const Extents& first = m_pool ? m_body.extents(m_body.node(*m_pool).inputs[0])
                                   : m_body.extents(m_body.graph().outputs()[m_order[0]]);
     m_spaces.all = first;
@@ -141,7 +147,7 @@ std::optional<Reason> ContractionLowering::start() {
     m_spaces.first = identityMap(first);
     m_spaces.k.resize(1);
     if (!isConvolution(m_node)) {
-        const Extents& a = m_body.extents(m_node.inputs[0]);
+        const Extents& a = m_body.extents(operandOf(true));
         const bool last = a.size() < 2 || !transposes(m_node, "transA");
         const int64_t k = last ? a.back() : a[a.size() - 2];
         m_spaces.k = identityMap({k}, static_cast<uint32_t>(m_spaces.all.size()));
@@ -156,13 +162,16 @@ Scalar ContractionLowering::accumulator(Composer& composer, const IndexMap& map)
                                         fmt::format("{} is read at {} and at {}", describe(m_node),
                                                     text(m_resultMap), text(map)),
                                         "leave one of the readers out of the match"));
-    const DType type = accumulatorType(m_body.dtype(m_node.outputs[0]));
+    const DType type =
+        m_slots.quantised() ? DType::Int32 : accumulatorType(m_body.dtype(m_node.outputs[0]));
     if (!m_accumulator) {
         m_resultMap = map;
         m_accumulator = composer.taggedInput(type, 0);
     }
     Scalar out = *m_accumulator;
-    ValueId addend = LowerBody::input(m_node, 2);
+    if (m_slots.yScale)
+        return requantised(composer, m_node, m_slots, out, map);
+    ValueId addend = m_slots.bias ? m_node.inputs[*m_slots.bias] : ValueId();
     if (isConvolution(m_node))
         return addend.valid() ? out + cast(composer.value(addend, {map[1]}), type) : out;
     if (m_node.op == Op::Gemm || m_node.op == Op::FusedMatMul) {
@@ -209,8 +218,8 @@ void ContractionLowering::composeEpilogue(Composer& composer) {
 
 /// Index map of A or B from the map of the result: batch dims broadcast, then m or n and k.
 IndexMap ContractionLowering::operandMap(bool isA) const {
-    const Extents& a = m_body.extents(m_node.inputs[0]);
-    const Extents& b = m_body.extents(m_node.inputs[1]);
+    const Extents& a = m_body.extents(operandOf(true));
+    const Extents& b = m_body.extents(operandOf(false));
     const Extents& own = isA ? a : b;
     const DimIndex& k = m_spaces.k[0];
     if (own.size() == 1)
@@ -244,8 +253,7 @@ bool contains(const std::vector<uint32_t>& list, uint32_t dim) {
 std::optional<DimSplit> ContractionLowering::finishMatMul(const Composer& composer) {
     const Extents& all = composer.space();
     for (bool isA : {true, false}) {
-        auto traced =
-            traceOperand(m_body, m_node.inputs[isA ? 0 : 1], operandMap(isA), all, "Contraction");
+        auto traced = traceOperand(m_body, operandOf(isA), operandMap(isA), all, "Contraction");
         if (auto* split = std::get_if<DimSplit>(&traced))
             return *split;
         if (auto* reason = std::get_if<Reason>(&traced)) {
@@ -253,6 +261,11 @@ std::optional<DimSplit> ContractionLowering::finishMatMul(const Composer& compos
             return std::nullopt;
         }
         auto& operand = std::get<TracedOperand>(traced);
+        if (m_slots.quantised())
+            if (auto reason = subtractZeroPoint(m_body, m_node, isA, operand)) {
+                m_reason = std::move(*reason);
+                return std::nullopt;
+            }
         (isA ? m_out.a : m_out.b) = std::move(operand.access);
         (isA ? m_out.prologueA : m_out.prologueB) = std::move(operand.prologue);
     }
@@ -295,10 +308,11 @@ std::optional<DimSplit> ContractionLowering::finishMatMul(const Composer& compos
 }
 
 bool ContractionLowering::finishConvolution(const Composer& composer) {
-    const Extents& x = m_body.extents(m_node.inputs[0]);
-    const Extents& w = m_body.extents(m_node.inputs[1]);
+    const Extents& x = m_body.extents(operandOf(true));
+    const Extents& w = m_body.extents(operandOf(false));
     m_out.space = m_body.extents(m_node.outputs[0]);
-    m_out.kind = m_node.op == Op::Conv ? Contraction::Kind::Conv : Contraction::Kind::ConvTranspose;
+    m_out.kind =
+        m_node.op == Op::ConvTranspose ? Contraction::Kind::ConvTranspose : Contraction::Kind::Conv;
     m_out.groups = m_node.attributes.integer("group", 1);
     m_out.window = slidingWindowOf(m_node, x, m_out.space, Extents(w.begin() + 2, w.end()));
     auto dims = canonicalDims(m_resultMap, m_out.space, composer.space());
@@ -312,8 +326,7 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
     renumberAll(*dims);
     for (bool isA : {true, false}) {
         const Extents& own = isA ? x : w;
-        auto traced =
-            traceOperand(m_body, m_node.inputs[isA ? 0 : 1], identityMap(own), own, "Contraction");
+        auto traced = traceOperand(m_body, operandOf(isA), identityMap(own), own, "Contraction");
         if (auto* reason = std::get_if<Reason>(&traced)) {
             m_reason = std::move(*reason);
             return false;
@@ -327,6 +340,11 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
                 "leave the rearrangement out of the match");
             return false;
         }
+        if (m_slots.quantised())
+            if (auto reason = subtractZeroPoint(m_body, m_node, isA, *operand)) {
+                m_reason = std::move(*reason);
+                return false;
+            }
         (isA ? m_out.a : m_out.b) = std::move(operand->access);
         (isA ? m_out.prologueA : m_out.prologueB) = std::move(operand->prologue);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/kernel/tape_compose_internal.h"
+#include "core/kernel/quantized_internal.h"
 #include "core/ops/evaluate.h"
 
 #include <fmt/format.h>
@@ -170,6 +170,8 @@ Scalar Composer::produced(ValueId id, const IndexMap& map) {
         auto& [operand, operandMap] = std::get<ViewStep>(step);
         return value(operand, operandMap);
     }
+    if (cls == NodeClass::Elementwise && isElementwiseQuantisation(m_body, node))
+        return quantisation(*this, node, map);
     if (cls == NodeClass::Elementwise)
         return node.op == Op::BatchNormalization ? batchNormalization(maker, map)
                                                  : elementwise(maker, map);
