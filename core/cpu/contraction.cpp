@@ -4,6 +4,7 @@
 #include "core/cpu/banded_convolution.h"
 #include "core/cpu/choice.h"
 #include "core/cpu/contraction_engine.h"
+#include "core/cpu/integer_contraction.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/tile_pointwise.h"
@@ -36,6 +37,7 @@ public:
     void run(const Operands& operands, RunContext& context) override;
 
 private:
+    DType stagedType(const std::optional<Prologue>& prologue) const;
     void stage(const PrepareContext& context, bool isA, bool packed = false);
     void stageConstant(const PrepareContext& context, bool isA, const Extents& strides);
     void findEngine(const PrepareContext& context);
@@ -60,6 +62,7 @@ private:
     Contraction m_program;
     std::vector<OperandLayout> m_inputs;
     bool m_winograd, m_native;
+    bool m_plain = false;   ///< of types that only the plain loops take
     OperandLayout m_a, m_b; ///< as the engine sees them
     std::unique_ptr<Kernel> m_stageA, m_stageB;
     Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion, m_pooledRegion;
@@ -112,6 +115,11 @@ Extents packedStrides(const Contraction& program, const Access& access, const Ex
     return out;
 }
 
+/// The type of a staged operand's elements: plain loops take any.
+DType ContractionKernel::stagedType(const std::optional<Prologue>& prologue) const {
+    return m_plain ? prologue->tape.type(prologue->tape.outputs[0]) : DType::Float32;
+}
+
 /// The operand converted to float, with its prologue applied, in memory of its own; `packed` as a
 /// product's operand that every engine takes.
 void ContractionKernel::stage(const PrepareContext& context, bool isA, bool packed) {
@@ -119,7 +127,7 @@ void ContractionKernel::stage(const PrepareContext& context, bool isA, bool pack
     const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
     OperandLayout& layout = isA ? m_a : m_b;
     layout = context.inputs[access.operand];
-    bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_naive || m_native);
+    bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_plain || m_native);
     if (asItIs && !packed)
         return;
     const Extents strides = packed ? packedStrides(m_program, access, layout.extents)
@@ -129,8 +137,7 @@ void ContractionKernel::stage(const PrepareContext& context, bool isA, bool pack
     OperandLayout staged = layout;
     staged.constant = nullptr;
     staged.strides = strides;
-    if (!m_naive)
-        staged.dtype = DType::Float32;
+    staged.dtype = stagedType(prologue);
     Pointwise program;
     program.space = layout.extents;
     program.reads.push_back(identityAccess(access.operand, layout.extents.size()));
@@ -154,8 +161,7 @@ void ContractionKernel::stageConstant(const PrepareContext& context, bool isA,
     OperandLayout& layout = isA ? m_a : m_b;
     OperandLayout staged = layout;
     staged.strides = strides;
-    if (!m_naive)
-        staged.dtype = DType::Float32;
+    staged.dtype = stagedType(prologue);
     auto data = std::make_shared<Tensor>(staged.dtype, staged.extents);
     size_t dims = layout.extents.size();
     Pointwise program{layout.extents,
@@ -334,12 +340,7 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     DType b = context.inputs[m_program.b.operand].dtype;
     bool narrow = m_program.accumulate == DType::Float32 && isFloat(a) && isFloat(b) &&
                   a != DType::Float64 && b != DType::Float64;
-    if (!narrow) {
-        m_naive = std::make_unique<NaiveContraction>(m_program, context.inputs[m_program.a.operand],
-                                                     context.inputs[m_program.b.operand]);
-        if (m_program.prologueA || m_program.prologueB)
-            return Reason{"dtype", "no prologues in this type", {}, {}};
-    }
+    m_plain = !narrow;
     stage(context, true);
     stage(context, false);
     m_output = m_program.poolWindow ? accumulatorLayout() : context.outputs[0];
@@ -469,6 +470,11 @@ KernelResult prepareWinograd(const Contraction& program, const PrepareContext& c
 }
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
+    if (!unsupportedInteger(program, context)) {
+        KernelResult kernel = prepareInteger(program, context);
+        if (kernel)
+            return kernel;
+    }
     auto whole = [&](const PrepareContext& c) { return prepareWhole(program, c, false); };
     if (context.strict) // each other way sums in another order
         return whole(context);

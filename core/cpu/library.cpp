@@ -17,6 +17,7 @@ namespace {
 enum class Order : uint8_t {
     RowMajor,
     LikeResult, ///< the result in any order with a contiguous dim, input 0 in the same
+    LikeInput,  ///< input 0 in any dense order, the first result in the same
 };
 
 struct LibraryRow {
@@ -26,6 +27,7 @@ struct LibraryRow {
 };
 
 constexpr LibraryRow rows[] = {
+    {Op::DynamicQuantizeLinear, prepareDynamicQuantize, Order::LikeInput},
     {Op::Gather, prepareGather},
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
@@ -130,8 +132,16 @@ bool sameMemory(const OperandLayout& a, const OperandLayout& b) {
     return true;
 }
 
+bool isDense(const OperandLayout& layout) {
+    return layout.span() == elementCount(layout.extents);
+}
+
 /// The layouts that the routine gets instead of those of the plan.
 void setOrder(Order order, PrepareContext& context) {
+    if (order == Order::LikeInput && isDense(context.inputs[0])) {
+        context.outputs[0] = withStrides(context.outputs[0], context.inputs[0].strides);
+        return;
+    }
     const OperandLayout& result = context.outputs[0];
     const std::optional<size_t> inner = innermostDim(result);
     const bool like = order == Order::LikeResult && inner && !context.inputs.empty() &&
@@ -237,7 +247,7 @@ std::optional<Reason> unsupportedLibrary(const Library& program, const KernelPro
 
 bool followsOrder(const Library& program, const KernelProgram& whole) {
     const LibraryRow* row = whole.body ? rowFor(whole.body->node(program.node).op) : nullptr;
-    return row && row->order == Order::LikeResult;
+    return row && row->order != Order::RowMajor;
 }
 
 KernelResult prepareLibrary(const Library& program, const KernelProgram& whole,

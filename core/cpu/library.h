@@ -58,6 +58,7 @@ std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to)
 using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 
 // Operands are row-major unless the table says otherwise.
+KernelResult prepareDynamicQuantize(const LibraryCall& call); ///< one memory order, any dense one
 KernelResult prepareGather(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareScatter(const LibraryCall& call);

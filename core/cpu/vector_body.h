@@ -146,6 +146,8 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_recurrent.h"
 #include "core/cpu/vector_winograd.h"
 
+#include "core/cpu/vector_integer.h" // in the vectors of the one above
+
 // --- the table -------------------------------------------------------------------------------
 
 size_t at(TapeOp op) {
@@ -337,6 +339,7 @@ void fill(VectorTable& table) {
     fillWinograd(table.winograd);
     fillPool(table.pool);
     table.lstm = lstmStep;
+    fillInteger(table.integer);
 }
 
 } // namespace fuselage::cpu::FUSELAGE_ISA

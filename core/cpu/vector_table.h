@@ -136,6 +136,21 @@ struct PoolLoops {
     void (*divideAll)(float* out, float divisor, size_t n) = nullptr;
 };
 
+/// Around products of 8-bit integers; everything wraps.
+struct IntegerLoops {
+    /// The least and the greatest of x and zero, without NaN.
+    void (*range)(const float* x, size_t n, float* low, float* high) = nullptr;
+    /// q[i] = x[i] / scale + zero, nearest (ties to even), within 0 and 255; NaN: 0
+    void (*quantise)(const float* x, uint8_t* q, size_t n, float scale, float zero) = nullptr;
+    /// int8 as uint8 that is 128 more
+    void (*flipSigns)(uint8_t* to, const uint8_t* from, size_t n) = nullptr;
+    /// sums[i] += factor * terms[i]
+    void (*addScaled)(int32_t* sums, const int32_t* terms, int32_t factor, size_t n) = nullptr;
+    /// sums[c] = sum over taps t of (taps[t][c] ^ flip) * weights[t * channels + c]
+    void (*depthwise)(int32_t* sums, const uint8_t* const* taps, const int16_t* weights,
+                      size_t tapCount, size_t channels, uint8_t flip) = nullptr;
+};
+
 constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
@@ -156,6 +171,7 @@ struct VectorTable {
     WinogradLoops winograd;
     PoolLoops pool;
     LstmFunction lstm = nullptr;
+    IntegerLoops integer;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/integer_operands.h"
+
+#include "core/cpu/tile_pointwise.h"
+#include "core/kernel/loops.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace fuselage::cpu {
+
+namespace {
+
+bool isConvolution(const Contraction& program) {
+    return program.kind == Contraction::Kind::Conv;
+}
+
+/// Calls visit(index) for every index of the extents, the last one fastest.
+template <typename Visit> void forEachIndex(const Extents& extents, Visit&& visit) {
+    Extents index(extents.size(), 0);
+    for (int64_t left = *elementCount(extents); left > 0; --left) {
+        visit(index);
+        for (size_t d = index.size(); d-- > 0;) {
+            if (++index[d] < extents[d])
+                break;
+            index[d] = 0;
+        }
+    }
+}
+
+/// Offsets of all indices of dims `first` .. of a strided operand.
+std::vector<int64_t> offsetsOf(const Extents& extents, const Extents& strides, size_t first) {
+    std::vector<int64_t> out;
+    forEachIndex(extents, [&](const Extents& index) {
+        int64_t offset = 0;
+        for (size_t d = 0; d < index.size(); ++d)
+            offset += index[d] * strides[first + d];
+        out.push_back(offset);
+    });
+    return out;
+}
+
+/// The extents of a box along the dims of rows.
+Extents rowsOf(Extents box, const RowDims& dims) {
+    for (size_t d = dims.firstColumn; d < dims.endColumn; ++d)
+        box[d] = 1;
+    return box;
+}
+
+} // namespace
+
+RowDims::RowDims(const Contraction& program) {
+    const size_t dims = program.space.size();
+    if (isConvolution(program)) {
+        firstColumn = 1;
+        endColumn = 2;
+        inner = dims - 1;
+        if (dims > 3)
+            outer = dims - 2;
+        return;
+    }
+    firstColumn = dims - program.nDims;
+    endColumn = dims;
+    inner = firstColumn - 1;
+    if (program.mDims > 1)
+        outer = inner - 1;
+}
+
+// --- rows --------------------------------------------------------------------------------
+
+IntegerRows::IntegerRows(const Contraction& program, const OperandLayout& a,
+                         const VectorTable& table)
+    : m_table(table), m_isConvolution(isConvolution(program)), m_window(program.window),
+      m_dims(program), m_extents(a.extents), m_flip(a.dtype == DType::Int8 ? 0x80 : 0) {
+    const size_t dims = program.space.size();
+    if (!m_isConvolution) {
+        StridedAccess at = stridedFor(program.a, a, dims + program.k.size());
+        m_offset = at.offset;
+        m_kOffsets = offsetsOf(program.k, at.strides, dims);
+        m_rowStrides.assign(at.strides.begin(), at.strides.begin() + static_cast<ptrdiff_t>(dims));
+        m_depth = static_cast<int64_t>(m_kOffsets.size());
+        for (size_t i = 0; i < m_kOffsets.size(); ++i)
+            m_contiguous = m_contiguous && m_kOffsets[i] == static_cast<int64_t>(i);
+        return;
+    }
+    m_strides = a.strides;
+    m_channels = a.extents[1] / program.groups;
+    forEachIndex(m_window.kernel, [&](const Extents& tap) { m_taps.push_back(tap); });
+    m_depth = m_channels * static_cast<int64_t>(m_taps.size());
+    m_rowStrides.assign(dims, 0);
+    m_rowStrides[0] = a.strides[0];
+    for (size_t d = 2; d < dims; ++d)
+        m_rowStrides[d] = a.strides[d] * m_window.strides[d - 2];
+    for (size_t d = 0; d + 2 < dims; ++d)
+        m_contiguous = m_contiguous && m_window.kernel[d] == 1 && m_window.padsBegin[d] == 0;
+    findRuns();
+}
+
+/// Taps that follow each other in memory are one copy.
+void IntegerRows::findRuns() {
+    const auto bytes = static_cast<size_t>(m_channels);
+    for (const Extents& tap : m_taps) {
+        int64_t from = 0;
+        for (size_t d = 0; d < tap.size(); ++d)
+            from += tap[d] * m_window.dilations[d] * m_strides[d + 2];
+        if (!m_runs.empty() &&
+            m_runs.back().from + static_cast<int64_t>(m_runs.back().bytes) == from)
+            m_runs.back().bytes += bytes;
+        else
+            m_runs.push_back({from, bytes});
+    }
+}
+
+bool IntegerRows::inPlace(const Extents& box) const {
+    const bool single = *elementCount(rowsOf(box, m_dims)) == 1;
+    const bool even = !m_dims.outer || box[*m_dims.outer] == 1 ||
+                      m_rowStrides[*m_dims.outer] == box[m_dims.inner] * m_rowStrides[m_dims.inner];
+    // A window that ends in the padding would read past the image.
+    bool inside = m_isConvolution || m_rowStrides[m_dims.inner] >= m_depth || single;
+    for (size_t d = 0; m_isConvolution && inside && d + 2 < box.size(); ++d)
+        inside = m_window.padsEnd[d] <= 0;
+    return m_contiguous && even && inside && m_flip == 0;
+}
+
+int64_t IntegerRows::stride(const Extents& box) const {
+    return inPlace(box) && *elementCount(rowsOf(box, m_dims)) > 1 ? m_rowStrides[m_dims.inner]
+                                                                  : (m_depth + 63) / 64 * 64;
+}
+
+int64_t IntegerRows::offsetOf(const Extents& at) const {
+    int64_t out = m_offset;
+    for (size_t d = 0; d < at.size(); ++d)
+        out += at[d] * m_rowStrides[d];
+    return out;
+}
+
+void IntegerRows::copy(uint8_t* to, const uint8_t* from, size_t n) const {
+    if (m_flip)
+        m_table.integer.flipSigns(to, from, n);
+    else
+        std::memcpy(to, from, n);
+}
+
+/// None in the padding.
+std::optional<int64_t> IntegerRows::tapOffset(const Extents& at, size_t tap) const {
+    int64_t offset = at[0] * m_strides[0];
+    for (size_t d = 0; d < m_window.kernel.size(); ++d) {
+        const int64_t index = at[d + 2] * m_window.strides[d] - m_window.padsBegin[d] +
+                              m_taps[tap][d] * m_window.dilations[d];
+        if (index < 0 || index >= m_extents[d + 2])
+            return std::nullopt;
+        offset += index * m_strides[d + 2];
+    }
+    return offset;
+}
+
+void IntegerRows::gatherWindow(const uint8_t* a, const Extents& at, int64_t group, uint8_t zero,
+                               uint8_t* to) const {
+    const auto bytes = static_cast<size_t>(m_channels);
+    const int64_t first = group * m_channels;
+    if (isInside(at)) {
+        const uint8_t* from = a + *tapOffset(at, 0) + first;
+        for (const Run& run : m_runs) {
+            copy(to, from + run.from, run.bytes);
+            to += run.bytes;
+        }
+        return;
+    }
+    for (size_t tap = 0; tap < m_taps.size(); ++tap, to += bytes) {
+        if (auto offset = tapOffset(at, tap))
+            copy(to, a + *offset + first, bytes);
+        else
+            std::memset(to, zero, bytes);
+    }
+}
+
+/// Whether the whole window lies in the image.
+bool IntegerRows::isInside(const Extents& at) const {
+    bool out = true;
+    for (size_t d = 0; d < m_window.kernel.size(); ++d) {
+        const int64_t first = at[d + 2] * m_window.strides[d] - m_window.padsBegin[d];
+        const int64_t last = first + (m_window.kernel[d] - 1) * m_window.dilations[d];
+        out = out && first >= 0 && last < m_extents[d + 2];
+    }
+    return out;
+}
+
+void IntegerRows::gatherProduct(const uint8_t* a, const Extents& at, uint8_t* to) const {
+    const uint8_t* from = a + offsetOf(at);
+    if (m_contiguous)
+        return copy(to, from, static_cast<size_t>(m_depth));
+    for (size_t i = 0; i < m_kOffsets.size(); ++i)
+        to[i] = static_cast<uint8_t>(from[m_kOffsets[i]] ^ m_flip);
+}
+
+const uint8_t* IntegerRows::rows(const std::byte* a, const Strip& strip, int64_t group,
+                                 uint8_t zero, uint8_t* buffer) const {
+    const auto* data = reinterpret_cast<const uint8_t*>(a);
+    if (inPlace(strip.box))
+        return data + offsetOf(strip.origin) + group * m_channels;
+    const int64_t step = stride(strip.box);
+    uint8_t* to = buffer;
+    Extents at = strip.origin;
+    const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
+    for (int64_t y = 0; y < outerCount; ++y) {
+        if (m_dims.outer)
+            at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
+        for (int64_t x = 0; x < strip.box[m_dims.inner]; ++x, to += step) {
+            at[m_dims.inner] = strip.origin[m_dims.inner] + x;
+            if (m_isConvolution)
+                gatherWindow(data, at, group, zero, to);
+            else
+                gatherProduct(data, at, to);
+        }
+    }
+    return buffer;
+}
+
+void IntegerRows::taps(const std::byte* a, const Extents& at, const uint8_t* padding,
+                       const uint8_t** out) const {
+    const auto* data = reinterpret_cast<const uint8_t*>(a);
+    for (size_t tap = 0; tap < m_taps.size(); ++tap) {
+        const auto offset = tapOffset(at, tap);
+        out[tap] = offset ? data + *offset : padding;
+    }
+}
+
+// --- weights -----------------------------------------------------------------------------
+
+namespace {
+
+/// B as int32 with its prologue applied, row-major.
+std::vector<int32_t> stagedWeights(const Contraction& program, const PrepareContext& context) {
+    const OperandLayout& b = context.inputs[program.b.operand];
+    const OperandLayout staged{DType::Int32, b.extents, rowMajorStrides(b.extents), nullptr};
+    Pointwise pass{b.extents, {identityAccess(program.b.operand, b.extents.size())}, {}, {}};
+    if (program.prologueB) {
+        pass.tape = program.prologueB->tape;
+        pass.reads.insert(pass.reads.end(), program.prologueB->reads.begin(),
+                          program.prologueB->reads.end());
+    } else {
+        TapeBuilder builder;
+        pass.tape = builder.finish({cast(builder.input(b.dtype), DType::Int32)});
+    }
+    pass.writes = {identityAccess(0, b.extents.size())};
+    PrepareContext inner{context.inputs, {staged}, context.table, context.threads};
+    std::vector<const std::byte*> inputs;
+    for (const OperandLayout& input : context.inputs)
+        inputs.push_back(input.constant ? input.constant->bytes() : nullptr);
+    std::vector<int32_t> out(static_cast<size_t>(*elementCount(b.extents)));
+    RunContext run{context.threads, nullptr, false, {}};
+    preparePointwise(pass, inner)->run({inputs, {reinterpret_cast<std::byte*>(out.data())}}, run);
+    return out;
+}
+
+/// W [K, channels, taps...] as a matrix [taps..., channels] x [K of a group] for each group.
+std::vector<IntegerMatrix> windowMatrices(const Contraction& program, const Extents& extents,
+                                          const std::vector<int32_t>& w) {
+    const int64_t perGroup = extents[0] / program.groups, channels = extents[1];
+    const int64_t taps = *elementCount(extents) / (extents[0] * channels);
+    std::vector<IntegerMatrix> out;
+    for (int64_t g = 0; g < program.groups; ++g) {
+        IntegerMatrix matrix{taps * channels, perGroup, {}};
+        matrix.values.reserve(static_cast<size_t>(matrix.k * matrix.n));
+        for (int64_t tap = 0; tap < taps; ++tap)
+            for (int64_t c = 0; c < channels; ++c)
+                for (int64_t n = g * perGroup; n < (g + 1) * perGroup; ++n)
+                    matrix.values.push_back(
+                        w[static_cast<size_t>((n * channels + c) * taps + tap)]);
+        out.push_back(std::move(matrix));
+    }
+    return out;
+}
+
+} // namespace
+
+bool IntegerWeights::areConstant(const Contraction& program, const PrepareContext& context) {
+    bool out = context.inputs[program.b.operand].constant != nullptr;
+    if (program.prologueB)
+        for (const Access& read : program.prologueB->reads)
+            out = out && context.inputs[read.operand].constant;
+    return out;
+}
+
+IntegerWeights::IntegerWeights(const Contraction& program, const PrepareContext& context) {
+    const Extents& extents = context.inputs[program.b.operand].extents;
+    const std::vector<int32_t> values = stagedWeights(program, context);
+    if (isConvolution(program)) {
+        matrices = windowMatrices(program, extents, values);
+        return;
+    }
+    const OperandLayout plain{DType::Int32, extents, rowMajorStrides(extents), nullptr};
+    const size_t dims = program.space.size();
+    const StridedAccess at = stridedFor(program.b, plain, dims + program.k.size());
+    const size_t columns = dims - program.nDims;
+    auto part = [](const Extents& from, size_t begin, size_t end) {
+        return Extents(from.begin() + static_cast<ptrdiff_t>(begin),
+                       from.begin() + static_cast<ptrdiff_t>(end));
+    };
+    const auto k = offsetsOf(program.k, at.strides, dims);
+    const auto n = offsetsOf(part(program.space, columns, dims), at.strides, columns);
+    std::map<int64_t, size_t> known;
+    for (int64_t batch : offsetsOf(part(program.space, 0, program.batchDims), at.strides, 0)) {
+        auto [found, isNew] = known.try_emplace(batch, matrices.size());
+        matrixOfBatch.push_back(found->second);
+        if (!isNew)
+            continue;
+        IntegerMatrix matrix{static_cast<int64_t>(k.size()), static_cast<int64_t>(n.size()), {}};
+        for (int64_t row : k)
+            for (int64_t column : n)
+                matrix.values.push_back(
+                    values[static_cast<size_t>(at.offset + batch + row + column)]);
+        matrices.push_back(std::move(matrix));
+    }
+}
+
+std::vector<int32_t> IntegerWeights::columnSums(size_t matrix, bool allGroups) const {
+    std::vector<int32_t> out;
+    for (size_t i = allGroups ? 0 : matrix; i < (allGroups ? matrices.size() : matrix + 1); ++i) {
+        const IntegerMatrix& x = matrices[i];
+        const auto columns = static_cast<size_t>(x.n);
+        std::vector<int64_t> sums(columns, 0); // at most k * 255
+        for (size_t at = 0; at < x.values.size(); ++at)
+            sums[at % columns] += x.values[at];
+        for (int64_t sum : sums)
+            out.push_back(static_cast<int32_t>(sum));
+    }
+    return out;
+}
+
+} // namespace fuselage::cpu

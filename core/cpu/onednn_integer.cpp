@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/integer_product.h"
+#include "core/cpu/onednn_internal.h"
+
+#include <algorithm>
+
+namespace fuselage::cpu {
+
+namespace {
+
+using dnnl::memory;
+using onednn::engine;
+
+/// Without these instructions pairs of uint8 x int8 are added with saturation at 16 bits, so that
+/// two of 255 * 64 are the largest that always come out right.
+int32_t largestExactWeight() {
+    constexpr auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
+    const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    return (have & needed) == needed ? 127 : 64;
+}
+
+/// How many parts within the limit the values need; -128 is taken with 127, 64 stands for itself.
+size_t partsOf(const IntegerMatrix& matrix, int32_t limit) {
+    size_t parts = 1;
+    for (int32_t value : matrix.values) {
+        const int32_t size = value < 0 && limit == 127 ? -value - 1 : std::abs(value);
+        parts = std::max(parts, static_cast<size_t>((size + limit - 1) / limit));
+    }
+    return parts;
+}
+
+class OnednnIntegerProduct final : public IntegerProduct {
+public:
+    OnednnIntegerProduct(const Shape& shape, const std::vector<IntegerMatrix>& matrices,
+                         const VectorTable& table, Pages& pages)
+        : m_shape(shape), m_table(table) {
+        const int32_t limit = largestExactWeight();
+        for (const IntegerMatrix& matrix : matrices)
+            m_parts = std::max(m_parts, partsOf(matrix, limit));
+        using Type = memory::data_type;
+        const memory::desc source({shape.m, shape.k}, Type::u8, {shape.aStride, 1});
+        const memory::desc weights({shape.k, shape.n}, Type::s8, memory::format_tag::any);
+        const memory::desc sums({shape.m, shape.n}, Type::s32, {shape.cStride, 1});
+        dnnl::primitive_attr attributes;
+        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+        dnnl::matmul::primitive_desc made({source, weights, sums}, attributes, engine());
+        m_source = made.src_desc();
+        m_sums = made.dst_desc();
+        m_scratchpad = made.scratchpad_desc();
+        m_primitive = dnnl::matmul(made);
+        implementation = made.impl_info_str();
+        const size_t pad = (m_scratchpad.get_size() + 63) / 64 * 64;
+        m_partialAt = pad;
+        scratchBytes = pad + (m_parts > 1 ? static_cast<size_t>(shape.m * shape.cStride) * 4 : 0);
+        for (const IntegerMatrix& matrix : matrices)
+            for (size_t part = 0; part < m_parts; ++part)
+                pack(matrix, part, limit, made.weights_desc(), pages);
+    }
+
+    void run(const uint8_t* a, size_t matrix, int32_t* c, std::byte* scratch) const override {
+        auto* partial = reinterpret_cast<int32_t*>(scratch + m_partialAt);
+        for (size_t part = 0; part < m_parts; ++part) {
+            int32_t* to = part == 0 ? c : partial;
+            onednn::execute(m_primitive,
+                            {{DNNL_ARG_SRC, memory(m_source, engine(), const_cast<uint8_t*>(a))},
+                             {DNNL_ARG_WEIGHTS, m_weights[matrix * m_parts + part]},
+                             {DNNL_ARG_DST, memory(m_sums, engine(), to)},
+                             {DNNL_ARG_SCRATCHPAD, memory(m_scratchpad, engine(), scratch)}});
+            for (int64_t row = 0; part > 0 && row < m_shape.m; ++row)
+                m_table.integer.addScaled(c + row * m_shape.cStride,
+                                          partial + row * m_shape.cStride, 1,
+                                          static_cast<size_t>(m_shape.n));
+        }
+    }
+
+private:
+    /// Each part takes as much of what the ones before left as it holds.
+    void pack(const IntegerMatrix& matrix, size_t part, int32_t limit, const memory::desc& packed,
+              Pages& pages) {
+        std::vector<int8_t> values(matrix.values.size());
+        const int32_t low = limit == 127 ? -128 : -limit;
+        for (size_t i = 0; i < values.size(); ++i) {
+            int32_t left = matrix.values[i], taken = 0;
+            for (size_t p = 0; p <= part; ++p, left -= taken)
+                taken = std::clamp(left, low, limit);
+            values[i] = static_cast<int8_t>(taken);
+        }
+        memory from({{m_shape.k, m_shape.n}, memory::data_type::s8, memory::format_tag::ab},
+                    engine(), values.data());
+        memory to(packed, engine(), pages.take(packed.get_size()));
+        onednn::execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+        m_weights.push_back(to);
+    }
+
+    Shape m_shape;
+    const VectorTable& m_table;
+    size_t m_parts = 1, m_partialAt = 0;
+    memory::desc m_source, m_sums, m_scratchpad;
+    dnnl::primitive m_primitive;
+    std::vector<memory> m_weights; ///< parts of the first matrix, of the second ...
+};
+
+} // namespace
+
+IntegerProductResult makeIntegerProduct(const IntegerProduct::Shape& shape,
+                                        const std::vector<IntegerMatrix>& matrices,
+                                        const VectorTable& table, Pages& pages) {
+    try {
+        return std::make_unique<OnednnIntegerProduct>(shape, matrices, table, pages);
+    } catch (const dnnl::error& error) {
+        return Reason{"support", std::string("oneDNN matmul: ") + error.what(), {}, {}};
+    }
+}
+
+} // namespace fuselage::cpu

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions of 8-bit integers, bit for bit against the body node by node: every combination of
+// signs, zero points, groups, padding and shapes that a generator of fixed seeds draws. The same
+// program runs a second time with oneDNN held to a processor without 8-bit dot products.
+#include "cpu_support.h"
+
+#include <random>
+
+using namespace fuselage;
+using namespace fuselage::testing_cpu;
+
+namespace {
+
+class Draw {
+public:
+    explicit Draw(uint32_t seed) : m_random(seed) {}
+
+    int64_t from(int64_t low, int64_t high) {
+        return low + static_cast<int64_t>(m_random() % static_cast<uint32_t>(high - low + 1));
+    }
+
+    bool coin() { return from(0, 1) == 1; }
+
+    /// Over the whole range of the type; its ends often.
+    Tensor bytes(DType dtype, const Extents& extents) {
+        Tensor out(dtype, extents);
+        for (int64_t i = 0; i < out.elementCount(); ++i) {
+            const int64_t pick = from(0, 9);
+            const int64_t value = pick == 0 ? 0 : pick == 1 ? 255 : from(0, 255);
+            out.bytes()[i] = static_cast<std::byte>(value);
+        }
+        return out;
+    }
+
+    Tensor scales(const Extents& extents) {
+        std::vector<float> values;
+        for (int64_t i = 0; i < *elementCount(extents); ++i)
+            values.push_back(static_cast<float>(from(1, 4000)) * 1e-4F);
+        return Tensor::ofFloats(extents, values);
+    }
+
+private:
+    std::mt19937 m_random;
+};
+
+std::string typed(DType dtype, const Extents& extents, const std::string& name) {
+    return std::string(nameOf(dtype)) + (extents.empty() ? "" : text(extents)) + " " + name;
+}
+
+/// A body under construction with its operands' values.
+struct Case {
+    std::string parameters, arguments;
+    std::map<std::string, Tensor> constants;
+    std::map<std::string, Tensor> inputs;
+
+    void add(const std::string& name, Tensor value, bool constant) {
+        parameters +=
+            (parameters.empty() ? "" : ", ") + typed(value.dtype(), value.extents(), name);
+        arguments += (arguments.empty() ? "" : ", ") + name;
+        (constant ? constants : inputs).emplace(name, std::move(value));
+    }
+
+    std::string body(const std::string& op, const std::string& attributes, DType dtype,
+                     const Extents& result, const std::string& more = "") const {
+        const std::string y = more.empty() ? "y" : "c";
+        return "(" + parameters + ") => (" + typed(dtype, result, "y") + ") { " + y + " = " + op +
+               attributes + "(" + arguments + ") " + more + " }";
+    }
+};
+
+/// Equal to the body node by node, in both orders, on one and two threads; the tactic.
+std::string expectExact(const Case& drawn, const std::string& body) {
+    SCOPED_TRACE(body);
+    LowerRequest request = bodyFrom(body, drawn.constants);
+    KernelProgram program = programOf(request);
+    if (!program.body)
+        return {};
+    EXPECT_STREQ(kindOf(program), "Contraction");
+    std::vector<ReferenceValue> inputs;
+    for (ValueId id : request.body->inputs()) {
+        const std::string& name = request.body->value(id).name;
+        auto constant = drawn.constants.find(name);
+        inputs.push_back(ReferenceValue::from(
+            constant == drawn.constants.end() ? drawn.inputs.at(name) : constant->second));
+    }
+    ThreadPool threads(1);
+    Progress progress;
+    auto wanted = interpret(*request.body, inputs, threads, progress);
+    auto evaluated = evaluate(program, inputs);
+    EXPECT_TRUE(wanted && evaluated);
+    if (!wanted || !evaluated)
+        return {};
+    expectNear(evaluated->outputs[0], (*wanted)[0], 0);
+    std::string tactic;
+    for (auto order : {testing_cpu::Order::RowMajor, testing_cpu::Order::ChannelsLast})
+        for (int count : {1, 2}) {
+            CpuRun run = runOnCpu(program, inputs, request.constants, order, count);
+            tactic = run.tactic;
+            SCOPED_TRACE(tactic);
+            if (!run.outputs.empty())
+                expectNear(run.outputs[0], (*wanted)[0], 1e-6);
+        }
+    return tactic;
+}
+
+DType byteType(Draw& draw) {
+    return draw.coin() ? DType::Int8 : DType::UInt8;
+}
+
+} // namespace
+
+TEST(CpuInteger, MatMulIntegerOfAnyShapeAndZeroPoint) {
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        Draw draw(seed);
+        const int64_t m = draw.from(1, 70), k = draw.from(1, 90), n = draw.from(1, 50);
+        const int64_t batch = draw.from(0, 2);
+        const DType a = byteType(draw), b = byteType(draw);
+        Extents left = {m, k}, right = {k, n}, result = {m, n};
+        if (batch > 0) {
+            left.insert(left.begin(), batch);
+            result.insert(result.begin(), batch);
+            if (draw.coin())
+                right.insert(right.begin(), batch);
+        }
+        Case drawn;
+        drawn.add("a", draw.bytes(a, left), false);
+        drawn.add("b", draw.bytes(b, right), draw.from(0, 4) > 0);
+        if (draw.from(0, 3) > 0) {
+            drawn.add("az", draw.bytes(a, {}), draw.coin());
+            if (draw.coin())
+                drawn.add("bz", draw.bytes(b, draw.coin() ? Extents{n} : Extents{}), draw.coin());
+        }
+        expectExact(drawn, drawn.body("MatMulInteger", "", DType::Int32, result));
+        if (HasFailure())
+            return;
+    }
+}
+
+TEST(CpuInteger, RowsMayHaveZeroPointsOfTheirOwn) {
+    Draw draw(1);
+    Case drawn;
+    drawn.add("a", draw.bytes(DType::UInt8, {5, 7}), false);
+    drawn.add("b", draw.bytes(DType::Int8, {7, 3}), true);
+    drawn.add("az", draw.bytes(DType::UInt8, {5}), false);
+    EXPECT_EQ(expectExact(drawn, drawn.body("MatMulInteger", "", DType::Int32, {5, 3})),
+              "plain loops");
+}
+
+TEST(CpuInteger, SumsThatFloatsDoNotHold) {
+    // Sums of up to 2^28: an odd one would be rounded anywhere on a way through float32.
+    Draw draw(2);
+    const int64_t m = 33, k = 4611, n = 17;
+    Case drawn;
+    Tensor a(DType::UInt8, {m, k}), b(DType::Int8, {k, n});
+    std::fill_n(a.bytes(), m * k, std::byte{255});
+    std::fill_n(b.bytes(), k * n, std::byte{127});
+    drawn.add("a", a, false);
+    drawn.add("b", b, true);
+    const std::string tactic =
+        expectExact(drawn, drawn.body("MatMulInteger", "", DType::Int32, {m, n}));
+    EXPECT_EQ(tactic.find("onednn"), 0U) << tactic;
+}
+
+TEST(CpuInteger, ConvIntegerOfAnyGeometry) {
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        Draw draw(1000 + seed);
+        const int64_t spatial = draw.from(1, 3), groups = draw.coin() ? 1 : draw.from(1, 3);
+        const bool depthwise = draw.from(0, 3) == 0;
+        const int64_t channels = depthwise ? draw.from(2, 40) : groups * draw.from(1, 9);
+        const int64_t results = depthwise ? channels : groups * draw.from(1, 20);
+        const int64_t split = depthwise ? channels : groups;
+        const DType x = byteType(draw), w = byteType(draw);
+        Extents image = {draw.from(1, 2), channels}, filter = {results, channels / split};
+        Extents result = {image[0], results};
+        std::string kernels, strides, dilations, pads, ends;
+        for (int64_t d = 0; d < spatial; ++d) {
+            const int64_t extent = draw.from(4, spatial == 3 ? 7 : 19), kernel = draw.from(1, 3);
+            const int64_t stride = draw.from(1, 2), dilation = draw.from(1, 2);
+            const int64_t begin = draw.from(0, kernel - 1), end = draw.from(0, kernel);
+            image.push_back(extent);
+            filter.push_back(kernel);
+            const int64_t reach = (kernel - 1) * dilation + 1;
+            result.push_back((extent + begin + end - reach) / stride + 1);
+            auto append = [d](std::string& list, int64_t value) {
+                list += (d ? "," : "") + std::to_string(value);
+            };
+            append(kernels, kernel);
+            append(strides, stride);
+            append(dilations, dilation);
+            append(pads, begin);
+            append(ends, end);
+        }
+        const std::string attributes = "<kernel_shape=[" + kernels + "],strides=[" + strides +
+                                       "],dilations=[" + dilations + "],pads=[" + pads + "," +
+                                       ends + "],group=" + std::to_string(split) + ">";
+        Case drawn;
+        drawn.add("x", draw.bytes(x, image), false);
+        drawn.add("w", draw.bytes(w, filter), true);
+        if (draw.from(0, 3) > 0) {
+            drawn.add("xz", draw.bytes(x, {}), draw.coin());
+            if (draw.coin())
+                drawn.add("wz", draw.bytes(w, draw.coin() ? Extents{results} : Extents{}), true);
+        }
+        const bool more = draw.coin();
+        expectExact(drawn,
+                    drawn.body("ConvInteger", attributes, more ? DType::Float32 : DType::Int32,
+                               result, more ? "f = Cast<to=1>(c) y = Relu(f)" : ""));
+        if (HasFailure())
+            return;
+    }
+}
+
+TEST(CpuInteger, QLinearMatMulAndConv) {
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        Draw draw(2000 + seed);
+        const bool isConv = draw.coin();
+        const DType a = byteType(draw), b = byteType(draw), y = byteType(draw);
+        const int64_t k = draw.from(1, 40), n = draw.from(1, 40), m = draw.from(1, 20);
+        const bool columns = draw.coin();
+        const Extents perColumn = columns ? Extents{n} : Extents{};
+        Case drawn;
+        drawn.add("a", draw.bytes(a, isConv ? Extents{1, k, m, 5} : Extents{m, k}), false);
+        drawn.add("as", draw.scales({}), true);
+        drawn.add("az", draw.bytes(a, {}), true);
+        drawn.add("b", draw.bytes(b, isConv ? Extents{n, k, 3, 3} : Extents{k, n}), true);
+        drawn.add("bs", draw.scales(perColumn), true);
+        drawn.add("bz", draw.bytes(b, perColumn), true);
+        drawn.add("ys", draw.scales({}), true);
+        drawn.add("yz", draw.bytes(y, {}), true);
+        if (isConv && draw.coin()) {
+            Tensor bias(DType::Int32, {n});
+            for (int32_t& value : bias.as<int32_t>())
+                value = static_cast<int32_t>(draw.from(-9999, 9999));
+            drawn.add("c", bias, true);
+        }
+        expectExact(drawn, isConv ? drawn.body("QLinearConv", "<kernel_shape=[3,3],pads=[1,1,1,1]>",
+                                               y, {1, n, m, 5})
+                                  : drawn.body("QLinearMatMul", "", y, {m, n}));
+        if (HasFailure())
+            return;
+    }
+}
+
+TEST(CpuInteger, StripsWithAnEpilogueAndAResidual) {
+    // Several strips, the last one smaller, and operands of every broadcast shape behind them.
+    for (int64_t height : {37, 64}) {
+        Draw draw(7);
+        Case drawn;
+        drawn.add("x", draw.bytes(DType::UInt8, {1, 24, height, 41}), false);
+        drawn.add("w", draw.bytes(DType::Int8, {48, 24, 3, 3}), true);
+        drawn.add("xz", draw.bytes(DType::UInt8, {}), false);
+        const std::string arguments = drawn.arguments;
+        drawn.add("s", draw.scales({48, 1, 1}), true);
+        drawn.add("p", draw.scales({1, 1, height, 1}), true);
+        drawn.add("r", draw.scales({1, 48, height, 41}), false);
+        drawn.arguments = arguments;
+        const std::string tactic = expectExact(
+            drawn, drawn.body("ConvInteger", "<kernel_shape=[3,3],pads=[1,1,1,1]>", DType::Float32,
+                              {1, 48, height, 41},
+                              "f = Cast<to=1>(c) g = Mul(f, s) h = Mul(g, p) y = Add(h, r)"));
+        EXPECT_NE(tactic.find("strips"), std::string::npos) << tactic;
+    }
+}
