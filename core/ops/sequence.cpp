@@ -398,6 +398,7 @@ std::span<const OpRow> sequenceRows() {
          .since = 15,
          .minInputs = 0,
          .inputs = "input",
+         .attributes = "type:string", // a type in the file, its text here
          .infer = inferOptional,
          .reference = runOptional},
         {.op = Op::OptionalGetElement,

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/embedded_operators.h"
+
+namespace fuselage {
+
+namespace {
+
+struct EmbeddedText {
+    std::string_view name, text;
+};
+
+constexpr EmbeddedText operatorTexts[] = {
+#include "embedded_operators.inc"
+};
+
+} // namespace
+
+std::string_view embeddedOperators() {
+    return operatorTexts[0].text;
+}
+
+} // namespace fuselage

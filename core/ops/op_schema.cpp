@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/op_schema.h"
+
+#include "core/ops/attribute_schema.h"
+#include "core/ops/embedded_operators.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <span>
+#include <unordered_map>
+
+namespace fuselage {
+
+namespace {
+
+/// Opset of the normal form; operators that are newer have their first one.
+constexpr int64_t formOpset = 17;
+
+std::string_view upTo(std::string_view& text, std::string_view mark) {
+    const size_t end = text.find(mark);
+    assert(end != std::string_view::npos && "operators.txt is made by its program");
+    const std::string_view out = text.substr(0, end);
+    text.remove_prefix(end + mark.size());
+    return out;
+}
+
+std::vector<OperandSchema> operandsOf(std::string_view text) {
+    std::vector<OperandSchema> out;
+    while (!text.empty()) {
+        std::string_view word = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(word.size() + 1, text.size()));
+        if (word.empty())
+            continue;
+        OperandSchema& operand = out.emplace_back();
+        operand.optional = word.ends_with('?');
+        operand.variadic = word.ends_with('*') || word.ends_with('+');
+        word.remove_suffix(operand.optional || operand.variadic ? 1 : 0);
+        operand.name = word;
+    }
+    return out;
+}
+
+/// One line: "Clip 13 : input min? max? -> output | to:int!".
+class Entry {
+public:
+    explicit Entry(std::string_view line) : m_rest(line) {
+        m_name = upTo(m_rest, " ");
+        const std::string_view since = upTo(m_rest, " : ");
+        std::from_chars(since.data(), since.data() + since.size(), m_schema.since);
+    }
+
+    std::string_view name() const { return m_name; }
+
+    /// Operators withdrawn at a version have neither operands nor attributes.
+    OpSchema schema() {
+        m_schema.inputs = operandsOf(upTo(m_rest, "->"));
+        m_schema.outputs = operandsOf(upTo(m_rest, "|"));
+        m_schema.attributes = parseAttributeSchemas(std::string(m_rest).c_str());
+        return std::move(m_schema);
+    }
+
+private:
+    std::string_view m_rest, m_name;
+    OpSchema m_schema;
+};
+
+/// By "Clip" or "com.microsoft.QAttention", oldest first.
+using Schemas = std::unordered_map<std::string_view, std::vector<OpSchema>>;
+
+const Schemas& schemas() {
+    static const Schemas all = [] {
+        Schemas out;
+        std::string_view text = embeddedOperators();
+        while (!text.empty()) {
+            const std::string_view line = upTo(text, "\n");
+            if (line.starts_with('#'))
+                continue;
+            Entry entry(line);
+            out[entry.name()].push_back(entry.schema());
+        }
+        return out;
+    }();
+    return all;
+}
+
+std::span<const OpSchema> formsOf(std::string_view domain, std::string_view name) {
+    const std::string key =
+        domain.empty() ? std::string(name) : std::string(domain) + "." + std::string(name);
+    const auto found = schemas().find(key);
+    return found == schemas().end() ? std::span<const OpSchema>() : found->second;
+}
+
+bool isWithdrawn(const OpSchema& schema) {
+    return schema.inputs.empty() && schema.outputs.empty();
+}
+
+} // namespace
+
+const AttributeSchema* OpSchema::attribute(std::string_view name) const {
+    const auto found =
+        std::find_if(attributes.begin(), attributes.end(),
+                     [&](const AttributeSchema& schema) { return schema.name == name; });
+    return found == attributes.end() ? nullptr : &*found;
+}
+
+bool OpSchema::isOptionalInput(size_t slot) const {
+    return slot < inputs.size() && inputs[slot].optional;
+}
+
+const OpSchema* publishedSchema(std::string_view domain, std::string_view name, int64_t version) {
+    const OpSchema* newest = nullptr;
+    for (const OpSchema& schema : formsOf(domain, name))
+        if (schema.since <= version)
+            newest = &schema;
+    return newest && !isWithdrawn(*newest) ? newest : nullptr;
+}
+
+const OpSchema* publishedSchema(Op op) {
+    const OpRow& row = rowOf(op);
+    const int64_t version = std::max<int64_t>(formOpset, row.since);
+    if (const OpSchema* form = publishedSchema(row.domain, row.name, version))
+        return form;
+    for (const OpSchema& schema : formsOf(row.domain, row.name)) // the first one was withdrawn
+        if (schema.since > version && !isWithdrawn(schema))
+            return &schema;
+    return nullptr;
+}
+
+} // namespace fuselage

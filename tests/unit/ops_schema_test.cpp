@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The published schemas, and that the rows of the op table agree with them in their normal form.
+#include "core/ops/op_schema.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+using namespace fuselage;
+
+namespace {
+
+std::string label(const OpRow& row) {
+    return row.domain[0] == '\0' ? row.name : std::string(row.domain) + "." + row.name;
+}
+
+/// The documents print six digits.
+bool alike(const AttributeValue& a, const AttributeValue& b) {
+    const auto* left = std::get_if<double>(&a);
+    const auto* right = std::get_if<double>(&b);
+    return left && right ? std::abs(*left - *right) <= 1e-5 * std::abs(*left) : equal(a, b);
+}
+
+bool isVariadic(const std::vector<OperandSchema>& operands) {
+    return !operands.empty() && operands.back().variadic;
+}
+
+} // namespace
+
+TEST(OpSchema, VersionsFollowEachOther) {
+    const OpSchema* old = publishedSchema("", "Clip", 10);
+    const OpSchema* now = publishedSchema("", "Clip", 24);
+    ASSERT_TRUE(old && now);
+    EXPECT_NE(old->attribute("min"), nullptr);
+    EXPECT_EQ(now->attribute("min"), nullptr);
+    ASSERT_EQ(now->inputs.size(), 3U);
+    EXPECT_FALSE(now->isOptionalInput(0));
+    EXPECT_TRUE(now->isOptionalInput(1));
+    EXPECT_FALSE(now->isOptionalInput(3));
+    EXPECT_EQ(publishedSchema("", "Mish", 17), nullptr);
+    EXPECT_EQ(publishedSchema("", "Upsample", 13), nullptr); // withdrawn
+    EXPECT_EQ(publishedSchema("com.acme", "Clip", 13), nullptr);
+}
+
+TEST(OpSchema, KindsAndDefaultsAreRead) {
+    const OpSchema* loop = publishedSchema("", "Loop", 21);
+    ASSERT_TRUE(loop);
+    EXPECT_TRUE(loop->isOptionalInput(0) && loop->isOptionalInput(1));
+    EXPECT_TRUE(isVariadic(loop->inputs));
+    ASSERT_NE(loop->attribute("body"), nullptr);
+    EXPECT_TRUE(loop->attribute("body")->required);
+    const OpSchema* gru = publishedSchema("com.microsoft", "DynamicQuantizeLSTM", 1);
+    ASSERT_TRUE(gru);
+    EXPECT_TRUE(gru->isOptionalInput(4));
+    EXPECT_FALSE(gru->isOptionalInput(8));
+    const AttributeSchema* epsilon =
+        publishedSchema("", "LayerNormalization", 17)->attribute("epsilon");
+    ASSERT_NE(epsilon, nullptr);
+    EXPECT_TRUE(epsilon->fallback && equal(*epsilon->fallback, AttributeValue(double(1e-5F))));
+}
+
+/// A row may know less than is published; what it says about both is the same.
+TEST(OpSchema, RowsAgreeWithWhatIsPublished) {
+    std::set<std::string> unpublished;
+    for (const OpRow& row : allRows()) {
+        const OpSchema* published = publishedSchema(row.op);
+        if (!published) {
+            unpublished.insert(label(row));
+            continue;
+        }
+        for (const AttributeSchema& schema : attributesOf(row.op))
+            if (const AttributeSchema* theirs = published->attribute(schema.name)) {
+                const bool same = schema.type == theirs->type ||
+                                  (schema.type == "tensor" && theirs->type == "sparse_tensor") ||
+                                  (schema.type == "string" && theirs->type == "type");
+                EXPECT_TRUE(same) << label(row) << " " << schema.name;
+                if (schema.fallback && theirs->fallback) {
+                    EXPECT_TRUE(alike(*schema.fallback, *theirs->fallback))
+                        << label(row) << " " << schema.name;
+                }
+            }
+        const size_t most = row.maxInputs == variadic ? 255 : static_cast<size_t>(row.maxInputs);
+        EXPECT_TRUE(isVariadic(published->inputs) || published->inputs.size() <= most)
+            << label(row) << " takes more inputs than its row";
+    }
+    // Not operators of files, one that ONNX Runtime has in ONNX's domain, and one of the past.
+    EXPECT_EQ(unpublished, (std::set<std::string>{"Fused", "SimplifiedLayerNormalization",
+                                                  "Unknown", "Upsample"}));
+}
