@@ -19,12 +19,17 @@ namespace fuselage {
 using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;
 
-/// Where a node that a rule made comes from; empty for nodes of the model.
+/// Entries that an exporter wrote beside a model, graph, node or value (ONNX's metadata_props).
+using Metadata = std::map<std::string, std::string>;
+
+/// Where a node comes from: of one that a rule made, the rule; empty for nodes of the model but for
+/// what their exporter said about them.
 struct Provenance {
-    std::string rule;                 ///< rule name
-    std::string file;                 ///< .fuse file
-    uint32_t line = 0;                ///< line of the rule in that file
-    std::vector<std::string> sources; ///< names of the model's nodes it stands for
+    std::string rule = {};                 ///< rule name
+    std::string file = {};                 ///< .fuse file
+    uint32_t line = 0;                     ///< line of the rule in that file
+    std::vector<std::string> sources = {}; ///< names of the model's nodes it stands for
+    Metadata metadata = {};                ///< of the model's node; of a made one, of its sources
 };
 
 /// One read of a value.
@@ -45,6 +50,7 @@ struct Value {
     /// A small integer tensor's contents when they are known only symbolically (a Shape's result
     /// with a dynamic batch); set by shape inference, empty otherwise.
     std::shared_ptr<const Shape> symbolicContents;
+    Metadata metadata; ///< of the file's value
 };
 
 struct Node {
@@ -52,6 +58,9 @@ struct Node {
     std::string name;         ///< unique in its graph
     std::string customDomain; ///< of Op::Unknown
     std::string customOp;     ///< of Op::Unknown; of Op::Fused the rule's name
+    /// Of Op::Unknown whose operator has a row: why this node is kept and not computed, "attribute
+    /// `x` is not known".
+    std::string notComputed;
     /// Omitted optional inputs are invalid ids. Values that subgraphs (If, Loop, Scan bodies)
     /// read from outside are appended after the first `explicitInputs`, subgraph by subgraph in
     /// attribute order, parallel to each Graph::captures().
@@ -133,6 +142,9 @@ public:
     void setSymbolicContents(ValueId id, std::shared_ptr<const Shape> contents) {
         m_values[id.index()].symbolicContents = std::move(contents);
     }
+    void setMetadata(ValueId id, Metadata metadata) {
+        m_values[id.index()].metadata = std::move(metadata);
+    }
 
     void setInput(NodeId id, uint32_t slot, ValueId value);
     /// Adds an input at the end (before captured inputs it would be misplaced: nodes without
@@ -168,10 +180,11 @@ public:
 
     Graph clone() const { return *this; }
 
-    // --- model-level facts -------------------------------------------------------------------
+    // --- facts of the file -------------------------------------------------------------------
 
     std::map<std::string, int64_t> opsetImports; ///< of the file it came from
-    std::map<std::string, std::string> metadata;
+    Metadata metadata;                           ///< of the model
+    Metadata graphMetadata; ///< of this graph; of a fused node's body, of its function
     std::string documentation;
 
 private:

@@ -47,6 +47,8 @@ std::vector<NodeId> ordered(const Graph& graph, const std::vector<NodeId>& nodes
 void copyValueFacts(Graph& to, ValueId target, const Value& source) {
     to.setType(target, source.type);
     to.setSymbolicContents(target, source.symbolicContents);
+    if (!source.metadata.empty())
+        to.setMetadata(target, source.metadata);
 }
 
 /// Copies one node; its inputs must be in the map, its outputs are added to it.
@@ -60,6 +62,7 @@ NodeId copyNode(const Graph& from, const Node& node, Graph& to, ValueMap& map) {
     Node& target = to.edit(copied);
     target.customDomain = node.customDomain;
     target.customOp = node.customOp;
+    target.notComputed = node.notComputed;
     target.explicitInputs = node.explicitInputs;
     target.body = node.body;
     for (size_t slot = 0; slot < node.outputs.size(); ++slot) {

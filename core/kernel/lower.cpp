@@ -179,6 +179,7 @@ LowerRequest bodyOf(const Graph& graph, NodeId id) {
         made.explicitInputs = node.explicitInputs;
         made.customDomain = node.customDomain;
         made.customOp = node.customOp;
+        made.notComputed = node.notComputed;
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             if (!node.outputs[i].valid())
                 continue;

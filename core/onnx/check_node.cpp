@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx/check_node_internal.h"
-#include "core/ops/op_table.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +14,11 @@ const char* kindName(const AttributeValue& value) {
     static const char* const names[] = {"int",    "float",   "string", "ints",
                                         "floats", "strings", "tensor", "graph"};
     return names[value.index()];
+}
+
+/// The kind that an attribute has once it is read.
+std::string_view readAs(const std::string& type) {
+    return type == "sparse_tensor" ? "tensor" : type == "type" ? "string" : std::string_view(type);
 }
 
 bool fits(const AttributeValue& value, std::string_view type) {
@@ -49,22 +53,27 @@ Result<void> checkKind(const NodeSpec& spec, std::string_view name, std::string_
 
 } // namespace
 
-Result<void> checkKinds(const NodeSpec& spec, std::string_view kinds, const std::string& where) {
-    while (!kinds.empty()) {
-        const std::string_view word = kinds.substr(0, kinds.find(' '));
-        const size_t colon = word.find(':');
-        if (auto ok = checkKind(spec, word.substr(0, colon), word.substr(colon + 1), where); !ok)
-            return ok;
-        kinds.remove_prefix(std::min(word.size() + 1, kinds.size()));
-    }
+Result<void> checkKinds(const NodeSpec& spec, const OpSchema* published, const std::string& where) {
+    if (published)
+        for (const AttributeSchema& schema : published->attributes)
+            if (auto ok = checkKind(spec, schema.name, readAs(schema.type), where); !ok)
+                return ok;
+    for (const AttributeSchema& schema : attributesOf(spec.op))
+        if (!published || !published->attribute(schema.name))
+            if (auto ok = checkKind(spec, schema.name, schema.type, where); !ok)
+                return ok;
     return {};
 }
 
-Result<void> checkNode(const NodeSpec& spec, const std::string& where) {
+Result<void> checkNode(NodeSpec& spec, const std::string& where) {
     const OpRow& row = rowOf(spec.op);
+    const OpSchema* published = publishedSchema(spec.op);
+    auto least = static_cast<size_t>(row.minInputs);
+    while (spec.inputs.size() < least && published &&
+           published->isOptionalInput(spec.inputs.size()))
+        spec.inputs.emplace_back();
     size_t inputs = spec.inputs.size();
     size_t outputs = spec.outputs.size();
-    auto least = static_cast<size_t>(row.minInputs);
     if (inputs < least ||
         (row.maxInputs != variadic && inputs > static_cast<size_t>(row.maxInputs)))
         return arity(spec, where, "inputs", inputs, row.minInputs, row.maxInputs);
@@ -72,7 +81,7 @@ Result<void> checkNode(const NodeSpec& spec, const std::string& where) {
         (row.maxOutputs != variadic && outputs > static_cast<size_t>(row.maxOutputs)))
         return arity(spec, where, "outputs", outputs, row.minOutputs, row.maxOutputs);
     for (size_t i = 0; i < least; ++i)
-        if (!spec.inputs[i].valid())
+        if (!spec.inputs[i].valid() && !(published && published->isOptionalInput(i)))
             return failure("load.arity", fmt::format("{} needs its input {}", nameOf(spec.op), i),
                            where, "connect the input");
     for (const AttributeSchema& schema : attributesOf(spec.op)) {

@@ -49,7 +49,9 @@ Result<void> save(const Graph& graph, const std::string& path, const SaveOptions
 
 /// One TensorProto file (backend test data, reference inputs and outputs).
 Result<Tensor> loadTensor(const std::string& path);
-Result<void> saveTensor(const Tensor& tensor, const std::string& path);
+/// With the name that the value has in its model; may be empty.
+Result<void> saveTensor(const Tensor& tensor, const std::string& path,
+                        const std::string& name = {});
 
 /// Fused nodes replaced by the nodes of their bodies: gives back the graph before fusion.
 Graph inlineFused(const Graph& graph);

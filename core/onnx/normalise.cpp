@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of changes between opsets, and the tools that its functions share.
-#include "core/onnx/check_node_internal.h"
 #include "core/onnx/normalise_internal.h"
 #include "core/ops/op_table.h"
 
@@ -18,75 +17,67 @@ struct Change {
     int from;
     int until;
     Normaliser apply;
-    const char* reads = ""; ///< attributes that `apply` reads, with their kinds
 };
-
-constexpr const char* oldBroadcastKinds = "broadcast:int axis:int";
-constexpr const char* reductionKinds = "axes:ints noop_with_empty_axes:int";
-constexpr const char* constantKinds =
-    "value:tensor sparse_value:tensor value_float:float value_floats:floats value_int:int "
-    "value_ints:ints value_string:string value_strings:strings";
 
 // Rows of one operator apply in this order.
 constexpr Change changes[] = {
-    {Op::Add, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::And, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Div, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Equal, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Greater, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Less, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Mul, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Or, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Pow, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Sub, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
-    {Op::Xor, 1, 7, normaliseOldBroadcast, oldBroadcastKinds},
+    {Op::Add, 1, 7, normaliseOldBroadcast},
+    {Op::And, 1, 7, normaliseOldBroadcast},
+    {Op::Div, 1, 7, normaliseOldBroadcast},
+    {Op::Equal, 1, 7, normaliseOldBroadcast},
+    {Op::Greater, 1, 7, normaliseOldBroadcast},
+    {Op::Less, 1, 7, normaliseOldBroadcast},
+    {Op::Mul, 1, 7, normaliseOldBroadcast},
+    {Op::Or, 1, 7, normaliseOldBroadcast},
+    {Op::Pow, 1, 7, normaliseOldBroadcast},
+    {Op::Sub, 1, 7, normaliseOldBroadcast},
+    {Op::Xor, 1, 7, normaliseOldBroadcast},
     {Op::PRelu, 1, 7, normalisePRelu},
-    {Op::Clip, 1, 11, normaliseClip, "min:float max:float"},
+    {Op::Clip, 1, 11, normaliseClip},
     {Op::Cast, 1, 6, normaliseCastName},
-    {Op::Dropout, 1, 12, normaliseDropout, "ratio:float"},
+    {Op::Dropout, 1, 12, normaliseDropout},
     {Op::Selu, 1, 6, normaliseOldSelu},
-    {Op::Constant, 1, always, normaliseConstant, constantKinds},
+    {Op::Constant, 1, always, normaliseConstant},
 
-    {Op::Reshape, 1, 5, normaliseReshape, "shape:ints"},
-    {Op::Squeeze, 1, 13, normaliseAxesToInput, "axes:ints"},
-    {Op::Unsqueeze, 1, 13, normaliseAxesToInput, "axes:ints"},
-    {Op::ReduceSum, 1, 13, normaliseAxesToInput, "axes:ints"},
-    {Op::ReduceL1, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceL2, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceLogSum, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceLogSumExp, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceMax, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceMean, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceMin, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceProd, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::ReduceSumSquare, 18, always, normaliseAxesToAttribute, reductionKinds},
-    {Op::Slice, 1, 10, normaliseSlice, "starts:ints ends:ints axes:ints"},
-    {Op::Split, 1, 13, normaliseSplit, "split:ints"},
-    {Op::Pad, 1, 11, normalisePad, "pads:ints paddings:ints value:float"},
+    {Op::Reshape, 1, 5, normaliseReshape},
+    {Op::Squeeze, 1, 13, normaliseAxesToInput},
+    {Op::Unsqueeze, 1, 13, normaliseAxesToInput},
+    {Op::ReduceSum, 1, 13, normaliseAxesToInput},
+    {Op::ReduceL1, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceL2, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceLogSum, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceLogSumExp, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceMax, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceMean, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceMin, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceProd, 18, always, normaliseAxesToAttribute},
+    {Op::ReduceSumSquare, 18, always, normaliseAxesToAttribute},
+    {Op::Slice, 1, 10, normaliseSlice},
+    {Op::Split, 1, 13, normaliseSplit},
+    {Op::Pad, 1, 11, normalisePad},
     {Op::Pad, 18, always, normalisePadAxes},
-    {Op::TopK, 1, 10, normaliseTopK, "k:int"},
+    {Op::TopK, 1, 10, normaliseTopK},
     {Op::Concat, 1, 4, normaliseOldConcat},
     {Op::Scatter, 1, always, normaliseScatter},
 
-    {Op::Softmax, 1, 13, normaliseFlatSoftmax, "axis:int"},
-    {Op::LogSoftmax, 1, 13, normaliseFlatSoftmax, "axis:int"},
-    {Op::Hardmax, 1, 13, normaliseFlatSoftmax, "axis:int"},
-    {Op::BatchNormalization, 1, 14, normaliseBatchNormalization, "spatial:int"},
+    {Op::Softmax, 1, 13, normaliseFlatSoftmax},
+    {Op::LogSoftmax, 1, 13, normaliseFlatSoftmax},
+    {Op::Hardmax, 1, 13, normaliseFlatSoftmax},
+    {Op::BatchNormalization, 1, 14, normaliseBatchNormalization},
     {Op::Gemm, 1, 7, normaliseOldGemm},
-    {Op::Upsample, 1, always, normaliseUpsample,
-     "mode:string scales:floats height_scale:float width_scale:float"},
-    {Op::Resize, 10, 11, normaliseResize10, "mode:string"},
+    {Op::Upsample, 1, always, normaliseUpsample},
+    {Op::Resize, 10, 11, normaliseResize10},
     {Op::Resize, 11, always, normaliseResizeInputs},
     {Op::RoiAlign, 1, 16, normaliseRoiAlign},
     {Op::RoiAlign, 10, 16, normaliseRoiAlign10},
-    {Op::LpPool, 1, 2, normaliseOldPower, "p:float"},
-    {Op::GlobalLpPool, 1, 2, normaliseOldPower, "p:float"},
+    {Op::LpPool, 1, 2, normaliseOldPower},
+    {Op::GlobalLpPool, 1, 2, normaliseOldPower},
     {Op::RNN, 1, 7, normaliseOldRecurrent},
     {Op::GRU, 1, 7, normaliseOldRecurrent},
     {Op::LSTM, 1, 7, normaliseOldRecurrent},
-    {Op::DFT, 20, always, normaliseDft20, "axis:int"},
-    {Op::GridSample, 20, always, normaliseGridSample20, "mode:string"},
-    {Op::GroupNormalization, 18, 21, normaliseGroupNormalization18, "num_groups:int"},
+    {Op::DFT, 20, always, normaliseDft20},
+    {Op::GridSample, 20, always, normaliseGridSample20},
+    {Op::GroupNormalization, 18, 21, normaliseGroupNormalization18},
     {Op::Tile, 1, 6, keepUnknown},
 };
 
@@ -170,9 +161,6 @@ Result<void> normalise(Graph& graph, NodeSpec& spec, const std::string& domain, 
     Op op = spec.op;
     for (const Change& change : changes)
         if (change.op == op && version >= change.from && version < change.until) {
-            // What is of another kind would read as if it were not there.
-            if (auto ok = checkKinds(spec, change.reads, where); !ok)
-                return ok;
             if (auto ok = change.apply(draft); !ok)
                 return ok;
         }

@@ -13,9 +13,9 @@
 
 namespace fuselage::model_io {
 
-/// Changes `spec`, a node of opset `version` of `domain` that is about to be added to `graph`; may
-/// add constants and nodes before it. What cannot be brought into today's form becomes
-/// Op::Unknown, which is kept and named but not understood.
+/// Changes `spec`, a node of opset `version` of `domain` that is about to be added to `graph` and
+/// whose attributes are of their kinds; may add constants and nodes before it. What cannot be
+/// brought into today's form becomes Op::Unknown, which is kept and named but not understood.
 Result<void> normalise(Graph& graph, NodeSpec& spec, const std::string& domain, int64_t version,
                        const std::string& where);
 

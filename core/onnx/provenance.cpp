@@ -36,6 +36,33 @@ std::vector<std::string> textsAt(const json& object, const char* key) {
     return out;
 }
 
+std::vector<Metadata> metadataAt(const json& object, const char* key) {
+    std::vector<Metadata> out;
+    auto found = object.find(key);
+    if (found == object.end() || !found->is_array())
+        return out;
+    for (const json& entry : *found) {
+        Metadata& metadata = out.emplace_back();
+        if (entry.is_object())
+            for (const auto& [name, value] : entry.items())
+                if (value.is_string())
+                    metadata[name] = value.get<std::string>();
+    }
+    return out;
+}
+
+/// Nothing where no entry says something.
+void put(json& object, const char* key, const std::vector<Metadata>& all) {
+    json list = json::array();
+    bool any = false;
+    for (const Metadata& metadata : all) {
+        any = any || !metadata.empty();
+        list.push_back(metadata.empty() ? json() : json(metadata));
+    }
+    if (any)
+        object[key] = std::move(list);
+}
+
 } // namespace
 
 Provenance provenanceFrom(const std::string& documentation) {
@@ -51,7 +78,8 @@ Provenance provenanceFrom(const std::string& documentation) {
 
 BodyNames bodyNamesFrom(const std::string& documentation) {
     json object = parse(documentation);
-    return {textsAt(object, "nodes"), textsAt(object, "values")};
+    return {textsAt(object, "nodes"), textsAt(object, "values"),
+            metadataAt(object, "node_metadata"), metadataAt(object, "value_metadata")};
 }
 
 std::string documentationFor(const Provenance& provenance, const BodyNames& names) {
@@ -68,6 +96,8 @@ std::string documentationFor(const Provenance& provenance, const BodyNames& name
         object["nodes"] = names.nodes;
     if (!names.values.empty())
         object["values"] = names.values;
+    put(object, "node_metadata", names.nodeMetadata);
+    put(object, "value_metadata", names.valueMetadata);
     if (object.empty())
         return {};
     // Names may hold bytes that are no UTF-8: they are replaced, never a reason to fail.

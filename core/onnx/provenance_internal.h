@@ -10,10 +10,22 @@
 
 namespace fuselage::model_io {
 
-/// What a fused node's doc_string also keeps: the names inside its body, whose function is shared.
+/// What a fused node's doc_string also keeps: the names and metadata inside its body, whose
+/// function is shared.
 struct BodyNames {
     std::vector<std::string> nodes;  ///< in the function's order
     std::vector<std::string> values; ///< inputs, then outputs of the nodes in order
+    std::vector<Metadata> nodeMetadata, valueMetadata; ///< parallel to these
+
+    void addNode(std::string name, Metadata metadata) {
+        nodes.push_back(std::move(name));
+        nodeMetadata.push_back(std::move(metadata));
+    }
+
+    void addValue(std::string name, Metadata metadata) {
+        values.push_back(std::move(name));
+        valueMetadata.push_back(std::move(metadata));
+    }
 };
 
 /// Empty when the text is no provenance; never fails.

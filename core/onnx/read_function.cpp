@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model-local functions: calls are replaced by the function's nodes; functions of domain
 // "fuselage" become fused nodes again.
+#include "core/onnx/metadata_internal.h"
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -26,34 +26,37 @@ constexpr int nodeOverloadField = 8;
 /// Names inside deeply nested calls must not grow without limit.
 constexpr size_t maxPrefix = 512;
 
-std::vector<std::string> newerField(const google::protobuf::Message& message, int number) {
-    std::vector<std::string> out;
-    const auto& fields = message.GetReflection()->GetUnknownFields(message);
-    for (int i = 0; i < fields.field_count(); ++i)
-        if (fields.field(i).number() == number &&
-            fields.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
-            out.push_back(fields.field(i).length_delimited());
-    return out;
-}
-
 std::string keyOf(const std::string& domain, const std::string& name,
                   const std::vector<std::string>& overload) {
     return (domain == "ai.onnx" ? "" : domain) + ":" + name + ":" +
            (overload.empty() ? "" : overload.back());
 }
 
-/// Gives the function's nodes the names that a call remembers; returns those of the values.
-std::unordered_map<std::string, std::string> nameBody(FunctionProto& function,
-                                                      const BodyNames& names) {
-    for (int i = 0; i < function.node_size(); ++i) {
-        bool known = static_cast<size_t>(i) < names.nodes.size();
-        function.mutable_node(i)->set_name(known ? names.nodes[static_cast<size_t>(i)] : "");
-    }
+/// What a call remembers about the values of its body, by their names in the function.
+struct BodyValues {
     std::unordered_map<std::string, std::string> renamed;
+    std::unordered_map<std::string, Metadata> metadata;
+};
+
+/// Gives the function's nodes the names and metadata that a call remembers.
+BodyValues nameBody(FunctionProto& function, const BodyNames& names) {
+    const Metadata none;
+    auto at = [&](const std::vector<Metadata>& all, size_t i) -> const Metadata& {
+        return i < all.size() ? all[i] : none;
+    };
+    for (int i = 0; i < function.node_size(); ++i) {
+        const auto index = static_cast<size_t>(i);
+        NodeProto& node = *function.mutable_node(i);
+        node.set_name(index < names.nodes.size() ? names.nodes[index] : "");
+        metadataTo(at(names.nodeMetadata, index), node, nodeMetadataField);
+    }
+    BodyValues values;
     size_t next = 0;
     auto rename = [&](const std::string& name) {
         if (next < names.values.size() && !names.values[next].empty() && !name.empty())
-            renamed.emplace(name, names.values[next]);
+            values.renamed.emplace(name, names.values[next]);
+        if (!at(names.valueMetadata, next).empty())
+            values.metadata.emplace(name, at(names.valueMetadata, next));
         ++next;
     };
     for (const std::string& input : function.input())
@@ -61,7 +64,7 @@ std::unordered_map<std::string, std::string> nameBody(FunctionProto& function,
     for (const NodeProto& node : function.node())
         for (const std::string& output : node.output())
             rename(output);
-    return renamed;
+    return values;
 }
 
 /// Constant nodes of a restored body become constants of the body, as they were before saving.
@@ -168,6 +171,13 @@ Result<void> Reader::readFunctionNodes(FunctionProto& function, Scope& body,
     return {};
 }
 
+Metadata Reader::metadataOf(const NodeProto& node, const Scope& scope) {
+    Metadata out = metadataFrom(node, nodeMetadataField);
+    for (const Scope* at = &scope; at; at = at->parent)
+        out.insert(at->inherited.begin(), at->inherited.end());
+    return out;
+}
+
 Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope& scope) {
     std::string where = nodeLabel(call);
     Scope body;
@@ -175,6 +185,8 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     body.opsets = &m_functionOpsets[&function];
     body.prefix = prefixFor(scope, call.name().empty() ? function.name() : call.name());
     body.repeated = true;
+    body.inherited = metadataOf(call, scope);
+    body.inherited.merge(metadataFrom(function, functionMetadataField));
     if (auto ok = bindAttributes(call, function, scope, body); !ok)
         return ok;
     auto inputs = readCallInputs(call, function, scope);
@@ -241,7 +253,8 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     inner.repeated = true;
     if (auto ok = bindAttributes(call, function, scope, inner); !ok)
         return ok;
-    inner.rename = nameBody(function, bodyNamesFrom(call.doc_string()));
+    BodyValues values = nameBody(function, bodyNamesFrom(call.doc_string()));
+    inner.rename = std::move(values.renamed);
     auto bodyName = [&](const std::string& name) {
         auto found = inner.rename.find(name);
         return found != inner.rename.end() ? found->second : name;
@@ -250,6 +263,7 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     spec.op = Op::Fused;
     spec.name = scope.prefix + (call.name().empty() ? function.name() : call.name());
     spec.provenance = provenanceFrom(call.doc_string());
+    spec.provenance.metadata = metadataOf(call, scope);
     auto inputs = readCallInputs(call, function, scope);
     if (!inputs)
         return failure(inputs.error());
@@ -263,6 +277,10 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     }
     if (auto ok = readFunctionNodes(function, inner, where); !ok)
         return ok;
+    for (auto& [name, metadata] : values.metadata)
+        if (auto known = inner.names.find(name);
+            known != inner.names.end() && known->second.valid())
+            body->setMetadata(known->second, std::move(metadata));
     for (const std::string& name : function.output()) {
         auto id = resolve(inner, name, where);
         if (!id)

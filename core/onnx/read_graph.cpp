@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs and subgraphs: opsets, initializers, inputs, outputs, nodes in readable order.
+#include "core/onnx/metadata_internal.h"
 #include "core/onnx/reader_internal.h"
 
 #include <fmt/format.h>
@@ -25,6 +26,14 @@ versionsFrom(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto
     return out;
 }
 
+std::string sentence(const std::string& text, const Noted& noted) {
+    if (noted.node.empty())
+        return noted.count == 1 ? text : fmt::format("{} ({} times)", text, noted.count);
+    return noted.count == 1
+               ? fmt::format("{} (node `{}`)", text, noted.node)
+               : fmt::format("{} ({} nodes, the first is `{}`)", text, noted.count, noted.node);
+}
+
 } // namespace
 
 Reader::Reader(::onnx::ModelProto& model, ExternalData& external, const LoadOptions& options,
@@ -47,9 +56,8 @@ Result<Graph> Reader::read() {
     for (const auto& entry : m_model.metadata_props())
         graph.metadata[entry.key()] = entry.value();
     if (m_options.notes)
-        for (const auto& [text, count] : m_notes)
-            m_options.notes->push_back(count == 1 ? text
-                                                  : fmt::format("{} ({} times)", text, count));
+        for (const auto& [text, noted] : m_notes)
+            m_options.notes->push_back(sentence(text, noted));
     return graph;
 }
 
@@ -69,8 +77,10 @@ Result<void> Reader::readOpsets() {
     return {};
 }
 
-void Reader::note(const std::string& text) {
-    ++m_notes[text];
+void Reader::note(const std::string& text, const std::string& node) {
+    Noted& noted = m_notes[text];
+    if (noted.count++ == 0)
+        noted.node = node;
 }
 
 Result<void> Reader::enter(const std::string& where) {
@@ -117,9 +127,10 @@ Result<void> Reader::readGraph(::onnx::GraphProto& proto, Scope& scope, bool isM
     if (auto ok = readInputs(proto, scope, isMain); !ok)
         return ok;
     for (const auto& info : proto.value_info())
-        scope.types.emplace(info.name(), &info.type());
+        scope.declared.emplace(info.name(), &info);
     for (const auto& info : proto.output())
-        scope.types.emplace(info.name(), &info.type());
+        scope.declared.emplace(info.name(), &info);
+    scope.graph->graphMetadata = metadataFrom(proto, graphMetadataField);
     if (isMain)
         m_totalNodes = static_cast<size_t>(proto.node_size());
     if (auto ok = readNodes(*proto.mutable_node(), scope); !ok)
@@ -128,16 +139,20 @@ Result<void> Reader::readGraph(::onnx::GraphProto& proto, Scope& scope, bool isM
 }
 
 Result<void> Reader::readInitializers(::onnx::GraphProto& proto, Scope& scope) {
-    auto add = [&](const std::string& name, Result<TensorPtr> tensor) -> Result<void> {
+    auto add = [&](const std::string& name, Result<TensorPtr> tensor,
+                   const Metadata& metadata) -> Result<void> {
         if (!tensor)
             return failure(tensor.error());
         if (name.empty())
             return failure("load.duplicate", "an initializer has no name");
-        return define(scope, name, scope.graph->addConstant(name, std::move(*tensor)));
+        const ValueId id = scope.graph->addConstant(name, std::move(*tensor));
+        scope.graph->setMetadata(id, metadata);
+        return define(scope, name, id);
     };
     for (auto& tensor : *proto.mutable_initializer()) {
         std::string name = tensor.name();
-        if (auto ok = add(name, readTensor(tensor, scope, name)); !ok)
+        const Metadata metadata = metadataFrom(tensor, tensorMetadataField);
+        if (auto ok = add(name, readTensor(tensor, scope, name), metadata); !ok)
             return ok;
     }
     for (auto& sparse : *proto.mutable_sparse_initializer()) {
@@ -145,7 +160,7 @@ Result<void> Reader::readInitializers(::onnx::GraphProto& proto, Scope& scope) {
         auto dense = tensorFrom(sparse, m_external, name);
         if (!dense)
             return failure(dense.error());
-        if (auto ok = add(name, std::make_shared<const Tensor>(std::move(*dense))); !ok)
+        if (auto ok = add(name, std::make_shared<const Tensor>(std::move(*dense)), {}); !ok)
             return ok;
     }
     return {};
@@ -167,7 +182,9 @@ Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, b
         if (isMain && type->dtype == DType::Undefined)
             return failure("load.type", "the input has no element type", name,
                            "declare the type of each input");
-        if (auto ok = define(scope, name, scope.graph->addInput(name, std::move(*type))); !ok)
+        const ValueId id = scope.graph->addInput(name, std::move(*type));
+        scope.graph->setMetadata(id, metadataFrom(input, valueMetadataField));
+        if (auto ok = define(scope, name, id); !ok)
             return ok;
     }
     return {};

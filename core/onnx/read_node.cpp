@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes and their attributes, subgraphs included.
 #include "core/onnx/check_node_internal.h"
-#include "core/onnx/normalise_internal.h"
+#include "core/onnx/metadata_internal.h"
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
+#include "core/onnx/understand_internal.h"
 #include "core/ops/op_table.h"
 
 #include <fmt/format.h>
@@ -202,6 +203,7 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     spec.op = op.value_or(Op::Unknown);
     spec.name = scope.prefix + (proto.name().empty() ? proto.op_type() : proto.name());
     spec.provenance = provenanceFrom(proto.doc_string());
+    spec.provenance.metadata = metadataOf(proto, scope);
     for (const std::string& name : proto.input()) {
         auto id = name.empty() ? Result<ValueId>(ValueId()) : resolve(scope, name, where);
         if (!id)
@@ -221,20 +223,28 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     Captured captured;
     if (auto ok = readAttributes(proto, scope, spec, captured); !ok)
         return ok;
-    if (spec.op != Op::Unknown)
-        if (auto ok = normalise(*scope.graph, spec, domain, *version, where); !ok)
-            return ok;
+    const std::string called = domain + (domain.empty() ? "" : ".") + proto.op_type();
+    std::string notComputed;
+    if (spec.op == Op::Unknown) {
+        note(fmt::format("operator `{}` of opset {} is not known: kept as it is", called, *version),
+             spec.name);
+    } else {
+        auto reason = understand(*scope.graph, spec, domain, *version, where);
+        if (!reason)
+            return failure(reason.error());
+        notComputed = std::move(*reason);
+    }
+    if (!notComputed.empty())
+        note(fmt::format("`{}` is kept and not computed: {}", called, notComputed), spec.name);
     if (auto ok = checkNode(spec, where); !ok)
         return ok;
     bool unknown = spec.op == Op::Unknown;
-    if (unknown)
-        note(fmt::format("operator `{}{}{}` of opset {} is not known: kept as it is", domain,
-                         domain.empty() ? "" : ".", proto.op_type(), *version));
     NodeId id = scope.graph->addNode(std::move(spec));
     Node& node = scope.graph->edit(id);
     if (unknown) {
         node.customDomain = domain;
         node.customOp = proto.op_type();
+        node.notComputed = std::move(notComputed);
     }
     fillDefaults(node);
     roundNumbers(node);
@@ -251,13 +261,14 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
 Result<void> Reader::defineValue(Scope& scope, const std::string& name, ValueId id) {
     if (auto ok = define(scope, name, id); !ok)
         return ok;
-    auto declared = scope.types.find(name);
-    if (declared == scope.types.end())
+    auto declared = scope.declared.find(name);
+    if (declared == scope.declared.end())
         return {};
-    auto type = typeFrom(*declared->second, name);
+    auto type = typeFrom(declared->second->type(), name);
     if (!type)
         return failure(type.error());
     scope.graph->setType(id, std::move(*type));
+    scope.graph->setMetadata(id, metadataFrom(*declared->second, valueMetadataField));
     return {};
 }
 

@@ -33,13 +33,20 @@ struct Scope {
     const OpsetVersions* opsets = nullptr;
     std::unordered_map<std::string, ValueId> names;    ///< invalid: an omitted optional input
     std::vector<std::pair<ValueId, ValueId>> captures; ///< value of `parent`'s graph, own value
-    std::unordered_map<std::string_view, const ::onnx::TypeProto*> types;
+    std::unordered_map<std::string_view, const ::onnx::ValueInfoProto*> declared;
 
     // Of a function body that is inlined:
     std::string prefix;                                  ///< put before names
     std::unordered_map<std::string, std::string> rename; ///< its outputs: the caller's names
     std::map<std::string, BoundAttribute, std::less<>> attributes;
+    Metadata inherited;    ///< of the calls around its nodes and their functions
     bool repeated = false; ///< read more than once: data must not be moved out of the messages
+};
+
+/// How often something was noted, and at which node first.
+struct Noted {
+    size_t count = 0;
+    std::string node;
 };
 
 class Reader {
@@ -63,7 +70,7 @@ private:
     Result<void> readNodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
                            Scope& scope);
     Result<void> define(Scope& scope, const std::string& name, ValueId id);
-    /// The same, and the type that the file declares for it.
+    /// The same, and the type and metadata that the file declares for it.
     Result<void> defineValue(Scope& scope, const std::string& name, ValueId id);
     /// The value of that name in this scope, captured from an outer one if need be.
     Result<ValueId> resolve(Scope& scope, const std::string& name, const std::string& where);
@@ -85,6 +92,8 @@ private:
     Result<void> defineOutputs(const ::onnx::NodeProto& proto, Scope& scope, NodeId id);
 
     // read_function.cpp
+    /// What the file says about a node; what it does not, the calls that it is inlined from.
+    static Metadata metadataOf(const ::onnx::NodeProto& node, const Scope& scope);
     Result<void> indexFunctions();
     /// What to put before the names inside one call, different for each.
     std::string prefixFor(const Scope& scope, const std::string& call);
@@ -105,7 +114,8 @@ private:
                               Scope& scope);
     Result<void> enter(const std::string& where);
 
-    void note(const std::string& text);
+    /// Of a node, or of the whole model where that is empty.
+    void note(const std::string& text, const std::string& node = {});
 
     ::onnx::ModelProto& m_model;
     ExternalData& m_external;
@@ -119,7 +129,7 @@ private:
     std::map<const ::onnx::FunctionProto*, bool> m_active;
     std::unordered_map<const ::onnx::TensorProto*, TensorPtr> m_tensors; ///< of function bodies
     std::unordered_map<std::string, size_t> m_prefixes; ///< how often each was asked for
-    std::map<std::string, size_t> m_notes;
+    std::map<std::string, Noted> m_notes;               ///< by text
     size_t m_nodes = 0;
     size_t m_totalNodes = 0;
     int m_depth = 0;

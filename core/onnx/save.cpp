@@ -3,6 +3,7 @@
 #include "core/onnx/file_internal.h"
 #include "core/onnx/model_file.h"
 #include "core/onnx/writer_internal.h"
+#include "core/ops/op_schema.h"
 #include "core/support/file.h"
 
 #include <climits>
@@ -24,20 +25,40 @@ Failure tooLarge(const std::string& where) {
                    "save to a path, so that weights can go to a data file");
 }
 
+/// A kept node can be written when its operator is the same in the opset of the file.
+bool isSame(const Node& node, int64_t imported, int64_t saved) {
+    const OpSchema* then = publishedSchema("", node.customOp, imported);
+    const OpSchema* now = publishedSchema("", node.customOp, saved);
+    return then && now && then->since == now->since;
+}
+
 /// Operators that were kept because their old form has no equal cannot be written as today's.
-Result<void> checkKept(const Graph& graph) {
-    auto imported = graph.opsetImports.find("");
-    bool old = imported != graph.opsetImports.end() && imported->second < 17;
+Result<void> checkKept(const Graph& graph, int64_t imported, int64_t saved) {
     for (NodeId id : graph.nodes()) {
         const Node& node = graph.node(id);
-        if (old && node.op == Op::Unknown && opFromName(node.customDomain, node.customOp))
+        if (node.op == Op::Unknown && node.customDomain.empty() && !node.notComputed.empty() &&
+            !isSame(node, imported, saved))
             return failure("save.opset",
                            fmt::format("the form that `{}` has in opset {} does not exist in "
-                                       "opset 17",
-                                       node.customOp, imported->second),
-                           node.name, "convert the model to opset 17 before");
+                                       "opset {}",
+                                       node.customOp, imported, saved),
+                           node.name, fmt::format("convert the model to opset {} before", saved));
+        Result<void> inside;
+        forSubgraphs(node, [&](const std::string&, const Graph& subgraph) {
+            if (inside)
+                inside = checkKept(subgraph, imported, saved);
+        });
+        if (!inside)
+            return inside;
     }
     return {};
+}
+
+Result<void> checkKept(const Graph& graph) {
+    auto imported = graph.opsetImports.find("");
+    return imported == graph.opsetImports.end()
+               ? Result<void>()
+               : checkKept(graph, imported->second, opsetFor(graph));
 }
 
 Result<std::string> serialise(const ::onnx::ModelProto& model, const std::string& where) {

@@ -19,8 +19,10 @@ Result<Tensor> loadTensor(const std::string& path) {
     return tensorFrom(proto, external, path);
 }
 
-Result<void> saveTensor(const Tensor& tensor, const std::string& path) {
+Result<void> saveTensor(const Tensor& tensor, const std::string& path, const std::string& name) {
     ::onnx::TensorProto proto;
+    if (!name.empty())
+        proto.set_name(name);
     tensorTo(tensor, proto);
     std::string bytes;
     if (proto.ByteSizeLong() > INT_MAX || !proto.SerializeToString(&bytes))

@@ -72,12 +72,12 @@ Writer::Call Writer::addFunction(const Node& node) {
     function.proto.set_domain("fuselage");
     for (ValueId id : body.inputs()) {
         function.proto.add_input(nameOfValue(scope, id));
-        call.names.values.push_back(body.value(id).name);
+        call.names.addValue(body.value(id).name, body.value(id).metadata);
     }
     for (ValueId id : constantsByOrder(body)) {
         addConstant(*body.value(id).constant, nameOfValue(scope, id), scope);
-        call.names.nodes.emplace_back();
-        call.names.values.push_back(body.value(id).name);
+        call.names.addNode("", {});
+        call.names.addValue(body.value(id).name, body.value(id).metadata);
     }
     std::set<std::string> outside;
     std::swap(outside, m_domains); // collects what the body imports

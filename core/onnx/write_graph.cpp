@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs, subgraphs and nodes as messages.
 #include "core/onnx/denormalise_internal.h"
+#include "core/onnx/metadata_internal.h"
 #include "core/onnx/writer_internal.h"
 #include "core/ops/op_table.h"
 
@@ -167,12 +168,14 @@ std::string Writer::nameOfValue(WriteScope& scope, ValueId id) {
     return name;
 }
 
-void Writer::addConstant(const Tensor& tensor, const std::string& name, WriteScope& scope) {
+void Writer::addConstant(const Tensor& tensor, const std::string& name, WriteScope& scope,
+                         const Metadata& metadata) {
     scope.used.insert(name);
     if (!scope.isFunction) {
         auto* initializer = scope.proto->add_initializer();
         tensorTo(tensor, *initializer);
         initializer->set_name(name);
+        metadataTo(metadata, *initializer, tensorMetadataField);
         return;
     }
     auto* node = scope.nodes->Add();
@@ -201,7 +204,7 @@ void Writer::writeConstants(WriteScope& scope) {
         }
         std::string name = nameOfValue(scope, id);
         scope.constants.emplace(value.constant.get(), name);
-        addConstant(*value.constant, name, scope);
+        addConstant(*value.constant, name, scope, value.metadata);
     }
 }
 
@@ -209,6 +212,7 @@ void Writer::writeGraph(const Graph& graph, WriteScope& scope,
                         const std::vector<std::string>& outer) {
     scope.graph = &graph;
     scope.proto->set_name(graph.name().empty() ? "g" : graph.name());
+    metadataTo(graph.graphMetadata, *scope.proto, graphMetadataField);
     for (size_t i = 0; i < graph.captures().size() && i < outer.size(); ++i)
         scope.names.emplace(graph.captures()[i], outer[i]);
     for (ValueId id : graph.inputs()) {
@@ -216,6 +220,7 @@ void Writer::writeGraph(const Graph& graph, WriteScope& scope,
         input->set_name(nameOfValue(scope, id));
         if (graph.value(id).type.dtype != DType::Undefined)
             typeTo(graph.value(id).type, *input->mutable_type());
+        metadataTo(graph.value(id).metadata, *input, valueMetadataField);
     }
     writeConstants(scope);
     writeNodes(scope, nullptr);
@@ -224,22 +229,26 @@ void Writer::writeGraph(const Graph& graph, WriteScope& scope,
         output->set_name(nameOfValue(scope, id));
         if (graph.value(id).type.dtype != DType::Undefined)
             typeTo(graph.value(id).type, *output->mutable_type());
+        metadataTo(graph.value(id).metadata, *output, valueMetadataField);
     }
     writeTypes(scope);
 }
 
-/// Types of values between nodes, where they are known.
+/// Types of values between nodes, where they are known, and their metadata.
 void Writer::writeTypes(const WriteScope& scope) {
     for (ValueId id : scope.graph->values()) {
         const Value& value = scope.graph->value(id);
         auto name = scope.names.find(id);
-        if (!value.producer.valid() || name == scope.names.end() || !value.type.shape ||
-            value.type.dtype == DType::Undefined || value.type.kind != TypeKind::Tensor ||
-            scope.graph->isGraphOutput(id))
+        const bool typed = value.type.shape && value.type.dtype != DType::Undefined &&
+                           value.type.kind == TypeKind::Tensor;
+        if (!value.producer.valid() || name == scope.names.end() ||
+            (!typed && value.metadata.empty()) || scope.graph->isGraphOutput(id))
             continue;
         auto* info = scope.proto->add_value_info();
         info->set_name(name->second);
-        typeTo(value.type, *info->mutable_type());
+        if (typed)
+            typeTo(value.type, *info->mutable_type());
+        metadataTo(value.metadata, *info, valueMetadataField);
     }
 }
 
@@ -252,12 +261,16 @@ void Writer::writeNodes(WriteScope& scope, BodyNames* names) {
             continue;
         // Constants that the file's form of the node needs come before it and have no name here.
         for (size_t i = before; i + 1 < static_cast<size_t>(scope.nodes->size()); ++i) {
-            names->nodes.emplace_back();
-            names->values.emplace_back();
+            names->addNode("", {});
+            names->addValue("", {});
         }
-        names->nodes.push_back(node.name);
+        names->addNode(node.name, node.provenance.metadata);
         for (ValueId output : node.outputs)
-            names->values.push_back(output.valid() ? scope.graph->value(output).name : "");
+            if (output.valid())
+                names->addValue(scope.graph->value(output).name,
+                                scope.graph->value(output).metadata);
+            else
+                names->addValue("", {});
     }
 }
 
@@ -276,8 +289,10 @@ void Writer::writeNode(const Node& node, WriteScope& scope) {
     std::string domain = domainOfNode(node);
     import(domain);
     proto->set_domain(domain);
-    if (!scope.isFunction)
+    if (!scope.isFunction) {
         proto->set_name(node.name);
+        metadataTo(node.provenance.metadata, *proto, nodeMetadataField);
+    }
     for (const std::string& input : file.inputs)
         proto->add_input(input);
     for (ValueId output : node.outputs)

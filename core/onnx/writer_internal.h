@@ -50,7 +50,8 @@ private:
     void writeAttributes(const Node& node, const Attributes& attributes, WriteScope& scope,
                          ::onnx::NodeProto& proto);
     void writeTypes(const WriteScope& scope);
-    void addConstant(const Tensor& tensor, const std::string& name, WriteScope& scope);
+    void addConstant(const Tensor& tensor, const std::string& name, WriteScope& scope,
+                     const Metadata& metadata = {});
     std::string nameOfValue(WriteScope& scope, ValueId id);
     std::string freshName(const WriteScope& scope, const std::string& base) const;
     void import(const std::string& domain);

@@ -19,7 +19,7 @@ const Shape* shapeOf(const Graph& graph, ValueId id) {
 }
 
 /// Contents with unknown entries where nothing is known; none when even the length is unknown.
-std::optional<Shape> contentsOf(const Graph& graph, ValueId id) {
+std::optional<Shape> knownContents(const Graph& graph, ValueId id) {
     const Value& value = graph.value(id);
     if (value.symbolicContents)
         return *value.symbolicContents;
@@ -94,7 +94,7 @@ bool allPositive(const Tensor& steps) {
 std::optional<std::vector<int64_t>> sliceEnds(const Graph& graph, const Node& node,
                                               const ConstantLookup& constantOf) {
     const Shape* x = shapeOf(graph, node.inputs[0]);
-    auto ends = contentsOf(graph, node.inputs[2]);
+    auto ends = knownContents(graph, node.inputs[2]);
     TensorPtr axes = hasInput(node, 3) ? constantOf(node.inputs[3]) : nullptr;
     TensorPtr steps = hasInput(node, 4) ? constantOf(node.inputs[4]) : nullptr;
     if (!x || !ends || (hasInput(node, 3) && !axes) || (hasInput(node, 4) && !steps) ||
@@ -195,7 +195,7 @@ bool simplifyShapeOperands(Graph& graph, NodeId id, const ConstantLookup& consta
     if (node.op == Op::Slice)
         return replaceOperand(graph, id, slot, sliceEnds(graph, node, constantOf));
     const Shape* from = shapeOf(graph, node.inputs[0]);
-    auto target = contentsOf(graph, node.inputs[slot]);
+    auto target = knownContents(graph, node.inputs[slot]);
     if (!from || !target)
         return false;
     if (node.op == Op::Expand)

@@ -14,7 +14,8 @@ namespace {
 
 Provenance provenanceOf(const Graph& graph, const Match& match) {
     const Rule& rule = *match.rule;
-    return {rule.name, rule.file, rule.line, sourcesOf(graph, match.nodes)};
+    return {rule.name, rule.file, rule.line, sourcesOf(graph, match.nodes),
+            metadataOf(graph, match.nodes)};
 }
 
 ApplyResult applyFuse(Graph& graph, const Match& match) {
@@ -351,6 +352,20 @@ std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>
         for (const std::string& source : node.provenance.sources)
             add(source);
     }
+    return out;
+}
+
+Metadata metadataOf(const Graph& graph, const std::vector<NodeId>& nodes) {
+    constexpr size_t longest = 4096; // the body still has all of it
+    Metadata out;
+    for (NodeId id : nodes)
+        for (const auto& [key, value] : graph.node(id).provenance.metadata) {
+            auto [entry, isNew] = out.try_emplace(key, value);
+            std::string& text = entry->second;
+            if (!isNew && text.find(value) == std::string::npos &&
+                text.size() + value.size() < longest)
+                text += "\n" + value;
+        }
     return out;
 }
 

@@ -39,4 +39,7 @@ std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& 
 /// Names of the model's nodes that these nodes stand for, each once.
 std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes);
 
+/// What the exporter said about these nodes; values that differ stand one below the other.
+Metadata metadataOf(const Graph& graph, const std::vector<NodeId>& nodes);
+
 } // namespace fuselage
