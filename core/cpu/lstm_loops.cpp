@@ -43,6 +43,7 @@ private:
     LibraryOperand m_x, m_initialH, m_initialC, m_y, m_finalH, m_finalC;
     const float *m_inputWeights, *m_stateWeights; ///< [direction][panel][depth][panel's columns]
     std::vector<float> m_bias;                    ///< [direction][column]: both added up
+    Scratch m_scratch; ///< its own: operands that were reordered lie in the step's
 };
 
 LstmLoops::LstmLoops(const LibraryCall& call, const LstmShape& shape)
@@ -190,8 +191,8 @@ void LstmLoops::runDirection(size_t direction, const Operands& operands,
 
 void LstmLoops::run(const Operands& operands, RunContext& context) {
     const size_t floats = upTo(floatsOfRun(), laneGroup);
-    auto* scratch = reinterpret_cast<float*>(
-        context.threads.stepScratch().reserve(m_directions * floats * sizeof(float)));
+    auto* scratch =
+        reinterpret_cast<float*>(m_scratch.reserve(m_directions * floats * sizeof(float)));
     // Two directions meet once: worth it when each takes far longer than that.
     constexpr size_t worthMeeting = size_t{1} << 22;
     const bool shared = m_length * m_batch * m_columns * (m_depth + m_hidden) >= worthMeeting;
