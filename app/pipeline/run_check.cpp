@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/run_check.h"
+
+#include "app/pipeline/verify.h"
+#include "core/passes/precision.h"
+
+#include <algorithm>
+
+namespace fuselage::app {
+
+namespace {
+
+/// How far values stored in 16 bits may be off; 0 where they are not.
+Result<double> storageLimit(const Graph& model, Precision precision) {
+    const DType storage = storageOf(precision);
+    if (storage == DType::Float32)
+        return 0.0;
+    Graph stored = model.clone();
+    if (auto done = setPrecision(stored, precision); !done)
+        return failure(done.error());
+    return storageTolerance(storage, roundingDepth(stored, storage));
+}
+
+class RunCheck {
+public:
+    RunCheck(const Graph& model, const std::vector<Tensor>& inputs,
+             const std::vector<Tensor>& outputs, const CompileOptions& compile, Progress& progress)
+        : m_model(model), m_inputs(inputs), m_outputs(outputs), m_compile(compile),
+          m_progress(progress) {}
+
+    /// False: some output differs from the unfused one.
+    Result<bool> againstUnfused();
+    Result<void> againstInterpreter();
+
+    std::vector<OutputAgreement> found;
+
+private:
+    const std::string& nameOf(size_t output) const {
+        return m_model.value(m_model.outputs()[output]).name;
+    }
+
+    const Graph& m_model;
+    const std::vector<Tensor>& m_inputs;
+    const std::vector<Tensor>& m_outputs;
+    const CompileOptions& m_compile;
+    Progress& m_progress;
+    std::vector<Tensor> m_unfused; ///< empty: it was not run
+};
+
+Result<bool> RunCheck::againstUnfused() {
+    CompileOptions perNode = m_compile;
+    perNode.oneKernelPerNode = true;
+    auto compiled = CompiledGraph::compile(m_model.clone(), perNode);
+    if (!compiled)
+        return failure(compiled.error());
+    auto unfused = compiled->run(m_inputs);
+    if (!unfused)
+        return failure(unfused.error());
+    m_unfused = std::move(*unfused);
+    for (size_t i = 0; i < m_outputs.size(); ++i)
+        found.push_back(compareOutput(nameOf(i), "fused, against unfused",
+                                      ReferenceValue::from(m_unfused[i]), m_outputs[i]));
+    return std::all_of(found.begin(), found.end(),
+                       [](const OutputAgreement& output) { return output.ok; });
+}
+
+Result<void> RunCheck::againstInterpreter() {
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : m_inputs)
+        values.push_back(ReferenceValue::from(input));
+    ThreadPool threads(m_compile.threads);
+    auto judged = interpret(m_model, std::move(values), threads, m_progress);
+    if (!judged)
+        return failure(judged.error());
+    auto stored = storageLimit(m_model, m_compile.precision);
+    if (!stored)
+        return failure(stored.error());
+    found.clear();
+    for (size_t i = 0; i < m_outputs.size(); ++i) {
+        const bool narrow = *stored > 0 && isFloat(m_outputs[i].dtype());
+        const DType type = narrow ? storageOf(m_compile.precision) : m_outputs[i].dtype();
+        const double limit = narrow ? *stored : originalTolerance(type);
+        if (m_unfused.empty()) {
+            found.push_back(compareOutput(nameOf(i), "unfused", (*judged)[i], m_outputs[i], limit));
+            continue;
+        }
+        found.push_back(compareOutput(nameOf(i), "unfused", (*judged)[i], m_unfused[i], limit));
+        const double allowed = fusedTolerance(type, found.back().maxRelative, limit);
+        found.push_back(compareOutput(nameOf(i), "fused", (*judged)[i], m_outputs[i], allowed));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,
+                                              const std::vector<Tensor>& inputs,
+                                              const std::vector<Tensor>& outputs,
+                                              const CompileOptions& compile, Progress& progress) {
+    RunCheck check(model, inputs, outputs, compile, progress);
+    if (fused) {
+        auto agrees = check.againstUnfused();
+        if (!agrees)
+            return failure(agrees.error());
+        if (*agrees)
+            return std::move(check.found);
+    }
+    if (auto judged = check.againstInterpreter(); !judged)
+        return failure(judged.error());
+    return std::move(check.found);
+}
+
+} // namespace fuselage::app

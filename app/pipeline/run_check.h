@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are the numbers of one run right? The cheap answer for `run --verify`: one more run, and the slow
+// judge only where the two differ. `bench` verifies both of its sides against the judge always.
+#pragma once
+
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/report.h"
+#include "core/support/progress.h"
+
+#include <vector>
+
+namespace fuselage::app {
+
+/// Compares `outputs`, results of the fused form of `model` on `inputs`, with those of `model` run
+/// node by node on the same backend with the same precision; an output that differs is compared
+/// with the double-precision interpreter instead, and both sides are in the answer. With `fused`
+/// false, `outputs` are of the model itself and the interpreter judges them.
+/// `model`: static shapes, prepared. `compile`: as the run was compiled.
+Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,
+                                              const std::vector<Tensor>& inputs,
+                                              const std::vector<Tensor>& outputs,
+                                              const CompileOptions& compile, Progress& progress);
+
+} // namespace fuselage::app
