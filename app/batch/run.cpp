@@ -232,6 +232,9 @@ Result<RunReport> runModels(const BatchOptions& options, const Log& log, Progres
         if (auto moved = publish(*work, models[i], options); !moved && !problem)
             problem = moved.error();
         log(logLine(++done, models.size(), row));
+        if (row.report)
+            for (const std::string& note : row.report->model.notes)
+                log("  note: " + note);
     };
     runChildren(tasks, std::max<size_t>(options.jobs, 1), progress, {starting, ended});
     if (problem)

@@ -42,6 +42,7 @@ int run(Options& options) {
     auto model = app::loadModel(options.model, {}, progress);
     if (!model)
         return reportError(model.error());
+    printNotes(model->notes);
     auto derived =
         app::deriveShared(model->graph, namesOf(options.sites), options.derive, progress);
     if (!derived)

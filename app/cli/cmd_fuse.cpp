@@ -54,6 +54,7 @@ int run(Options& options) {
     if (!opened)
         return reportError(opened.error());
     const auto& [library, model] = *opened;
+    printNotes(model.notes);
     auto rewritten = rewrite(options, *opened, progress);
     if (!rewritten)
         return reportError(rewritten.error());

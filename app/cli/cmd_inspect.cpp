@@ -90,15 +90,17 @@ int run(const Options& options) {
     auto record = setPrecision(model->graph, *precision);
     if (!record)
         return reportError(record.error());
-    std::string out = options.model + "\n" + factsText(*model) + precisionText(*record);
+    std::string out = options.model + "\n" + factsText(*model) + app::notesText(model->notes) +
+                      precisionText(*record);
     out += valuesText(model->graph, "inputs", model->graph.inputs());
     out += valuesText(model->graph, "outputs", model->graph.outputs());
     out += operatorsText(model->graph);
     if (options.showGraph)
         out += text(model->graph);
     for (const app::MissingOperator& missing : app::missingOperators(model->graph))
-        out += fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`\n", missing.op,
-                           missing.nodes.size(), missing.nodes.front());
+        out += fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`{}\n", missing.op,
+                           missing.nodes.size(), missing.nodes.front(),
+                           missing.why.empty() ? "" : ": " + missing.why);
     printOut(out);
     return ExitOk;
 }

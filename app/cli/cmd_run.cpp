@@ -37,6 +37,7 @@ Result<Graph> prepared(const Options& options, CompileOptions& compile, Progress
     auto model = app::loadModel(options.model, options.rewrite.fuse.dims, progress);
     if (!model)
         return failure(model.error());
+    printNotes(model->notes);
     if (auto all = app::requireOperators(model->graph); !all)
         return failure(all.error());
     Graph graph = std::move(model->graph);
@@ -59,12 +60,14 @@ Result<Graph> prepared(const Options& options, CompileOptions& compile, Progress
     return graph;
 }
 
-Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::string& folder) {
+/// File names are numbers, whatever the values are called; the tensors in them have the names.
+Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<std::string>& names,
+                         const std::string& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     for (size_t i = 0; i < outputs.size(); ++i) {
         std::string path = folder + "/output_" + std::to_string(i) + ".pb";
-        if (auto saved = model_io::saveTensor(outputs[i], path); !saved)
+        if (auto saved = model_io::saveTensor(outputs[i], path, names[i]); !saved)
             return failure(saved.error());
     }
     return {};
@@ -105,7 +108,7 @@ int run(Options& options) {
     if (!outputs)
         return reportError(outputs.error());
     if (!options.output.empty())
-        if (auto saved = saveOutputs(*outputs, options.output); !saved)
+        if (auto saved = saveOutputs(*outputs, names, options.output); !saved)
             return reportError(saved.error());
     std::string out;
     for (size_t i = 0; i < outputs->size(); ++i)
@@ -129,7 +132,8 @@ Action addRun(CLI::App& app) {
         ->check(seedNumber())
         ->capture_default_str();
     app.add_option("--inputs", options->inputs, "folder of input_N.pb instead of generated ones");
-    app.add_option("-o,--save-outputs", options->output, "folder for output_N.pb");
+    app.add_option("-o,--save-outputs", options->output,
+                   "folder for output_N.pb; each tensor keeps its name");
     addTuneOptions(app, options->tune);
     addCacheOption(app, options->cache);
     return [options, &app] {

@@ -97,6 +97,11 @@ void ConsoleProgress::report(std::string_view stage, size_t done, size_t total) 
     state.onScreen = true;
 }
 
+void printNotes(const std::vector<std::string>& notes) {
+    for (const std::string& note : notes)
+        fmt::print(stderr, "fuselage: note: {}\n", note);
+}
+
 int interruptedCode() {
     return endedBy.load() == SIGTERM ? ExitTerminated : ExitInterrupted;
 }

@@ -30,6 +30,9 @@ private:
 /// that its code prefix stands for ("load." 3, "cancelled" 130 ...).
 int reportError(const Error& error);
 
+/// What was noted about a model, a line each on standard error: where standard output holds data.
+void printNotes(const std::vector<std::string>& notes);
+
 /// Exit code of work that Ctrl-C or SIGTERM ended.
 int interruptedCode();
 

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/explain_internal.h"
 #include "app/pipeline/flip.h"
+#include "app/pipeline/source_place.h"
 #include "dsl/suggest.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace fuselage::app {
 
@@ -148,6 +150,20 @@ std::vector<RuleStanding> standings(const RuleLibrary& library, const Trace& tra
     return out;
 }
 
+/// Where the exporter says that the places of all findings come from.
+void addOrigins(const Graph& graph, Explanation& out) {
+    std::unordered_map<std::string, std::string> known;
+    for (NodeId id : graph.nodes())
+        if (auto origins = sourcePlaces(graph.node(id)); !origins.empty())
+            known.emplace(graph.node(id).name, std::move(origins.front()));
+    for (Finding& finding : out.findings)
+        for (FindingSite& site : finding.sites)
+            if (auto origin = known.find(site.node); origin != known.end())
+                site.origin = origin->second;
+    if (const NodeId asked = graph.findNode(out.node); asked.valid())
+        out.origins = sourcePlaces(graph.node(asked));
+}
+
 } // namespace
 
 Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& library,
@@ -172,6 +188,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
 
     Explanation out;
     out.model = model.path;
+    out.notes = model.notes;
     out.pipeline = options.fuse.pipeline;
     out.decide = options.fuse.decide;
     out.device = options.fuse.profile;
@@ -190,6 +207,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     rank(entries);
     for (FindingList::Entry& entry : entries)
         out.findings.push_back(std::move(entry.finding));
+    addOrigins(model.graph, out);
     if (!options.node.empty())
         for (const TraceEvent& event : analysis->trace.events)
             if (event.applied() && contains(event.nodes, options.node))

@@ -38,6 +38,7 @@ struct FindingSite {
     std::string node;               ///< where the search ended
     std::vector<std::string> nodes; ///< of the match, as far as it came
     bool taken = false;             ///< another match has its nodes
+    std::string origin = {};        ///< "layers.0.attention, model.py:123", as the exporter says
 };
 
 /// One reason with all places that share it.
@@ -92,6 +93,8 @@ struct Explanation {
     uint32_t absentRules = 0; ///< of the library, whose operators the model does not have
     uint32_t tidyRules = 0;   ///< of the library's phase canonicalize, that came near somewhere
     std::string rule, node;   ///< what was asked for; empty: everything
+    std::vector<std::string> origins = {}; ///< of the node asked for, as the exporter says
+    std::vector<std::string> notes = {};   ///< of LoadedModel
 };
 
 } // namespace fuselage::app

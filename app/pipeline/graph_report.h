@@ -30,6 +30,8 @@ struct GraphNodeReport {
     std::vector<std::string> sources;      ///< nodes of the model that it stands for; empty: itself
     std::vector<uint32_t> inputs, outputs; ///< positions in GraphReport::values
     std::vector<std::pair<std::string, std::string>> attributes; ///< those without their default
+    std::vector<std::string> origins; ///< "layers.0.attention, model.py:123", as the exporter says
+    std::string notComputed;          ///< why the node is kept as it is; empty: it is not
 };
 
 struct GraphReport {

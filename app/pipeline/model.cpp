@@ -18,11 +18,14 @@ bool canRun(const Node& node) {
     return row.reference != nullptr || row.tape != nullptr;
 }
 
-void collectMissing(const Graph& graph, std::map<std::string, std::vector<std::string>>& missing) {
+/// Nodes by operator and by why they are not computed.
+using MissingNodes = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
+
+void collectMissing(const Graph& graph, MissingNodes& missing) {
     for (NodeId id : graph.nodes()) {
         const Node& node = graph.node(id);
         if (!canRun(node))
-            missing[opText(node)].push_back(node.name);
+            missing[{opText(node), node.notComputed}].push_back(node.name);
         for (const Attributes::Entry& entry : node.attributes)
             if (const auto* inner = std::get_if<std::shared_ptr<Graph>>(&entry.value))
                 collectMissing(**inner, missing);
@@ -72,11 +75,11 @@ Result<void> requireDimensions(const Graph& graph, const std::map<std::string, i
 }
 
 std::vector<MissingOperator> missingOperators(const Graph& graph) {
-    std::map<std::string, std::vector<std::string>> missing;
+    MissingNodes missing;
     collectMissing(graph, missing);
     std::vector<MissingOperator> out;
-    for (auto& [op, nodes] : missing)
-        out.push_back({op, std::move(nodes)});
+    for (auto& [key, nodes] : missing)
+        out.push_back({key.first, key.second, std::move(nodes)});
     return out;
 }
 
@@ -89,7 +92,7 @@ Result<void> requireOperators(const Graph& graph) {
             list += (i ? ", " : "") + missing.nodes[i];
         if (missing.nodes.size() > shown)
             list += ", and " + std::to_string(missing.nodes.size() - shown) + " more";
-        list += ")";
+        list += missing.why.empty() ? ")" : ": " + missing.why + ")";
     }
     if (list.empty())
         return {};

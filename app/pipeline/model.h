@@ -33,10 +33,12 @@ Result<void> requireDimensions(const Graph& graph, const std::map<std::string, i
 /// An operator that nothing here can compute, with the nodes that use it.
 struct MissingOperator {
     std::string op;
+    std::string why; ///< "attribute `x` is not known"; empty: the operator itself is not
     std::vector<std::string> nodes;
 };
 
-/// Operators without a reference function, subgraphs included; sorted by name.
+/// Operators without a reference function and nodes that are kept, subgraphs included; sorted by
+/// name.
 std::vector<MissingOperator> missingOperators(const Graph& graph);
 
 /// Error "load.missing" naming all of them and their nodes, or success.

@@ -149,8 +149,9 @@ struct MatchReport {
     std::string fusedNode;
     std::string rule, file;
     uint32_t line = 0;
-    std::vector<std::string> nodes;  ///< of the model
-    std::vector<std::string> labels; ///< alternatives taken
+    std::vector<std::string> nodes;   ///< of the model
+    std::vector<std::string> origins; ///< of GraphNodeReport
+    std::vector<std::string> labels;  ///< alternatives taken
     std::vector<BindingReport> bindings;
     int64_t bytesBefore = 0, bytesAfter = 0; ///< logical
     int64_t launchesBefore = 0, launchesAfter = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph as plain data for drawings.
+#include "app/pipeline/source_place.h"
 #include "app/pipeline/summary.h"
 #include "core/graph/text.h"
 
@@ -39,6 +40,8 @@ GraphNodeReport reportOf(const Node& node) {
     out.file = node.provenance.file;
     out.line = node.provenance.line;
     out.sources = node.provenance.sources;
+    out.origins = sourcePlaces(node);
+    out.notComputed = node.notComputed;
     for (const auto& entry : node.attributes) {
         if (isSchemaDefault(node.op, entry.name, entry.value))
             continue;

@@ -96,6 +96,7 @@ void addMatches(const Trace& trace, Report& report) {
         match.file = node.file;
         match.line = node.line;
         match.nodes = node.sources;
+        match.origins = node.origins;
         if (auto event = madeBy.find(node.name); event != madeBy.end()) {
             match.labels = event->second->labels;
             for (const TraceBinding& binding : event->second->bindings)

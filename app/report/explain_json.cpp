@@ -41,6 +41,8 @@ template <typename A> void fields(A& a, FindingSite& s) {
     a("node", s.node);
     a("nodes", s.nodes);
     a("taken", s.taken);
+    if (!s.origin.empty())
+        a("origin", s.origin);
 }
 
 template <typename A> void fields(A& a, Finding& f) {
@@ -101,6 +103,10 @@ std::string renderExplanationJson(const Explanation& e) {
     a("nodes_after", e.nodesAfter);
     a("rule", e.rule);
     a("node", e.node);
+    if (!e.origins.empty())
+        a("origins", e.origins);
+    if (!e.notes.empty())
+        a("notes", e.notes);
     a("rules", e.rules);
     a("findings", e.findings);
     std::vector<Happened> happened;

@@ -82,7 +82,8 @@ std::string excerpt(const TextPlace& place) {
 }
 
 std::string siteText(const FindingSite& site, bool whole) {
-    return whole && !site.nodes.empty() ? joined(site.nodes) : site.node;
+    const std::string origin = site.origin.empty() ? "" : " (" + site.origin + ")";
+    return (whole && !site.nodes.empty() ? joined(site.nodes) : site.node) + origin;
 }
 
 /// Those that no other match has stand first.
@@ -171,6 +172,9 @@ std::string rulesText(const Explanation& e) {
 
 std::string renderExplanation(const Explanation& e, size_t limit) {
     std::string out = e.node.empty() ? rulesText(e) : "";
+    for (const std::string& origin : e.origins)
+        out += fmt::format("{} comes from {}\n", e.node, origin);
+    out += notesText(e.notes);
     for (const TraceEvent& event : e.happened)
         out += text(event);
     bool oneRule = e.rules.size() == 1 && e.node.empty();

@@ -78,4 +78,11 @@ std::string TextTable::text(std::string_view indent) const {
     return out;
 }
 
+std::string notesText(const std::vector<std::string>& notes) {
+    std::string out;
+    for (const std::string& note : notes)
+        out += "note: " + note + "\n";
+    return out;
+}
+
 } // namespace fuselage::app

@@ -31,4 +31,7 @@ private:
     std::vector<std::vector<std::string>> m_rows;
 };
 
+/// "note: ...", a line each; nothing without notes.
+std::string notesText(const std::vector<std::string>& notes);
+
 } // namespace fuselage::app

@@ -123,6 +123,8 @@ std::string header(const Report& report, const std::string& name) {
                        escaped(report.machine.profileTitle), escaped(report.machine.profile),
                        report.machine.profileOrigin.empty() ? "" : ": ",
                        escaped(report.machine.profileOrigin));
+    for (const std::string& note : report.model.notes)
+        out += "<p class=\"note\">note: " + escaped(note) + "</p>\n";
     return out + "</header>\n";
 }
 

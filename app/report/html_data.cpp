@@ -158,6 +158,8 @@ json PageData::matchJson(const MatchReport& match) {
              {"launches", {match.launchesBefore, match.launchesAfter}},
              {"us", {hundredths(before * 1e6), hundredths(after * 1e6)}},
              {"kernel", text(kernels)}};
+    if (!match.origins.empty())
+        out["origins"] = texts(match.origins);
     if (!match.labels.empty())
         out["labels"] = texts(match.labels);
     if (measured)

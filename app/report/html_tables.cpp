@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace fuselage::app {
@@ -155,6 +156,9 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
             groupOf[made] = g;
     std::string rows;
     size_t shown = 0;
+    const bool placed =
+        std::any_of(report.matches.begin(), report.matches.end(),
+                    [](const MatchReport& match) { return !match.origins.empty(); });
     for (const MatchReport& match : report.matches) {
         if (++shown > rowsShown)
             break;
@@ -172,12 +176,22 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
             fmt::format("<td class=\"n {}\" data-v=\"{:.9g}\">{}</td>", match.slower() ? "bad" : "",
                         match.measuredRatio ? match.measuredRatio->ratio : 0,
                         escaped(ratioText(match))) +
-            cell(sourcesText(match.nodes)) + "</tr>\n";
+            cell(sourcesText(match.nodes)) + (placed ? cell(sourcesText(match.origins)) : "") +
+            "</tr>\n";
     }
-    return table("matches",
-                 {"", "rule", "fused node", "#bytes saved", "#launches saved", "#time before",
-                  "#time after", "#after / before", "nodes before"},
-                 rows, report.matches.size() - std::min(report.matches.size(), rowsShown));
+    std::vector<std::string> heads{"",
+                                   "rule",
+                                   "fused node",
+                                   "#bytes saved",
+                                   "#launches saved",
+                                   "#time before",
+                                   "#time after",
+                                   "#after / before",
+                                   "nodes before"};
+    if (placed)
+        heads.emplace_back("comes from");
+    return table("matches", heads, rows,
+                 report.matches.size() - std::min(report.matches.size(), rowsShown));
 }
 
 namespace {

@@ -115,6 +115,8 @@ template <typename A> void resultFields(A& a, MatchReport& m) {
     a("file", m.file);
     a("line", m.line);
     a("nodes", m.nodes);
+    if (!A::writes || !m.origins.empty())
+        a("origins", m.origins);
     a("alternatives", m.labels);
     pairs(a, "bindings", m.bindings, &BindingReport::name, &BindingReport::values);
     a("bytes_before", m.bytesBefore);
@@ -353,6 +355,10 @@ template <typename A> void fields(A& a, GraphNodeReport& n) {
     a("sources", n.sources);
     a("inputs", n.inputs);
     a("outputs", n.outputs);
+    if (!A::writes || !n.origins.empty())
+        a("origins", n.origins);
+    if (!A::writes || !n.notComputed.empty())
+        a("not_computed", n.notComputed);
     std::vector<std::vector<std::string>> attributes;
     for (const auto& [name, value] : n.attributes)
         attributes.push_back({name, value});

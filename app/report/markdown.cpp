@@ -106,6 +106,29 @@ std::string modelRow(const ModelRun& model) {
          verificationText(*model.report), speedUp(*model.report), slowerCell(*model.report)});
 }
 
+/// What the loader noted, and where fused nodes come from where the exporter says it.
+std::string noteRows(const RunReport& run) {
+    std::string rows;
+    for (const ModelRun& model : run.models)
+        if (model.report)
+            for (const std::string& note : model.report->model.notes)
+                rows += tableRow({cell(model.id), cell(note)});
+    return rows.empty() ? rows : "### Notes\n\n| model | note |\n|---|---|\n" + rows + "\n";
+}
+
+std::string originDetails(const ModelRun& model) {
+    std::string rows;
+    for (const MatchReport& match : model.report->matches)
+        for (const std::string& origin : match.origins)
+            rows += tableRow({cell(match.rule), cell(match.fusedNode), cell(origin)});
+    if (rows.empty())
+        return {};
+    return fmt::format("<details><summary>{}: where fused nodes come from</summary>\n\n"
+                       "| rule | fused node | module and line |\n|---|---|---|\n",
+                       cell(model.id)) +
+           rows + "\n</details>\n\n";
+}
+
 std::string ruleDetails(const ModelRun& model) {
     std::string out =
         fmt::format("<details><summary>{}: rules</summary>\n\n"
@@ -163,6 +186,7 @@ std::string renderMarkdown(const RunReport& run, size_t limit) {
     page.add("**" + verdictLine(run) + "**\n\n");
     addLines(page, brokenRows(run));
     addLines(page, gateRows(run));
+    addLines(page, noteRows(run));
     std::string models;
     for (const ModelRun& model : run.models)
         if (model.report)
@@ -178,7 +202,7 @@ std::string renderMarkdown(const RunReport& run, size_t limit) {
                 page.add(lost);
     for (const ModelRun& model : run.models)
         if (model.report && !model.report->rules.empty())
-            page.add(ruleDetails(model));
+            page.add(ruleDetails(model) + originDetails(model));
     return page.text();
 }
 

@@ -80,6 +80,8 @@ public:
             for (auto& [key, item] : value.items())
                 if (key == "literal")
                     item = "";
+                else if (key == "origins")
+                    origins(item);
                 else if (key == "attributes")
                     attributes(item);
                 else if (reason && key != "code")
@@ -107,6 +109,14 @@ private:
                 for (const auto& [attribute, _] : node.attributes)
                     m_words.insert(attribute);
             }
+    }
+
+    /// Modules and files of the model's source.
+    static void origins(json& all) {
+        if (all.is_array())
+            for (json& origin : all)
+                if (origin.is_string())
+                    origin = hashed(origin.get<std::string>());
     }
 
     /// Pairs of name and value: whole numbers are structure, as shapes are; others are the model's.

@@ -52,6 +52,16 @@ std::string modelRow(const ModelRun& model) {
            "</tr>\n";
 }
 
+std::string notesTable(const RunReport& run) {
+    std::string rows;
+    for (const ModelRun& model : run.models)
+        if (model.report)
+            for (const std::string& note : model.report->model.notes)
+                rows += "<tr>" + cell(model.id) + cell(note) + "</tr>\n";
+    return rows.empty() ? rows
+                        : "<h2>Notes</h2><table><tr><th>model<th>note</tr>\n" + rows + "</table>\n";
+}
+
 std::string gateTable(const RunReport& run) {
     if (run.gates.empty())
         return {};
@@ -81,7 +91,7 @@ std::string renderRunHtml(const RunReport& run) {
            "<th class=\"n\">time, fused</tr>\n";
     for (const ModelRun& model : run.models)
         out += modelRow(model);
-    return out + "</table></body></html>\n";
+    return out + "</table>\n" + notesTable(run) + "</body></html>\n";
 }
 
 } // namespace fuselage::app

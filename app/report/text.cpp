@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace fuselage::app {
 
@@ -43,6 +44,8 @@ std::string modelText(const Report& r) {
         out += "  out  " + output + "\n";
     for (const auto& [name, value] : r.model.dims)
         out += fmt::format("  {} = {}\n", name, value);
+    for (const std::string& note : r.model.notes)
+        out += "  note: " + note + "\n";
     return out;
 }
 
@@ -139,7 +142,21 @@ std::string sourcesText(const std::vector<std::string>& sources) {
     return out;
 }
 
+/// By node of the fused graph: where the exporter says that it comes from first.
+std::map<std::string, std::string> originsByNode(const GraphReport& graph) {
+    std::map<std::string, std::string> out;
+    for (const GraphNodeReport& node : graph.nodes)
+        if (!node.origins.empty())
+            out.emplace(node.name, " (" + node.origins.front() + ")");
+    return out;
+}
+
 std::string kernelsText(const Report& r) {
+    const auto origins = originsByNode(r.graphAfter);
+    const auto originOf = [&](const KernelReport& kernel) {
+        const auto found = origins.find(kernel.node);
+        return found == origins.end() ? std::string() : found->second;
+    };
     std::vector<const KernelReport*> order;
     for (const KernelReport& kernel : r.kernels)
         order.push_back(&kernel);
@@ -156,7 +173,7 @@ std::string kernelsText(const Report& r) {
         table.row({fmt::format("{:.1f} %", k.share * 100),
                    secondsText(k.measuredSeconds.value_or(k.predictedSeconds)),
                    k.rule.empty() ? "-" : k.rule, k.kind, bytesText(k.traffic.logical()), k.numeric,
-                   k.tactic, sourcesText(k.sources)});
+                   k.tactic, sourcesText(k.sources) + originOf(k)});
     }
     return fmt::format("the {} kernels that cost most, {} ({} in all)\n", shown,
                        measured ? "measured" : "predicted", order.size()) +

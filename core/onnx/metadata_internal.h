@@ -19,6 +19,9 @@ constexpr int functionMetadataField = 14;
 constexpr int graphMetadataField = 16;
 constexpr int tensorMetadataField = 16;
 
+/// Of a node: on which devices it should run.
+constexpr int nodeDevicesField = 10;
+
 /// Bytes of each entry of a field of messages or strings that the types may not know.
 std::vector<std::string> newerField(const google::protobuf::Message& message, int number);
 

@@ -1,37 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which opset a saved model must declare.
 #include "core/onnx/writer_internal.h"
-#include "core/ops/op_table.h"
+#include "core/ops/op_schema.h"
 
 #include <algorithm>
 
 namespace fuselage::model_io {
 
 namespace {
-
-/// Attributes that came after opset 17 (values that are the default are not written).
-struct NewerAttribute {
-    Op op;
-    const char* name;
-    int64_t since;
-};
-
-constexpr NewerAttribute newerAttributes[] = {
-    {Op::AveragePool, "dilations", 19},
-    {Op::Cast, "saturate", 19},
-    {Op::CastLike, "saturate", 19},
-    {Op::DequantizeLinear, "block_size", 21},
-    {Op::LpPool, "ceil_mode", 18},
-    {Op::LpPool, "dilations", 18},
-    {Op::QuantizeLinear, "block_size", 21},
-    {Op::QuantizeLinear, "output_dtype", 21},
-    {Op::QuantizeLinear, "precision", 23},
-    {Op::QuantizeLinear, "saturate", 19},
-    {Op::Resize, "antialias", 18},
-    {Op::Resize, "axes", 18},
-    {Op::Resize, "keep_aspect_ratio_policy", 18},
-    {Op::Split, "num_outputs", 18},
-};
 
 /// Operators whose normal form is newer than their first opset.
 int64_t formSince(const Graph& graph, const Node& node) {
@@ -68,12 +44,9 @@ int64_t needOf(const Graph& graph, const Node& node) {
     if (row.domain[0] != '\0')
         return 1;
     int64_t need = std::max<int64_t>(row.since, formSince(graph, node));
-    for (const NewerAttribute& newer : newerAttributes) {
-        const AttributeValue* value =
-            newer.op == node.op ? node.attributes.find(newer.name) : nullptr;
-        if (value && !isSchemaDefault(node.op, newer.name, *value))
-            need = std::max(need, newer.since);
-    }
+    for (const Attributes::Entry& entry : node.attributes)
+        if (!isSchemaDefault(node.op, entry.name, entry.value))
+            need = std::max(need, attributeSince(node.op, entry.name));
     return need;
 }
 

@@ -53,6 +53,8 @@ Result<Graph> Reader::read() {
         return failure(ok.error());
     graph.opsetImports = m_opsets;
     graph.documentation = m_model.doc_string();
+    if (m_model.training_info_size() != 0)
+        note("training information is left out: the model is read for inference");
     for (const auto& entry : m_model.metadata_props())
         graph.metadata[entry.key()] = entry.value();
     if (m_options.notes)
@@ -131,6 +133,8 @@ Result<void> Reader::readGraph(::onnx::GraphProto& proto, Scope& scope, bool isM
     for (const auto& info : proto.output())
         scope.declared.emplace(info.name(), &info);
     scope.graph->graphMetadata = metadataFrom(proto, graphMetadataField);
+    if (proto.quantization_annotation_size() != 0)
+        note("quantization annotations are left out: only nodes and tensors are read");
     if (isMain)
         m_totalNodes = static_cast<size_t>(proto.node_size());
     if (auto ok = readNodes(*proto.mutable_node(), scope); !ok)

@@ -220,6 +220,8 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     }
     while (!spec.outputs.empty() && spec.outputs.back().empty())
         spec.outputs.pop_back();
+    if (!newerField(proto, nodeDevicesField).empty())
+        note("device configurations are left out", spec.name);
     Captured captured;
     if (auto ok = readAttributes(proto, scope, spec, captured); !ok)
         return ok;

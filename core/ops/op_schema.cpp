@@ -127,4 +127,15 @@ const OpSchema* publishedSchema(Op op) {
     return nullptr;
 }
 
+int64_t attributeSince(Op op, std::string_view name) {
+    const OpSchema* form = publishedSchema(op);
+    if (!form || form->attribute(name))
+        return 1;
+    const OpRow& row = rowOf(op);
+    for (const OpSchema& schema : formsOf(row.domain, row.name))
+        if (schema.since > form->since && schema.attribute(name))
+            return schema.since;
+    return 1;
+}
+
 } // namespace fuselage

@@ -36,4 +36,8 @@ const OpSchema* publishedSchema(std::string_view domain, std::string_view name, 
 /// That of the form in which graphs hold the operator.
 const OpSchema* publishedSchema(Op op);
 
+/// First opset from that form on in which the operator has the attribute; 1 where none has, as for
+/// attributes that are of the normal form only.
+int64_t attributeSince(Op op, std::string_view name);
+
 } // namespace fuselage

@@ -404,7 +404,7 @@
       out.append(rows([["bytes saved", bytes(m.bytes[0] - m.bytes[1]) + "  (" + bytes(m.bytes[0]) + " → " + bytes(m.bytes[1]) + ")"],
         ["launches saved", (m.launches[0] - m.launches[1]) + "  (" + m.launches[0] + " → " + m.launches[1] + ")"],
         ["time, " + (m.measured ? "measured" : "predicted"), us(m.us[0]) + " → " + us(m.us[1])],
-        ["kernel", T[m.kernel]], ["alternatives", (m.labels ?? []).map((t) => T[t]).join(", ")]]));
+        ["kernel", T[m.kernel]], ["comes from", (m.origins ?? []).map((t) => T[t]).join("; ")], ["alternatives", (m.labels ?? []).map((t) => T[t]).join(", ")]]));
       if (m.bind.length) out.append(make("h3", "Bindings"), rows(m.bind.map(([n, v]) => [T[n], v.map((t) => T[t]).join(", ")])));
     }
     out.append(...names("Nodes before (" + g.members.length + ")", g.members.map((t) => T[t])));

@@ -13,14 +13,13 @@ using namespace fuselage::onnx_test;
 
 namespace {
 
-::onnx::AttributeProto& intAttribute(::onnx::NodeProto& node, const std::string& name,
-                                     int64_t value) {
+::onnx::AttributeProto& addInt(::onnx::NodeProto& node, const std::string& name, int64_t value) {
     auto& attribute = addAttribute(node, name, ::onnx::AttributeProto::INT);
     attribute.set_i(value);
     return attribute;
 }
 
-ModelBuilder attention(int64_t opset) {
+ModelBuilder attentionModel(int64_t opset) {
     ModelBuilder model(opset);
     for (const char* name : {"q", "k", "v"})
         model.input(name, {1, 2, 4, 8});
@@ -39,7 +38,7 @@ struct Loaded {
     }
 };
 
-Loaded load(const ModelBuilder& model) {
+Loaded loadNoting(const ModelBuilder& model) {
     Loaded out;
     model_io::LoadOptions options;
     options.notes = &out.notes;
@@ -50,7 +49,7 @@ Loaded load(const ModelBuilder& model) {
     return out;
 }
 
-::onnx::ModelProto saved(const Graph& graph) {
+::onnx::ModelProto written(const Graph& graph) {
     ::onnx::ModelProto proto;
     auto bytes = model_io::toBytes(graph);
     EXPECT_TRUE(bytes) << bytes.error().text();
@@ -64,8 +63,8 @@ const Node& onlyNode(const Graph& graph) {
 }
 
 /// metadata_props of messages whose types are older than the field.
-void addMetadata(google::protobuf::Message& message, int field, const std::string& key,
-                 const std::string& value) {
+void addEntryTo(google::protobuf::Message& message, int field, const std::string& key,
+                const std::string& value) {
     ::onnx::StringStringEntryProto entry;
     entry.set_key(key);
     entry.set_value(value);
@@ -81,16 +80,16 @@ ModelBuilder withMetadata() {
     model.input("x", {4}).output("y", {4});
     auto& exp = model.node("Exp", {"x"}, {"t"});
     auto& relu = model.node("Relu", {"t"}, {"y"});
-    addMetadata(exp, nodeField, traceKey, "File \"a.py\", line 1, in f");
-    addMetadata(exp, nodeField, "namespace", "same");
-    addMetadata(relu, nodeField, traceKey, "File \"a.py\", line 2, in f");
-    addMetadata(relu, nodeField, "namespace", "same");
-    addMetadata(model.graph(), graphField, "of", "graph");
-    addMetadata(*model.graph().mutable_input(0), valueField, "of", "input");
-    addMetadata(*model.graph().mutable_output(0), valueField, "of", "output");
+    addEntryTo(exp, nodeField, traceKey, "File \"a.py\", line 1, in f");
+    addEntryTo(exp, nodeField, "namespace", "same");
+    addEntryTo(relu, nodeField, traceKey, "File \"a.py\", line 2, in f");
+    addEntryTo(relu, nodeField, "namespace", "same");
+    addEntryTo(model.graph(), graphField, "of", "graph");
+    addEntryTo(*model.graph().mutable_input(0), valueField, "of", "input");
+    addEntryTo(*model.graph().mutable_output(0), valueField, "of", "output");
     auto* inner = model.graph().add_value_info();
     inner->set_name("t");
-    addMetadata(*inner, valueField, "of", "inner");
+    addEntryTo(*inner, valueField, "of", "inner");
     auto* entry = model.proto.add_metadata_props();
     entry->set_key("of");
     entry->set_value("model");
@@ -121,16 +120,16 @@ void expectMetadata(const Graph& graph) {
 } // namespace
 
 TEST(OnnxForeign, AnUnknownAttributeKeepsTheNodeAndNamesBoth) {
-    ModelBuilder model = attention(25);
-    intAttribute(*model.graph().mutable_node(0), "left_window_size", 2);
-    const Loaded loaded = load(model);
+    ModelBuilder model = attentionModel(25);
+    addInt(*model.graph().mutable_node(0), "left_window_size", 2);
+    const Loaded loaded = loadNoting(model);
     const Node& node = onlyNode(loaded.graph);
     EXPECT_EQ(node.op, Op::Unknown);
     EXPECT_EQ(node.customOp, "Attention");
     EXPECT_EQ(node.notComputed, "attribute `left_window_size` is not known");
     EXPECT_TRUE(loaded.noted("`left_window_size` is not known (node `Attention_y`)"));
     EXPECT_TRUE(loaded.noted("opset 25 is newer than 24"));
-    const ::onnx::ModelProto again = saved(loaded.graph);
+    const ::onnx::ModelProto again = written(loaded.graph);
     ASSERT_EQ(again.graph().node_size(), 1);
     EXPECT_EQ(again.graph().node(0).op_type(), "Attention");
     ASSERT_EQ(again.graph().node(0).attribute_size(), 1);
@@ -139,9 +138,9 @@ TEST(OnnxForeign, AnUnknownAttributeKeepsTheNodeAndNamesBoth) {
 }
 
 TEST(OnnxForeign, AnAttributeWithItsPublishedDefaultSaysNothing) {
-    ModelBuilder model = attention(25);
-    intAttribute(*model.graph().mutable_node(0), "left_window_size", -1);
-    EXPECT_EQ(onlyNode(load(model).graph).op, Op::Attention);
+    ModelBuilder model = attentionModel(25);
+    addInt(*model.graph().mutable_node(0), "left_window_size", -1);
+    EXPECT_EQ(onlyNode(loadNoting(model).graph).op, Op::Attention);
 }
 
 TEST(OnnxForeign, AttributesThatNormalisingReadsAreKnown) {
@@ -149,9 +148,9 @@ TEST(OnnxForeign, AttributesThatNormalisingReadsAreKnown) {
     model.input("x", {1, 4}).output("y", {4});
     auto& squeeze = model.node("Squeeze", {"x"}, {"y"});
     addAttribute(squeeze, "axes", ::onnx::AttributeProto::INTS).add_ints(0);
-    EXPECT_EQ(onlyNode(load(model).graph).op, Op::Squeeze);
-    intAttribute(squeeze, "frobnicate", 3); // and what was added for the axes goes again
-    const Loaded kept = load(model);
+    EXPECT_EQ(onlyNode(loadNoting(model).graph).op, Op::Squeeze);
+    addInt(squeeze, "frobnicate", 3); // and what was added for the axes goes again
+    const Loaded kept = loadNoting(model);
     EXPECT_EQ(onlyNode(kept.graph).op, Op::Unknown);
     EXPECT_TRUE(onlyNode(kept.graph).attributes.has("axes"));
     EXPECT_EQ(kept.graph.values().size(), 2U);
@@ -161,8 +160,8 @@ TEST(OnnxForeign, AKeptNodeIsSavedWhereItsOperatorIsStillTheSame) {
     for (auto [op, good] : {std::pair("Identity", false), {"Flatten", false}, {"Mish", true}}) {
         ModelBuilder model(op == std::string("Mish") ? 18 : 7);
         model.input("x", {2, 2}).output("y", {2, 2});
-        intAttribute(model.node(op, {"x"}, {"y"}), "frobnicate", 3);
-        auto bytes = model_io::toBytes(load(model).graph);
+        addInt(model.node(op, {"x"}, {"y"}), "frobnicate", 3);
+        auto bytes = model_io::toBytes(loadNoting(model).graph);
         EXPECT_EQ(bool(bytes), good) << op;
         if (!bytes) {
             EXPECT_EQ(bytes.error().code, "save.opset");
@@ -184,9 +183,9 @@ TEST(OnnxForeign, InputsThatAreDeclaredOptionalMayBeLeftOut) {
         ModelBuilder::addNode(*body.mutable_node(), "Relu", {"s"}, {"next"});
         ModelBuilder::setType(*body.add_output(), "again", {}, 9);
         ModelBuilder::setType(*body.add_output(), "next", {2});
-        const Loaded loaded = load(model);
+        const Loaded loaded = loadNoting(model);
         EXPECT_EQ(onlyNode(loaded.graph).explicitInputs, 3U);
-        EXPECT_EQ(saved(loaded.graph).graph().node(0).input(1), "");
+        EXPECT_EQ(written(loaded.graph).graph().node(0).input(1), "");
         model.graph().clear_node();
     }
 }
@@ -204,12 +203,12 @@ TEST(OnnxForeign, AnOmittedConditionAtTheEndKeepsItsPlace) {
     ModelBuilder::addNode(*body.mutable_node(), "Relu", {"x"}, {"scan"});
     ModelBuilder::setType(*body.add_output(), "again", {}, 9);
     ModelBuilder::setType(*body.add_output(), "scan", {2});
-    const Loaded loaded = load(model);
+    const Loaded loaded = loadNoting(model);
     const Node& node = onlyNode(loaded.graph);
     EXPECT_EQ(node.explicitInputs, 2U);
     ASSERT_EQ(node.inputs.size(), 3U); // the last one is captured
     EXPECT_FALSE(node.inputs[1].valid());
-    EXPECT_EQ(saved(loaded.graph).graph().node(0).input_size(), 2);
+    EXPECT_EQ(written(loaded.graph).graph().node(0).input_size(), 2);
 }
 
 TEST(OnnxForeign, DynamicQuantizeLstmMayLeaveOutWhatItMay) {
@@ -227,14 +226,14 @@ TEST(OnnxForeign, DynamicQuantizeLstmMayLeaveOutWhatItMay) {
     auto& node = model.node("DynamicQuantizeLSTM",
                             {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"});
     node.set_domain("com.microsoft");
-    intAttribute(node, "hidden_size", 3);
-    EXPECT_EQ(onlyNode(load(model).graph).op, Op::DynamicQuantizeLSTM);
+    addInt(node, "hidden_size", 3);
+    EXPECT_EQ(onlyNode(loadNoting(model).graph).op, Op::DynamicQuantizeLSTM);
     node.set_input(8, ""); // the scale is not optional
     EXPECT_EQ(model.loadCode(), "load.arity");
 }
 
 TEST(OnnxForeign, MetadataSurvivesLoadingAndSaving) {
-    const Loaded loaded = load(withMetadata());
+    const Loaded loaded = loadNoting(withMetadata());
     expectMetadata(loaded.graph);
     auto bytes = model_io::toBytes(loaded.graph);
     ASSERT_TRUE(bytes);
@@ -244,7 +243,7 @@ TEST(OnnxForeign, MetadataSurvivesLoadingAndSaving) {
 }
 
 TEST(OnnxForeign, MetadataOfAFusedBodySurvivesToo) {
-    Graph graph = load(withMetadata()).graph;
+    Graph graph = loadNoting(withMetadata()).graph;
     const std::vector<NodeId> nodes = topologicalOrder(graph);
     Cut cut = cutOut(graph, nodes, {graph.findValue("y")});
     replaceByFused(graph, nodes, std::move(cut), "ExpRelu", {"ExpRelu", "r.fuse", 1, {"a", "b"}});
@@ -265,8 +264,8 @@ TEST(OnnxForeign, InlinedNodesHaveTheMetadataOfTheirCallAndFunction) {
     model.input("x", {4}).output("y", {4});
     auto& call = model.node("Act", {"x"}, {"y"});
     call.set_domain("local");
-    addMetadata(call, nodeField, "namespace", "call");
-    addMetadata(call, nodeField, "of", "call");
+    addEntryTo(call, nodeField, "namespace", "call");
+    addEntryTo(call, nodeField, "of", "call");
     auto* import = model.proto.add_opset_import();
     import->set_domain("local");
     import->set_version(1);
@@ -275,11 +274,11 @@ TEST(OnnxForeign, InlinedNodesHaveTheMetadataOfTheirCallAndFunction) {
     function.set_domain("local");
     function.add_input("a");
     function.add_output("b");
-    addMetadata(function, functionField, "of", "function");
-    addMetadata(function, functionField, "author", "me");
+    addEntryTo(function, functionField, "of", "function");
+    addEntryTo(function, functionField, "author", "me");
     auto& relu = ModelBuilder::addNode(*function.mutable_node(), "Relu", {"a"}, {"b"});
-    addMetadata(relu, nodeField, "namespace", "own");
-    const Loaded loaded = load(model);
+    addEntryTo(relu, nodeField, "namespace", "own");
+    const Loaded loaded = loadNoting(model);
     EXPECT_EQ(onlyNode(loaded.graph).provenance.metadata,
               (Metadata{{"author", "me"}, {"namespace", "own"}, {"of", "call"}}));
 }
@@ -290,5 +289,17 @@ TEST(OnnxForeign, MetadataThatIsNoneIsLeftOut) {
     auto* fields = node.GetReflection()->MutableUnknownFields(&node);
     fields->AddLengthDelimited(nodeField, "\xff\xff\xff");
     fields->AddVarint(nodeField, 7);
-    expectMetadata(load(model).graph);
+    expectMetadata(loadNoting(model).graph);
+}
+
+TEST(OnnxForeign, WhatIsLeftOutIsNoted) {
+    ModelBuilder model = withMetadata();
+    model.proto.add_training_info();
+    model.graph().add_quantization_annotation()->set_tensor_name("t");
+    auto& node = *model.graph().mutable_node(0);
+    node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(10, "");
+    const Loaded loaded = loadNoting(model);
+    EXPECT_TRUE(loaded.noted("training information is left out"));
+    EXPECT_TRUE(loaded.noted("quantization annotations are left out"));
+    EXPECT_TRUE(loaded.noted("device configurations are left out (node `Exp_t`)"));
 }

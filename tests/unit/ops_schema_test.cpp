@@ -61,6 +61,14 @@ TEST(OpSchema, KindsAndDefaultsAreRead) {
     EXPECT_TRUE(epsilon->fallback && equal(*epsilon->fallback, AttributeValue(double(1e-5F))));
 }
 
+TEST(OpSchema, AttributesHaveTheOpsetThatBroughtThem) {
+    EXPECT_EQ(attributeSince(Op::AveragePool, "dilations"), 19);
+    EXPECT_EQ(attributeSince(Op::AveragePool, "kernel_shape"), 1);
+    EXPECT_EQ(attributeSince(Op::Resize, "antialias"), 18);
+    EXPECT_EQ(attributeSince(Op::QuantizeLinear, "block_size"), 21);
+    EXPECT_EQ(attributeSince(Op::ReduceSum, "axes"), 1); // of the normal form only
+}
+
 /// A row may know less than is published; what it says about both is the same.
 TEST(OpSchema, RowsAgreeWithWhatIsPublished) {
     std::set<std::string> unpublished;

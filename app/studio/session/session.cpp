@@ -149,6 +149,9 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
                               const SessionOptions& options, const SnapshotPtr& previous,
                               Progress& progress) {
     Outcome out{model, nullptr, {}};
+    for (const std::string& note : model->notes)
+        out.problems.append(
+            {Severity::Note, QStringLiteral("load.note"), QString::fromStdString(note), {}, {}});
     // Rules with errors are left out: better than nothing, worse than the last good result.
     bool isFirst = !previous || previous->model != model;
     auto library = loadRules(options.rules, isFirst, out.problems);

@@ -32,6 +32,13 @@ QString nodeLink(const std::string& name) {
     return link("node:" + words(name), escaped(name));
 }
 
+QString lines(const std::vector<std::string>& texts) {
+    QStringList out;
+    for (const std::string& text : texts)
+        out << escaped(text);
+    return out.join(QStringLiteral("<br>"));
+}
+
 /// Rows of names and values.
 class Table {
 public:
@@ -84,6 +91,8 @@ QString nodeHtml(const GraphReport& graph, const GraphNodeReport& node) {
     for (const auto& [name, value] : node.attributes)
         attributes << QStringLiteral("%1 = %2").arg(escaped(name), escaped(value));
     table.row(QObject::tr("attributes"), attributes.join("<br>"));
+    table.row(QObject::tr("comes from"), lines(node.origins));
+    table.row(QObject::tr("not computed"), escaped(node.notComputed));
     table.row(QObject::tr("inputs"), valuesHtml(graph, node.inputs));
     table.row(QObject::tr("outputs"), valuesHtml(graph, node.outputs));
     return QStringLiteral("<h3>%1</h3>").arg(escaped(node.name)) + table.html();
@@ -107,6 +116,7 @@ QString matchHtml(const MatchReport& match) {
     for (const std::string& node : match.nodes)
         nodes << nodeLink(node);
     table.row(QObject::tr("nodes"), nodes.join("<br>"));
+    table.row(QObject::tr("come from"), lines(match.origins));
     table.row(QObject::tr("alternatives"), wordList(match.labels).join(", ").toHtmlEscaped());
     QStringList bindings;
     for (const app::BindingReport& binding : match.bindings)

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that say more than is known here, in every command: unknown attributes, a newer opset, the
+// metadata of PyTorch's exporter. Whole commands; what is read and written, unit_onnx tests.
+#include "tests/cli/cli.h"
+#include "tests/support/json_schema.h"
+#include "tests/unit/onnx_builder.h"
+
+#include <google/protobuf/unknown_field_set.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using namespace fuselage::cli_test;
+using fuselage::onnx_test::addAttribute;
+using fuselage::onnx_test::ModelBuilder;
+using nlohmann::json;
+
+namespace {
+
+/// Attention as opset 25 has it, which nothing here knows, before a Relu.
+ModelBuilder attention() {
+    ModelBuilder model(25);
+    for (const char* name : {"q", "k", "v"})
+        model.input(name, {1, 2, 4, 8});
+    model.output("y", {1, 2, 4, 8});
+    auto& node = model.node("Attention", {"q", "k", "v"}, {"t"});
+    addAttribute(node, "left_window_size", ::onnx::AttributeProto::INT).set_i(2);
+    model.node("Relu", {"t"}, {"y"});
+    return model;
+}
+
+void addMetadata(::onnx::NodeProto& node, const std::string& key, const std::string& value) {
+    ::onnx::StringStringEntryProto entry;
+    entry.set_key(key);
+    entry.set_value(value);
+    node.GetReflection()->MutableUnknownFields(&node)->AddLengthDelimited(
+        9, entry.SerializeAsString());
+}
+
+/// Of an opset to come, with what PyTorch says about its nodes.
+ModelBuilder exported() {
+    ModelBuilder model(26);
+    model.input("x", {2, 4}).output("y", {2, 4});
+    model.initializer("w", {4, 4}).set_raw_data(std::string(64, '\0'));
+    int line = 10;
+    for (auto [op, inputs, output] :
+         {std::tuple("MatMul", std::vector<std::string>{"x", "w"}, "t"), {"Relu", {"t"}, "y"}}) {
+        auto& node = model.node(op, inputs, {output});
+        addMetadata(node, "pkg.torch.onnx.name_scopes", "['', 'blocks.0.mlp', 'linear']");
+        addMetadata(node, "pkg.torch.onnx.stack_trace",
+                    "File \"/home/me/net.py\", line " + std::to_string(line++) +
+                        ", in forward\n    return self.act(x)");
+    }
+    return model;
+}
+
+bool has(const std::string& text, const std::string& piece) {
+    return text.find(piece) != std::string::npos;
+}
+
+constexpr const char* newer = "opset 26 is newer than 24";
+constexpr const char* kept = "`Attention` is kept and not computed: attribute `left_window_size` "
+                             "is not known (node `Attention_t`)";
+
+class CliForeign : public Command {
+protected:
+    void SetUp() override {
+        folder.write("attention.onnx", attention().bytes());
+        folder.write("exported.onnx", exported().bytes());
+    }
+
+    json report(const std::string& name) const {
+        return json::parse(readAll(folder.file(name)), nullptr, false);
+    }
+
+    ::onnx::ModelProto model(const std::string& name) const {
+        ::onnx::ModelProto out;
+        EXPECT_TRUE(out.ParseFromString(readAll(folder.file(name)))) << name;
+        return out;
+    }
+};
+
+} // namespace
+
+TEST_F(CliForeign, InspectShowsNotesAndWhatIsNotComputed) {
+    const auto known = run({"inspect", "exported.onnx"});
+    EXPECT_EQ(known.exitCode, ExitOk);
+    EXPECT_TRUE(has(known.output, std::string("note: ") + newer)) << known.output;
+    const auto unknown = run({"inspect", "attention.onnx"});
+    EXPECT_EQ(unknown.exitCode, ExitOk);
+    EXPECT_TRUE(has(unknown.output, std::string("note: ") + kept)) << unknown.output;
+    EXPECT_TRUE(has(unknown.output, "cannot be run: `Attention`")) << unknown.output;
+}
+
+TEST_F(CliForeign, WhatRunsRefusesAnUnknownAttributeByNodeAndName) {
+    const std::vector<std::string> pieces{"`Attention` (Attention_t: attribute `left_window_size`",
+                                          "[load.missing]", "fix:"};
+    expectRefused({"run", "attention.onnx", "-o", "out"}, ExitInput, pieces);
+    expectRefused({"bench", "attention.onnx", "--report", "r.json"}, ExitInput, pieces);
+}
+
+TEST_F(CliForeign, FusingAndExplainingWorkAroundIt) {
+    const auto fused = run({"fuse", "attention.onnx", "-o", "f.onnx"});
+    ASSERT_EQ(fused.exitCode, ExitOk) << fused.errors;
+    EXPECT_TRUE(has(fused.errors, kept)) << fused.errors;
+    const ::onnx::ModelProto written = model("f.onnx");
+    const auto& nodes = written.graph().node();
+    const auto node = std::find_if(nodes.begin(), nodes.end(),
+                                   [](const auto& each) { return each.op_type() == "Attention"; });
+    ASSERT_NE(node, nodes.end());
+    ASSERT_EQ(node->attribute_size(), 1);
+    EXPECT_EQ(node->attribute(0).name(), "left_window_size");
+    EXPECT_EQ(node->attribute(0).i(), 2);
+    const auto explained = run({"explain", "attention.onnx"});
+    EXPECT_EQ(explained.exitCode, ExitOk) << explained.errors;
+    EXPECT_TRUE(has(explained.output, kept)) << explained.output;
+}
+
+TEST_F(CliForeign, EveryReportHasTheNotes) {
+    const auto ran = run({"run", "exported.onnx", "-o", "out"});
+    ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran.errors, newer)) << ran.errors;
+    const auto timed = run({"bench", "exported.onnx", "--no-measure", "--report", "r.json",
+                            "--report", "r.html", "--report", "r.md"});
+    ASSERT_EQ(timed.exitCode, ExitOk) << timed.errors;
+    EXPECT_TRUE(has(timed.output, newer)) << timed.output;
+    for (const char* file : {"r.html", "r.md"})
+        EXPECT_TRUE(has(readAll(folder.file(file)), newer)) << file;
+    const json written = report("r.json");
+    ASSERT_TRUE(written["results"]["model"]["notes"].is_array());
+    EXPECT_TRUE(has(written["results"]["model"]["notes"][0], newer));
+    for (const std::string& error :
+         fuselage::testing_support::schemaErrors(written, FUSELAGE_SCHEMAS, "report.schema.json"))
+        ADD_FAILURE() << error;
+    const json explained = json::parse(run({"explain", "exported.onnx", "--json"}).output);
+    EXPECT_TRUE(has(explained["notes"][0], newer));
+    for (const std::string& error : fuselage::testing_support::schemaErrors(
+             explained, FUSELAGE_SCHEMAS, "explain.schema.json"))
+        ADD_FAILURE() << error;
+    ASSERT_EQ(run({"batch", "exported.onnx", "-o", "batch"}).exitCode, ExitOk);
+    EXPECT_TRUE(has(readAll(folder.file("batch/results.json")), newer));
+}
+
+TEST_F(CliForeign, FusedNodesSayWhichModuleAndLineTheyComeFrom) {
+    const std::string place = "blocks.0.mlp, net.py:10";
+    const auto timed = run({"bench", "exported.onnx", "--no-measure", "--report", "r.json",
+                            "--report", "r.html", "--report", "r.md", "--save-fused", "f.onnx"});
+    ASSERT_EQ(timed.exitCode, ExitOk) << timed.errors;
+    EXPECT_TRUE(has(timed.output, place)) << timed.output;
+    for (const char* file : {"r.html", "r.md"})
+        EXPECT_TRUE(has(readAll(folder.file(file)), place)) << file;
+    const json written = report("r.json");
+    ASSERT_EQ(written["results"]["matches"].size(), 1U);
+    EXPECT_EQ(written["results"]["matches"][0]["origins"],
+              json::parse(R"(["blocks.0.mlp, net.py:10", "blocks.0.mlp, net.py:11"])"));
+    const auto node = run({"explain", "exported.onnx", "--node", "Relu_y"});
+    EXPECT_TRUE(has(node.output, "Relu_y comes from blocks.0.mlp, net.py:11")) << node.output;
+    // The saved model's fused node has the entries of both nodes.
+    const ::onnx::ModelProto saved = model("f.onnx");
+    ASSERT_EQ(saved.graph().node_size(), 1);
+    EXPECT_TRUE(has(saved.graph().node(0).SerializeAsString(), "line 10"));
+    EXPECT_TRUE(has(saved.graph().node(0).SerializeAsString(), "line 11"));
+    const auto hidden =
+        run({"bench", "exported.onnx", "--no-measure", "--redact", "--report", "h.json"});
+    ASSERT_EQ(hidden.exitCode, ExitOk) << hidden.errors;
+    EXPECT_FALSE(has(readAll(folder.file("h.json")), "net.py"));
+    EXPECT_FALSE(has(readAll(folder.file("h.json")), "blocks.0"));
+}
+
+TEST_F(CliForeign, SavedOutputsKeepTheNamesOfTheirTensors) {
+    ModelBuilder odd;
+    odd.input("x", {2}).output("../../y:0", {2});
+    odd.node("Relu", {"x"}, {"../../y:0"});
+    folder.write("odd.onnx", odd.bytes());
+    ASSERT_EQ(run({"run", "odd.onnx", "-o", "out"}).exitCode, ExitOk);
+    ::onnx::TensorProto tensor;
+    ASSERT_TRUE(tensor.ParseFromString(readAll(folder.file("out/output_0.pb"))));
+    EXPECT_EQ(tensor.name(), "../../y:0");
+}
