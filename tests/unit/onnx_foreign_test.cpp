@@ -2,6 +2,7 @@
 // Files that say more than is known here: attributes, omitted inputs, metadata. Nothing of it is
 // lost, and nothing is computed as if it were not there.
 #include "core/graph/subgraph.h"
+#include "core/plan/backend.h"
 #include "onnx_builder.h"
 
 #include <google/protobuf/unknown_field_set.h>
@@ -209,6 +210,16 @@ TEST(OnnxForeign, AnOmittedConditionAtTheEndKeepsItsPlace) {
     ASSERT_EQ(node.inputs.size(), 3U); // the last one is captured
     EXPECT_FALSE(node.inputs[1].valid());
     EXPECT_EQ(written(loaded.graph).graph().node(0).input_size(), 2);
+    Tensor trips(DType::Int64, {}), x(DType::Float32, {2});
+    trips.setInt(0, 3);
+    x.set(0, -1);
+    x.set(1, 2);
+    ThreadPool pool(1);
+    Progress silent;
+    auto outputs = interpret(loaded.graph, {ReferenceValue::from(trips), ReferenceValue::from(x)},
+                             pool, silent);
+    ASSERT_TRUE(outputs) << outputs.error().text();
+    EXPECT_EQ(outputs->front().floats, (std::vector<double>{0, 2, 0, 2, 0, 2}));
 }
 
 TEST(OnnxForeign, DynamicQuantizeLstmMayLeaveOutWhatItMay) {
