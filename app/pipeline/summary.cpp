@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/summary.h"
 
-#include "app/pipeline/fallback.h"
 #include "app/pipeline/match_verdicts.h"
 
 #include <set>
@@ -132,7 +131,6 @@ std::vector<KernelReport> summariseKernels(const Plan& plan) {
 void addTactics(const Executable& executable, std::vector<KernelReport>& kernels) {
     for (size_t i = 0; i < kernels.size(); ++i) {
         kernels[i].tactic = executable.tactic(i);
-        kernels[i].isFallback = isFallbackTactic(kernels[i].tactic);
         kernels[i].fallbacks = executable.fallbacks(i);
         kernels[i].isFallback = executable.isFallback(i);
         kernels[i].facts = executable.kernelFacts(i);

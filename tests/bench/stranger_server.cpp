@@ -3,7 +3,6 @@
 
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/fallback.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/passes/passes.h"
 #include "tests/ort/onnx_runtime.h"
@@ -41,7 +40,7 @@ struct Sides {
 size_t fallbacksOf(const Executable& executable, size_t steps) {
     size_t out = 0;
     for (size_t i = 0; i < steps; ++i)
-        out += app::isFallbackTactic(executable.tactic(i)) ? 1 : 0;
+        out += executable.isFallback(i) ? 1 : 0;
     return out;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What measured times of single steps say of fused nodes, and what no time says: a side with a
 // fallback, a launch that several share, steps that were not timed.
-#include "app/pipeline/fallback.h"
 #include "app/pipeline/match_verdicts.h"
 #include "app/report/html.h"
 #include "app/report/text.h"
@@ -114,15 +113,6 @@ TEST(MatchVerdict, WithoutTimesOfStepsNobodyKnows) {
     app::judgeMatches({}, report);
     EXPECT_FALSE(report.matches[0].measuredRatio);
     EXPECT_EQ(app::slowerText(report), "");
-}
-
-TEST(Fallback, IsWhatIsThereToBeRight) {
-    for (const char* tactic : {"reference Contraction", "plain loops", "onednn ref:any", "host",
-                               "onednn simple_nchw:any + tile interpreter"})
-        EXPECT_TRUE(app::isFallbackTactic(tactic)) << tactic;
-    for (const char* tactic : {"", "onednn brgconv:avx512_core", "tile interpreter avx512", "copy",
-                               "winograd 4x4 + tile interpreter", "gather"})
-        EXPECT_FALSE(app::isFallbackTactic(tactic)) << tactic;
 }
 
 TEST(Fallback, LeavesNoSpeedUpToClaim) {
