@@ -323,6 +323,14 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
                                "leave the reshape out of the match");
         return false;
     }
+    // Windows slide over the dims of what the pool reads: they must be the convolution's own.
+    if (m_pool && (composer.space() != m_out.space || m_resultMap != identityMap(m_out.space))) {
+        m_reason = kindReason("Contraction", "Window",
+                              fmt::format("{} reads the result of {} rearranged",
+                                          describe(m_body.node(*m_pool)), describe(m_node)),
+                              "leave the rearrangement or the pool out of the match");
+        return false;
+    }
     renumberAll(*dims);
     for (bool isA : {true, false}) {
         const Extents& own = isA ? x : w;

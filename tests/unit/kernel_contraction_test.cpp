@@ -246,3 +246,17 @@ TEST(LowerAttention, OtherWorkBetweenTheProductsIsRefused) {
     EXPECT_EQ(reason.code, "kind");
     EXPECT_NE(reason.message.find("Tanh"), std::string::npos);
 }
+
+// Windows over other dims than the convolution's: the pool is a program of its own.
+TEST(LowerContraction, APoolOfARearrangedResultIsRefused) {
+    const std::string conv = " { c = Conv<kernel_shape=[1,1]>(x, w)  ";
+    for (const std::string& rest :
+         {"(float[1,4,5,5] x, float[1,4,1,1] w) => (float[1,5,4] y)" + conv +
+              "s = Constant<value_ints=[1,5,5]>()  r = Reshape(c, s)  "
+              "y = MaxPool<kernel_shape=[2]>(r) }",
+          "(float[1,4,5,5] x, float[5,4,1,1] w) => (float[1,5,4,4] y)" + conv +
+              "r = Transpose<perm=[0,2,1,3]>(c)  y = MaxPool<kernel_shape=[2,2]>(r) }"}) {
+        const Reason reason = refusalOf(rest);
+        EXPECT_EQ(reason.code, "kind") << reason.text();
+    }
+}
