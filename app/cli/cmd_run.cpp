@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage run MODEL: one run on a backend, unfused or fused; outputs saved as output_N.pb.
+// fuselage run MODEL: one run on a backend, unfused or fused; outputs saved as output_N.pb. Checks
+// the numbers on request only.
 #include "app/cli/command.h"
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
@@ -8,6 +9,7 @@
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/run_check.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
@@ -24,7 +26,7 @@ namespace {
 
 struct Options {
     std::string model, inputs, output, backend = "auto";
-    bool fuse = false;
+    bool fuse = false, verify = false;
     int threads = 0;
     uint64_t seed = 1;
     RewriteOptions rewrite;
@@ -32,14 +34,34 @@ struct Options {
     std::string cache;
 };
 
-/// The graph to run; `compile` learns what rules allow.
-Result<Graph> prepared(const Options& options, CompileOptions& compile, Progress& progress) {
+/// Numbers for dimensions, constants folded.
+Result<Graph> bound(Graph graph, const Options& options, Progress& progress) {
+    bindAllDimensions(graph, options.rewrite.fuse.dims);
+    if (auto folded = prepareGraph(graph, progress); !folded)
+        return failure(folded.error());
+    return graph;
+}
+
+struct Ready {
+    Graph graph;                ///< to run
+    std::optional<Graph> model; ///< as loaded, for --verify
+};
+
+/// What to run; `compile` learns what rules allow.
+Result<Ready> prepared(const Options& options, CompileOptions& compile, Progress& progress) {
     auto model = app::loadModel(options.model, options.rewrite.fuse.dims, progress);
     if (!model)
         return failure(model.error());
     printNotes(model->notes);
     if (auto all = app::requireOperators(model->graph); !all)
         return failure(all.error());
+    Ready out;
+    if (options.verify) {
+        auto kept = bound(model->graph.clone(), options, progress);
+        if (!kept)
+            return failure(kept.error());
+        out.model = std::move(*kept);
+    }
     Graph graph = std::move(model->graph);
     if (!options.fuse) {
         if (auto done = setPrecision(graph, options.rewrite.fuse.precision); !done)
@@ -54,10 +76,30 @@ Result<Graph> prepared(const Options& options, CompileOptions& compile, Progress
         graph = std::move(rewritten->graph);
         compile.allowed = app::numericClasses(*library);
     }
-    bindAllDimensions(graph, options.rewrite.fuse.dims);
-    if (auto folded = prepareGraph(graph, progress); !folded)
-        return failure(folded.error());
-    return graph;
+    auto ready = bound(std::move(graph), options, progress);
+    if (!ready)
+        return failure(ready.error());
+    out.graph = std::move(*ready);
+    return out;
+}
+
+/// Prints how each output compares; false when one of them is wrong.
+Result<bool> verified(const Graph& model, const Options& options, const CompileOptions& compile,
+                      const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+    Progress progress;
+    auto found = app::checkRun(model, options.fuse, inputs, outputs, compile, progress);
+    if (!found)
+        return failure(found.error());
+    bool right = true;
+    std::string out;
+    for (const app::OutputAgreement& output : *found) {
+        right = right && output.ok;
+        out += fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {:.0e})\n",
+                           output.output, output.side, output.maxAbsolute, output.maxRelative,
+                           output.ok ? "ok" : "FAILED", output.tolerance);
+    }
+    printOut(out);
+    return right;
 }
 
 /// File names are numbers, whatever the values are called; the tensors in them have the names.
@@ -74,8 +116,8 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
 }
 
 int run(Options& options) {
-    if (auto ready = finish(options.rewrite); !ready)
-        return reportError(ready.error());
+    if (auto fits = finish(options.rewrite); !fits)
+        return reportError(fits.error());
     std::optional<ConsoleProgress> progress(options.rewrite.quiet);
     CompileOptions compile;
     compile.backend = options.backend;
@@ -85,21 +127,22 @@ int run(Options& options) {
     compile.oneKernelPerNode = !options.fuse;
     compile.precision = options.rewrite.fuse.precision;
     compile.strict = options.rewrite.fuse.strict;
-    auto graph = prepared(options, compile, *progress);
-    if (!graph)
-        return reportError(graph.error());
-    auto inputs = options.inputs.empty() ? app::generateInputs(*graph, options.seed)
-                                         : app::readInputs(*graph, options.inputs);
+    auto ready = prepared(options, compile, *progress);
+    if (!ready)
+        return reportError(ready.error());
+    Graph& graph = ready->graph;
+    auto inputs = options.inputs.empty() ? app::generateInputs(graph, options.seed)
+                                         : app::readInputs(graph, options.inputs);
     if (!inputs)
         return reportError(inputs.error());
     std::vector<std::string> names;
-    for (ValueId id : graph->outputs())
-        names.push_back(graph->value(id).name);
+    for (ValueId id : graph.outputs())
+        names.push_back(graph.value(id).name);
     if (progress->cancelled())
         return reportError(cancelledFailure("preparing").error);
     // From here nothing asks whether it was cancelled: Ctrl-C ends the program at once.
     progress.reset();
-    auto compiled = CompiledGraph::compile(std::move(*graph), compile);
+    auto compiled = CompiledGraph::compile(std::move(graph), compile);
     if (!compiled)
         return reportError(compiled.error());
     for (const std::string& note : compiled->backend().notes())
@@ -114,7 +157,12 @@ int run(Options& options) {
     for (size_t i = 0; i < outputs->size(); ++i)
         out += fmt::format("{}: {}\n", names[i], (*outputs)[i].type().text());
     printOut(out);
-    return ExitOk;
+    if (!options.verify)
+        return ExitOk;
+    auto right = verified(*ready->model, options, compile, *inputs, *outputs);
+    if (!right)
+        return reportError(right.error());
+    return *right ? ExitOk : ExitVerification;
 }
 
 } // namespace
@@ -123,7 +171,12 @@ Action addRun(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
     addRewriteOptions(app, options->rewrite);
-    app.add_flag("--fuse", options->fuse, "run the fused model");
+    app.add_flag("--fuse", options->fuse,
+                 "run the fused model; nothing is checked without --verify");
+    app.add_flag("--verify", options->verify,
+                 "compare the outputs: of --fuse with one unfused run on the same backend, else or "
+                 "where those differ with the double-precision interpreter; exit 4 where wrong. "
+                 "bench compares both sides with the interpreter always");
     app.add_option("--backend", options->backend, backendNames())->capture_default_str();
     app.add_option("--threads", options->threads, "0: all of this machine")
         ->check(threadCount())

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `run --verify` says of right numbers, of wrong ones, and which judge it asks.
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/run_check.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+
+namespace {
+
+struct Ran {
+    Graph model;
+    std::vector<Tensor> inputs, outputs;
+};
+
+Ran fusedRun(const CompileOptions& compile) {
+    Ran out{*model_io::loadText("g (float[4,8] x, float[8,6] w) => (float[4,6] y, int64[2] s) {"
+                                " m = MatMul(x, w)  y = Relu(m)  s = Shape(y) }"),
+            {},
+            {}};
+    Progress progress;
+    EXPECT_TRUE(prepareGraph(out.model, progress));
+    out.inputs = *app::generateInputs(out.model, 3);
+    auto compiled = CompiledGraph::compile(fuseWhole(out.model, "Whole"), compile);
+    EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().text());
+    out.outputs = *compiled->run(out.inputs);
+    return out;
+}
+
+std::vector<app::OutputAgreement> found(const Ran& ran, bool fused, const CompileOptions& compile) {
+    Progress progress;
+    auto out = app::checkRun(ran.model, fused, ran.inputs, ran.outputs, compile, progress);
+    EXPECT_TRUE(out) << (out ? "" : out.error().text());
+    return out ? *out : std::vector<app::OutputAgreement>{};
+}
+
+CompileOptions onCpu(Precision precision = Precision::Fp32) {
+    CompileOptions out;
+    out.backend = "cpu";
+    out.threads = 1;
+    out.precision = precision;
+    return out;
+}
+
+bool allOk(const std::vector<app::OutputAgreement>& outputs) {
+    for (const app::OutputAgreement& output : outputs)
+        if (!output.ok)
+            return false;
+    return true;
+}
+
+} // namespace
+
+TEST(RunCheck, RightNumbersNeedNoInterpreter) {
+    const Ran ran = fusedRun(onCpu());
+    const auto outputs = found(ran, true, onCpu());
+    ASSERT_EQ(outputs.size(), 2U);
+    EXPECT_TRUE(allOk(outputs));
+    EXPECT_EQ(outputs[0].side, "fused, against unfused");
+    EXPECT_EQ(outputs[0].output, "y");
+}
+
+TEST(RunCheck, WrongNumbersAreJudgedAndNamed) {
+    Ran ran = fusedRun(onCpu());
+    ran.outputs[0].as<float>()[5] += 0.5F;
+    const auto outputs = found(ran, true, onCpu());
+    ASSERT_EQ(outputs.size(), 4U); // the judge says which side is wrong
+    EXPECT_EQ(outputs[0].side, "unfused");
+    EXPECT_TRUE(outputs[0].ok);
+    EXPECT_EQ(outputs[1].side, "fused");
+    EXPECT_FALSE(outputs[1].ok);
+    EXPECT_TRUE(outputs[3].ok);
+}
+
+TEST(RunCheck, AnUnfusedRunIsJudgedByTheInterpreter) {
+    Ran ran = fusedRun(onCpu());
+    EXPECT_TRUE(allOk(found(ran, false, onCpu())));
+    ran.outputs[0].as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(allOk(found(ran, false, onCpu())));
+}
+
+TEST(RunCheck, StorageIn16BitsMayCostWhatItCosts) {
+    const CompileOptions half = onCpu(Precision::Fp16);
+    Ran ran = fusedRun(half);
+    EXPECT_TRUE(allOk(found(ran, true, half)));
+    EXPECT_TRUE(allOk(found(ran, false, half)));
+    for (float& number : ran.outputs[0].as<float>())
+        number *= 1.5F;
+    EXPECT_FALSE(allOk(found(ran, true, half)));
+}
