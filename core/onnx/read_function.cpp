@@ -32,6 +32,16 @@ std::string keyOf(const std::string& domain, const std::string& name,
            (overload.empty() ? "" : overload.back());
 }
 
+/// Every node of a function gets what its call says: a short call must not become a long model.
+constexpr size_t maxInherited = 16384;
+
+size_t bytesOf(const Metadata& metadata) {
+    size_t sum = 0;
+    for (const auto& [key, value] : metadata)
+        sum += key.size() + value.size();
+    return sum;
+}
+
 /// What a call remembers about the values of its body, by their names in the function.
 struct BodyValues {
     std::unordered_map<std::string, std::string> renamed;
@@ -187,6 +197,12 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     body.repeated = true;
     body.inherited = metadataOf(call, scope);
     body.inherited.merge(metadataFrom(function, functionMetadataField));
+    if (bytesOf(body.inherited) > maxInherited) {
+        body.inherited.clear();
+        note(fmt::format("metadata of a call is longer than {} bytes: its nodes are without it",
+                         maxInherited),
+             where);
+    }
     if (auto ok = bindAttributes(call, function, scope, body); !ok)
         return ok;
     auto inputs = readCallInputs(call, function, scope);

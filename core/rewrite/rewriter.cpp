@@ -356,10 +356,12 @@ std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>
 }
 
 Metadata metadataOf(const Graph& graph, const std::vector<NodeId>& nodes) {
-    constexpr size_t longest = 4096; // the body still has all of it
+    constexpr size_t longest = 16384; // made nodes must not grow without limit
     Metadata out;
     for (NodeId id : nodes)
         for (const auto& [key, value] : graph.node(id).provenance.metadata) {
+            if (value.size() > longest)
+                continue;
             auto [entry, isNew] = out.try_emplace(key, value);
             std::string& text = entry->second;
             if (!isNew && text.find(value) == std::string::npos &&

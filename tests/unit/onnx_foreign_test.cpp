@@ -292,6 +292,10 @@ TEST(OnnxForeign, InlinedNodesHaveTheMetadataOfTheirCallAndFunction) {
     const Loaded loaded = loadNoting(model);
     EXPECT_EQ(onlyNode(loaded.graph).provenance.metadata,
               (Metadata{{"author", "me"}, {"namespace", "own"}, {"of", "call"}}));
+    addEntryTo(call, nodeField, "long", std::string(20000, 'x')); // would be copied to every node
+    const Loaded bounded = loadNoting(model);
+    EXPECT_EQ(onlyNode(bounded.graph).provenance.metadata, (Metadata{{"namespace", "own"}}));
+    EXPECT_TRUE(bounded.noted("metadata of a call is longer than"));
 }
 
 TEST(OnnxForeign, MetadataThatIsNoneIsLeftOut) {
