@@ -12,13 +12,13 @@ namespace {
 constexpr size_t mostPlaces = 8;
 constexpr size_t longestPart = 120; // files may say anything
 
-std::string_view at(const Metadata& metadata, const char* key) {
+std::string_view entryText(const Metadata& metadata, const char* key) {
     const auto found = metadata.find(key);
     return found == metadata.end() ? std::string_view() : std::string_view(found->second);
 }
 
 /// One line of plain text.
-std::string plain(std::string_view text) {
+std::string plainLine(std::string_view text) {
     std::string out(text.substr(0, longestPart));
     std::replace_if(
         out.begin(), out.end(),
@@ -37,7 +37,7 @@ std::string moduleOfScopes(std::string_view list) {
         names.push_back(list.substr(open + 1, close - open - 1));
         open = close + 1;
     }
-    return names.size() < 2 ? std::string() : plain(names[names.size() - 2]);
+    return names.size() < 2 ? std::string() : plainLine(names[names.size() - 2]);
 }
 
 /// ": Model/layers.0: Layer/layers.0.linear: Linear/linear_1: aten.linear.default"
@@ -49,7 +49,7 @@ std::string moduleOfNamespace(std::string_view path) {
     path = path.substr(0, last);
     const size_t slash = path.rfind('/');
     path.remove_prefix(slash == std::string_view::npos ? 0 : slash + 1);
-    return plain(path.substr(0, path.find(": ")));
+    return plainLine(path.substr(0, path.find(": ")));
 }
 
 /// The innermost frame of a Python traceback: `File "/home/me/model.py", line 123, in forward`.
@@ -63,7 +63,7 @@ std::string lineOfTrace(std::string_view trace) {
     path.remove_prefix(path.find_last_of("/\\") + 1); // npos + 1 is 0
     std::string_view number = trace.substr(end + line.size());
     number = number.substr(0, number.find_first_not_of("0123456789"));
-    return number.empty() ? std::string() : plain(path) + ":" + plain(number);
+    return number.empty() ? std::string() : plainLine(path) + ":" + plainLine(number);
 }
 
 void addPlaces(const Node& node, std::vector<std::string>& out) {
@@ -84,10 +84,10 @@ void addPlaces(const Node& node, std::vector<std::string>& out) {
 
 SourcePlace sourcePlace(const Metadata& metadata) {
     SourcePlace out;
-    out.module = moduleOfScopes(at(metadata, "pkg.torch.onnx.name_scopes"));
+    out.module = moduleOfScopes(entryText(metadata, "pkg.torch.onnx.name_scopes"));
     if (out.module.empty())
-        out.module = moduleOfNamespace(at(metadata, "namespace"));
-    out.line = lineOfTrace(at(metadata, "pkg.torch.onnx.stack_trace"));
+        out.module = moduleOfNamespace(entryText(metadata, "namespace"));
+    out.line = lineOfTrace(entryText(metadata, "pkg.torch.onnx.stack_trace"));
     return out;
 }
 

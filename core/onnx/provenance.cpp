@@ -52,7 +52,7 @@ std::vector<Metadata> metadataAt(const json& object, const char* key) {
 }
 
 /// Nothing where no entry says something.
-void put(json& object, const char* key, const std::vector<Metadata>& all) {
+void putMetadata(json& object, const char* key, const std::vector<Metadata>& all) {
     json list = json::array();
     bool any = false;
     for (const Metadata& metadata : all) {
@@ -96,8 +96,8 @@ std::string documentationFor(const Provenance& provenance, const BodyNames& name
         object["nodes"] = names.nodes;
     if (!names.values.empty())
         object["values"] = names.values;
-    put(object, "node_metadata", names.nodeMetadata);
-    put(object, "value_metadata", names.valueMetadata);
+    putMetadata(object, "node_metadata", names.nodeMetadata);
+    putMetadata(object, "value_metadata", names.valueMetadata);
     if (object.empty())
         return {};
     // Names may hold bytes that are no UTF-8: they are replaced, never a reason to fail.

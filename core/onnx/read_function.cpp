@@ -35,7 +35,7 @@ std::string keyOf(const std::string& domain, const std::string& name,
 /// Every node of a function gets what its call says: a short call must not become a long model.
 constexpr size_t maxInherited = 16384;
 
-size_t bytesOf(const Metadata& metadata) {
+size_t metadataBytes(const Metadata& metadata) {
     size_t sum = 0;
     for (const auto& [key, value] : metadata)
         sum += key.size() + value.size();
@@ -197,7 +197,7 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     body.repeated = true;
     body.inherited = metadataOf(call, scope);
     body.inherited.merge(metadataFrom(function, functionMetadataField));
-    if (bytesOf(body.inherited) > maxInherited) {
+    if (metadataBytes(body.inherited) > maxInherited) {
         body.inherited.clear();
         note(fmt::format("metadata of a call is longer than {} bytes: its nodes are without it",
                          maxInherited),

@@ -26,7 +26,7 @@ Failure tooLarge(const std::string& where) {
 }
 
 /// A kept node can be written when its operator is the same in the opset of the file.
-bool isSame(const Node& node, int64_t imported, int64_t saved) {
+bool isSameOperator(const Node& node, int64_t imported, int64_t saved) {
     const OpSchema* then = publishedSchema("", node.customOp, imported);
     const OpSchema* now = publishedSchema("", node.customOp, saved);
     return then && now && then->since == now->since;
@@ -37,7 +37,7 @@ Result<void> checkKept(const Graph& graph, int64_t imported, int64_t saved) {
     for (NodeId id : graph.nodes()) {
         const Node& node = graph.node(id);
         if (node.op == Op::Unknown && node.customDomain.empty() && !node.notComputed.empty() &&
-            !isSame(node, imported, saved))
+            !isSameOperator(node, imported, saved))
             return failure("save.opset",
                            fmt::format("the form that `{}` has in opset {} does not exist in "
                                        "opset {}",

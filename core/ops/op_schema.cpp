@@ -17,7 +17,7 @@ namespace {
 /// Opset of the normal form; operators that are newer have their first one.
 constexpr int64_t formOpset = 17;
 
-std::string_view upTo(std::string_view& text, std::string_view mark) {
+std::string_view textBefore(std::string_view& text, std::string_view mark) {
     const size_t end = text.find(mark);
     assert(end != std::string_view::npos && "operators.txt is made by its program");
     const std::string_view out = text.substr(0, end);
@@ -25,7 +25,7 @@ std::string_view upTo(std::string_view& text, std::string_view mark) {
     return out;
 }
 
-std::vector<OperandSchema> operandsOf(std::string_view text) {
+std::vector<OperandSchema> operandSchemas(std::string_view text) {
     std::vector<OperandSchema> out;
     while (!text.empty()) {
         std::string_view word = text.substr(0, text.find(' '));
@@ -45,8 +45,8 @@ std::vector<OperandSchema> operandsOf(std::string_view text) {
 class Entry {
 public:
     explicit Entry(std::string_view line) : m_rest(line) {
-        m_name = upTo(m_rest, " ");
-        const std::string_view since = upTo(m_rest, " : ");
+        m_name = textBefore(m_rest, " ");
+        const std::string_view since = textBefore(m_rest, " : ");
         std::from_chars(since.data(), since.data() + since.size(), m_schema.since);
     }
 
@@ -54,8 +54,8 @@ public:
 
     /// Operators withdrawn at a version have neither operands nor attributes.
     OpSchema schema() {
-        m_schema.inputs = operandsOf(upTo(m_rest, "->"));
-        m_schema.outputs = operandsOf(upTo(m_rest, "|"));
+        m_schema.inputs = operandSchemas(textBefore(m_rest, "->"));
+        m_schema.outputs = operandSchemas(textBefore(m_rest, "|"));
         m_schema.attributes = parseAttributeSchemas(std::string(m_rest).c_str());
         return std::move(m_schema);
     }
@@ -73,7 +73,7 @@ const Schemas& schemas() {
         Schemas out;
         std::string_view text = embeddedOperators();
         while (!text.empty()) {
-            const std::string_view line = upTo(text, "\n");
+            const std::string_view line = textBefore(text, "\n");
             if (line.starts_with('#'))
                 continue;
             Entry entry(line);
