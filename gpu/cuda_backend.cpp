@@ -3,6 +3,7 @@
 
 #include "core/plan/channels_last.h"
 #include "gpu/libs/library_sources.h"
+#include "gpu/planned_step.h"
 #include "gpu/runtime/cuda_executable.h"
 #include "gpu/runtime/generated_tactic.h"
 #include "gpu/runtime/host_tactic.h"
@@ -40,6 +41,10 @@ public:
             for (const ReasonFact& fact : reason.facts)
                 out += "; without " + fact.value;
         return out;
+    }
+
+    bool isForHost(const Plan& plan, const Step& step) const override {
+        return gpu::isForHost(plan, step, m_profile);
     }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }

@@ -2,6 +2,7 @@
 #include "gpu/planning_backend.h"
 
 #include "core/plan/channels_last.h"
+#include "gpu/planned_step.h"
 
 namespace fuselage::gpu {
 
@@ -21,6 +22,10 @@ public:
     }
 
     void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
+
+    bool isForHost(const Plan& plan, const Step& step) const override {
+        return gpu::isForHost(plan, step, m_profile);
+    }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }
 

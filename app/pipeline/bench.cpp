@@ -335,6 +335,11 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
             return failure(dumped.error());
         out.dumped = *dumped;
     }
+    if (target->planning) {
+        const int64_t limit = options.tune.workspaceLimit;
+        addPlannedKernels(*analysis->before, target->profile, limit, report.kernelsBefore);
+        addPlannedKernels(*analysis->after, target->profile, limit, report.kernels);
+    }
     if (options.compile && !target->backend) {
         auto compiled = addCompiled(options, *analysis->after, *target, report, progress);
         if (!compiled)

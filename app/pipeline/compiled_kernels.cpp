@@ -28,6 +28,7 @@ Result<bool> compileKernels(const Plan& plan, const DeviceProfile& profile,
     }
     for (size_t i = 0; i < report.kernels.size() && i < compiled->steps.size(); ++i) {
         report.kernels[i].tactic = compiled->steps[i].tactic;
+        report.kernels[i].isFallback = compiled->steps[i].tactic == "host";
         report.kernels[i].facts = compiled->steps[i].facts;
         report.kernels[i].fallbacks = compiled->steps[i].reasons;
     }

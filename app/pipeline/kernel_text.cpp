@@ -5,6 +5,7 @@
 
 #if FUSELAGE_HAS_CUDA
 #include "gpu/dump_kernels.h"
+#include "gpu/planned_step.h"
 #endif
 
 namespace fuselage::app {
@@ -24,6 +25,21 @@ void hashKernelTexts(const Plan& plan, const DeviceProfile& profile,
                      std::vector<KernelReport>& kernels) {
     for (size_t i = 0; i < kernels.size(); ++i)
         kernels[i].textHash = Hasher().text(kernelText(plan, i, profile)).hex();
+}
+
+void addPlannedKernels(const Plan& plan, const DeviceProfile& profile, int64_t workspaceLimit,
+                       std::vector<KernelReport>& kernels) {
+#if FUSELAGE_HAS_CUDA
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        gpu::PlannedStep planned = gpu::plannedStep(plan, plan.steps[i], profile, workspaceLimit);
+        kernels[i].hidden = planned.work;
+        kernels[i].isFallback = planned.tactic == "host";
+        if (kernels[i].isFallback)
+            kernels[i].tactic = planned.tactic;
+    }
+#else
+    (void)plan, (void)profile, (void)workspaceLimit, (void)kernels;
+#endif
 }
 
 } // namespace fuselage::app

@@ -19,4 +19,9 @@ std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profi
 void hashKernelTexts(const Plan& plan, const DeviceProfile& profile,
                      std::vector<KernelReport>& kernels);
 
+/// Of a plan for a device that is not here: what the generated kernels that are preferred hide from
+/// the plan, and which steps none computes (tactic "host").
+void addPlannedKernels(const Plan& plan, const DeviceProfile& profile, int64_t workspaceLimit,
+                       std::vector<KernelReport>& kernels);
+
 } // namespace fuselage::app

@@ -122,7 +122,14 @@ struct KernelReport {
     std::optional<MeasuredTraffic> measuredTraffic;
     double share = 0;              ///< of the measured (else predicted) total
     std::vector<Reason> fallbacks; ///< why no better tactic was taken
+    HiddenWork hidden;             ///< what its step does beyond what the plan says
     bool isFallback = false;       ///< code that is there to be right computes it, not to be fast
+};
+
+/// A side as its kernels run, where the plan does not say all: launches of split sums, results of
+/// full size that pass through a kernel's own memory.
+struct RunFigures {
+    int64_t launches = 0, logicalBytes = 0, intermediateBuffers = 0, peakBytes = 0;
 };
 
 /// Small independent kernels that were offered one launch together.
@@ -238,6 +245,10 @@ struct Report {
         return out;
     }
 
+    RunFigures beforeAsRun() const { return asRun(before, kernelsBefore); }
+
+    RunFigures afterAsRun() const { return asRun(after, kernels); }
+
     /// Fused nodes that lost; none when no step was timed.
     std::optional<size_t> slowerMatchCount() const {
         std::optional<size_t> out;
@@ -249,6 +260,22 @@ struct Report {
 
     /// The ratio may be called a speed-up.
     bool hasSpeedUp() const { return ratio && verified() && fallbackCount() == 0; }
+
+private:
+    /// Steps take their memory in turns: the largest counts.
+    static RunFigures asRun(const SideReport& side, const std::vector<KernelReport>& kernels) {
+        RunFigures out{static_cast<int64_t>(side.launches), side.traffic.logical(),
+                       side.intermediateBuffers, side.peakBytes};
+        int64_t scratch = 0;
+        for (const KernelReport& kernel : kernels) {
+            out.launches += static_cast<int64_t>(kernel.hidden.launches) - 1;
+            out.logicalBytes += 2 * kernel.hidden.passedBytes;
+            out.intermediateBuffers += kernel.hidden.values;
+            scratch = scratch < kernel.hidden.scratchBytes ? kernel.hidden.scratchBytes : scratch;
+        }
+        out.peakBytes += scratch;
+        return out;
+    }
 };
 
 } // namespace fuselage::app

@@ -133,6 +133,7 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
         kernels[i].tactic = executable.tactic(i);
         kernels[i].fallbacks = executable.fallbacks(i);
         kernels[i].isFallback = executable.isFallback(i);
+        kernels[i].hidden = executable.hiddenWork(i);
         kernels[i].facts = executable.kernelFacts(i);
     }
 }

@@ -112,8 +112,9 @@ std::string sidesTable(const Report& r) {
             bytesText(after));
     };
     counts("nodes", b.nodes, a.nodes);
-    counts("launches", b.launches, a.launches);
-    sizes("logical traffic", b.traffic.logical(), a.traffic.logical());
+    const RunFigures ranBefore = r.beforeAsRun(), ranAfter = r.afterAsRun();
+    counts("launches", ranBefore.launches, ranAfter.launches);
+    sizes("logical traffic", ranBefore.logicalBytes, ranAfter.logicalBytes);
     sizes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
     sizes("DRAM traffic, predicted", b.traffic.dram, a.traffic.dram);
     for (const MeasuredRow& traffic : measuredTraffic(b, a))
@@ -121,8 +122,8 @@ std::string sidesTable(const Report& r) {
             sizes(traffic.name, *traffic.before, *traffic.after);
         else
             row(traffic.name, 0, 0, countedText(traffic.before), countedText(traffic.after));
-    sizes("peak memory", b.peakBytes, a.peakBytes);
-    counts("intermediate buffers", b.intermediateBuffers, a.intermediateBuffers);
+    sizes("peak memory", ranBefore.peakBytes, ranAfter.peakBytes);
+    counts("intermediate buffers", ranBefore.intermediateBuffers, ranAfter.intermediateBuffers);
     row("arithmetic intensity", b.intensity(), a.intensity(),
         fmt::format("{:.1f} FLOP/B", b.intensity()), fmt::format("{:.1f} FLOP/B", a.intensity()));
     row("time, predicted", b.predictedSeconds, a.predictedSeconds, secondsText(b.predictedSeconds),
@@ -277,12 +278,12 @@ std::string missesTable(const Report& report) {
 }
 
 std::string verdictLine(const Report& r) {
-    double before = static_cast<double>(r.before.traffic.logical());
-    std::string out = fmt::format("{} launches became {}", r.before.launches, r.after.launches);
+    const RunFigures ranBefore = r.beforeAsRun(), ranAfter = r.afterAsRun();
+    const auto before = static_cast<double>(ranBefore.logicalBytes);
+    std::string out = fmt::format("{} launches became {}", ranBefore.launches, ranAfter.launches);
     if (before > 0)
-        out +=
-            fmt::format(", logical traffic {}",
-                        percentText(static_cast<double>(r.after.traffic.logical()) / before - 1));
+        out += fmt::format(", logical traffic {}",
+                           percentText(static_cast<double>(ranAfter.logicalBytes) / before - 1));
     if (r.hasSpeedUp())
         out +=
             fmt::format(", measured <b class=\"{}\">{:.2f}× as fast</b> (95 % interval {:.2f} .. "

@@ -240,12 +240,28 @@ template <typename A> void fields(A& a, MeasuredTraffic& t) {
     a("l2", t.l2);
 }
 
+template <typename A> void fields(A& a, HiddenWork& h) {
+    a("launches", h.launches);
+    a("scratch_bytes", h.scratchBytes);
+    a("values", h.values);
+    a("passed_bytes", h.passedBytes);
+}
+
+template <typename A> void fields(A& a, RunFigures& f) {
+    a("launches", f.launches);
+    a("logical_bytes", f.logicalBytes);
+    a("intermediate_buffers", f.intermediateBuffers);
+    a("peak_bytes", f.peakBytes);
+}
+
 template <typename A> void timingFields(A& a, KernelReport& k) {
     if constexpr (A::writes)
         a("name", k.name);
     a("tactic", k.tactic);
     a("fallback", k.isFallback);
     a("fallbacks", k.fallbacks);
+    if (!A::writes || k.hidden.any())
+        a("hidden", k.hidden);
     a.micros("predicted_us", k.predictedSeconds);
     a("limiter", k.limiter);
     a.micros("median_us", k.measuredSeconds);
@@ -314,6 +330,8 @@ template <typename A> void timingFields(A& a, Report& r) {
     if constexpr (A::writes)
         a("slower_matches", r.slowerMatchCount());
     a.derived("fallbacks", r.fallbackCount());
+    a.derived("ran_before", r.beforeAsRun());
+    a.derived("ran_after", r.afterAsRun());
     if (!A::writes || !r.timingNotes.empty())
         a("timing_notes", r.timingNotes);
     a("measured_traffic_before", r.before.measuredTraffic);

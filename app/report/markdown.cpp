@@ -95,13 +95,11 @@ std::string brokenRows(const RunReport& run) {
 }
 
 std::string modelRow(const ModelRun& model) {
-    const SideReport &b = model.report->before, &a = model.report->after;
+    const RunFigures b = model.report->beforeAsRun(), a = model.report->afterAsRun();
     return tableRow(
-        {cell(model.id),
-         fmt::format("{} → {}", countText(static_cast<int64_t>(b.launches)),
-                     countText(static_cast<int64_t>(a.launches))),
-         fmt::format("{} → {} ({})", bytesText(b.traffic.logical()), bytesText(a.traffic.logical()),
-                     changeText(b.traffic.logical(), a.traffic.logical())),
+        {cell(model.id), fmt::format("{} → {}", countText(b.launches), countText(a.launches)),
+         fmt::format("{} → {} ({})", bytesText(b.logicalBytes), bytesText(a.logicalBytes),
+                     changeText(b.logicalBytes, a.logicalBytes)),
          fmt::format("{} → {}", bytesText(b.peakBytes), bytesText(a.peakBytes)),
          verificationText(*model.report), speedUp(*model.report), slowerCell(*model.report)});
 }

@@ -21,6 +21,7 @@ void addKernels(std::vector<KernelReport>& kernels, const std::vector<KernelRepo
             kernel.measuredSeconds = from.measuredSeconds;
             kernel.tactic = from.tactic;
             kernel.isFallback = from.isFallback;
+            kernel.hidden = from.hidden;
             kernel.facts = from.facts;
             kernel.inSitu = from.inSitu;
             kernel.cold = from.cold;

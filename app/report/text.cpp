@@ -90,8 +90,9 @@ std::string sidesText(const Report& r) {
     };
     table.row({"", "before", "after", ""});
     count("nodes", static_cast<int64_t>(b.nodes), static_cast<int64_t>(a.nodes));
-    count("launches", static_cast<int64_t>(b.launches), static_cast<int64_t>(a.launches));
-    bytes("logical traffic", b.traffic.logical(), a.traffic.logical());
+    const RunFigures ranBefore = r.beforeAsRun(), ranAfter = r.afterAsRun();
+    count("launches", ranBefore.launches, ranAfter.launches);
+    bytes("logical traffic", ranBefore.logicalBytes, ranAfter.logicalBytes);
     bytes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
     bytes("DRAM traffic, predicted", b.traffic.dram, a.traffic.dram);
     for (const MeasuredRow& row : measuredTraffic(b, a))
@@ -99,7 +100,8 @@ std::string sidesText(const Report& r) {
             bytes(row.name, *row.before, *row.after);
         else
             table.row({row.name, countedText(row.before), countedText(row.after), ""});
-    bytes("peak memory", b.peakBytes, a.peakBytes);
+    bytes("peak memory", ranBefore.peakBytes, ranAfter.peakBytes);
+    count("intermediate buffers", ranBefore.intermediateBuffers, ranAfter.intermediateBuffers);
     table.row({"arithmetic intensity", fmt::format("{:.1f} FLOP/B", b.intensity()),
                fmt::format("{:.1f} FLOP/B", a.intensity()), change(b.intensity(), a.intensity())});
     table.row({"time, predicted", secondsText(b.predictedSeconds), secondsText(a.predictedSeconds),

@@ -14,10 +14,11 @@ namespace {
 std::string sideFallbacks(const char* side, const std::vector<KernelReport>& kernels) {
     size_t count = 0;
     double share = 0;
-    bool measured = false;
+    bool measured = false, onHost = false;
     for (const KernelReport& kernel : kernels)
         if (kernel.isFallback) {
             ++count;
+            onHost = onHost || kernel.tactic == "host";
             share += kernel.share;
             measured = measured || kernel.measuredSeconds;
         }
@@ -25,6 +26,8 @@ std::string sideFallbacks(const char* side, const std::vector<KernelReport>& ker
         return {};
     std::string out = fmt::format("{}: {} of {} steps {} computed by reference code", side, count,
                                   kernels.size(), count == 1 ? "is" : "are");
+    if (onHost)
+        out += " on the host, between two copies, which breaks the captured graph";
     return measured ? out + fmt::format(", {:.0f} % of its time", share * 100) : out;
 }
 

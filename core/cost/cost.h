@@ -52,8 +52,10 @@ struct DeviceProfile {
     double filterGain = 1;    ///< speed of 3x3 convolutions of stride 1 over that of their FLOPs
     double launchSeconds = 0; ///< per node of a captured graph
     double sharedBytesPerUnit = 0, registersPerUnit = 0, threadsPerUnit = 0;
-    double overlap = 6;                         ///< p of the norm that combines the resources
-    double residency = 0.7;                     ///< share of L2 that a producer's data can count on
+    double linkBandwidth = 2.5e10; ///< between the host's memory and the device's, one way
+    double linkSeconds = 1e-5;     ///< to wait for the device, and to start it again
+    double overlap = 6;            ///< p of the norm that combines the resources
+    double residency = 0.7;        ///< share of L2 that a producer's data can count on
     std::map<std::string, std::string> sources; ///< field -> "sheet", "measured", "recalled"
 };
 
@@ -79,5 +81,10 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
 
 TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
                          const DeviceProfile& profile);
+
+/// Of a step that the host's reference functions compute for a device: its operands come over the
+/// link, its results go back, and the captured graph is broken. Limiter: "host" or "link".
+TimeEstimate predictHostTime(const KernelProgram& program, const Traffic& traffic,
+                             const DeviceProfile& profile);
 
 } // namespace fuselage

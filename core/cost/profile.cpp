@@ -41,6 +41,8 @@ constexpr std::array figures{
     Figure{"shared_bytes_per_unit", &DeviceProfile::sharedBytesPerUnit},
     Figure{"registers_per_unit", &DeviceProfile::registersPerUnit},
     Figure{"threads_per_unit", &DeviceProfile::threadsPerUnit},
+    Figure{"link_bandwidth", &DeviceProfile::linkBandwidth, true},
+    Figure{"link_seconds", &DeviceProfile::linkSeconds, true},
     Figure{"overlap", &DeviceProfile::overlap},
     Figure{"residency", &DeviceProfile::residency},
 };

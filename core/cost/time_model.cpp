@@ -148,4 +148,22 @@ TimeEstimate predictTime(const KernelProgram& program, const Work& work, const T
     return out;
 }
 
+TimeEstimate predictHostTime(const KernelProgram& program, const Traffic& traffic,
+                             const DeviceProfile& profile) {
+    // Of the reference functions, roughly.
+    constexpr double bytesPerSecond = 1.6e8, flopsPerSecond = 2e9;
+    constexpr double uncertainty = 0.5;
+    const auto bytes = static_cast<double>(traffic.logical());
+    const double link = bytes / profile.linkBandwidth;
+    const double host = std::max(bytes / bytesPerSecond,
+                                 static_cast<double>(workOf(program).flops) / flopsPerSecond);
+    TimeEstimate out;
+    out.launch = 2 * profile.linkSeconds;
+    out.seconds = out.launch + link + host;
+    out.limiter = host > out.launch + link ? "host" : "link";
+    out.low = out.seconds * (1 - uncertainty);
+    out.high = out.seconds * (1 + uncertainty);
+    return out;
+}
+
 } // namespace fuselage

@@ -53,9 +53,13 @@ private:
                            const MatchedEpilogue& epilogue) const;
     OperandLayout accumulatorLayout() const;
 
-    Region reserve(size_t bytes) {
+    /// `isValue`: a result of full size passes through it.
+    Region reserve(size_t bytes, bool isValue = true) {
         Region out{m_scratchBytes, bytes};
         m_scratchBytes += (bytes + 63) / 64 * 64;
+        hidden.scratchBytes = static_cast<int64_t>(m_scratchBytes);
+        hidden.values += isValue ? 1 : 0;
+        hidden.passedBytes += isValue ? static_cast<int64_t>(bytes) : 0;
         return out;
     }
 
@@ -367,7 +371,7 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         tactic = "plain loops";
         isFallback = true;
     } else {
-        m_engineRegion = reserve(m_engine->scratchBytes);
+        m_engineRegion = reserve(m_engine->scratchBytes, false);
         tactic = (m_winograd ? "" : "onednn ") + m_engine->implementation;
         isFallback = m_engine->implementation.find("ref") != std::string::npos;
         if (m_pass)
@@ -375,7 +379,7 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     }
     if (m_pool) {
         tactic += " + " + m_pool->implementation;
-        Region region = reserve(m_pool->scratchBytes);
+        Region region = reserve(m_pool->scratchBytes, false);
         m_engineRegion = region.bytes > m_engineRegion.bytes ? region : m_engineRegion;
     }
     return std::nullopt;

@@ -65,6 +65,13 @@ public:
         return kernel ? kernel->isFallback : isOrdinary(m_plan->steps[step].program);
     }
 
+    HiddenWork hiddenWork(size_t step) const override {
+        if (const SweepRun* sweep = m_sweepOf[step])
+            return sweep->hiddenWork(static_cast<uint32_t>(step));
+        const Kernel* kernel = kernelOf(step);
+        return kernel ? kernel->hidden : HiddenWork{};
+    }
+
 private:
     const Kernel* kernelOf(size_t step) const {
         const SweepRun* sweep = m_sweepOf[step];

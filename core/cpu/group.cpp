@@ -3,6 +3,8 @@
 
 #include "core/cpu/prepare_kernel.h"
 
+#include <algorithm>
+
 namespace fuselage::cpu {
 
 namespace {
@@ -13,6 +15,9 @@ public:
         tactic += (m_members.empty() ? "" : " + ") + kernel->tactic;
         isFallback = isFallback || kernel->isFallback;
         fallbacks.insert(fallbacks.end(), kernel->fallbacks.begin(), kernel->fallbacks.end());
+        hidden.scratchBytes = std::max(hidden.scratchBytes, kernel->hidden.scratchBytes);
+        hidden.values += kernel->hidden.values;
+        hidden.passedBytes += kernel->hidden.passedBytes;
         m_members.push_back({std::move(kernel), inputs, outputs});
     }
 

@@ -5,6 +5,7 @@
 #include "core/cpu/threads.h"
 #include "core/cpu/vector_table.h"
 #include "core/kernel/epilogue_inputs.h"
+#include "core/plan/kernel_facts.h"
 #include "core/support/reason.h"
 #include "core/support/result.h"
 
@@ -57,6 +58,7 @@ public:
 
     std::string tactic;
     std::vector<Reason> fallbacks;
+    HiddenWork hidden;       ///< of one run
     bool isFallback = false; ///< plain or reference loops, many times slower than a kernel
 };
 

@@ -179,6 +179,12 @@ public:
             m_outputs.push_back(moved(given.outputs[i], wanted.outputs[i], false, given));
         tactic = m_inner->tactic + ", reordered";
         fallbacks = m_inner->fallbacks;
+        hidden = m_inner->hidden;
+        hidden.scratchBytes += static_cast<int64_t>(m_bytes);
+        hidden.passedBytes += static_cast<int64_t>(m_bytes);
+        for (const auto* all : {&m_inputs, &m_outputs})
+            for (const Moved& one : *all)
+                hidden.values += one.copy ? 1 : 0;
     }
 
     void run(const Operands& operands, RunContext& context) override {

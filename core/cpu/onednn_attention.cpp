@@ -162,6 +162,12 @@ AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext&
         made.loadedAt = m_workerBytes;
         m_workerBytes += made.inPlace ? 0 : aligned(rows * stride * 4);
     }
+    // Scores of a block stay in a cache; operands that are staged are values.
+    hidden.scratchBytes = static_cast<int64_t>(
+        m_stagedBytes + m_workerBytes * static_cast<size_t>(context.threads.count()));
+    hidden.passedBytes = static_cast<int64_t>(m_stagedBytes);
+    for (const Matrices* x : {&m_q, &m_k, &m_v})
+        hidden.values += x->stage ? 1 : 0;
     tactic = "onednn " + m_scores[0].implementation + " + softmax + " + m_results[0].implementation;
 }
 

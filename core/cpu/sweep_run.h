@@ -19,6 +19,14 @@ public:
     /// workers.
     void run(ValueStore& values, std::vector<double>* seconds, const Progress& progress);
 
+    /// Of a step over all passes.
+    HiddenWork hiddenWork(uint32_t step) const {
+        HiddenWork out = kernel(step).hidden;
+        out.scratchBytes *= static_cast<int64_t>(m_workers.size());
+        out.passedBytes *= m_sweep.passes;
+        return out;
+    }
+
     const Kernel& kernel(uint32_t step) const { return *m_steps[step - m_sweep.first].kernel; }
 
 private:

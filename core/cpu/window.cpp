@@ -20,9 +20,13 @@ public:
     void run(const Operands& operands, RunContext& context) override;
 
 private:
-    size_t reserve(size_t bytes) {
+    /// `isValue`: a result of full size passes through it.
+    size_t reserve(size_t bytes, bool isValue = true) {
         size_t at = m_scratchBytes;
         m_scratchBytes += (bytes + 63) / 64 * 64;
+        hidden.scratchBytes = static_cast<int64_t>(m_scratchBytes);
+        hidden.values += isValue ? 1 : 0;
+        hidden.passedBytes += isValue ? static_cast<int64_t>(bytes) : 0;
         return at;
     }
 
@@ -141,7 +145,7 @@ std::optional<Reason> WindowKernel::prepare(const PrepareContext& context) {
             return Reason{"support", "no kernel for such a window", {}, {}};
     }
     tactic = m_pool->implementation + (m_after ? " + tile interpreter" : "");
-    m_poolScratchAt = reserve(m_pool->scratchBytes);
+    m_poolScratchAt = reserve(m_pool->scratchBytes, false);
     return std::nullopt;
 }
 

@@ -42,6 +42,9 @@ public:
     /// plain or reference loops instead, many times slower: times with it are no fair measure.
     virtual bool isFallback(size_t step) const { return (void)step, false; }
 
+    /// What the plan does not say of a step.
+    virtual HiddenWork hiddenWork(size_t step) const { return (void)step, HiddenWork{}; }
+
     /// None where the backend has nothing to say.
     virtual std::optional<KernelFacts> kernelFacts(size_t step) const {
         return (void)step, std::nullopt;
@@ -74,6 +77,10 @@ public:
     /// Preferred memory order per value: a permutation of its dims, outermost first. Called by
     /// makePlan with lowered steps before buffers are placed; leave strides row-major to decline.
     virtual void chooseLayouts(Plan& plan) const { (void)plan; }
+    /// The backend runs on a device, and the host computes this step between two copies.
+    virtual bool isForHost(const Plan& plan, const Step& step) const {
+        return (void)plan, (void)step, false;
+    }
     /// Workers that take passes of a sweep side by side; 0: it runs none.
     virtual uint32_t sweepWorkers() const { return 0; }
     /// Numbers of the device it runs on, where it can ask for them.

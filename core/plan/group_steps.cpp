@@ -244,7 +244,7 @@ void Grouper::run() {
 void groupSteps(Plan& plan, const PlanOptions& options) {
     if (options.profile->kind != "gpu")
         return; // a cpu has no launches that sharing would save
-    predictSteps(plan, *options.profile);
+    predictSteps(plan, *options.profile, options.backend);
     Grouper(plan, options).run();
 }
 

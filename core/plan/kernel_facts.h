@@ -23,6 +23,16 @@ struct KernelFacts {
     double occupancy = 0;        ///< share of a multiprocessor's threads that those are
 };
 
+/// What the kernels of a step do beyond one launch that reads and writes values of the plan.
+struct HiddenWork {
+    uint32_t launches = 1;
+    int64_t scratchBytes = 0; ///< memory beside the plan's values, while the step runs
+    uint32_t values = 0;      ///< intermediate results of full size in it, which the plan has not
+    int64_t passedBytes = 0;  ///< of those: each is written once and read once
+
+    bool any() const { return launches != 1 || scratchBytes != 0 || values != 0; }
+};
+
 /// Bytes that hardware counters saw during one step. None of a kind: the device counts no such
 /// bytes, or did not this time; never a zero in its place.
 struct MeasuredTraffic {

@@ -241,7 +241,7 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
     }
 }
 
-void predictSteps(Plan& plan, const DeviceProfile& profile) {
+void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
     // Distance of a value = bytes that the steps between its producer and its reader move.
     std::vector<int64_t> producedAt(plan.values.size(), -1);
     std::vector<int64_t> movedBefore{0};
@@ -254,7 +254,10 @@ void predictSteps(Plan& plan, const DeviceProfile& profile) {
                                        : movedBefore[i] - movedBefore[static_cast<size_t>(at) + 1]);
         }
         step.traffic = predictTraffic(step.program, profile, distances);
-        predictStep(step, profile);
+        if (backend && backend->isForHost(plan, step))
+            step.predicted = predictHostTime(step.program, step.traffic, profile);
+        else
+            predictStep(step, profile);
         movedBefore.push_back(movedBefore.back() + step.traffic.logical());
         for (uint32_t output : step.outputs)
             producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
@@ -324,7 +327,7 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     if (options.sweeps && !options.strict)
         planner::findSweeps(*plan, options);
     planner::placeBuffers(*plan, options.reuseMemory);
-    planner::predictSteps(*plan, *options.profile);
+    planner::predictSteps(*plan, *options.profile, options.backend);
     return std::shared_ptr<const Plan>(std::move(plan));
 }
 

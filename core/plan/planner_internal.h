@@ -55,6 +55,6 @@ void findSweeps(Plan& plan, const PlanOptions& options);
 void placeBuffers(Plan& plan, bool reuseMemory);
 
 /// Phase 8: traffic and predicted time of every step.
-void predictSteps(Plan& plan, const DeviceProfile& profile);
+void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend);
 
 } // namespace fuselage::planner

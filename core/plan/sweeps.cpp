@@ -157,7 +157,7 @@ void findSweeps(Plan& plan, const PlanOptions& options) {
     auto hasImages = [](const Step& step) { return imagesOf(step.program) > 1; };
     if (std::none_of(plan.steps.begin(), plan.steps.end(), hasImages))
         return;
-    predictSteps(plan, *options.profile);
+    predictSteps(plan, *options.profile, options.backend);
     SweepFinder(plan, options).run();
 }
 

@@ -41,6 +41,12 @@ public:
 
     std::vector<Reason> fallbacks(size_t step) const override { return m_steps[step].reasons; }
 
+    bool isFallback(size_t step) const override { return !onDevice(step); }
+
+    HiddenWork hiddenWork(size_t step) const override {
+        return m_steps[step].tactic ? hiddenWorkOf(m_steps[step].tactic->facts()) : HiddenWork{};
+    }
+
     std::optional<KernelFacts> kernelFacts(size_t step) const override;
     Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) override;
     Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs, Progress& progress) override;

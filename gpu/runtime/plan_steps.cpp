@@ -76,6 +76,17 @@ KernelFacts kernelFactsOf(const TacticFacts& facts, std::string choice) {
     return out;
 }
 
+HiddenWork hiddenWorkOf(const TacticFacts& facts) {
+    HiddenWork out;
+    out.launches = std::max<uint32_t>(facts.launches, 1);
+    out.scratchBytes = facts.workspaceBytes;
+    if (out.launches > 1 && facts.workspaceBytes > 0) {
+        out.values = 1;
+        out.passedBytes = facts.workspaceBytes;
+    }
+    return out;
+}
+
 TacticRequest stepRequest(const Plan& plan, const Step& step) {
     TacticRequest out;
     out.emit.program = &step.program;

@@ -28,6 +28,10 @@ struct PreparedStep {
 /// For reports.
 KernelFacts kernelFactsOf(const TacticFacts& facts, std::string choice);
 
+/// What of them the plan does not say. Where several kernels share memory, the first leaves parts
+/// of the result there that the second reads.
+HiddenWork hiddenWorkOf(const TacticFacts& facts);
+
 struct StepContext {
     const CudaOptions& options;
     Device& device;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan does not say of its steps, and reports therefore add: results of full size in the
+// memory of a kernel, split sums, steps that the host computes for a device.
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/kernel_text.h"
+#include "app/pipeline/report.h"
+#include "core/onnx/model_file.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+
+namespace {
+
+Graph graphOf(const char* text) {
+    auto graph = model_io::loadText(text);
+    EXPECT_TRUE(graph) << graph.error().text();
+    return graph ? std::move(*graph) : Graph();
+}
+
+constexpr const char* convSin = "g (float[1,8,16,16] x, float[8,8,3,3] w) => (float[1,8,14,14] z) {"
+                                " y = Conv(x, w)  z = Sin(y) }";
+
+TEST(HiddenWork, AnEpilogueThatIsAPassOfItsOwnReadsAResultOfFullSize) {
+    auto compiled = CompiledGraph::compile(fuseWhole(graphOf(convSin), "All"), {});
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    ASSERT_EQ(compiled->plan().steps.size(), 1U);
+    const HiddenWork work = compiled->executable().hiddenWork(0);
+    const int64_t result = 8 * 14 * 14 * 4;
+    EXPECT_GE(work.values, 1U);
+    EXPECT_GE(work.passedBytes, result);
+    EXPECT_GE(work.scratchBytes, work.passedBytes);
+    EXPECT_EQ(work.launches, 1U);
+}
+
+TEST(HiddenWork, AStepThatOnlyReadsAndWritesHidesNothing) {
+    auto compiled =
+        CompiledGraph::compile(graphOf("g (float[64] x) => (float[64] y) { y = Sin(x) }"), {});
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    EXPECT_FALSE(compiled->executable().hiddenWork(0).any());
+}
+
+TEST(HiddenWork, IsAddedToTheFiguresOfASide) {
+    app::Report report;
+    report.after.launches = 2;
+    report.after.traffic = {100, 50, 0, 0};
+    report.after.intermediateBuffers = 1;
+    report.after.peakBytes = 1000;
+    report.kernels.resize(2);
+    report.kernels[0].hidden = {2, 64, 1, 40};
+    report.kernels[1].hidden = {1, 96, 2, 60};
+    const app::RunFigures ran = report.afterAsRun();
+    EXPECT_EQ(ran.launches, 3);
+    EXPECT_EQ(ran.logicalBytes, 150 + 2 * 100);
+    EXPECT_EQ(ran.intermediateBuffers, 4);
+    EXPECT_EQ(ran.peakBytes, 1000 + 96) << "steps take their memory in turns";
+    EXPECT_EQ(report.beforeAsRun().launches, 0);
+}
+
+/// Planned for an H200, with what is known of its kernels without it.
+std::vector<app::KernelReport> planned(const char* text, std::shared_ptr<const Plan>& plan) {
+    auto profile = deviceProfile("h200");
+    auto backend = makePlanningBackend("cuda", *profile);
+    if (!backend)
+        return {};
+    PlanOptions options;
+    options.profile = &*profile;
+    options.backend = backend.get();
+    Progress progress;
+    auto made = makePlan(std::make_shared<const Graph>(graphOf(text)), options, progress);
+    EXPECT_TRUE(made) << made.error().text();
+    plan = *made;
+    std::vector<app::KernelReport> out(plan->steps.size());
+    app::addPlannedKernels(*plan, *profile, int64_t{256} << 20, out);
+    return out;
+}
+
+TEST(HiddenWork, ASplitSumIsTwoLaunchesAndPartialSums) {
+    std::shared_ptr<const Plan> plan;
+    const auto kernels = planned("g (float[1,8192] x, float[8192,64] w) => (float[1,64] y) {"
+                                 " y = MatMul(x, w) }",
+                                 plan);
+    if (!plan)
+        GTEST_SKIP() << "built without the cuda backend";
+    ASSERT_EQ(kernels.size(), 1U);
+    EXPECT_EQ(kernels[0].hidden.launches, 2U);
+    EXPECT_GT(kernels[0].hidden.passedBytes, 0);
+    EXPECT_FALSE(kernels[0].isFallback);
+}
+
+TEST(HiddenWork, AStepOfTheHostCostsItsWayThereAndBack) {
+    std::shared_ptr<const Plan> plan;
+    const auto kernels = planned("g (float[4,256,256] x) => (float[4] z) {"
+                                 " y = Tanh(x)  z = Det(y) }",
+                                 plan);
+    if (!plan)
+        GTEST_SKIP() << "built without the cuda backend";
+    ASSERT_EQ(kernels.size(), 2U);
+    EXPECT_FALSE(kernels[0].isFallback);
+    EXPECT_EQ(kernels[1].tactic, "host");
+    EXPECT_TRUE(kernels[1].isFallback);
+    auto profile = deviceProfile("h200");
+    const TimeEstimate& host = plan->steps[1].predicted;
+    const double bytes = 4 * 256 * 256 * 4;
+    EXPECT_GT(host.seconds, 2 * profile->linkSeconds + bytes / profile->linkBandwidth);
+    EXPECT_TRUE(host.limiter == "host" || host.limiter == "link") << host.limiter;
+    EXPECT_LT(plan->steps[0].predicted.seconds, profile->linkSeconds);
+}
+
+} // namespace
