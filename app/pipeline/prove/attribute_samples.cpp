@@ -17,7 +17,8 @@ template <typename T> T oneOf(Choices& choices, const std::vector<T>& values) {
 }
 
 bool isWindow(Op op) {
-    return op == Op::Conv || op == Op::ConvTranspose || hasTrait(op, Pooling);
+    return op == Op::Conv || op == Op::ConvInteger || op == Op::ConvTranspose ||
+           hasTrait(op, Pooling);
 }
 
 size_t spatial(const AttributeContext& context) {

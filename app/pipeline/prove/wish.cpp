@@ -35,9 +35,13 @@ size_t axisOf(const OperandContext& context, size_t rank, int64_t fallback = -1)
 }
 
 Wish convolutionWish(OperandContext& context, size_t operand) {
+    const bool integers = context.node.op == Op::ConvInteger;
+    const std::optional<DType> dtype = integers ? std::optional(DType::UInt8) : std::nullopt;
     auto x = context.extents(0);
+    if (integers && operand >= 2) // zero points
+        return ofExtents({}, dtype);
     if (operand == 0 || !x || x->size() < 3)
-        return {};
+        return {dtype};
     int64_t group = std::max<int64_t>(1, context.node.attributes.integer("group", 1));
     bool transposed = context.node.op == Op::ConvTranspose;
     if (operand == 1) {
@@ -47,7 +51,7 @@ Wish convolutionWish(OperandContext& context, size_t operand) {
         for (size_t i = 2; i < x->size(); ++i)
             w.push_back(
                 std::min<int64_t>(1 + context.choices.pick(3), std::max<int64_t>(1, (*x)[i])));
-        return ofExtents(w);
+        return ofExtents(w, dtype);
     }
     auto w = context.extents(1);
     return w && w->size() > 1 ? ofExtents({transposed ? (*w)[1] * group : (*w)[0]}) : Wish{};
@@ -316,6 +320,7 @@ Wish operandWish(OperandContext& context, size_t operand) {
     Op op = context.node.op;
     switch (op) {
     case Op::Conv:
+    case Op::ConvInteger:
     case Op::ConvTranspose:
         return convolutionWish(context, operand);
     case Op::MatMul:
