@@ -42,13 +42,14 @@ std::optional<Extents> parameterStrides(const Parameter& p, const Extents& exten
     return broadcastStrides(own, extents);
 }
 
-/// x minus its zero point, as unwrapped integers.
+/// x minus its zero point. As doubles, whose products are fast and hold every sum of fewer than
+/// 2^36 of them: differences have 8 bits and a sign.
 Result<ReferenceValue> withoutZeroPoint(const Node& node, const ReferenceValue& x,
                                         const Parameter& zeroPoint) {
     if (!isInteger(x.dtype) || sizeOf(x.dtype) != 1) // wider ones could overflow the sums
         return badInput(node, fmt::format("operand of type {} is not quantised", nameOf(x.dtype)));
-    ReferenceValue out = x;
-    out.dtype = DType::Int64;
+    ReferenceValue out = ReferenceValue::tensor(DType::Float64, x.extents);
+    std::copy(x.ints.begin(), x.ints.end(), out.floats.begin());
     if (!zeroPoint.value)
         return out;
     auto strides = parameterStrides(zeroPoint, x.extents);
@@ -56,7 +57,17 @@ Result<ReferenceValue> withoutZeroPoint(const Node& node, const ReferenceValue& 
         return badInput(node, fmt::format("zero point of shape {} does not fit {}",
                                           text(zeroPoint.value->extents), text(x.extents)));
     for (StridedWalk walk(x.extents, {*strides}); walk.valid(); walk.next())
-        out.ints[static_cast<size_t>(walk.position())] -= zeroPoint.value->intAt(walk.offset(0));
+        out.floats[static_cast<size_t>(walk.position())] -= zeroPoint.value->at(walk.offset(0));
+    return out;
+}
+
+/// Sums of products as integers, wrapped to the type.
+Result<ReferenceValue> asIntegers(Result<ReferenceValue> sums, DType dtype) {
+    if (!sums)
+        return sums;
+    ReferenceValue out = ReferenceValue::tensor(dtype, sums->extents);
+    std::transform(sums->floats.begin(), sums->floats.end(), out.ints.begin(),
+                   [&](double sum) { return wrapTo(dtype, static_cast<int64_t>(sum)); });
     return out;
 }
 
@@ -92,12 +103,6 @@ Result<ReferenceValue> requantized(const Node& node, const ReferenceValue& sums,
     return out;
 }
 
-ReferenceValue wrapped(ReferenceValue value) {
-    for (int64_t& element : value.ints)
-        element = wrapTo(value.dtype, element);
-    return value;
-}
-
 // A's parameters may be given per row, B's per column.
 constexpr int perRow = -2, perColumn = -1;
 
@@ -106,10 +111,8 @@ Outputs runMatMulInteger(const Node& node, ReferenceInputs inputs, ReferenceCont
     auto b = withoutZeroPoint(node, *inputs[1], {inputAt(inputs, 3), perColumn});
     if (!a || !b)
         return failure(a ? b.error() : a.error());
-    auto out = matrixProduct(node, *a, *b, DType::Int32, context.threads());
-    if (!out)
-        return failure(out.error());
-    return single(wrapped(std::move(*out)));
+    return single(
+        asIntegers(matrixProduct(node, *a, *b, DType::Float64, context.threads()), DType::Int32));
 }
 
 Outputs runQLinearMatMul(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
@@ -117,7 +120,8 @@ Outputs runQLinearMatMul(const Node& node, ReferenceInputs inputs, ReferenceCont
     auto b = withoutZeroPoint(node, *inputs[3], {inputs[5], perColumn});
     if (!a || !b)
         return failure(a ? b.error() : a.error());
-    auto sums = matrixProduct(node, *a, *b, DType::Int64, context.threads());
+    auto sums =
+        asIntegers(matrixProduct(node, *a, *b, DType::Float64, context.threads()), DType::Int64);
     if (!sums)
         return failure(sums.error());
     return single(requantized(node, *sums, {inputs[1], perRow}, {inputs[4], perColumn}, *inputs[6],
@@ -129,10 +133,8 @@ Outputs runConvInteger(const Node& node, ReferenceInputs inputs, ReferenceContex
     auto w = withoutZeroPoint(node, *inputs[1], {inputAt(inputs, 3), 0});
     if (!x || !w)
         return failure(x ? w.error() : x.error());
-    auto out = convolve(node, *x, *w, nullptr, DType::Int32, context.threads());
-    if (!out)
-        return failure(out.error());
-    return single(wrapped(std::move(*out)));
+    return single(asIntegers(convolve(node, *x, *w, nullptr, DType::Float64, context.threads()),
+                             DType::Int32));
 }
 
 Outputs runQLinearConv(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
@@ -140,7 +142,16 @@ Outputs runQLinearConv(const Node& node, ReferenceInputs inputs, ReferenceContex
     auto w = withoutZeroPoint(node, *inputs[3], {inputs[5], 0});
     if (!x || !w)
         return failure(x ? w.error() : x.error());
-    auto sums = convolve(node, *x, *w, inputAt(inputs, 8), DType::Int64, context.threads());
+    std::optional<ReferenceValue> bias;
+    if (const ReferenceValue* given = inputAt(inputs, 8)) {
+        if (given->dtype != DType::Int32)
+            return badInput(node, fmt::format("B must be int32, not {}", nameOf(given->dtype)));
+        bias = ReferenceValue::tensor(DType::Float64, given->extents);
+        std::copy(given->ints.begin(), given->ints.end(), bias->floats.begin());
+    }
+    auto sums = asIntegers(
+        convolve(node, *x, *w, bias ? &*bias : nullptr, DType::Float64, context.threads()),
+        DType::Int64);
     if (!sums)
         return failure(sums.error());
     return single(requantized(node, *sums, {inputs[1], 0}, {inputs[4], 1}, *inputs[6], *inputs[7]));
