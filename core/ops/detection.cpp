@@ -135,6 +135,15 @@ private:
 };
 
 void inferNonMaxSuppression(InferContext& context) {
+    const Type &boxes = context.input(0), &scores = context.input(1);
+    if (boxes.shape && scores.shape) {
+        const bool ranks = boxes.rank() == 3 && scores.rank() == 3;
+        if (!ranks || certainlyDifferent((*boxes.shape)[2], 4) ||
+            certainlyDifferent((*boxes.shape)[0], (*scores.shape)[0]) ||
+            certainlyDifferent((*boxes.shape)[1], (*scores.shape)[2]))
+            context.fail(fmt::format("NonMaxSuppression: boxes {} and scores {} do not go together",
+                                     boxes.text(), scores.text()));
+    }
     setTensor(context, 0, DType::Int64, Shape{Dim(), 3});
 }
 
