@@ -21,7 +21,7 @@ std::shared_ptr<const Graph> specialised(const Graph& body,
     for (size_t i = 0; i < inputs.size(); ++i)
         graph.setType(graph.inputs()[i], tensorType(inputs[i].dtype, toShape(inputs[i].extents)));
     for (const InferProblem& problem : inferShapes(graph))
-        if (!problem.warning)
+        if (!problem.warning())
             return nullptr;
     for (ValueId id : graph.values())
         if (graph.value(id).type.kind != TypeKind::Tensor || !graph.value(id).type.byteCount())

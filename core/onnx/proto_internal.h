@@ -20,9 +20,8 @@ int32_t protoDtype(DType type);
 /// "float8e4m3fn" for 17 ...: what to call an element type in a message.
 std::string protoDtypeName(int32_t elementType);
 
-/// Dimensions without a number become symbols `symbolBase`_dim0 ..., unknown when it is empty.
-Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where,
-                      const std::string& symbolBase = {});
+/// Dimensions without a number and a name are unknown; core/passes names those of inputs.
+Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where);
 void typeTo(const Type& type, ::onnx::TypeProto& proto);
 
 /// Moves the data out of `proto`; sizes are checked against the dimensions.

@@ -176,7 +176,7 @@ Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, b
         const std::string& name = input.name();
         if (!seen.insert(name).second)
             return failure("load.duplicate", fmt::format("input `{}` is listed twice", name));
-        auto type = typeFrom(input.type(), name, isMain ? name : std::string());
+        auto type = typeFrom(input.type(), name);
         if (!type)
             return failure(type.error());
         auto initializer = scope.names.find(name);

@@ -29,8 +29,7 @@ constexpr std::array<ForeignType, 11> foreign{{{0, "undefined"},
                                                {23, "float4e2m1"},
                                                {24, "float8e8m0"}}};
 
-Result<Shape> shapeFrom(const ::onnx::TensorShapeProto& proto, const std::string& where,
-                        const std::string& symbolBase) {
+Result<Shape> shapeFrom(const ::onnx::TensorShapeProto& proto, const std::string& where) {
     Shape shape;
     int64_t product = 1;
     for (int axis = 0; axis < proto.dim_size(); ++axis) {
@@ -45,8 +44,6 @@ Result<Shape> shapeFrom(const ::onnx::TensorShapeProto& proto, const std::string
             shape.emplace_back(dim.dim_value());
         } else if (dim.has_dim_param() && !dim.dim_param().empty()) {
             shape.push_back(Dim::symbol(dim.dim_param()));
-        } else if (!symbolBase.empty()) {
-            shape.push_back(Dim::symbol(fmt::format("{}_dim{}", symbolBase, axis)));
         } else {
             shape.emplace_back();
         }
@@ -54,8 +51,7 @@ Result<Shape> shapeFrom(const ::onnx::TensorShapeProto& proto, const std::string
     return shape;
 }
 
-Result<Type> tensorTypeFrom(const ::onnx::TypeProto::Tensor& proto, const std::string& where,
-                            const std::string& symbolBase) {
+Result<Type> tensorTypeFrom(const ::onnx::TypeProto::Tensor& proto, const std::string& where) {
     Type type;
     if (proto.elem_type() != 0) {
         auto dtype = dtypeFrom(proto.elem_type(), where);
@@ -65,7 +61,7 @@ Result<Type> tensorTypeFrom(const ::onnx::TypeProto::Tensor& proto, const std::s
     }
     if (!proto.has_shape())
         return type;
-    auto shape = shapeFrom(proto.shape(), where, symbolBase);
+    auto shape = shapeFrom(proto.shape(), where);
     if (!shape)
         return failure(shape.error());
     type.shape = std::move(*shape);
@@ -95,11 +91,10 @@ std::string protoDtypeName(int32_t elementType) {
     return known ? nameOf(*known) : fmt::format("number {}", elementType);
 }
 
-Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where,
-                      const std::string& symbolBase) {
+Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where) {
     switch (proto.value_case()) {
     case ::onnx::TypeProto::kTensorType:
-        return tensorTypeFrom(proto.tensor_type(), where, symbolBase);
+        return tensorTypeFrom(proto.tensor_type(), where);
     case ::onnx::TypeProto::kSequenceType:
     case ::onnx::TypeProto::kOptionalType: {
         bool sequence = proto.value_case() == ::onnx::TypeProto::kSequenceType;

@@ -3,6 +3,7 @@
 #include "core/graph/captures.h"
 #include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
+#include "core/passes/dimensions_internal.h"
 #include "core/passes/inference.h"
 
 #include <fmt/format.h>
@@ -55,6 +56,19 @@ std::optional<Dim> reduceDims(Op op, const Shape& contents) {
     return out;
 }
 
+/// A declared shape that cannot be the inferred one; what was declared with names says less.
+bool otherShape(const Type& declared, const Type& inferred) {
+    if (!declared.shape || !inferred.shape)
+        return false;
+    if (declared.rank() != inferred.rank())
+        return true;
+    for (size_t d = 0; d < declared.rank(); ++d)
+        if ((*declared.shape)[d].isNumber() && (*declared.shape)[d].value() >= 0 &&
+            certainlyDifferent((*declared.shape)[d], (*inferred.shape)[d]))
+            return true;
+    return false;
+}
+
 bool isFullReduction(Op op) {
     return op == Op::ReduceProd || op == Op::ReduceSum || op == Op::ReduceMax ||
            op == Op::ReduceMin;
@@ -103,7 +117,9 @@ public:
     std::vector<Type> inferSubgraph(const std::string& attribute,
                                     const std::vector<Type>& inputs) override;
 
-    void fail(std::string message) override { m_walk.problem(m_id, std::move(message), false); }
+    void fail(std::string message) override {
+        m_walk.problem(m_id, std::move(message), InferProblem::Kind::Contradiction);
+    }
 
 private:
     /// A body is inferred again with weaker types when a loop changes them: start from what was
@@ -203,11 +219,14 @@ TensorPtr GraphInference::smallTensorOf(ValueId id) const {
     return out;
 }
 
-void GraphInference::problem(NodeId at, std::string message, bool warning) {
+void GraphInference::problem(NodeId at, std::string message, InferProblem::Kind kind) {
+    using Kind = InferProblem::Kind;
     if (!m_path.empty())
         message = m_path + m_graph.node(at).name + ": " + message;
-    m_shared.problems.push_back(
-        {m_owner.valid() ? m_owner : at, std::move(message), warning || !m_path.empty()});
+    if (kind == Kind::Contradiction && !m_path.empty())
+        kind = Kind::Inner;
+    m_shared.contradicted |= kind == Kind::Contradiction;
+    m_shared.problems.push_back({m_owner.valid() ? m_owner : at, std::move(message), kind});
 }
 
 Type GraphInference::merged(ValueId id, Type inferred) const {
@@ -241,6 +260,25 @@ void GraphInference::nameUnknownDimensions(ValueId id, Type& type) const {
             name += "_";
         dim = Dim::symbol(name);
     }
+}
+
+void GraphInference::leaveOpenWhereBranchesDiffer(const Node& node, size_t output,
+                                                  const Type& inferred, Type& type) const {
+    auto yes = node.attributes.graph("then_branch"), no = node.attributes.graph("else_branch");
+    if (!yes || !no || output >= yes->outputs().size() || output >= no->outputs().size())
+        return;
+    const Type& a = yes->value(yes->outputs()[output]).type;
+    const Type& b = no->value(no->outputs()[output]).type;
+    if (!a.shape || !b.shape || !type.shape)
+        return;
+    if (a.rank() != b.rank()) {
+        if (!inferred.shape)
+            type.shape.reset();
+        return;
+    }
+    for (size_t d = 0; inferred.shape && d < std::min(a.rank(), type.rank()); ++d)
+        if ((*inferred.shape)[d].isUnknown() && certainlyDifferent((*a.shape)[d], (*b.shape)[d]))
+            (*type.shape)[d] = Dim();
 }
 
 void GraphInference::inferFused(NodeId id, Context& context) {
@@ -329,6 +367,9 @@ void GraphInference::store(NodeId id, Context& context) {
         if (!outputs[i].valid())
             continue;
         Type type = merged(outputs[i], context.types[i] ? *context.types[i] : unknownType);
+        if (m_graph.node(id).op == Op::If && context.types[i])
+            leaveOpenWhereBranchesDiffer(m_graph.node(id), i, *context.types[i], type);
+        checkDeclared(outputs[i], type);
         nameUnknownDimensions(outputs[i], type);
         m_graph.setType(outputs[i], std::move(type));
         m_graph.setSymbolicContents(outputs[i], context.contentsOut[i]);
@@ -359,28 +400,42 @@ void GraphInference::run() {
     std::vector<Type> declared;
     for (ValueId output : m_graph.outputs())
         declared.push_back(m_graph.value(output).type);
-    for (NodeId id : topologicalOrder(m_graph))
+    for (NodeId id : topologicalOrder(m_graph)) {
         inferNode(id);
+        if (m_shared.contradicted && m_shared.stopAtContradiction)
+            return;
+    }
     checkDeclaredOutputs(declared);
 }
 
+void GraphInference::checkDeclared(ValueId id, const Type& inferred) {
+    const Value& value = m_graph.value(id);
+    // Bodies of loops are inferred several times, and outputs are looked at last.
+    if (!m_shared.judgeDeclarations || !m_path.empty() || !value.producer.valid() ||
+        !otherShape(value.type, inferred) ||
+        std::find(m_graph.outputs().begin(), m_graph.outputs().end(), id) !=
+            m_graph.outputs().end())
+        return;
+    problem(value.producer,
+            fmt::format("`{}` is declared as {}, but is {}", value.name, value.type.text(),
+                        inferred.text()),
+            InferProblem::Kind::Declaration);
+}
+
 void GraphInference::checkDeclaredOutputs(const std::vector<Type>& declared) {
+    // Of what subgraphs declare, names that meant other sizes are most; nobody needs a note on it.
+    if (m_shared.judgeDeclarations && !m_path.empty())
+        return;
     for (size_t i = 0; i < declared.size(); ++i) {
         const ValueId id = m_graph.outputs()[i];
         const Value& value = m_graph.value(id);
         const Type& before = declared[i];
-        bool differs = before.dtype != DType::Undefined && before.dtype != value.type.dtype;
-        if (before.shape && value.type.shape) {
-            differs = differs || before.rank() != value.type.rank();
-            for (size_t d = 0; !differs && d < before.rank(); ++d)
-                differs = (*before.shape)[d].isNumber() && (*before.shape)[d].value() >= 0 &&
-                          certainlyDifferent((*before.shape)[d], (*value.type.shape)[d]);
-        }
-        if (differs && value.producer.valid())
+        const bool otherType = before.dtype != DType::Undefined && before.dtype != value.type.dtype;
+        if ((otherType || otherShape(before, value.type)) && value.producer.valid())
             problem(value.producer,
                     fmt::format("output `{}` is declared as {}, but is {}", value.name,
                                 before.text(), value.type.text()),
-                    true);
+                    InferProblem::Kind::Declaration);
     }
 }
 
@@ -391,18 +446,19 @@ std::vector<Type> GraphInference::outputTypes() const {
     return out;
 }
 
-std::vector<InferProblem> inferShapes(Graph& graph) {
-    InferShared shared;
-    nameInputDimensions(graph);
-    for (ValueId input : graph.inputs())
-        if (graph.value(input).type.shape)
-            for (const Dim& dim : *graph.value(input).type.shape)
-                for (const std::string& name : dim.symbols())
-                    shared.inputSymbols.insert(name);
-    GraphInference(graph, shared, "", NodeId()).run();
+namespace {
 
+void walk(Graph& graph, InferShared& shared) {
+    nameInputDimensions(graph);
+    for (const std::string& name : inputSymbols(graph))
+        shared.inputSymbols.insert(name);
+    GraphInference(graph, shared, "", NodeId()).run();
+}
+
+/// Each problem once; a hundred are enough.
+std::vector<InferProblem> distinct(std::vector<InferProblem> problems) {
     std::vector<InferProblem> out;
-    for (InferProblem& found : shared.problems) {
+    for (InferProblem& found : problems) {
         auto same = [&](const InferProblem& other) {
             return other.node == found.node && other.message == found.message;
         };
@@ -410,6 +466,28 @@ std::vector<InferProblem> inferShapes(Graph& graph) {
             out.push_back(std::move(found));
     }
     return out;
+}
+
+} // namespace
+
+std::vector<InferProblem> inferShapes(Graph& graph) {
+    InferShared shared;
+    walk(graph, shared);
+    return distinct(std::move(shared.problems));
+}
+
+std::vector<InferProblem> inferUntilContradiction(Graph& graph) {
+    InferShared shared;
+    shared.stopAtContradiction = true;
+    walk(graph, shared);
+    return std::move(shared.problems);
+}
+
+std::vector<InferProblem> inferDeclaredShapes(Graph& graph) {
+    InferShared shared;
+    shared.judgeDeclarations = true;
+    walk(graph, shared);
+    return distinct(std::move(shared.problems));
 }
 
 } // namespace fuselage

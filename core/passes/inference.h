@@ -36,12 +36,22 @@ private:
 /// What all graphs of one walk share.
 struct InferShared {
     std::vector<InferProblem> problems;
+    bool stopAtContradiction = false; ///< of the outermost graph: the rest is not walked
+    bool contradicted = false;        ///< such a one was met
+    bool judgeDeclarations = false;   ///< of inner values too: types are as a file declares them
     ThreadPool threads{1};
     std::unordered_set<std::string> inputSymbols; ///< names that inner values must not take
 };
 
 /// Gives unknown and negative dimensions of the graph's inputs symbols named after input and axis.
 void nameInputDimensions(Graph& graph);
+
+/// inferShapes for types that are as a file declares them: those of inner values that turn out to
+/// be others are problems too.
+std::vector<InferProblem> inferDeclaredShapes(Graph& graph);
+
+/// The problems up to the first that stops the graph from running, that one included.
+std::vector<InferProblem> inferUntilContradiction(Graph& graph);
 
 class GraphInference {
 public:
@@ -65,9 +75,14 @@ private:
     void reduceContents(NodeId id, Context& context);
     void store(NodeId id, Context& context);
     Type merged(ValueId id, Type inferred) const;
+    /// Where the branches of an If differ, what the file declares is wrong for one of them.
+    void leaveOpenWhereBranchesDiffer(const Node& node, size_t output, const Type& inferred,
+                                      Type& type) const;
     void nameUnknownDimensions(ValueId id, Type& type) const;
     void checkDeclaredOutputs(const std::vector<Type>& declared);
-    void problem(NodeId at, std::string message, bool warning);
+    void problem(NodeId at, std::string message, InferProblem::Kind kind);
+    /// A declared type of an inner value that inference contradicts.
+    void checkDeclared(ValueId id, const Type& inferred);
     std::string pathOf(const Node& node, const std::string& part) const;
 
     /// The tensor of a constant or of a small value that this walk has computed; else null.

@@ -14,9 +14,18 @@ namespace fuselage {
 
 /// A node whose operands contradict its operator, or a declared type that inference contradicts.
 struct InferProblem {
+    enum class Kind : uint8_t {
+        Contradiction, ///< the graph cannot run
+        Inner,         ///< in a subgraph: a branch that is not taken does no harm
+        Declaration,   ///< only what the file declares is wrong
+    };
+
     NodeId node; ///< of the outermost graph; invalid for a graph output without a producer
     std::string message;
-    bool warning = false; ///< the graph still runs: a wrong declaration, a branch not taken
+    Kind kind = Kind::Contradiction;
+
+    /// The graph still runs.
+    bool warning() const { return kind != Kind::Contradiction; }
 };
 
 /// Computes types, shapes and symbolic contents of every value, subgraphs included. What was
@@ -24,13 +33,16 @@ struct InferProblem {
 /// after the value and its axis. Problems do not stop it.
 std::vector<InferProblem> inferShapes(Graph& graph);
 
-/// Replaces input dimensions: symbols by name ("N"=4); then infers again from the inputs.
-/// Symbols not named stay. Error when a name does not occur.
+/// Replaces input dimensions: symbols by name ("N"=4), axes of inputs ("x.2"=4); then infers again
+/// from the inputs. Symbols not named stay. Error when a name does not occur. `notes` receives what
+/// a person should know.
 Result<void> bindDimensions(Graph& graph, const std::map<std::string, int64_t>& values);
+Result<void> bindDimensions(Graph& graph, const std::map<std::string, int64_t>& values,
+                            std::vector<std::string>& notes);
 
 /// Makes every symbolic or unknown input dimension a number: `values` by name, else `fallback`.
 /// Returns what was chosen, by symbol. prepareGraph afterwards folds what is now known, and finds
-/// numbers that contradict the graph (a fallback of 1 may be too small for an image).
+/// numbers that contradict the graph: chooseDimensions (dimensions.h) has those that do not.
 std::map<std::string, int64_t>
 bindAllDimensions(Graph& graph, const std::map<std::string, int64_t>& values, int64_t fallback = 1);
 
@@ -45,7 +57,9 @@ struct FoldOptions {
 /// Returns how many nodes it removed.
 Result<size_t> foldConstants(Graph& graph, const FoldOptions& options, Progress& progress);
 
-/// infer, fold and clean to a fixpoint: what the matcher wants to see.
-Result<void> prepareGraph(Graph& graph, Progress& progress);
+/// infer, fold and clean to a fixpoint: what the matcher wants to see. `notes` (may be null)
+/// receives declarations of the file that inference contradicts.
+Result<void> prepareGraph(Graph& graph, Progress& progress,
+                          std::vector<std::string>* notes = nullptr);
 
 } // namespace fuselage

@@ -267,7 +267,7 @@ Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision) {
     PrecisionPass(graph, storageOf(precision), out).run();
     out.weightBytesAfter = weightBytes(graph);
     for (const InferProblem& problem : inferShapes(graph))
-        if (!problem.warning)
+        if (!problem.warning())
             return failure("precision.types", problem.message,
                            problem.node.valid() ? graph.node(problem.node).name : "",
                            "take --precision fp32");

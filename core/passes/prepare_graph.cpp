@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inference and folding in turns until nothing changes.
-#include "core/passes/passes.h"
+#include "core/passes/inference.h"
+
+#include <fmt/format.h>
 
 namespace fuselage {
 
@@ -10,12 +12,30 @@ namespace {
 /// needed where folding opened something (a branch, a large constant).
 constexpr int maxRounds = 6;
 
+/// The first few in full: a file that declares everything for another batch says it once.
+void noteDeclarations(const std::vector<InferProblem>& problems, std::vector<std::string>& notes) {
+    constexpr size_t shown = 3;
+    size_t count = 0;
+    for (const InferProblem& problem : problems)
+        if (problem.kind == InferProblem::Kind::Declaration && ++count <= shown)
+            notes.push_back(problem.message + ": the declaration is ignored");
+    if (count > shown)
+        notes.push_back(fmt::format("{} more declared shapes differ from those computed, and are "
+                                    "ignored",
+                                    count - shown));
+}
+
 } // namespace
 
-Result<void> prepareGraph(Graph& graph, Progress& progress) {
+Result<void> prepareGraph(Graph& graph, Progress& progress, std::vector<std::string>* notes) {
     for (int round = 0; round < maxRounds; ++round) {
-        for (const InferProblem& problem : inferShapes(graph))
-            if (!problem.warning)
+        const bool declared = notes && round == 0;
+        const std::vector<InferProblem> problems =
+            declared ? inferDeclaredShapes(graph) : inferShapes(graph);
+        if (declared)
+            noteDeclarations(problems, *notes);
+        for (const InferProblem& problem : problems)
+            if (!problem.warning())
                 return failure("infer.contradiction", problem.message,
                                problem.node.valid() ? graph.node(problem.node).name : "",
                                "check what this node reads, or export the model again");

@@ -68,7 +68,7 @@ Failure failed(const char* phase, const std::string& message) {
 
 Result<void> checkInference(Graph& graph, const Values& expected) {
     for (const InferProblem& problem : inferShapes(graph))
-        if (!problem.warning)
+        if (!problem.warning())
             return failed("infer", problem.message);
     for (size_t i = 0; i < expected.size(); ++i)
         if (auto found = contradiction(graph.value(graph.outputs()[i]).type, expected[i]))

@@ -19,7 +19,7 @@ std::optional<Graph> checked(Graph graph) {
         if (graph.value(input).type.dtype == DType::Undefined)
             return {};
     for (const InferProblem& problem : inferShapes(graph))
-        if (!problem.warning)
+        if (!problem.warning())
             return {};
     return graph;
 }

@@ -233,7 +233,7 @@ ValueId Generator::addNode(const Term&, Node node, size_t outputs) {
     spec.attributes = node.attributes;
     NodeId id = m_graph.addNode(std::move(spec));
     for (const InferProblem& problem : inferShapes(m_graph))
-        if (!problem.warning)
+        if (!problem.warning())
             return fail();
     ValueId made = m_graph.node(id).outputs[0];
     std::optional<Extents> extents = typeOf(made).extents();
