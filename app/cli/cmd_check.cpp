@@ -52,11 +52,10 @@ Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& option
         loaded.push_back(std::move(*model));
     }
     for (const app::LoadedModel& model : loaded)
-        linting.models.push_back({model.path, &model.graph});
+        linting.models.push_back({model.path, &model.graph, model.dims});
     linting.strict = options.strict;
     linting.profile = options.profile;
     linting.pipeline = options.pipeline;
-    linting.dims = *dims;
     return app::lintRules(library, linting, progress);
 }
 

@@ -110,7 +110,8 @@ int run(const Options& options) {
 Action addInspect(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
-    app.add_option("--dim", options->dims, "bind a symbolic dimension, e.g. N=4; repeatable")
+    app.add_option("--dim", options->dims,
+                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable")
         ->allow_extra_args(false);
     addPrecisionOption(app, options->precision);
     app.add_flag("--graph", options->showGraph, "print the graph in ONNX's textual syntax");

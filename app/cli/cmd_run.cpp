@@ -34,35 +34,33 @@ struct Options {
     std::string cache;
 };
 
+/// The model, if it can be run.
+Result<app::LoadedModel> opened(const Options& options, Progress& progress) {
+    auto model =
+        app::loadModel({options.model, options.rewrite.fuse.dims, options.inputs}, progress);
+    if (!model)
+        return model;
+    printNotes(model->notes);
+    if (auto all = app::requireOperators(model->graph); !all)
+        return failure(all.error());
+    if (auto known = app::requireSizes(*model); !known)
+        return failure(known.error());
+    return model;
+}
+
 /// Numbers for dimensions, constants folded.
-Result<Graph> bound(Graph graph, const Options& options, Progress& progress) {
-    bindAllDimensions(graph, options.rewrite.fuse.dims);
+Result<Graph> bound(Graph graph, const app::LoadedModel& model) {
+    bindAllDimensions(graph, model.dims);
+    Progress progress;
     if (auto folded = prepareGraph(graph, progress); !folded)
         return failure(folded.error());
     return graph;
 }
 
-struct Ready {
-    Graph graph;                ///< to run
-    std::optional<Graph> model; ///< as loaded, for --verify
-};
-
-/// What to run; `compile` learns what rules allow.
-Result<Ready> prepared(const Options& options, CompileOptions& compile, Progress& progress) {
-    auto model = app::loadModel(options.model, options.rewrite.fuse.dims, progress);
-    if (!model)
-        return failure(model.error());
-    printNotes(model->notes);
-    if (auto all = app::requireOperators(model->graph); !all)
-        return failure(all.error());
-    Ready out;
-    if (options.verify) {
-        auto kept = bound(model->graph.clone(), options, progress);
-        if (!kept)
-            return failure(kept.error());
-        out.model = std::move(*kept);
-    }
-    Graph graph = std::move(model->graph);
+/// The graph to run; `compile` learns what rules allow.
+Result<Graph> prepared(const app::LoadedModel& model, const Options& options,
+                       CompileOptions& compile, Progress& progress) {
+    Graph graph = model.graph.clone();
     if (!options.fuse) {
         if (auto done = setPrecision(graph, options.rewrite.fuse.precision); !done)
             return failure(done.error());
@@ -70,36 +68,26 @@ Result<Ready> prepared(const Options& options, CompileOptions& compile, Progress
         auto library = app::requireRuleLibrary(options.rewrite.rules);
         if (!library)
             return failure(library.error());
-        auto rewritten = app::fuseGraph(graph, *library, options.rewrite.fuse, progress);
+        app::FuseOptions fusing = options.rewrite.fuse;
+        fusing.dims = model.dims;
+        auto rewritten = app::fuseGraph(graph, *library, fusing, progress);
         if (!rewritten)
             return failure(rewritten.error());
         graph = std::move(rewritten->graph);
         compile.allowed = app::numericClasses(*library);
     }
-    auto ready = bound(std::move(graph), options, progress);
-    if (!ready)
-        return failure(ready.error());
-    out.graph = std::move(*ready);
-    return out;
+    return bound(std::move(graph), model);
 }
 
-/// Prints how each output compares; false when one of them is wrong.
-Result<bool> verified(const Graph& model, const Options& options, const CompileOptions& compile,
-                      const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+/// How each output compares with another run of the model.
+Result<std::vector<app::OutputAgreement>>
+verified(const app::LoadedModel& model, const Options& options, const CompileOptions& compile,
+         const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+    auto judged = bound(model.graph.clone(), model);
+    if (!judged)
+        return failure(judged.error());
     Progress progress;
-    auto found = app::checkRun(model, options.fuse, inputs, outputs, compile, progress);
-    if (!found)
-        return failure(found.error());
-    bool right = true;
-    std::string out;
-    for (const app::OutputAgreement& output : *found) {
-        right = right && output.ok;
-        out += fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {:.0e})\n",
-                           output.output, output.side, output.maxAbsolute, output.maxRelative,
-                           output.ok ? "ok" : "FAILED", output.tolerance);
-    }
-    printOut(out);
-    return right;
+    return app::checkRun(*judged, options.fuse, inputs, outputs, compile, progress);
 }
 
 /// File names are numbers, whatever the values are called; the tensors in them have the names.
@@ -115,54 +103,96 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
     return {};
 }
 
-int run(Options& options) {
-    if (auto fits = finish(options.rewrite); !fits)
-        return reportError(fits.error());
-    std::optional<ConsoleProgress> progress(options.rewrite.quiet);
-    CompileOptions compile;
-    compile.backend = options.backend;
-    compile.threads = options.threads;
-    compile.tune = options.tune;
-    compile.cache = options.cache;
-    compile.oneKernelPerNode = !options.fuse;
-    compile.precision = options.rewrite.fuse.precision;
-    compile.strict = options.rewrite.fuse.strict;
-    auto ready = prepared(options, compile, *progress);
-    if (!ready)
-        return reportError(ready.error());
-    Graph& graph = ready->graph;
-    auto inputs = options.inputs.empty() ? app::generateInputs(graph, options.seed)
-                                         : app::readInputs(graph, options.inputs);
-    if (!inputs)
-        return reportError(inputs.error());
+CompileOptions compileOptions(const Options& options) {
+    CompileOptions out;
+    out.backend = options.backend;
+    out.threads = options.threads;
+    out.tune = options.tune;
+    out.cache = options.cache;
+    out.oneKernelPerNode = !options.fuse;
+    out.precision = options.rewrite.fuse.precision;
+    out.strict = options.rewrite.fuse.strict;
+    return out;
+}
+
+struct Outputs {
     std::vector<std::string> names;
-    for (ValueId id : graph.outputs())
-        names.push_back(graph.value(id).name);
+    std::vector<Tensor> tensors;
+    std::vector<app::OutputAgreement> checked; ///< with --verify
+};
+
+/// One attempt: prepares, compiles and runs.
+Result<Outputs> runLoaded(const app::LoadedModel& model, const Options& options) {
+    std::optional<ConsoleProgress> progress(options.rewrite.quiet);
+    CompileOptions compile = compileOptions(options);
+    auto graph = prepared(model, options, compile, *progress);
+    if (!graph)
+        return failure(graph.error());
+    auto inputs = options.inputs.empty() ? app::generateInputs(*graph, options.seed)
+                                         : Result<std::vector<Tensor>>(model.inputs);
+    if (!inputs)
+        return failure(inputs.error());
+    Outputs out;
+    for (ValueId id : graph->outputs())
+        out.names.push_back(graph->value(id).name);
     if (progress->cancelled())
-        return reportError(cancelledFailure("preparing").error);
+        return cancelledFailure("preparing");
     // From here nothing asks whether it was cancelled: Ctrl-C ends the program at once.
     progress.reset();
-    auto compiled = CompiledGraph::compile(std::move(graph), compile);
+    auto compiled = CompiledGraph::compile(std::move(*graph), compile);
     if (!compiled)
-        return reportError(compiled.error());
+        return failure(compiled.error());
     for (const std::string& note : compiled->backend().notes())
         fmt::print(stderr, "fuselage: {}\n", note);
-    auto outputs = compiled->run(*inputs);
+    auto tensors = compiled->run(*inputs);
+    if (!tensors)
+        return failure(tensors.error());
+    out.tensors = std::move(*tensors);
+    if (!options.verify)
+        return out;
+    auto checked = verified(model, options, compile, *inputs, out.tensors);
+    if (!checked)
+        return failure(checked.error());
+    out.checked = std::move(*checked);
+    return out;
+}
+
+Result<Outputs> runModel(const Options& options) {
+    std::optional<ConsoleProgress> progress(options.rewrite.quiet);
+    auto model = opened(options, *progress);
+    progress.reset();
+    if (!model)
+        return failure(model.error());
+    for (size_t lies = 0;; ++lies) {
+        auto out = runLoaded(*model, options);
+        if (out || lies == app::mostWrongDeclarations ||
+            !app::forgetDeclaration(*model, out.error()))
+            return out;
+        printNotes({model->notes.back()});
+    }
+}
+
+int run(Options& options) {
+    if (auto ready = finish(options.rewrite); !ready)
+        return reportError(ready.error());
+    auto outputs = runModel(options);
     if (!outputs)
         return reportError(outputs.error());
     if (!options.output.empty())
-        if (auto saved = saveOutputs(*outputs, names, options.output); !saved)
+        if (auto saved = saveOutputs(outputs->tensors, outputs->names, options.output); !saved)
             return reportError(saved.error());
     std::string out;
-    for (size_t i = 0; i < outputs->size(); ++i)
-        out += fmt::format("{}: {}\n", names[i], (*outputs)[i].type().text());
+    for (size_t i = 0; i < outputs->names.size(); ++i)
+        out += fmt::format("{}: {}\n", outputs->names[i], outputs->tensors[i].type().text());
+    bool right = true;
+    for (const app::OutputAgreement& output : outputs->checked) {
+        right = right && output.ok;
+        out += fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {:.0e})\n",
+                           output.output, output.side, output.maxAbsolute, output.maxRelative,
+                           output.ok ? "ok" : "FAILED", output.tolerance);
+    }
     printOut(out);
-    if (!options.verify)
-        return ExitOk;
-    auto right = verified(*ready->model, options, compile, *inputs, *outputs);
-    if (!right)
-        return reportError(right.error());
-    return *right ? ExitOk : ExitVerification;
+    return right ? ExitOk : ExitVerification;
 }
 
 } // namespace

@@ -20,7 +20,8 @@ namespace fuselage::cli {
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     // One value each time: what follows may be the model.
-    app.add_option("--dim", options.dims, "bind a symbolic dimension, e.g. N=4; repeatable")
+    app.add_option("--dim", options.dims,
+                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable")
         ->allow_extra_args(false);
     app.add_option("-p,--patterns", options.rules.paths,
                    ".fuse file or folder of them; repeatable, after the built-in library")

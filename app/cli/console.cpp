@@ -130,18 +130,18 @@ int reportError(const Error& error) {
 Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>& entries) {
     std::map<std::string, int64_t> out;
     for (const std::string& entry : entries) {
-        size_t equals = entry.find('=');
+        size_t equals = entry.rfind('=');
         int64_t value = 0;
         const char* end = entry.data() + entry.size();
         bool good = equals != std::string::npos && equals > 0;
         if (good) {
             auto parsed = std::from_chars(entry.data() + equals + 1, end, value);
             good =
-                parsed.ec == std::errc() && parsed.ptr == end && value > 0 && value <= largestDim;
+                parsed.ec == std::errc() && parsed.ptr == end && value >= 0 && value <= largestDim;
         }
         if (!good)
             return failure("usage.dim",
-                           fmt::format("`{}` is not NAME=NUMBER with a number from 1 to {}", entry,
+                           fmt::format("`{}` is not NAME=NUMBER with a number from 0 to {}", entry,
                                        largestDim),
                            "--dim", "write e.g. --dim N=4");
         out[entry.substr(0, equals)] = value;

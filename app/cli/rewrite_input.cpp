@@ -10,11 +10,12 @@ Result<RewriteInput> openForRewrite(const std::string& model, RewriteOptions& op
     auto library = app::requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
-    auto loaded = app::loadModel(model, {}, progress);
+    app::ModelRequest request{model, options.fuse.dims};
+    request.keepSymbols = true;
+    auto loaded = app::loadModel(request, progress);
     if (!loaded)
         return failure(loaded.error());
-    if (auto known = app::requireDimensions(loaded->graph, options.fuse.dims); !known)
-        return failure(known.error());
+    options.fuse.dims = loaded->dims;
     return RewriteInput{std::move(*library), std::move(*loaded)};
 }
 

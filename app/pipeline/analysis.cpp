@@ -11,13 +11,15 @@ namespace fuselage::app {
 
 namespace {
 
-/// What every symbol of the inputs is bound to; the graph itself stays as it is.
-std::map<std::string, int64_t> chosenDims(const Graph& graph,
-                                          const std::map<std::string, int64_t>& given) {
-    Graph inputs;
-    for (ValueId id : graph.inputs())
-        inputs.addInput(graph.value(id).name, graph.value(id).type);
-    return bindAllDimensions(inputs, given);
+/// What every symbol of the inputs is bound to. A loaded model has them; one that was made here
+/// gets them here.
+Result<DimensionValues> sizesOf(const LoadedModel& model, const DimensionValues& given) {
+    DimensionValues known = given;
+    known.insert(model.dims.begin(), model.dims.end());
+    auto chosen = chooseDimensions(model.graph, known);
+    if (!chosen)
+        return failure(chosen.error());
+    return std::move(chosen->values);
 }
 
 /// Symbols become numbers, shape arithmetic that depended on them is folded, then the plan is made.
@@ -118,6 +120,9 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
 
 Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                          const AnalysisOptions& options, AnalysisMemo* memo, Progress& progress) {
+    auto dims = sizesOf(model, options.fuse.dims);
+    if (!dims)
+        return failure(dims.error());
     Analysis out;
     Report& report = out.report;
     report.stageSeconds = model.seconds;
@@ -129,6 +134,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
     fusing.device = options.profile;
+    fusing.dims = *dims;
     fusing.precision = Precision::Fp32; // done, for both sides
     auto rewritten =
         fuseGraph(original, library, fusing, memo ? &memo->rewriting : nullptr, progress);
@@ -149,7 +155,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     if (memo && memo->before) {
         copyBefore(*memo->before, out);
     } else {
-        out.dims = chosenDims(original, options.fuse.dims);
+        out.dims = *dims;
         if (auto done = planBefore(std::move(**changed), prepared, planning, out, progress); !done)
             return failure(done.error());
         if (memo)

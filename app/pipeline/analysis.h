@@ -17,7 +17,7 @@
 namespace fuselage::app {
 
 struct AnalysisOptions {
-    FuseOptions fuse; ///< dims bind symbols; the others become 1
+    FuseOptions fuse; ///< dims go before those of the loaded model
     DeviceProfile profile;
     const Backend* backend = nullptr; ///< chooses layouts; null: plans for prediction only
 };
@@ -32,7 +32,7 @@ struct Analysis {
     Report report;
 };
 
-/// Errors: those of fuseGraph and makePlan, "cancelled".
+/// Errors: those of fuseGraph and makePlan, "dim.open", "cancelled".
 Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                          const AnalysisOptions& options, Progress& progress);
 

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
+#include "core/passes/dimensions.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
 #if FUSELAGE_HAS_CUDA
@@ -16,6 +17,22 @@
 namespace fuselage {
 
 namespace {
+
+/// Numbers for the open dimensions of the inputs.
+Result<void> giveSizes(Graph& graph, const std::map<std::string, int64_t>& given,
+                       std::vector<std::string>& notes) {
+    auto resolved = resolveDimensions(graph, given, notes);
+    if (!resolved)
+        return failure(resolved.error());
+    auto chosen = chooseDimensions(graph, *resolved);
+    if (!chosen)
+        return failure(chosen.error());
+    if (!chosen->note.empty())
+        notes.push_back(chosen->note);
+    if (!chosen->values.empty())
+        bindAllDimensions(graph, chosen->values);
+    return {};
+}
 
 Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
 #if FUSELAGE_HAS_CUDA
@@ -94,6 +111,8 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto profile = queried ? Result<DeviceProfile>(*queried) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
+    if (auto sized = giveSizes(graph, options.dims, out.m_notes); !sized)
+        return failure(sized.error());
     Progress progress;
     if (auto prepared = prepareGraph(graph, progress); !prepared)
         return failure(prepared.error());

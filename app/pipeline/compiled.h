@@ -33,11 +33,15 @@ struct CompileOptions {
     std::map<std::string, NumericClass> allowed = {};
     bool measureTactics = true; ///< cuda: false chooses kernels by prediction
     std::string cache;          ///< cuda: folder of machine code; empty: the person's cache
+    /// Sizes of open input dimensions by name ("N") or axis of an input ("x.2").
+    std::map<std::string, int64_t> dims = {};
 };
 
 class CompiledGraph {
 public:
-    /// Infers, folds, plans and prepares. Input shapes must be static.
+    /// Infers, folds, plans and prepares. Open dimensions of the inputs get the sizes of the
+    /// options, and where those say none, the smallest that are found to fit: notes() says which.
+    /// bindToInputs (core/passes/dimensions.h) takes them from tensors before.
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options);
 
     /// Inputs are parallel to the graph's inputs.
@@ -52,10 +56,14 @@ public:
 
     const Backend& backend() const { return *m_backend; }
 
+    /// What was assumed, one sentence each.
+    const std::vector<std::string>& notes() const { return m_notes; }
+
 private:
     std::unique_ptr<Backend> m_backend;
     std::shared_ptr<const Plan> m_plan;
     std::unique_ptr<Executable> m_executable;
+    std::vector<std::string> m_notes;
 };
 
 /// The named input becomes a weight: a constant that kernels may pack. Errors "run.input": no such

@@ -13,7 +13,7 @@ namespace fuselage::app {
 /// that index a table through Gather stay below its extent; others are 0 or 1.
 Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed);
 
-/// Reads FOLDER/input_0.pb, input_1.pb ...; dtype and extents must fit the graph's inputs.
-Result<std::vector<Tensor>> readInputs(const Graph& graph, const std::string& folder);
+/// Reads FOLDER/input_0.pb, input_1.pb ...: `count` tensors, in the order of a graph's inputs.
+Result<std::vector<Tensor>> readTensors(const std::string& folder, size_t count);
 
 } // namespace fuselage::app

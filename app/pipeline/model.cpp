@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/model.h"
 
+#include "app/pipeline/inputs.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
@@ -43,28 +44,113 @@ Failure inFile(const std::string& path, Error error) {
     return failure(std::move(error));
 }
 
+/// The part of a LoadedModel that follows from the sizes of its inputs.
+struct Settled {
+    Graph graph;
+    DimensionValues dims;
+    std::optional<Error> open;
+    std::vector<std::string> notes;
+};
+
+/// Gives the graph the sizes of the request, prepares it and finds sizes for what is left.
+Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vector<Tensor>& inputs,
+                       Progress& progress) {
+    Settled out;
+    DimensionValues kept;
+    Result<void> bound;
+    if (!request.inputs.empty()) {
+        bound = bindToInputs(graph, inputs, request.dims, out.notes);
+    } else if (request.keepSymbols) {
+        auto resolved = resolveDimensions(graph, request.dims, out.notes);
+        if (!resolved)
+            return failure(resolved.error());
+        kept = std::move(*resolved);
+    } else if (!request.dims.empty()) {
+        bound = bindDimensions(graph, request.dims, out.notes);
+    }
+    if (!bound)
+        return failure(bound.error());
+    if (auto prepared = prepareGraph(graph, progress, &out.notes); !prepared)
+        return failure(prepared.error());
+    auto chosen = chooseDimensions(graph, kept);
+    if (chosen) {
+        out.dims = std::move(chosen->values);
+        if (!chosen->note.empty())
+            out.notes.push_back(chosen->note);
+    } else {
+        out.open = chosen.error();
+        out.notes.push_back(chosen.error().message + "; " + chosen.error().fix);
+    }
+    out.graph = std::move(graph);
+    return out;
+}
+
+/// A graph that does not fit with one size for a name may fit when each axis has its own.
+Result<Settled> settleNames(Graph graph, const ModelRequest& request,
+                            const std::vector<Tensor>& inputs, Progress& progress) {
+    Graph apart = graph.clone();
+    auto asDeclared = settle(std::move(graph), request, inputs, progress);
+    if ((asDeclared && !asDeclared->open) || progress.cancelled())
+        return asDeclared;
+    std::vector<std::string> notes = separateSharedNames(apart, request.dims);
+    if (notes.empty())
+        return asDeclared;
+    auto separated = settle(std::move(apart), request, inputs, progress);
+    if (!separated || separated->open)
+        return asDeclared;
+    separated->notes.insert(separated->notes.begin(), notes.begin(), notes.end());
+    return separated;
+}
+
 } // namespace
 
-Result<LoadedModel> loadModel(const std::string& path, const std::map<std::string, int64_t>& dims,
-                              Progress& progress) {
+Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     LoadedModel out;
-    out.path = path;
+    out.path = request.path;
     Stopwatch watch;
     model_io::LoadOptions reading;
     reading.notes = &out.notes;
-    auto graph = model_io::load(path, reading, progress);
+    auto graph = model_io::load(request.path, reading, progress);
     if (!graph)
-        return inFile(path, graph.error());
-    out.graph = std::move(*graph);
-    out.fileNodes = out.graph.nodeCount();
+        return inFile(request.path, graph.error());
+    out.fileNodes = graph->nodeCount();
     out.seconds["load"] = watch.lap();
-    if (!dims.empty())
-        if (auto bound = bindDimensions(out.graph, dims); !bound)
-            return inFile(path, bound.error());
-    if (auto prepared = prepareGraph(out.graph, progress); !prepared)
-        return inFile(path, prepared.error());
+    if (!request.inputs.empty()) {
+        auto inputs = readTensors(request.inputs, graph->inputs().size());
+        if (!inputs)
+            return failure(inputs.error());
+        out.inputs = std::move(*inputs);
+    }
+    const std::vector<std::string> placeholders = separatePlaceholders(*graph);
+    if (request.inputs.empty()) // they say all sizes
+        out.notes.insert(out.notes.end(), placeholders.begin(), placeholders.end());
+    auto settled = settleNames(std::move(*graph), request, out.inputs, progress);
+    if (!settled)
+        return inFile(request.path, settled.error());
+    out.graph = std::move(settled->graph);
+    out.dims = std::move(settled->dims);
+    out.open = std::move(settled->open);
+    out.notes.insert(out.notes.end(), settled->notes.begin(), settled->notes.end());
     out.seconds["prepare"] = watch.lap();
     return out;
+}
+
+Result<LoadedModel> loadModel(const std::string& path, const DimensionValues& dims,
+                              Progress& progress) {
+    return loadModel(ModelRequest{path, dims}, progress);
+}
+
+bool forgetDeclaration(LoadedModel& model, const Error& error) {
+    if (error.code != "run.shape" || !forgetShape(model.graph, error.where))
+        return false;
+    model.notes.push_back(error.message + ": the declaration is ignored");
+    return true;
+}
+
+Result<void> requireSizes(const LoadedModel& model) {
+    if (model.open)
+        return inFile(model.path, *model.open);
+    return {};
 }
 
 Result<void> requireDimensions(const Graph& graph, const std::map<std::string, int64_t>& dims) {

@@ -3,32 +3,59 @@
 #pragma once
 
 #include "core/graph/graph.h"
+#include "core/passes/dimensions.h"
 #include "core/support/progress.h"
 #include "core/support/result.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace fuselage::app {
 
+/// What is read, and what a person says about sizes that the file leaves open.
+struct ModelRequest {
+    std::string path;
+    DimensionValues dims;     ///< by name ("N") or axis of an input ("x.2")
+    std::string inputs;       ///< folder of input_N.pb that give all sizes; empty: none
+    bool keepSymbols = false; ///< what was given helps decisions and stays out of the graph
+};
+
 struct LoadedModel {
     std::string path;
     Graph graph;          ///< prepared: types inferred, constants and shape arithmetic folded
     size_t fileNodes = 0; ///< before folding
+    DimensionValues dims; ///< sizes to plan and run with, of every dimension that stays symbolic
+    std::optional<Error> open;             ///< "dim.open": no sizes were found that fit
+    std::vector<Tensor> inputs;            ///< those of the request
     std::map<std::string, double> seconds; ///< "load", "prepare"
     /// What a person should know although the model loads: a newer opset, what is not computed,
     /// what was assumed. One sentence each; every front end shows all of them.
     std::vector<std::string> notes = {};
 };
 
-/// Reads and prepares a model file; symbolic dimensions stay, except those in `dims`.
-Result<LoadedModel> loadModel(const std::string& path, const std::map<std::string, int64_t>& dims,
+/// Reads and prepares a model file. Dimensions stay symbolic, except those that the request gives;
+/// for the others sizes are looked for.
+Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress);
+
+/// The same for a file with sizes for some dimensions.
+Result<LoadedModel> loadModel(const std::string& path, const DimensionValues& dims,
                               Progress& progress);
 
 /// Success when the graph's inputs have all these symbols; for work that keeps them symbolic. Error
 /// "dim.unknown" lists those there are.
-Result<void> requireDimensions(const Graph& graph, const std::map<std::string, int64_t>& dims);
+Result<void> requireDimensions(const Graph& graph, const DimensionValues& dims);
+
+/// After a run that failed with "run.shape": the value's declared shape is forgotten, and a note
+/// says so; true where another attempt may succeed.
+bool forgetDeclaration(LoadedModel& model, const Error& error);
+
+/// Attempts that are made so.
+constexpr size_t mostWrongDeclarations = 16;
+
+/// Success when there are sizes for every dimension; else LoadedModel::open.
+Result<void> requireSizes(const LoadedModel& model);
 
 /// An operator that nothing here can compute, with the nodes that use it.
 struct MissingOperator {

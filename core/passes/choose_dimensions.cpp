@@ -258,19 +258,17 @@ std::string sizesText(const std::set<std::string>& names, const DimensionValues&
 
 Result<DimensionChoice> chooseDimensions(const Graph& graph, const DimensionValues& given) {
     SizeSearch search(graph, given);
-    if (search.values().empty())
-        return DimensionChoice();
-    const ReachedNode reached = search.run();
     const std::set<std::string>& open = search.open();
-    if (!reached.runs() && !open.empty())
+    if (open.empty())
+        return DimensionChoice{search.values(), {}};
+    const ReachedNode reached = search.run();
+    if (!reached.runs())
         return failure("dim.open",
                        fmt::format("no sizes were found that fit for {}; at {} {}", namesText(open),
                                    sizesText(open, search.values()), reached.message),
                        reached.node.valid() ? graph.node(reached.node).name : "",
                        fmt::format("give them with --dim {}=SIZE, or give inputs", *open.begin()));
     DimensionChoice out{search.values(), {}};
-    if (open.empty())
-        return out;
     const bool ones = std::all_of(open.begin(), open.end(), [&](const std::string& name) {
         return out.values.at(name) == 1;
     });

@@ -17,7 +17,8 @@ namespace fuselage::app {
 /// A model that the rules are meant for.
 struct LintModel {
     std::string name;
-    const Graph* graph = nullptr; ///< prepared, as loadModel leaves it
+    const Graph* graph = nullptr;        ///< prepared, as loadModel leaves it
+    std::map<std::string, int64_t> dims; ///< LoadedModel::dims
 };
 
 struct LintOptions {
@@ -25,7 +26,6 @@ struct LintOptions {
     std::vector<LintModel> models;    ///< for W0313
     std::string pipeline = "default"; ///< that W0313 runs on them
     std::string profile = "cpu";      ///< whose costs the gates see there
-    std::map<std::string, int64_t> dims;
 };
 
 /// The lints of dsl/lint.h and of this folder, sorted. Error "cancelled", or an unknown profile.

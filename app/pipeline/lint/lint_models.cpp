@@ -93,7 +93,7 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
         fusing.decide = "cost";
         fusing.profile = options.profile;
         fusing.pipeline = options.pipeline;
-        fusing.dims = options.dims;
+        fusing.dims = model.dims;
         fusing.explain = true;
         auto done = fuseGraph(*model.graph, context.library, fusing, context.progress);
         if (!done)

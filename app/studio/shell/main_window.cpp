@@ -363,11 +363,10 @@ void MainWindow::warn(const QString& code, const QString& message, const QString
 }
 
 void MainWindow::optionsDialog() {
-    QStringList symbols;
+    DimensionValues taken;
     if (const SnapshotPtr& snapshot = m_session.snapshot())
-        for (const auto& [name, value] : snapshot->analysis.dims)
-            symbols << QString::fromStdString(name);
-    auto* dialog = new OptionsDialog(m_session.options(), m_measurements.settings(), symbols, this);
+        taken = snapshot->analysis.dims;
+    auto* dialog = new OptionsDialog(m_session.options(), m_measurements.settings(), taken, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
         m_measurements.setSettings(dialog->measureSettings());

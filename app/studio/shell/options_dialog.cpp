@@ -35,7 +35,7 @@ std::optional<std::map<std::string, int64_t>> dimsFromText(const QString& text) 
     for (const QString& entry : text.split(separator, Qt::SkipEmptyParts)) {
         bool good = false;
         qlonglong value = entry.section('=', 1).toLongLong(&good);
-        if (!good || value <= 0 || entry.startsWith('='))
+        if (!good || value < 0 || entry.startsWith('='))
             return std::nullopt;
         out[entry.section('=', 0, 0).toStdString()] = value;
     }
@@ -43,7 +43,7 @@ std::optional<std::map<std::string, int64_t>> dimsFromText(const QString& text) 
 }
 
 OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSettings& settings,
-                             const QStringList& symbols, QWidget* parent)
+                             const DimensionValues& taken, QWidget* parent)
     : QDialog(parent), m_options(options) {
     setWindowTitle(tr("Options"));
     setObjectName("options");
@@ -69,10 +69,10 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
                     new QDoubleSpinBox(this));
     m_seconds->setRange(0.1, 3600);
     m_seconds->setValue(settings.seconds);
-    m_dims = row(form, tr("Dimensions"), tr("numbers for symbols, e.g. N=4, seq=128"),
+    m_dims = row(form, tr("Dimensions"),
+                 tr("sizes of open dimensions, or of axes of inputs, e.g. N=4, x.2=320"),
                  new QLineEdit(dimsText(options.fuse.dims), this));
-    m_dims->setPlaceholderText(symbols.isEmpty() ? tr("none are open")
-                                                 : symbols.join("=1, ") + "=1");
+    m_dims->setPlaceholderText(taken.empty() ? tr("none are open") : dimsText(taken));
     m_verify =
         row(form, tr("Verify"), tr("compare outputs with the reference"), new QCheckBox(this));
     m_verify->setChecked(settings.verify);

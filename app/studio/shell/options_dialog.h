@@ -18,9 +18,9 @@ class OptionsDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `symbols` are the names of dimensions that the model leaves open.
+    /// `taken` are the sizes of dimensions that the model leaves open.
     OptionsDialog(const SessionOptions& options, const MeasureSettings& settings,
-                  const QStringList& symbols, QWidget* parent);
+                  const DimensionValues& taken, QWidget* parent);
 
     SessionOptions sessionOptions() const;
     MeasureSettings measureSettings() const;
@@ -35,7 +35,7 @@ private:
     QLabel* m_wrong;
 };
 
-/// "N=4, seq=128"; nothing when an entry is not NAME=NUMBER with a positive number.
+/// "N=4, seq=128"; nothing when an entry is not NAME=NUMBER with a number of at least 0.
 std::optional<std::map<std::string, int64_t>> dimsFromText(const QString& text);
 
 } // namespace fuselage::studio
