@@ -100,7 +100,7 @@ Result<Opened> open(const Case& stranger) {
         return out;
     }
     Graph bound = out.model.graph.clone();
-    out.dims = bindAllDimensions(bound, {});
+    out.dims = bindAllDimensions(bound, out.model.dims);
     auto generated = app::generateInputs(bound, 1);
     if (!generated)
         return failure(generated.error());
