@@ -196,12 +196,13 @@ bool ContractionKernel::accept(EngineResult result, bool allowSlow) {
     }
     auto& engine = std::get<std::unique_ptr<ContractionEngine>>(result);
     if (engine->slow && !allowSlow) {
-        fallbacks.push_back({"support",
-                             "oneDNN offers only " + engine->implementation +
-                                 " for this layout "
-                                 "and epilogue",
-                             {},
-                             {}});
+        Reason slower{"split",
+                      "runs as 2 passes, since oneDNN's only 1 here is slower: " +
+                          engine->implementation,
+                      {},
+                      {}};
+        if (fallbacks.empty() || fallbacks.back().message != slower.message)
+            fallbacks.push_back(std::move(slower));
         return false;
     }
     m_engine = std::move(engine);
