@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
 
@@ -252,6 +254,22 @@ TEST(CpuAttention, BiasAndWindowMaskUnderAnotherShape) {
                "u = Transpose<perm=[0,2,1,3]>(o)  h = Constant<value_ints=[6,9,16]>() "
                "y = Reshape(u, h) }",
                "Attention", 1e-5);
+}
+
+TEST(CpuAttention, SoftmaxHasNoSubnormalNumbers) {
+    for (size_t table = 0; table < vectorTableCount(); ++table) {
+        std::vector<float> scores(64);
+        for (size_t i = 0; i < scores.size(); ++i)
+            scores[i] = -60 - static_cast<float>(i);
+        scores[5] = 0;
+        float sum = 0;
+        vectorTable(table).softmax({scores.data(), 1, 64, 64, 1, nullptr, 0, &sum});
+        EXPECT_EQ(scores[5], 1.0F);
+        EXPECT_NEAR(sum, 1.0F, 1e-6);
+        for (float x : scores)
+            EXPECT_TRUE(x == 0 || std::isnormal(x)) << x;
+        EXPECT_GT(scores[26], 0.0F) << "e^-86 is a normal number";
+    }
 }
 
 TEST(CpuAttention, RowsWithoutAnyKeyAreNaN) {
