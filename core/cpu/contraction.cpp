@@ -99,7 +99,7 @@ Tape withFloatResult(Tape tape) {
 
 /// Dense strides in which the dimensions of a product's operand lie in the order of the loops that
 /// move along them: batch, rows, columns, and what is summed innermost.
-Extents packedStrides(const Contraction& program, const Access& access, const Extents& extents) {
+Extents packedStrides(const Access& access, const Extents& extents) {
     std::vector<std::pair<uint32_t, size_t>> order; // by the innermost loop that moves the dim
     for (size_t d = 0; d < extents.size(); ++d) {
         const auto& terms = access.index[d].terms;
@@ -134,8 +134,8 @@ void ContractionKernel::stage(const PrepareContext& context, bool isA, bool pack
     bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_plain || m_native);
     if (asItIs && !packed)
         return;
-    const Extents strides = packed ? packedStrides(m_program, access, layout.extents)
-                                   : denseLike(layout.extents, layout.strides);
+    const Extents strides =
+        packed ? packedStrides(access, layout.extents) : denseLike(layout.extents, layout.strides);
     if (layout.constant && (!prologue || prologue->reads.empty()))
         return stageConstant(context, isA, packed ? strides : rowMajorStrides(layout.extents));
     OperandLayout staged = layout;
