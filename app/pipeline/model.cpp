@@ -75,7 +75,7 @@ Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vect
     auto chosen = chooseDimensions(graph, kept);
     if (chosen) {
         out.dims = std::move(chosen->values);
-        if (!chosen->note.empty())
+        if (!chosen->note.empty() && !request.keepSymbols)
             out.notes.push_back(chosen->note);
     } else {
         out.open = chosen.error();

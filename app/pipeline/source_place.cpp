@@ -52,7 +52,7 @@ std::string moduleOfNamespace(std::string_view path) {
     return plainLine(path.substr(0, path.find(": ")));
 }
 
-/// The innermost frame of a Python traceback: `File "/home/me/model.py", line 123, in forward`.
+/// The innermost frame of a Python traceback: `File "net/model.py", line 123, in forward`.
 std::string lineOfTrace(std::string_view trace) {
     constexpr std::string_view file = "File \"", line = "\", line ";
     const size_t begin = trace.rfind(file);

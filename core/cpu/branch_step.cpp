@@ -37,11 +37,14 @@ bool BranchStep::fits(const Graph& body) {
     for (ValueId output : body.outputs())
         if (!isTensor(body, output))
             return false;
-    for (const SubgraphRef& branch : subgraphsOf(node))
+    for (const SubgraphRef& branch : subgraphsOf(node)) {
+        if (!branch.graph->inputs().empty()) // ONNX has none; a file may
+            return false;
         for (const auto* values : {&branch.graph->outputs(), &branch.graph->captures()})
             for (ValueId value : *values)
                 if (!isTensor(*branch.graph, value))
                     return false;
+    }
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
         return positionOf(body, input) || body.isConstant(input);
     });

@@ -147,7 +147,7 @@ void inferNonMaxSuppression(InferContext& context) {
     setTensor(context, 0, DType::Int64, Shape{Dim(), 3});
 }
 
-double scalarAt(ReferenceInputs inputs, size_t index, double fallback) {
+double numberAt(ReferenceInputs inputs, size_t index, double fallback) {
     const ReferenceValue* value = inputAt(inputs, index);
     return value && value->count() > 0 && value->dtype != DType::String ? value->at(0) : fallback;
 }
@@ -160,9 +160,9 @@ Results runNonMaxSuppression(const Node& node, ReferenceInputs inputs, Reference
         !isFloat(boxes.dtype) || !isFloat(scores.dtype))
         return badInput(node, fmt::format("boxes {} and scores {} do not go together",
                                           text(boxes.extents), text(scores.extents)));
-    const double limit = scalarAt(inputs, 2, 0);
-    const double overlap = scalarAt(inputs, 3, 0);
-    const double least = scalarAt(inputs, 4, -std::numeric_limits<double>::infinity());
+    const double limit = numberAt(inputs, 2, 0);
+    const double overlap = numberAt(inputs, 3, 0);
+    const double least = numberAt(inputs, 4, -std::numeric_limits<double>::infinity());
     const bool centred = node.attributes.integer("center_point_box") != 0;
     const int64_t count = boxes.extents[1];
     std::vector<int64_t> selected;

@@ -48,7 +48,7 @@ ModelBuilder exported() {
         auto& node = model.node(op, inputs, {output});
         addMetadata(node, "pkg.torch.onnx.name_scopes", "['', 'blocks.0.mlp', 'linear']");
         addMetadata(node, "pkg.torch.onnx.stack_trace",
-                    "File \"/home/me/net.py\", line " + std::to_string(line++) +
+                    "File \"models/net.py\", line " + std::to_string(line++) +
                         ", in forward\n    return self.act(x)");
     }
     return model;

@@ -28,16 +28,16 @@ TEST_F(CliProject, OptionsOfTheFileAreTakenAndThoseOfThePersonWin) {
     const std::vector<std::string> bench{"bench", "lstm.onnx", "--no-measure", "--no-verify"};
     ProcessResult ran = run(bench);
     ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
-    EXPECT_TRUE(has(ran.output, "(t4)")) << ran.output;
+    EXPECT_TRUE(has(ran.output, "(t4: built-in)")) << ran.output;
     EXPECT_TRUE(has(ran.output, "int64[3,5]")) << ran.output;
     std::vector<std::string> other = bench;
     other.insert(other.end(), {"--device", "h200", "--dim", "N=2", "--dim", "S=4"});
     ran = run(other);
-    EXPECT_TRUE(has(ran.output, "(h200)")) << ran.output;
+    EXPECT_TRUE(has(ran.output, "(h200: built-in)")) << ran.output;
     EXPECT_TRUE(has(ran.output, "int64[2,4]")) << ran.output;
     other = bench;
     other.emplace_back("--config=none");
-    EXPECT_FALSE(has(run(other).output, "(t4)"));
+    EXPECT_FALSE(has(run(other).output, "(t4:"));
 }
 
 TEST_F(CliProject, ABatchNeedsNothingButItsFile) {

@@ -192,7 +192,7 @@ TEST_F(CliWalk, NumbersOutOfRangeAreRefused) {
 TEST_F(CliWalk, WrongCommandLinesAreAnsweredLikeAllOtherMistakes) {
     for (const char* command :
          {"fuse", "bench", "batch", "compare", "merge", "baseline", "reduce", "explain", "derive",
-          "plan", "inspect", "run", "fmt", "tactics", "calibrate", "cache", "completions"})
+          "plan", "inspect", "run", "fmt", "tactics", "cache", "completions"})
         expectRefused({command}, ExitUsage,
                       {"fuselage: ", " is required", "[usage.option]", "fix: see `fuselage ",
                        std::string(command) + " --help`"});

@@ -33,7 +33,7 @@ Outcome runNumerics(const CaseFile& file) {
     app::AgreementOptions options;
     options.threads = 2;
     options.measureTactics = false;
-    options.fallback = false;
+    options.fallback = file.option("host") == "yes";
     const char* more = std::getenv("FUSELAGE_TEST_BACKEND");
     const std::string extra = more == nullptr ? "" : more;
     if (!extra.empty())

@@ -269,7 +269,7 @@ TEST(DeviceProfiles, BuiltInOnesParseAndNameTheirSources) {
         auto profile = deviceProfile(name);
         ASSERT_TRUE(profile) << profile.error().text();
         EXPECT_EQ(profile->name, name);
-        EXPECT_EQ(profile->sources.size(), 17U) << name;
+        EXPECT_EQ(profile->sources.size(), 19U) << name;
         EXPECT_GT(profile->dramBandwidth, 1e8);
     }
 }
