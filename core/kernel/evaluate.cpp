@@ -238,11 +238,7 @@ void Evaluator::operator()(const Row& code) {
             });
             for (const Reducer& reducer : reducers)
                 rowScalars.push_back(reducer.result());
-            // Unlike registers, row scalars are kept: as wide as their type.
             std::vector<Element> more = scalars[s].run(rowScalars);
-            for (size_t i = 0; i < more.size(); ++i)
-                if (const DType type = stage.scalar.type(stage.scalar.outputs[i]); isFloat(type))
-                    more[i].number = roundTo(type, more[i].number);
             rowScalars.insert(rowScalars.end(), more.begin(), more.end());
         }
         if (!code.elementWrites.empty())

@@ -237,12 +237,12 @@ Scalar quantisation(Composer& composer, const Node& node, const IndexMap& map) {
                                     : composer.tape().integer(DType::Int32, 0);
     if (composer.failed())
         return x;
-    scale = cast(scale, DType::Float32);
     if (quantises)
-        return saturated(asStored(asStored(x) / scale), zero, body.dtype(node.outputs[0]));
+        return saturated(asStored(asStored(x) / asStored(scale)), zero,
+                         body.dtype(node.outputs[0]));
     const DType type = sizeOf(x.type()) < 4 ? DType::Int32 : DType::Int64; // never wraps
     Scalar steps = cast(x, type) - cast(zero, type);
-    return cast(steps, DType::Float32) * scale;
+    return cast(steps, DType::Float32) * cast(scale, DType::Float32);
 }
 
 } // namespace fuselage

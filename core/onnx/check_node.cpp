@@ -69,8 +69,9 @@ Result<void> checkNode(NodeSpec& spec, const std::string& where) {
     const OpRow& row = rowOf(spec.op);
     const OpSchema* published = publishedSchema(spec.op);
     auto least = static_cast<size_t>(row.minInputs);
-    if (published && published->mayEndAfter(spec.inputs.size()))
-        spec.inputs.resize(std::max(spec.inputs.size(), least));
+    while (spec.inputs.size() < least && published &&
+           published->isOptionalInput(spec.inputs.size()))
+        spec.inputs.emplace_back();
     size_t inputs = spec.inputs.size();
     size_t outputs = spec.outputs.size();
     if (inputs < least ||

@@ -108,13 +108,6 @@ bool OpSchema::isOptionalInput(size_t slot) const {
     return slot < inputs.size() && inputs[slot].optional;
 }
 
-bool OpSchema::mayEndAfter(size_t inputCount) const {
-    for (size_t i = inputCount; i < inputs.size(); ++i)
-        if (!inputs[i].optional)
-            return false;
-    return true;
-}
-
 const OpSchema* publishedSchema(std::string_view domain, std::string_view name, int64_t version) {
     const OpSchema* newest = nullptr;
     for (const OpSchema& schema : formsOf(domain, name))

@@ -27,9 +27,6 @@ struct OpSchema {
     const AttributeSchema* attribute(std::string_view name) const;
     /// False past the last input, and for those of a variadic one.
     bool isOptionalInput(size_t slot) const;
-    /// Whether a node may have just so many inputs: the others may be left out. A variadic input
-    /// needs all in front of it, if only by empty names.
-    bool mayEndAfter(size_t inputCount) const;
 };
 
 /// The newest form that is not newer than `version`; null for operators that are not published, not
