@@ -5,6 +5,7 @@
 #include "core/cost/tactic_efficiency.h"
 #include "core/support/file.h"
 #include "gpu/emit.h"
+#include "gpu/runtime/plan_steps.h"
 #include "tests/unit/gpu_tune_support.h"
 #include "tests/unit/kernel_support.h"
 
@@ -191,4 +192,17 @@ TEST(TacticEfficiency, EveryVariantHasARowAndPlainOnesComeLast) {
     EXPECT_LT(tacticEfficiency("contract_plain").matrix, tacticEfficiency("float_64x64").matrix);
     EXPECT_LT(tacticEfficiency("float_64x64").matrix, tacticEfficiency("tensor_64x64").matrix);
     EXPECT_LT(tacticEfficiency("tensor_64x64").matrix, tacticEfficiency("cudnn").matrix);
+}
+
+// Partial sums are written by one launch and read by the next.
+TEST(HiddenWork, ASplitSumIsTwoLaunchesAndPartialSums) {
+    gpu::TacticFacts facts;
+    facts.workspaceBytes = 4096;
+    EXPECT_EQ(gpu::hiddenWorkOf(facts).launches, 1U);
+    EXPECT_EQ(gpu::hiddenWorkOf(facts).passedBytes, 0) << "scratch of one launch is not passed on";
+    EXPECT_EQ(gpu::hiddenWorkOf(facts).scratchBytes, 4096);
+    facts.launches = 2;
+    EXPECT_EQ(gpu::hiddenWorkOf(facts).launches, 2U);
+    EXPECT_EQ(gpu::hiddenWorkOf(facts).passedBytes, 4096);
+    EXPECT_EQ(gpu::hiddenWorkOf(facts).values, 1U);
 }
