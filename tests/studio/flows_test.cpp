@@ -163,6 +163,23 @@ private Q_SLOTS:
         QVERIFY(!window.exporter().writeFile(m_folder.filePath("a.unknown")));
     }
 
+    void notesOnTheModelStandAfterWhatIsWrong() {
+        QSettings settings(m_folder.filePath("notes.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        open(window);
+        const QAbstractItemModel& rows = *tableOf(window, "problems").table().model();
+        auto text = [&](int row, int column) { return rows.index(row, column).data().toString(); };
+        QCOMPARE(rows.rowCount(), 1);
+        QCOMPARE(text(0, 0), QString("note"));
+        QVERIFY2(text(0, 3).contains("is taken for"), qPrintable(text(0, 3)));
+        QVERIFY2(text(0, 4).contains("Options"), qPrintable(text(0, 4)));
+        window.openFiles({m_folder.filePath("absent.onnx")});
+        QVERIFY(settled(window.session()));
+        QCOMPARE(rows.rowCount(), 2);
+        QCOMPARE(text(0, 0), QString("error"));
+        QCOMPARE(text(1, 0), QString("note"));
+    }
+
     void whatWasOpenComesBackAtTheNextStart() {
         QSettings settings(m_folder.filePath("restore.ini"), QSettings::IniFormat);
         Viewport view;

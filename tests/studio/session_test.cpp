@@ -27,6 +27,39 @@ private Q_SLOTS:
                 session.snapshot()->report().before.launches);
     }
 
+    void sizesThatWereTakenAreANoteAndNoProblem() {
+        Session session;
+        session.open(m_model);
+        QVERIFY(settled(session));
+        QVERIFY(session.problems().isEmpty());
+        QCOMPARE(session.notes().size(), 1);
+        const Problem note = session.notes()[0];
+        QCOMPARE(note.severity, fuselage::Severity::Note);
+        QCOMPARE(note.message,
+                 QString("nothing gives sizes for open dimensions: 1 is taken for N"));
+        QVERIFY2(note.fix.contains("Options"), qPrintable(note.fix));
+        session.open(m_folder.filePath("absent.onnx"));
+        QVERIFY(settled(session));
+        QCOMPARE(session.problems().size(), 1);
+        QCOMPARE(session.notes().size(), 1); // of the model that stays open
+        SessionOptions options = session.options();
+        options.fuse.dims["N"] = 2;
+        session.setOptions(options);
+        QVERIFY(settled(session));
+        QVERIFY(session.notes().isEmpty());
+    }
+
+    void notesAreInWordsOfStudioAndOtherwiseAsTheyAre() {
+        Problem open = problemOfNote("no sizes were found that fit for H, W; at H=1, W=1 `a` is 0; "
+                                     "give them with --dim H=SIZE, or give inputs");
+        QCOMPARE(open.message,
+                 QString("no sizes were found that fit for H, W; at H=1, W=1 `a` is 0"));
+        QVERIFY(!open.fix.isEmpty());
+        Problem other = problemOfNote("opset 99 is newer; it is read as 25");
+        QCOMPARE(other.message, QString("opset 99 is newer; it is read as 25"));
+        QVERIFY(other.fix.isEmpty());
+    }
+
     void aMissingModelIsAProblemAndTheOpenModelStays() {
         Session session;
         session.open(m_model);

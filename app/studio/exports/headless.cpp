@@ -43,6 +43,8 @@ int exportHeadless(const QString& file, const QStringList& inputs) {
     };
     QObject::connect(&session, &Session::busyChanged, &loop, leave, Qt::QueuedConnection);
     loop.exec();
+    for (const Problem& note : session.notes())
+        complain(QObject::tr("note: %1").arg(note.message), Ok);
     bool rulesMissing = false;
     for (const Problem& problem : session.problems()) {
         complain(problem.file.isEmpty() ? problem.message

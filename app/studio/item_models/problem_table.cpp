@@ -17,7 +17,8 @@ ProblemTable* makeProblemTable(QObject* parent) {
                         ? QStringLiteral("%1:%2:%3").arg(row.file).arg(row.line).arg(row.column)
                         : row.file;
          }},
-        {"message", "what is wrong", Qt::AlignLeft, [](Row row) { return row.message; }},
+        {"message", "what is wrong, or should be known", Qt::AlignLeft,
+         [](Row row) { return row.message; }},
         {"fix", "one change that mends it", Qt::AlignLeft, [](Row row) { return row.fix; }},
     };
     return new ProblemTable(std::move(columns), {}, parent);

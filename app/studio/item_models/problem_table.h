@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with rules, models or the environment, each with its place and one fix.
+// What is wrong with rules, models or the environment, and notes on the model, each with its place
+// and one fix.
 #pragma once
 
 #include "app/studio/item_models/row_table.h"

@@ -82,6 +82,10 @@ void Session::open(const QString& path) {
             m_path = path;
             m_watcher.addPath(path);
             m_model = model;
+            m_notes.clear();
+            for (const std::string& note : model->notes)
+                m_notes.append(problemOfNote(note));
+            collectProblems();
             m_everMeasured = false;
             Q_EMIT modelOpened(path);
             analyse();
@@ -149,9 +153,6 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
                               const SessionOptions& options, const SnapshotPtr& previous,
                               Progress& progress) {
     Outcome out{model, nullptr, {}};
-    for (const std::string& note : model->notes)
-        out.problems.append(
-            {Severity::Note, QStringLiteral("load.note"), QString::fromStdString(note), {}, {}});
     // Rules with errors are left out: better than nothing, worse than the last good result.
     bool isFirst = !previous || previous->model != model;
     auto library = loadRules(options.rules, isFirst, out.problems);
@@ -256,6 +257,19 @@ Problem problemOf(const Error& error, const QString& file) {
     out.message = QString::fromStdString(error.message);
     out.fix = QString::fromStdString(error.fix);
     out.file = error.where.empty() ? file : QString::fromStdString(error.where);
+    return out;
+}
+
+Problem problemOfNote(const std::string& note) {
+    Problem out;
+    out.severity = Severity::Note;
+    out.code = QStringLiteral("load.note");
+    out.message = QString::fromStdString(note);
+    const qsizetype advice = out.message.lastIndexOf(QStringLiteral("; "));
+    if (advice >= 0 && out.message.indexOf(QStringLiteral("--dim "), advice) >= 0) {
+        out.message.truncate(advice);
+        out.fix = QObject::tr("give other sizes: Run > Options ... > Dimensions");
+    }
     return out;
 }
 

@@ -87,7 +87,12 @@ public:
     /// The snapshot does not show the present options or texts.
     bool stale() const { return m_stale; }
 
+    /// What is wrong; empty when all is well.
     const QList<Problem>& problems() const { return m_problems; }
+
+    /// What a person should know of the open model although nothing is wrong, e.g. the sizes that
+    /// were taken. No problems: nothing counts them, and they are shown after what is wrong.
+    const QList<Problem>& notes() const { return m_notes; }
 
     /// A problem that is not of the analysis: of a measurement, a layout, an export.
     void addProblem(const Problem& problem);
@@ -103,7 +108,7 @@ Q_SIGNALS:
     void staleChanged(bool stale);
     /// A view asks that an editor shows this line of a rule file.
     void placeWanted(const QString& file, int line);
-    void problemsChanged(const QList<Problem>& problems);
+    void problemsChanged(const QList<Problem>& problems); ///< or the notes did
     void progressed(const QString& stage, qulonglong done, qulonglong total);
     void busyChanged(bool busy);
     void changedOnDisk(const QString& path);
@@ -128,12 +133,15 @@ private:
     std::shared_ptr<const app::LoadedModel> m_model;
     SnapshotPtr m_snapshot;
     std::shared_ptr<const app::Report> m_measured; ///< of m_snapshot
-    QList<Problem> m_problems, m_analysisProblems, m_otherProblems;
+    QList<Problem> m_problems, m_analysisProblems, m_otherProblems, m_notes;
     bool m_stale = false, m_everMeasured = false;
 };
 
 /// The diagnostics of rule texts as rows for people.
 QList<Problem> problemsOf(const Diagnostics& diagnostics, const SourceSet& sources);
 Problem problemOf(const Error& error, const QString& file);
+
+/// A note of the loader as a row; advice to give --dim becomes a fix in words of Studio.
+Problem problemOfNote(const std::string& note);
 
 } // namespace fuselage::studio

@@ -9,8 +9,9 @@ namespace fuselage::studio {
 QWidget* makeProblemsPanel(Workbench& workbench, QWidget* parent) {
     ProblemTable* table = makeProblemTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("problems"), workbench, parent);
-    auto show = [table](const QList<Problem>& problems) {
-        table->setRows({problems.begin(), problems.end()});
+    auto show = [table, &session = workbench.session] {
+        const QList<Problem> rows = session.problems() + session.notes();
+        table->setRows({rows.begin(), rows.end()});
     };
     QObject::connect(&workbench.session, &Session::problemsChanged, panel, show);
     QObject::connect(panel, &TablePanel::activated, panel, [table, &workbench](int row) {
@@ -18,7 +19,7 @@ QWidget* makeProblemsPanel(Workbench& workbench, QWidget* parent) {
         if (problem.line)
             Q_EMIT workbench.session.placeWanted(problem.file, problem.line);
     });
-    show(workbench.session.problems());
+    show();
     return panel;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Problems panel: mistakes in rules and models; activating one goes to its place.
+// The Problems panel: mistakes in rules and models, then notes on the model; activating one goes to
+// its place.
 #pragma once
 
 #include "app/studio/shell/workbench.h"
