@@ -45,10 +45,15 @@ public:
           m_isOutput(tape.code.size(), false), m_free(laneCount) {}
 
     void compile(const std::vector<bool>& uniformInputs) {
+        m_out.m_usedInputs.assign(m_tape.inputs.size(), false);
+        for (const TapeInstruction& x : m_tape.code)
+            if (x.op == TapeOp::Input)
+                m_out.m_usedInputs[x.index] = true;
         for (size_t i = 0; i < m_tape.inputs.size(); ++i) {
             m_out.m_inputLanes.push_back(laneOf(m_tape.inputs[i]));
             m_out.m_uniformInputs.push_back(uniformInputs[i]);
-            m_out.m_slots.push_back({laneOf(m_tape.inputs[i]), uniformInputs[i]});
+            m_out.m_slots.push_back(
+                {laneOf(m_tape.inputs[i]), uniformInputs[i] || !m_out.m_usedInputs[i]});
         }
         findAliasesAndUses();
         for (m_at = 0; m_at < m_tape.code.size(); ++m_at)

@@ -44,6 +44,9 @@ public:
 
     bool uniformInput(size_t input) const { return m_uniformInputs[input]; }
 
+    /// Whether the tape reads this input at all; others need not be loaded.
+    bool usesInput(size_t input) const { return m_usedInputs[input]; }
+
     size_t outputCount() const { return m_outputSlots.size(); }
 
     Lane outputLane(size_t output) const { return m_outputLanes[output]; }
@@ -95,7 +98,7 @@ private:
     std::vector<Constant> m_constants;
     std::vector<Instruction> m_code;
     std::vector<Lane> m_inputLanes;
-    std::vector<bool> m_uniformInputs;
+    std::vector<bool> m_uniformInputs, m_usedInputs;
     std::vector<uint16_t> m_outputSlots;
     std::vector<Lane> m_outputLanes;
     std::vector<bool> m_redirectable, m_inPlace;

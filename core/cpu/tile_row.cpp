@@ -5,8 +5,26 @@
 #include "core/cpu/tile_row_internal.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace fuselage::cpu {
+
+namespace {
+
+DType storageOf(Lane lane) {
+    switch (lane) {
+    case Lane::F32:
+        return DType::Float32;
+    case Lane::F64:
+        return DType::Float64;
+    case Lane::Bool:
+        return DType::Bool;
+    default:
+        return DType::Int64;
+    }
+}
+
+} // namespace
 
 RowKernel::RowKernel(const Row& program, const PrepareContext& context)
     : m_program(program), m_inputs(context.inputs), m_outputs(context.outputs),
@@ -29,8 +47,9 @@ RowKernel::RowKernel(const Row& program, const PrepareContext& context)
     listScalars();
     chooseTiles(context);
     placeScalars();
+    chooseParts();
     tactic = std::string("tile interpreter ") + context.table.name +
-             (m_outerMode ? " across rows" : " along rows");
+             (m_kind == RowTiles::Across ? " across rows" : " along rows");
 }
 
 /// Row scalars in the order of their creation.
@@ -52,17 +71,7 @@ void RowKernel::listScalars() {
 void RowKernel::chooseTiles(const PrepareContext& context) {
     m_lanes = 1024;
     for (int round = 0; round < 2; ++round) {
-        auto limit = static_cast<int64_t>(m_lanes);
-        int64_t reduced = std::max<int64_t>(m_innerLoop.extent, 1);
-        if (m_outerMode) {
-            m_blockRows = std::min(m_rowLoop.extent, limit);
-            m_tileInner =
-                std::clamp<int64_t>(limit / std::max<int64_t>(m_blockRows, 1), 1, reduced);
-        } else {
-            m_tileInner = std::min(reduced, limit);
-            m_blockRows =
-                std::clamp<int64_t>(limit / m_tileInner, 1, std::max<int64_t>(m_rowLoop.extent, 1));
-        }
+        chooseExtents(static_cast<int64_t>(m_lanes));
         m_codes.clear();
         m_rowCodes.clear();
         for (const Row::Stage& stage : m_program.stages) {
@@ -78,17 +87,87 @@ void RowKernel::chooseTiles(const PrepareContext& context) {
     }
 }
 
+namespace {
+
+Loop takeLast(std::vector<Loop>& loops, const Loop& otherwise) {
+    if (loops.empty())
+        return otherwise;
+    Loop out = loops.back();
+    loops.pop_back();
+    return out;
+}
+
+/// At most `count` of `all` runs of `size` lanes; whole groups of lanes, if any fewer make them.
+int64_t wholeGroupRuns(int64_t count, int64_t all, int64_t size) {
+    constexpr auto group = static_cast<int64_t>(laneGroup);
+    const int64_t step = group / std::gcd(size, group);
+    return count < all && count >= step ? count / step * step : count;
+}
+
+} // namespace
+
+/// The kind of tiles and their extents, at most `limit` lanes.
+void RowKernel::chooseExtents(int64_t limit) {
+    const Loop still{1, std::vector<int64_t>(m_operands.size(), 0)};
+    std::vector<Loop> loops = m_innerLoops;
+    const Loop last = takeLast(loops, still);
+    const int64_t reduced = std::max<int64_t>(last.extent, 1);
+    const int64_t rows = std::max<int64_t>(m_rowLoop.extent, 1);
+    m_inner.rows = m_inner.cols = still;
+    m_inner.tileRows = m_inner.tileCols = 1;
+    if (m_kind == RowTiles::Across) {
+        m_blockRows = std::min(rows, limit);
+        m_inner.rows = last;
+        m_inner.tileRows = std::clamp<int64_t>(limit / m_blockRows, 1, reduced);
+    } else {
+        m_inner.cols = last;
+        m_inner.tileCols = std::min(reduced, limit);
+        const int64_t room = limit / m_inner.tileCols;
+        const int64_t depths = loops.empty() ? 1 : std::max<int64_t>(loops.back().extent, 1);
+        const int64_t depth = wholeGroupRuns(std::min(room, depths), depths, reduced);
+        m_blockRows = wholeGroupRuns(std::min(room, rows), rows, reduced);
+        // Runs of one row that follow each other in memory are used where they are.
+        const bool joined = depth > 1 && m_mainOperand < m_operands.size() &&
+                            depth * reduced >= std::min<int64_t>(limit, 256) &&
+                            loops.back().strides[m_mainOperand] == reduced;
+        m_kind = depth > m_blockRows || joined ? RowTiles::Within : RowTiles::Along;
+        if (m_kind == RowTiles::Within) {
+            m_blockRows = 1;
+            m_inner.rows = takeLast(loops, still);
+            m_inner.tileRows = depth;
+        }
+    }
+    m_inner.outer = std::move(loops);
+}
+
 void RowKernel::placeScalars() {
-    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows * m_tileInner));
-    size_t scalarLanes = roundUpToGroup(static_cast<size_t>(m_blockRows));
+    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows) * m_inner.lanes());
     for (RowScalar& scalar : m_scalars) {
         scalar.at = m_scalarBytes;
-        m_scalarBytes += (scalarLanes * laneBytes(scalar.lane) + 63) / 64 * 64;
+        m_scalarBytes += (scalarLanes() * laneBytes(scalar.lane) + 63) / 64 * 64;
+        scalar.operand.elementBytes = laneBytes(scalar.lane);
+        scalar.operand.load = m_table.load[static_cast<size_t>(storageOf(scalar.lane))];
+        scalar.operand.lanesAreElements = true;
     }
     size_t reductions = 0;
     for (const Row::Stage& stage : m_program.stages)
         reductions = std::max(reductions, stage.reduce.size());
-    m_accumulatorBytes = reductions * scalarLanes * 16;
+    m_accumulatorBytes = reductions * scalarLanes() * 16;
+    m_workerBytes = m_scalarBytes + 2 * m_accumulatorBytes;
+    for (const TileCode& code : m_codes)
+        m_workerBytes += code.frameBytes(m_lanes);
+    for (const TileCode& code : m_rowCodes)
+        m_workerBytes += code.frameBytes(scalarLanes());
+}
+
+/// From the shape alone: the number of threads must not change any result.
+void RowKernel::chooseParts() {
+    constexpr size_t tilesPerPart = 16, mostParts = 256, mostBytes = size_t{256} << 10;
+    m_tiles = m_inner.tileCount();
+    if (m_ordered)
+        return; // an accumulator of positions starts at the row's first element
+    const size_t fit = mostBytes / std::max<size_t>(m_accumulatorBytes, 1);
+    m_parts = std::clamp<size_t>(std::min(m_tiles / tilesPerPart, fit), 1, mostParts);
 }
 
 /// Splits the dimensions into the loops of blocks, tiles and around them.
@@ -100,46 +179,37 @@ void RowKernel::makeLoops(const std::vector<StridedAccess>& accesses) {
         innerParts[k].strides.erase(innerParts[k].strides.begin(),
                                     innerParts[k].strides.begin() + static_cast<ptrdiff_t>(outer));
     }
-    m_empty = std::count(m_program.inner.begin(), m_program.inner.end(), 0) > 0;
+    m_inner.empty = std::count(m_program.inner.begin(), m_program.inner.end(), 0) > 0;
     m_noRows = std::count(m_program.outer.begin(), m_program.outer.end(), 0) > 0;
     m_outerLoops = mergedLoops(m_program.outer, outerParts);
     m_innerLoops = mergedLoops(m_program.inner, innerParts);
+    m_inner.offsets.assign(accesses.size(), 0);
     size_t firstRead = m_elementWrites + m_rowWrites;
-    size_t mainOperand = firstRead;
+    m_mainOperand = firstRead;
     for (size_t k = accesses.size(); k-- > firstRead;)
         for (const Loop& loop : m_innerLoops)
             if (loop.strides[k] != 0)
-                mainOperand = k;
-    bool ordered = false; // arg-reductions count positions in the order of the dimensions
+                m_mainOperand = k;
     for (const Row::Stage& stage : m_program.stages)
         for (ReduceKind kind : stage.reduce)
-            ordered = ordered || isArg(kind);
-    Loop still{1, std::vector<int64_t>(accesses.size(), 0)};
-    if (mainOperand < accesses.size()) {
-        if (!ordered)
-            sortByStrides(m_innerLoops, mainOperand);
-        sortByStrides(m_outerLoops, mainOperand);
+            m_ordered = m_ordered || isArg(kind);
+    if (m_mainOperand < accesses.size()) {
+        if (!m_ordered)
+            sortByStrides(m_innerLoops, m_mainOperand);
+        sortByStrides(m_outerLoops, m_mainOperand);
         mergeNeighbours(m_innerLoops);
         mergeNeighbours(m_outerLoops);
-        m_outerMode = chooseOuter(mainOperand);
+        m_kind = chooseOuter() ? RowTiles::Across : RowTiles::Along;
     }
-    auto takeLast = [&](std::vector<Loop>& loops) {
-        if (loops.empty())
-            return still;
-        Loop out = loops.back();
-        loops.pop_back();
-        return out;
-    };
-    m_innerLoop = takeLast(m_innerLoops);
-    m_rowLoop = takeLast(m_outerLoops);
+    m_rowLoop = takeLast(m_outerLoops, {1, std::vector<int64_t>(accesses.size(), 0)});
 }
 
 /// Whether memory is contiguous across rows rather than along them; then that loop becomes last.
-bool RowKernel::chooseOuter(size_t mainOperand) {
-    if (m_innerLoops.empty() || m_innerLoops.back().strides[mainOperand] == 1)
+bool RowKernel::chooseOuter() {
+    if (m_innerLoops.empty() || m_innerLoops.back().strides[m_mainOperand] == 1)
         return false;
     for (size_t i = 0; i < m_outerLoops.size(); ++i) {
-        if (m_outerLoops[i].strides[mainOperand] != 1)
+        if (m_outerLoops[i].strides[m_mainOperand] != 1)
             continue;
         std::rotate(m_outerLoops.begin() + static_cast<ptrdiff_t>(i),
                     m_outerLoops.begin() + static_cast<ptrdiff_t>(i) + 1, m_outerLoops.end());
@@ -151,16 +221,15 @@ bool RowKernel::chooseOuter(size_t mainOperand) {
 /// Code over tiles: inputs are all reads, then the row scalars that exist.
 TileCode RowKernel::tileCode(const Tape& tape, const PrepareContext& context) const {
     size_t firstRead = m_elementWrites + m_rowWrites;
-    const Loop& rows = m_outerMode ? m_innerLoop : m_rowLoop;
-    const Loop& cols = m_outerMode ? m_rowLoop : m_innerLoop;
-    int64_t tileRows = m_outerMode ? m_tileInner : m_blockRows;
+    const int64_t tileRows = m_kind == RowTiles::Along ? m_blockRows : m_inner.tileRows;
     std::vector<bool> uniform;
     for (size_t k = 0; k < tape.inputs.size(); ++k) {
         size_t at = firstRead + k;
         if (at < m_operands.size())
-            uniform.push_back(cols.strides[at] == 0 && (tileRows == 1 || rows.strides[at] == 0));
+            uniform.push_back(tileColLoop().strides[at] == 0 &&
+                              (tileRows == 1 || tileRowLoop().strides[at] == 0));
         else
-            uniform.push_back(!m_outerMode && m_blockRows == 1);
+            uniform.push_back(m_kind != RowTiles::Across && m_blockRows == 1);
     }
     return {tape, uniform, context.table, context.strict};
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are worked on in blocks. A tile is either rows x reduced positions (memory is contiguous
-// along what is reduced: "inner") or reduced positions x rows (contiguous across rows: "outer").
+// Rows are worked on in blocks. A tile is one of three: rows x reduced positions (memory is
+// contiguous along what is reduced), reduced x reduced positions of one row (two of its loops, of
+// which the inner one alone is short), or reduced positions x rows (contiguous across rows).
 // Results of reductions are row scalars, one lane a row; tapes that run over tiles read them
-// expanded.
+// expanded. The tiles of a row are cut into parts, by shape alone: reductions go part by part and
+// the parts' results are folded in their order, so it does not matter which thread takes a part.
 #pragma once
 
 #include "core/cpu/kernel.h"
@@ -16,10 +18,14 @@ inline bool isArg(ReduceKind kind) {
     return kind >= ReduceKind::ArgMax;
 }
 
+/// What a tile is made of; see above.
+enum class RowTiles : uint8_t { Along, Within, Across };
+
 /// Row scalars of one block: an array of lanes each.
 struct RowScalar {
     Lane lane = Lane::F32;
     size_t at = 0; ///< in the worker's memory
+    TileOperand operand;
 };
 
 class RowKernel final : public Kernel {
@@ -30,53 +36,82 @@ public:
 private:
     struct Worker;
 
+    // Preparing.
     void listScalars();
     void chooseTiles(const PrepareContext& context);
+    void chooseExtents(int64_t limit);
+    void chooseParts();
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
-    bool chooseOuter(size_t mainOperand);
+    bool chooseOuter();
     TileCode tileCode(const Tape& tape, const PrepareContext& context) const;
     TileCode rowCode(const Tape& tape, const PrepareContext& context) const;
-    void runBlocks(const Operands& operands, std::byte* memory, size_t begin, size_t end) const;
-    void runBlock(Worker& worker, size_t block) const;
-    void reduceStage(Worker& worker, size_t stage) const;
-    void runScalars(Worker& worker, size_t stage) const;
-    void runElements(Worker& worker) const;
-    void runRowResults(Worker& worker) const;
-    template <typename Visit> void forEachTile(const Worker& worker, Visit&& visit) const;
-    void loadTile(Worker& worker, size_t code, int64_t rows, int64_t cols, int64_t inner,
+
+    // Running.
+    int64_t blockCount() const;
+    bool sharesRows(int64_t blocks, const Threads& threads) const;
+    Worker newWorker(const Operands& operands, std::byte* memory) const;
+    void place(Worker& worker, size_t block) const;
+    void runBlock(Worker& worker) const;
+    void runShared(Worker& lead, std::byte* parts, size_t block, Threads& threads) const;
+    template <typename Visit>
+    void forEachTile(const Worker& worker, size_t part, Visit&& visit) const;
+    void forgetScalars(Worker& worker, size_t code) const;
+    void loadTile(Worker& worker, size_t code, int64_t rows, int64_t cols,
                   const std::vector<int64_t>& offsets) const;
+    void runElements(Worker& worker, size_t part) const;
+    void runRowResults(Worker& worker) const;
     void count(CountedBytes& total) const;
+
+    // Reductions; `memory` holds the accumulators of one part.
+    Accumulators accumulators(std::byte* memory, size_t reduction) const;
+    void startReductions(size_t stage, std::byte* memory) const;
+    void reducePart(Worker& worker, size_t stage, size_t part, std::byte* memory) const;
+    void foldPart(size_t stage, std::byte* total, std::byte* part) const;
+    void finishStage(Worker& worker, size_t stage) const;
+    void runScalars(Worker& worker, size_t stage) const;
+
+    const Loop& tileRowLoop() const { return m_kind == RowTiles::Along ? m_rowLoop : m_inner.rows; }
+
+    const Loop& tileColLoop() const {
+        return m_kind == RowTiles::Across ? m_rowLoop : m_inner.cols;
+    }
+
+    size_t scalarLanes() const { return roundUpToGroup(static_cast<size_t>(m_blockRows)); }
 
     Row m_program;
     std::vector<OperandLayout> m_inputs, m_outputs;
     const VectorTable& m_table;
     std::vector<TileOperand> m_operands; ///< element writes, row writes, reads
     size_t m_elementWrites = 0, m_rowWrites = 0;
+    size_t m_mainOperand = 0; ///< the read whose memory decides the order of loops
+    bool m_ordered = false;   ///< an arg-reduction counts positions in the order of dimensions
     std::vector<Loop> m_outerLoops; ///< without the block's own
     Loop m_rowLoop;                 ///< the rows of a block
-    std::vector<Loop> m_innerLoops; ///< without the tile's own
-    Loop m_innerLoop;               ///< reduced positions of a tile
+    std::vector<Loop> m_innerLoops; ///< what is reduced, before tiles are chosen
+    TileSpace m_inner;              ///< the tiles of one block; Across: its rows are the reduced
     std::vector<int64_t> m_offsets;
-    bool m_outerMode = false;
+    RowTiles m_kind = RowTiles::Along;
     int64_t m_blockRows = 1; ///< rows of a block
-    int64_t m_tileInner = 1; ///< reduced positions of a tile
-    bool m_empty = false;    ///< nothing is reduced
+    size_t m_tiles = 0;      ///< of a block
+    size_t m_parts = 1;      ///< of a block
     bool m_noRows = false;
     std::vector<TileCode> m_codes;    ///< maps of the stages, then the element tape
     std::vector<TileCode> m_rowCodes; ///< scalar tapes of the stages, then the row tape
     std::vector<RowScalar> m_scalars;
     std::vector<size_t> m_scalarsBefore; ///< per stage: row scalars that exist before it
     size_t m_scalarBytes = 0, m_accumulatorBytes = 0, m_lanes = 0;
+    size_t m_workerBytes = 0; ///< scalars, two sets of accumulators, frames
 };
 
 /// Buffers and positions of one thread.
 struct RowKernel::Worker {
     const Operands& operands;
     std::byte* scalars;
-    std::byte* accumulators; ///< per reduction: values, then indices
+    std::byte* total; ///< accumulators: per reduction values, then indices
+    std::byte* part;  ///< the same of one part
     std::vector<TileCode::Frame> frames, rowFrames;
-    std::vector<TileLoader> loaders, rowLoaders;
+    std::vector<TileLoader> loaders;
     std::vector<int64_t> offsets; ///< of the block's first element, per operand
     int64_t rows = 0;
 };

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the tiles of one part of a block, for the files of the row kernel.
+#pragma once
+
+#include "core/cpu/tile_row_internal.h"
+
+namespace fuselage::cpu {
+
+/// Calls visit(rows, cols, offsets) for the tiles of a part, in the order of the reduced loops.
+template <typename Visit>
+void RowKernel::forEachTile(const Worker& worker, size_t part, Visit&& visit) const {
+    const size_t begin = m_tiles * part / m_parts, end = m_tiles * (part + 1) / m_parts;
+    if (begin == end)
+        return;
+    std::vector<int64_t> offsets(worker.offsets.size());
+    TileCursor cursor(m_inner, begin);
+    for (size_t tile = begin; tile < end; ++tile) {
+        for (size_t k = 0; k < offsets.size(); ++k)
+            offsets[k] = worker.offsets[k] + cursor.offset(k);
+        visit(m_kind == RowTiles::Along ? worker.rows : cursor.rows(),
+              m_kind == RowTiles::Across ? worker.rows : cursor.cols(), offsets);
+        if (tile + 1 < end)
+            cursor.next();
+    }
+}
+
+} // namespace fuselage::cpu

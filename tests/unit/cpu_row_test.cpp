@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row kernels whose rows are few, long, or cut by operands of some of their dimensions: the same
+// bits for any number of threads, whichever way tiles are laid.
+#include "cpu_support.h"
+
+#include <fmt/format.h>
+
+using namespace fuselage;
+using namespace fuselage::testing_cpu;
+
+namespace {
+
+/// The form in which exporters write it: normalised in [N, groups, -1], then scaled per channel.
+std::string groupNorm(int images, int channels, int groups, int length) {
+    return fmt::format(
+        "(float[{0},{1},{3}] x, float[{2}] one, float[{2}] zero, float[{1},1] w, float[{1},1] b) "
+        "=> (float[{0},{1},{3}] y) {{ g = Constant<value_ints=[{0},{2},{4}]>() "
+        "c = Constant<value_ints=[{0},{1},{3}]>()  r = Reshape(x, g) "
+        "i = InstanceNormalization(r, one, zero)  n = Reshape(i, c)  m = Mul(n, w) "
+        "y = Add(m, b) }}",
+        images, channels, groups, length, channels / groups * length);
+}
+
+/// One thread has blocks of its own; several share rows where there are few.
+void expectAnyThreadCount(const std::string& text, double tolerance = 2e-6) {
+    LowerRequest request = bodyFrom(text);
+    expectRuns(request, "Row", tolerance);
+    KernelProgram program = programOf(request);
+    const std::vector<ReferenceValue> inputs = inputsFor(request);
+    for (Order order : {Order::RowMajor, Order::ChannelsLast}) {
+        const CpuRun one = runOnCpu(program, inputs, request.constants, order, 1);
+        for (int threads : {3, 5, 16})
+            EXPECT_EQ(one.bytes, runOnCpu(program, inputs, request.constants, order, threads).bytes)
+                << threads << " threads\n"
+                << text;
+    }
+}
+
+} // namespace
+
+TEST(CpuLongRow, OneGroupOfManyChannels) {
+    for (auto [channels, length] : {std::pair{6, 8599}, {48, 1344}, {48, 1021}, {768, 33}, {3, 5}})
+        expectAnyThreadCount(groupNorm(1, channels, 1, length), 2e-5);
+}
+
+TEST(CpuLongRow, SeveralGroupsAndImages) {
+    expectRuns(groupNorm(3, 24, 1, 336), "Row", 2e-5);
+    expectRuns(groupNorm(5, 6, 1, 336), "Row", 2e-5);
+    expectRuns(groupNorm(2, 48, 4, 100), "Row", 2e-5);
+    expectRuns(groupNorm(70, 20, 5, 7), "Row", 2e-5);
+}
+
+TEST(CpuLongRow, FewRowsAreSharedBetweenThreads) {
+    for (int rows : {1, 2, 3})
+        for (const char* what :
+             {"y = Softmax(x)", "y = LogSoftmax(x)", "m = ReduceMax<axes=[1]>(x)  y = Sub(x, m)",
+              "m = ReduceMin<axes=[1]>(x)  y = Sub(x, m)",
+              "e = Tanh(x)  p = ReduceProd<axes=[1]>(e)  y = Add(x, p)"})
+            expectAnyThreadCount(
+                fmt::format("(float[{0},50001] x) => (float[{0},50001] y) {{ {1} }}", rows, what));
+    expectAnyThreadCount("(float[1,70000] x, float[70000] g, float[70000] b) => "
+                         "(float[1,70000] y) { y = LayerNormalization(x, g, b) }",
+                         2e-5);
+    expectAnyThreadCount("(float[2,70000] x) => (float[2] y) "
+                         "{ y = ReduceL2<axes=[1],keepdims=0>(x) }",
+                         2e-5);
+}
+
+TEST(CpuLongRow, OtherTypesOfSums) {
+    expectAnyThreadCount("(int64[1,40000] x) => (int64[1,1] y) { y = ReduceSum<keepdims=1>(x) }");
+    expectAnyThreadCount("(double[1,40000] x) => (double[1,40000] y) { y = Softmax(x) }", 1e-14);
+    expectAnyThreadCount("(float16[1,40000] x) => (float16[1,40000] y) { y = Softmax(x) }", 2e-3);
+}
+
+TEST(CpuLongRow, AcrossAFewRows) {
+    expectAnyThreadCount("(float[30000,3] x) => (float[30000,3] y) { y = Softmax<axis=0>(x) }");
+    expectAnyThreadCount("(float[9000,2,10] x) => (float[1,2,10] y) "
+                         "{ y = ReduceMean<axes=[0]>(x) }",
+                         2e-5);
+}
+
+TEST(CpuLongRow, PositionsCountThroughTheWholeRow) {
+    expectAnyThreadCount("(float[1,60000] x) => (int64[1,1] y) { y = ArgMax<axis=1>(x) }");
+    expectAnyThreadCount("(float[2,60000] x) => (int64[2,1] y) "
+                         "{ y = ArgMin<axis=1,select_last_index=1>(x) }");
+}
+
+TEST(CpuLongRow, ReducedDimensionsThatDoNotMerge) {
+    expectRuns(
+        "(float[4,30,7] x, float[30,1] s) => (float[4,1,1] y) "
+        "{ m = Mul(x, s)  a = Constant<value_ints=[1,2]>()  y = ReduceSum<keepdims=1>(m, a) }",
+        "Row", 2e-5);
+    expectRuns("(float[300,5,6,3] x, float[5,1,3] s) => (float[300,5,6,3] y) "
+               "{ m = Mul(x, s)  a = ReduceMax<axes=[1,2,3]>(m)  y = Sub(m, a) }",
+               "Row", 2e-5);
+    expectRuns("(float[2,500,9,16] x, float[500,1,1] s) => (float[1,1,9,1] y) "
+               "{ m = Mul(x, s)  y = ReduceMax<axes=[0,1,3]>(m) }",
+               "Row", 2e-5);
+}
