@@ -59,7 +59,8 @@ void RowKernel::startReductions(size_t stage, std::byte* memory) const {
             fillStart(kinds[i], static_cast<double*>(into.values), scalarLanes());
         else
             fillStart(kinds[i], static_cast<int64_t*>(into.values), scalarLanes());
-        std::fill_n(into.indices, scalarLanes(), 0);
+        if (isArg(kinds[i]))
+            std::fill_n(into.indices, scalarLanes(), 0);
     }
 }
 

@@ -9,6 +9,10 @@ namespace fuselage::cpu {
 /// Calls visit(rows, cols, offsets) for the tiles of a part, in the order of the reduced loops.
 template <typename Visit>
 void RowKernel::forEachTile(const Worker& worker, size_t part, Visit&& visit) const {
+    const bool along = m_kind == RowTiles::Along, across = m_kind == RowTiles::Across;
+    if (m_tiles == 1) // of many short rows
+        return visit(along ? worker.rows : m_inner.tileRows,
+                     across ? worker.rows : m_inner.tileCols, worker.offsets);
     const size_t begin = m_tiles * part / m_parts, end = m_tiles * (part + 1) / m_parts;
     if (begin == end)
         return;
@@ -17,8 +21,7 @@ void RowKernel::forEachTile(const Worker& worker, size_t part, Visit&& visit) co
     for (size_t tile = begin; tile < end; ++tile) {
         for (size_t k = 0; k < offsets.size(); ++k)
             offsets[k] = worker.offsets[k] + cursor.offset(k);
-        visit(m_kind == RowTiles::Along ? worker.rows : cursor.rows(),
-              m_kind == RowTiles::Across ? worker.rows : cursor.cols(), offsets);
+        visit(along ? worker.rows : cursor.rows(), across ? worker.rows : cursor.cols(), offsets);
         if (tile + 1 < end)
             cursor.next();
     }

@@ -39,7 +39,19 @@ void innerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64
     using Acc = typename AccumulatorOf<T>::Type;
     auto* acc = static_cast<Acc*>(into.values);
     const auto* in = static_cast<const T*>(x);
-    for (size_t r = 0; r < rows; ++r, in += cols)
+    constexpr size_t together = 8; // short rows: one alone would wait for each of its results
+    size_t r = 0;
+    for (; cols < partials && r + together <= rows; r += together, in += together * cols) {
+        T part[together];
+        for (size_t j = 0; j < together; ++j)
+            part[j] = in[j * cols];
+        for (size_t i = 1; i < cols; ++i)
+            for (size_t j = 0; j < together; ++j)
+                part[j] = F<T>::of(part[j], in[j * cols + i]);
+        for (size_t j = 0; j < together; ++j)
+            acc[r + j] = F<Acc>::of(acc[r + j], static_cast<Acc>(part[j]));
+    }
+    for (; r < rows; ++r, in += cols)
         acc[r] = F<Acc>::of(acc[r], static_cast<Acc>(foldRow<T, F<T>>(in, cols)));
 }
 
