@@ -75,10 +75,10 @@ void RowKernel::chooseTiles(const PrepareContext& context) {
         m_codes.clear();
         m_rowCodes.clear();
         for (const Row::Stage& stage : m_program.stages) {
-            m_codes.push_back(tileCode(stage.map, context));
+            m_codes.push_back(tileCode(stage.map, m_inner, context));
             m_rowCodes.push_back(rowCode(stage.scalar, context));
         }
-        m_codes.push_back(tileCode(m_program.element, context));
+        m_codes.push_back(tileCode(m_program.element, m_elements, context));
         m_rowCodes.push_back(rowCode(m_program.row, context));
         size_t bytes = 0;
         for (const TileCode& code : m_codes)
@@ -130,18 +130,41 @@ void RowKernel::chooseExtents(int64_t limit) {
         const bool joined = depth > 1 && m_mainOperand < m_operands.size() &&
                             depth * reduced >= std::min<int64_t>(limit, 256) &&
                             loops.back().strides[m_mainOperand] == reduced;
-        m_kind = depth > m_blockRows || joined ? RowTiles::Within : RowTiles::Along;
-        if (m_kind == RowTiles::Within) {
+        if (depth > m_blockRows || joined) {
             m_blockRows = 1;
             m_inner.rows = takeLast(loops, still);
             m_inner.tileRows = depth;
         }
+        m_kind = m_blockRows == 1 ? RowTiles::Within : RowTiles::Along;
     }
     m_inner.outer = std::move(loops);
+    m_elements = m_inner;
+    if (m_kind == RowTiles::Within)
+        transposeElements(limit);
+}
+
+/// Elements of a row that are written along another of its loops than they are read along: in
+/// tiles of pieces of both, so that neither side touches a line for each element.
+void RowKernel::transposeElements(int64_t limit) {
+    if (m_elementWrites == 0 || m_innerLoops.empty() || m_innerLoops.back().strides[0] == 1)
+        return;
+    auto along = std::find_if(m_innerLoops.begin(), m_innerLoops.end() - 1,
+                              [](const Loop& loop) { return loop.strides[0] == 1; });
+    if (along == m_innerLoops.end() - 1)
+        return;
+    constexpr int64_t piece = 32;
+    m_elements.outer.assign(m_innerLoops.begin(), along);
+    m_elements.outer.insert(m_elements.outer.end(), along + 1, m_innerLoops.end() - 1);
+    m_elements.rows = *along;
+    m_elements.cols = m_innerLoops.back();
+    m_elements.tileCols = std::clamp<int64_t>(m_elements.cols.extent, 1, std::min(piece, limit));
+    m_elements.tileRows = std::clamp<int64_t>(limit / m_elements.tileCols, 1,
+                                              std::max<int64_t>(m_elements.rows.extent, 1));
 }
 
 void RowKernel::placeScalars() {
-    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows) * m_inner.lanes());
+    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows) *
+                             std::max(m_inner.lanes(), m_elements.lanes()));
     for (RowScalar& scalar : m_scalars) {
         scalar.at = m_scalarBytes;
         m_scalarBytes += (scalarLanes() * laneBytes(scalar.lane) + 63) / 64 * 64;
@@ -219,15 +242,16 @@ bool RowKernel::chooseOuter() {
 }
 
 /// Code over tiles: inputs are all reads, then the row scalars that exist.
-TileCode RowKernel::tileCode(const Tape& tape, const PrepareContext& context) const {
+TileCode RowKernel::tileCode(const Tape& tape, const TileSpace& tiles,
+                             const PrepareContext& context) const {
     size_t firstRead = m_elementWrites + m_rowWrites;
-    const int64_t tileRows = m_kind == RowTiles::Along ? m_blockRows : m_inner.tileRows;
+    const int64_t tileRows = m_kind == RowTiles::Along ? m_blockRows : tiles.tileRows;
     std::vector<bool> uniform;
     for (size_t k = 0; k < tape.inputs.size(); ++k) {
         size_t at = firstRead + k;
         if (at < m_operands.size())
-            uniform.push_back(tileColLoop().strides[at] == 0 &&
-                              (tileRows == 1 || tileRowLoop().strides[at] == 0));
+            uniform.push_back(tileColLoop(tiles).strides[at] == 0 &&
+                              (tileRows == 1 || tileRowLoop(tiles).strides[at] == 0));
         else
             uniform.push_back(m_kind != RowTiles::Across && m_blockRows == 1);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows are worked on in blocks. A tile is one of three: rows x reduced positions (memory is
-// contiguous along what is reduced), reduced x reduced positions of one row (two of its loops, of
-// which the inner one alone is short), or reduced positions x rows (contiguous across rows).
+// contiguous along what is reduced), reduced x reduced positions of one row (of one or two of its
+// loops), or reduced positions x rows (contiguous across rows).
 // Results of reductions are row scalars, one lane a row; tapes that run over tiles read them
 // expanded. The tiles of a row are cut into parts, by shape alone: reductions go part by part and
 // the parts' results are folded in their order, so it does not matter which thread takes a part.
@@ -40,11 +40,13 @@ private:
     void listScalars();
     void chooseTiles(const PrepareContext& context);
     void chooseExtents(int64_t limit);
+    void transposeElements(int64_t limit);
     void chooseParts();
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
     bool chooseOuter();
-    TileCode tileCode(const Tape& tape, const PrepareContext& context) const;
+    TileCode tileCode(const Tape& tape, const TileSpace& tiles,
+                      const PrepareContext& context) const;
     TileCode rowCode(const Tape& tape, const PrepareContext& context) const;
 
     // Running.
@@ -55,9 +57,10 @@ private:
     void runBlock(Worker& worker) const;
     void runShared(Worker& lead, std::byte* parts, size_t block, Threads& threads) const;
     template <typename Visit>
-    void forEachTile(const Worker& worker, size_t part, Visit&& visit) const;
+    void forEachTile(const Worker& worker, const TileSpace& tiles, size_t part,
+                     Visit&& visit) const;
     void forgetScalars(Worker& worker, size_t code) const;
-    void loadTile(Worker& worker, size_t code, int64_t rows, int64_t cols,
+    void loadTile(Worker& worker, size_t code, const TileSpace& tiles, int64_t rows, int64_t cols,
                   const std::vector<int64_t>& offsets) const;
     void runElements(Worker& worker, size_t part) const;
     void runRowResults(Worker& worker) const;
@@ -71,10 +74,12 @@ private:
     void finishStage(Worker& worker, size_t stage) const;
     void runScalars(Worker& worker, size_t stage) const;
 
-    const Loop& tileRowLoop() const { return m_kind == RowTiles::Along ? m_rowLoop : m_inner.rows; }
+    const Loop& tileRowLoop(const TileSpace& tiles) const {
+        return m_kind == RowTiles::Along ? m_rowLoop : tiles.rows;
+    }
 
-    const Loop& tileColLoop() const {
-        return m_kind == RowTiles::Across ? m_rowLoop : m_inner.cols;
+    const Loop& tileColLoop(const TileSpace& tiles) const {
+        return m_kind == RowTiles::Across ? m_rowLoop : tiles.cols;
     }
 
     size_t scalarLanes() const { return roundUpToGroup(static_cast<size_t>(m_blockRows)); }
@@ -90,6 +95,7 @@ private:
     Loop m_rowLoop;                 ///< the rows of a block
     std::vector<Loop> m_innerLoops; ///< what is reduced, before tiles are chosen
     TileSpace m_inner;              ///< the tiles of one block; Across: its rows are the reduced
+    TileSpace m_elements;           ///< the same for what is written per element
     std::vector<int64_t> m_offsets;
     RowTiles m_kind = RowTiles::Along;
     int64_t m_blockRows = 1; ///< rows of a block

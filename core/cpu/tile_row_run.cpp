@@ -140,8 +140,8 @@ void RowKernel::forgetScalars(Worker& worker, size_t code) const {
         worker.loaders[code].forget(k);
 }
 
-void RowKernel::loadTile(Worker& worker, size_t code, int64_t rows, int64_t cols,
-                         const std::vector<int64_t>& offsets) const {
+void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles, int64_t rows,
+                         int64_t cols, const std::vector<int64_t>& offsets) const {
     const TileCode& tile = m_codes[code];
     const size_t firstRead = m_elementWrites + m_rowWrites;
     const size_t reads = m_operands.size() - firstRead;
@@ -154,8 +154,8 @@ void RowKernel::loadTile(Worker& worker, size_t code, int64_t rows, int64_t cols
             const std::byte* source = worker.operands.inputs[x.operand] +
                                       offsets[firstRead + k] * static_cast<int64_t>(x.elementBytes);
             worker.loaders[code].load(tile, worker.frames[code], k, x, source, rows, cols,
-                                      tileRowLoop().strides[firstRead + k],
-                                      tileColLoop().strides[firstRead + k]);
+                                      tileRowLoop(tiles).strides[firstRead + k],
+                                      tileColLoop(tiles).strides[firstRead + k]);
             continue;
         }
         const RowScalar& scalar = m_scalars[k - reads];
@@ -169,25 +169,27 @@ void RowKernel::runElements(Worker& worker, size_t part) const {
     const size_t at = m_program.stages.size();
     const TileCode& code = m_codes[at];
     TileCode::Frame& frame = worker.frames[at];
-    const auto& rowStrides = tileRowLoop().strides;
-    const auto& colStrides = tileColLoop().strides;
+    const auto& rowStrides = tileRowLoop(m_elements).strides;
+    const auto& colStrides = tileColLoop(m_elements).strides;
     std::vector<bool> direct(m_elementWrites);
     forgetScalars(worker, at);
-    forEachTile(worker, part, [&](int64_t rows, int64_t cols, const std::vector<int64_t>& offsets) {
-        loadTile(worker, at, rows, cols, offsets);
-        auto target = [&](size_t k) {
-            return worker.operands.outputs[m_operands[k].operand] +
-                   offsets[k] * static_cast<int64_t>(m_operands[k].elementBytes);
-        };
-        for (size_t k = 0; k < m_elementWrites; ++k)
-            direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), rows, cols,
-                                       rowStrides[k], colStrides[k], true);
-        code.run(frame, roundUpToGroup(static_cast<size_t>(rows * cols)));
-        for (size_t k = 0; k < m_elementWrites; ++k)
-            if (!direct[k])
-                m_operands[k].store(target(k), code.output(frame, k), static_cast<size_t>(rows),
-                                    static_cast<size_t>(cols), rowStrides[k], colStrides[k]);
-    });
+    forEachTile(worker, m_elements, part,
+                [&](int64_t rows, int64_t cols, const std::vector<int64_t>& offsets) {
+                    loadTile(worker, at, m_elements, rows, cols, offsets);
+                    auto target = [&](size_t k) {
+                        return worker.operands.outputs[m_operands[k].operand] +
+                               offsets[k] * static_cast<int64_t>(m_operands[k].elementBytes);
+                    };
+                    for (size_t k = 0; k < m_elementWrites; ++k)
+                        direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), rows,
+                                                   cols, rowStrides[k], colStrides[k], true);
+                    code.run(frame, roundUpToGroup(static_cast<size_t>(rows * cols)));
+                    for (size_t k = 0; k < m_elementWrites; ++k)
+                        if (!direct[k])
+                            m_operands[k].store(
+                                target(k), code.output(frame, k), static_cast<size_t>(rows),
+                                static_cast<size_t>(cols), rowStrides[k], colStrides[k]);
+                });
 }
 
 void RowKernel::runRowResults(Worker& worker) const {

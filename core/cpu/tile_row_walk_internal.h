@@ -8,16 +8,19 @@ namespace fuselage::cpu {
 
 /// Calls visit(rows, cols, offsets) for the tiles of a part, in the order of the reduced loops.
 template <typename Visit>
-void RowKernel::forEachTile(const Worker& worker, size_t part, Visit&& visit) const {
+void RowKernel::forEachTile(const Worker& worker, const TileSpace& tiles, size_t part,
+                            Visit&& visit) const {
     const bool along = m_kind == RowTiles::Along, across = m_kind == RowTiles::Across;
-    if (m_tiles == 1) // of many short rows
-        return visit(along ? worker.rows : m_inner.tileRows,
-                     across ? worker.rows : m_inner.tileCols, worker.offsets);
-    const size_t begin = m_tiles * part / m_parts, end = m_tiles * (part + 1) / m_parts;
+    const size_t count = tiles.tileCount();
+    if (count == 1) // of many short rows
+        return part > 0 ? void()
+                        : visit(along ? worker.rows : tiles.tileRows,
+                                across ? worker.rows : tiles.tileCols, worker.offsets);
+    const size_t begin = count * part / m_parts, end = count * (part + 1) / m_parts;
     if (begin == end)
         return;
     std::vector<int64_t> offsets(worker.offsets.size());
-    TileCursor cursor(m_inner, begin);
+    TileCursor cursor(tiles, begin);
     for (size_t tile = begin; tile < end; ++tile) {
         for (size_t k = 0; k < offsets.size(); ++k)
             offsets[k] = worker.offsets[k] + cursor.offset(k);
