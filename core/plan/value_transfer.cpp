@@ -2,6 +2,7 @@
 #include "core/plan/value_transfer.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace fuselage {
 
@@ -22,6 +23,41 @@ void forEachElement(const Extents& extents, const Extents& strides, Visit visit)
             offset -= strides[d] * extents[d];
             index[d] = 0;
         }
+    }
+}
+
+/// Elements of a size that is known while compiling, row by row: a copy of unknown size is a call.
+template <size_t bytes, typename Move>
+void moveRows(const Extents& extents, const Extents& strides, Move move) {
+    const bool scalar = extents.empty();
+    const int64_t length = scalar ? 1 : extents.back(), step = scalar ? 0 : strides.back();
+    const size_t outer = scalar ? 0 : extents.size() - 1;
+    const auto head = [&](const Extents& all) {
+        return Extents(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(outer));
+    };
+    forEachElement(head(extents), head(strides), [&](int64_t row, int64_t offset) {
+        for (int64_t i = 0; i < length; ++i)
+            move((row * length + i) * static_cast<int64_t>(bytes),
+                 (offset + i * step) * static_cast<int64_t>(bytes),
+                 std::integral_constant<size_t, bytes>());
+    });
+}
+
+/// Calls move(place when dense, place when strided, number of bytes) for every element.
+template <typename Move> void moveElements(const PlanValue& value, Move move) {
+    switch (sizeOf(value.dtype)) {
+    case 1:
+        return moveRows<1>(value.extents, value.strides, move);
+    case 2:
+        return moveRows<2>(value.extents, value.strides, move);
+    case 4:
+        return moveRows<4>(value.extents, value.strides, move);
+    case 8:
+        return moveRows<8>(value.extents, value.strides, move);
+    case 16:
+        return moveRows<16>(value.extents, value.strides, move);
+    default: // strings are nowhere in the memory of a plan
+        return;
     }
 }
 
@@ -76,24 +112,20 @@ Result<void> checkComputed(const PlanValue& value, const ReferenceValue& compute
 
 Tensor fromStrided(const PlanValue& value, const std::byte* from) {
     Tensor out(value.dtype, value.extents);
-    const size_t bytes = sizeOf(value.dtype);
     if (isRowMajor(value.extents, value.strides)) {
         if (out.byteCount() > 0)
             std::memcpy(out.bytes(), from, out.byteCount());
         return out;
     }
-    forEachElement(value.extents, value.strides, [&](int64_t i, int64_t offset) {
-        std::memcpy(out.bytes() + static_cast<size_t>(i) * bytes,
-                    from + offset * static_cast<int64_t>(bytes), bytes);
+    moveElements(value, [&](int64_t dense, int64_t strided, auto bytes) {
+        std::memcpy(out.bytes() + dense, from + strided, bytes);
     });
     return out;
 }
 
 void toStrided(const PlanValue& value, const Tensor& tensor, std::byte* to) {
-    const size_t bytes = sizeOf(value.dtype);
-    forEachElement(value.extents, value.strides, [&](int64_t i, int64_t offset) {
-        std::memcpy(to + offset * static_cast<int64_t>(bytes),
-                    tensor.bytes() + static_cast<size_t>(i) * bytes, bytes);
+    moveElements(value, [&](int64_t dense, int64_t strided, auto bytes) {
+        std::memcpy(to + strided, tensor.bytes() + dense, bytes);
     });
 }
 
