@@ -62,8 +62,8 @@ private Q_SLOTS:
         QTRY_COMPARE(m_window->selection().selection().before.size(), 1);
         QCOMPARE(m_window->selection().selection().after.size(), 1);
         command("show inspector");
+        QTRY_VERIFY(qobject_cast<QTextBrowser*>(QApplication::focusWidget()));
         auto* inspector = qobject_cast<QTextBrowser*>(QApplication::focusWidget());
-        QVERIFY(inspector);
         QString said = inspector->toPlainText();
         QVERIFY2(said.contains("rule") && said.contains("launches"), qPrintable(said));
         // Tab goes from link to link; Enter follows one: to the rule, then to its line.
@@ -202,7 +202,8 @@ private Q_SLOTS:
             QSKIP("the program `fuselage` is not built beside this test");
         key(Qt::Key_Comma, Qt::ControlModifier);
         QVERIFY(dialog("options"));
-        QCOMPARE(QApplication::focusWidget()->accessibleName(), QString("Backend"));
+        QTRY_VERIFY(QApplication::focusWidget() &&
+                    QApplication::focusWidget()->accessibleName() == "Backend");
         type("cpu");
         QVERIFY(tabTo("Seconds"));
         key(Qt::Key_A, Qt::ControlModifier);
@@ -304,7 +305,16 @@ private:
     /// What a window manager does: the window gets the keys.
     static bool onTop(QWidget* window) {
         window->activateWindow();
-        return QTest::qWaitForWindowActive(window);
+        if (!QTest::qWaitForWindowActive(window))
+            return false;
+        // An X server tells of the focus after it made the window active.
+        (void)QTest::qWaitFor(
+            [&] {
+                QWidget* at = QApplication::focusWidget();
+                return at && at->window() == window;
+            },
+            2000);
+        return true;
     }
 
     bool dialog(const char* name) {
@@ -392,6 +402,8 @@ private:
     QTableView& focusedTable(const char* id) {
         auto* dock = m_window->findChild<QDockWidget*>(id);
         QTableView* table = dock->findChild<QTableView*>();
+        (void)QTest::qWaitFor([&] { return dock->isAncestorOf(QApplication::focusWidget()); },
+                              5000);
         for (int press = 0; press < 8 && QApplication::focusWidget() != table; ++press)
             key(Qt::Key_Tab);
         if (QApplication::focusWidget() != table)
