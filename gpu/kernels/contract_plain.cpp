@@ -72,9 +72,15 @@ std::string PlainEmitter::offset(size_t operand) const {
         for (size_t d = 0; d < axis->size(); ++d)
             if (const int64_t stride = m_operands[operand].access.strides[at++]; stride != 0)
                 out += fmt::format(" + {}{} * {}", prefix, d, stride);
-    if (m_view.transposed && operand == 0)
-        for (const TapBound& bound : m_view.bounds)
+    if (!m_view.transposed) // every spatial dim is bounded otherwise
+        return out;
+    for (size_t d = 0; d < m_view.bounds.size(); ++d) {
+        const TapBound& bound = m_view.bounds[d];
+        if (operand == 0)
             out += fmt::format(" + q{} * {}", bound.kDim, bound.step);
+        else if (operand >= 2 && operand - 2 < m_view.stepsA.size())
+            out += fmt::format(" + q{} * {}", bound.kDim, m_view.stepsA[operand - 2][d]);
+    }
     return out;
 }
 

@@ -149,6 +149,8 @@ void Viewer::addOperands() {
                                               m_request.inputs[operand].extents.size());
             StridedAccess access = isA ? accessA(own.strides) : accessB(m_view, own.strides);
             access.offset += own.offset;
+            if (isA && m_view.transposed)
+                m_view.stepsA.emplace_back(own.strides.begin() + 2, own.strides.end());
             out.push_back(input(read.operand, std::move(access)));
         }
     };

@@ -27,9 +27,10 @@ struct ContractionView {
     /// Strides over [batch..., m..., n..., k...]; A's exclude `bounds` when transposed.
     KernelOperand a, b;
     std::vector<KernelOperand> readsA, readsB; ///< of the prologues, over the same dims
-    std::vector<KernelOperand> reads;          ///< over [batch..., m..., n...]
-    std::vector<KernelOperand> writes;         ///< the same; with a pool over its results
-    std::vector<TapBound> bounds;              ///< only those that can leave the operand
+    std::vector<Extents> stepsA;       ///< of each of readsA along `bounds`, when transposed
+    std::vector<KernelOperand> reads;  ///< over [batch..., m..., n...]
+    std::vector<KernelOperand> writes; ///< the same; with a pool over its results
+    std::vector<TapBound> bounds;      ///< only those that can leave the operand
     bool transposed = false;
     bool wide = false; ///< an offset or count needs 64 bits
     int64_t batchCount = 1, mCount = 1, nCount = 1, kCount = 1;

@@ -192,6 +192,10 @@ void addConvolutions(Family& out) {
             "ConvTranspose<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1], "
             "output_padding=[1,1], group=2>(x, w, b) }",
             "");
+    out.add("conv_transpose_prologue",
+            "(float[1,4,5,5] x, float[4,3,2,2] w, float[4,1,5] s) => (float[1,3,10,10] y) "
+            "{ p = Add(x, s) y = ConvTranspose<kernel_shape=[2,2], strides=[2,2]>(p, w) }",
+            "");
     const std::map<std::string, Placement> channelsLast = {
         {"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}, {"in2", {{0, 2, 3, 1}}}};
     auto last = [&](Case& made) -> Case& {
