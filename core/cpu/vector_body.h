@@ -139,6 +139,8 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
                 F::of(*in++);
 }
 
+// Each of these builds on those above it.
+// clang-format off
 #include "core/cpu/vector_lanes.h"
 #include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
@@ -147,6 +149,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_winograd.h"
 
 #include "core/cpu/vector_integer.h" // in the vectors of the one above
+// clang-format on
 
 // --- the table -------------------------------------------------------------------------------
 
