@@ -4,6 +4,7 @@
 #include "core/cpu/banded_convolution.h"
 #include "core/cpu/choice.h"
 #include "core/cpu/contraction_engine.h"
+#include "core/cpu/contraction_staging.h"
 #include "core/cpu/integer_contraction.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
@@ -12,8 +13,6 @@
 #include "core/kernel/loops.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 namespace fuselage::cpu {
 
@@ -31,20 +30,21 @@ public:
     /// By operands as they are stored on request: needs canBeNative().
     ContractionKernel(const Contraction& program, const PrepareContext& context, bool winograd,
                       bool native)
-        : m_program(program), m_inputs(context.inputs), m_winograd(winograd), m_native(native) {}
+        : m_program(program), m_readA(program.a), m_readB(program.b), m_inputs(context.inputs),
+          m_winograd(winograd), m_native(native) {}
 
     std::optional<Reason> prepare(const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
 
 private:
-    DType stagedType(const std::optional<Prologue>& prologue) const;
+    DType stagedType(const OperandLayout& layout, const std::optional<Prologue>& prologue) const;
     void stage(const PrepareContext& context, bool isA, bool packed = false);
-    void stageConstant(const PrepareContext& context, bool isA, const Extents& strides);
     void findEngine(const PrepareContext& context);
     bool tryMatched(const PrepareContext& context);
-    void useBare(const PrepareContext& context);
+    void useBare(const PrepareContext& context, bool allowSlow);
     void useNaive(const PrepareContext& context);
     bool accept(EngineResult result, bool allowSlow);
+    void addFallback(Reason reason);
     void addPass(const PrepareContext& context, const Tape& tape, const std::vector<Access>& reads,
                  const OperandLayout& accumulator);
     void addSumCopy(const PrepareContext& context, const OperandLayout& c);
@@ -63,7 +63,8 @@ private:
         return out;
     }
 
-    Contraction m_program;
+    Contraction m_program;   ///< its a and b read m_a and m_b
+    Access m_readA, m_readB; ///< of the step's operands
     std::vector<OperandLayout> m_inputs;
     bool m_winograd, m_native;
     bool m_plain = false;   ///< of types that only the plain loops take
@@ -82,12 +83,6 @@ private:
     OperandLayout m_output; ///< what epilogue writes go to (before a pool: scratch)
 };
 
-Tape castTape(DType from, DType to) {
-    TapeBuilder builder;
-    Scalar x = builder.input(from);
-    return builder.finish({from == to ? x : cast(x, to)});
-}
-
 /// The tape with its only result widened to float: 16-bit results keep their rounding.
 Tape withFloatResult(Tape tape) {
     if (tape.type(tape.outputs[0]) == DType::Float32)
@@ -97,87 +92,32 @@ Tape withFloatResult(Tape tape) {
     return tape;
 }
 
-/// Dense strides in which the dimensions of a product's operand lie in the order of the loops that
-/// move along them: batch, rows, columns, and what is summed innermost.
-Extents packedStrides(const Access& access, const Extents& extents) {
-    std::vector<std::pair<uint32_t, size_t>> order; // by the innermost loop that moves the dim
-    for (size_t d = 0; d < extents.size(); ++d) {
-        const auto& terms = access.index[d].terms;
-        auto finest = std::min_element(terms.begin(), terms.end(),
-                                       [](const IndexTerm& a, const IndexTerm& b) {
-                                           return std::abs(a.scale) < std::abs(b.scale);
-                                       });
-        order.emplace_back(finest == terms.end() ? 0 : finest->dim + 1, d);
-    }
-    std::stable_sort(order.begin(), order.end());
-    Extents out(extents.size(), 1);
-    int64_t step = 1;
-    for (size_t i = order.size(); i-- > 0;) {
-        out[order[i].second] = step;
-        step *= std::max<int64_t>(extents[order[i].second], 1);
-    }
-    return out;
-}
-
 /// The type of a staged operand's elements: plain loops take any.
-DType ContractionKernel::stagedType(const std::optional<Prologue>& prologue) const {
-    return m_plain ? prologue->tape.type(prologue->tape.outputs[0]) : DType::Float32;
+DType ContractionKernel::stagedType(const OperandLayout& layout,
+                                    const std::optional<Prologue>& prologue) const {
+    if (!m_plain)
+        return DType::Float32;
+    return prologue ? prologue->tape.type(prologue->tape.outputs[0]) : layout.dtype;
 }
 
-/// The operand converted to float, with its prologue applied, in memory of its own; `packed` as a
-/// product's operand that every engine takes.
+/// The operand as the engine sees it; `packed` in an order that every engine takes.
 void ContractionKernel::stage(const PrepareContext& context, bool isA, bool packed) {
-    const Access& access = isA ? m_program.a : m_program.b;
+    Access& access = isA ? m_program.a : m_program.b;
     const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
     OperandLayout& layout = isA ? m_a : m_b;
+    access = isA ? m_readA : m_readB;
     layout = context.inputs[access.operand];
-    bool asItIs = !prologue && (layout.dtype == DType::Float32 || m_plain || m_native);
-    if (asItIs && !packed)
+    (isA ? m_stageA : m_stageB).reset();
+    if (!packed && !prologue && (layout.dtype == DType::Float32 || m_plain || m_native))
         return;
-    const Extents strides =
-        packed ? packedStrides(access, layout.extents) : denseLike(layout.extents, layout.strides);
-    if (layout.constant && (!prologue || prologue->reads.empty()))
-        return stageConstant(context, isA, packed ? strides : rowMajorStrides(layout.extents));
-    OperandLayout staged = layout;
-    staged.constant = nullptr;
-    staged.strides = strides;
-    staged.dtype = stagedType(prologue);
-    Pointwise program;
-    program.space = layout.extents;
-    program.reads.push_back(identityAccess(access.operand, layout.extents.size()));
-    program.tape = castTape(layout.dtype, staged.dtype);
-    if (prologue) {
-        program.reads.insert(program.reads.end(), prologue->reads.begin(), prologue->reads.end());
-        program.tape = prologue->tape;
-    }
-    program.writes.push_back(identityAccess(0, layout.extents.size()));
-    PrepareContext inner{context.inputs, {staged}, context.table, context.threads, context.strict};
-    (isA ? m_stageA : m_stageB) = preparePointwise(program, inner);
-    (isA ? m_aRegion : m_bRegion) =
-        reserve(static_cast<size_t>(staged.span()) * sizeOf(staged.dtype));
-    layout = staged;
-}
-
-void ContractionKernel::stageConstant(const PrepareContext& context, bool isA,
-                                      const Extents& strides) {
-    const Access& access = isA ? m_program.a : m_program.b;
-    const std::optional<Prologue>& prologue = isA ? m_program.prologueA : m_program.prologueB;
-    OperandLayout& layout = isA ? m_a : m_b;
-    OperandLayout staged = layout;
-    staged.strides = strides;
-    staged.dtype = stagedType(prologue);
-    auto data = std::make_shared<Tensor>(staged.dtype, staged.extents);
-    size_t dims = layout.extents.size();
-    Pointwise program{layout.extents,
-                      {identityAccess(0, dims)},
-                      prologue ? prologue->tape : castTape(layout.dtype, staged.dtype),
-                      {identityAccess(0, dims)}};
-    PrepareContext inner{{layout}, {staged}, context.table, context.threads, context.strict};
-    RunContext runContext{context.threads};
-    preparePointwise(program, inner)
-        ->run({{context.inputs[access.operand].constant->bytes()}, {data->bytes()}}, runContext);
-    staged.constant = data;
-    layout = staged;
+    StagedOperand staged =
+        stageOperand(m_program, isA, stagedType(layout, prologue), packed, context);
+    if (staged.kernel)
+        (isA ? m_aRegion : m_bRegion) =
+            reserve(static_cast<size_t>(staged.layout.span()) * sizeOf(staged.layout.dtype));
+    (isA ? m_stageA : m_stageB) = std::move(staged.kernel);
+    access = std::move(staged.access);
+    layout = std::move(staged.layout);
 }
 
 EngineResult ContractionKernel::engineFor(const PrepareContext& context, const EngineTarget& c,
@@ -189,9 +129,17 @@ EngineResult ContractionKernel::engineFor(const PrepareContext& context, const E
                : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages());
 }
 
+/// Each once: packed operands may be refused for the same reason.
+void ContractionKernel::addFallback(Reason reason) {
+    for (const Reason& known : fallbacks)
+        if (known.message == reason.message)
+            return;
+    fallbacks.push_back(std::move(reason));
+}
+
 bool ContractionKernel::accept(EngineResult result, bool allowSlow) {
     if (auto* reason = std::get_if<Reason>(&result)) {
-        fallbacks.push_back(std::move(*reason));
+        addFallback(std::move(*reason));
         return false;
     }
     auto& engine = std::get<std::unique_ptr<ContractionEngine>>(result);
@@ -201,8 +149,7 @@ bool ContractionKernel::accept(EngineResult result, bool allowSlow) {
                           engine->implementation,
                       {},
                       {}};
-        if (fallbacks.empty() || fallbacks.back().message != slower.message)
-            fallbacks.push_back(std::move(slower));
+        addFallback(std::move(slower));
         return false;
     }
     m_engine = std::move(engine);
@@ -256,7 +203,7 @@ void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandL
 bool ContractionKernel::tryMatched(const PrepareContext& context) {
     auto matched = matchEpilogue(m_program.epilogue.tape, context.epilogueInputs(m_program));
     if (auto* reason = std::get_if<Reason>(&matched)) {
-        fallbacks.push_back(std::move(*reason));
+        addFallback(std::move(*reason));
         return false;
     }
     const auto& epilogue = std::get<MatchedEpilogue>(matched);
@@ -285,9 +232,9 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
     return true;
 }
 
-void ContractionKernel::useBare(const PrepareContext& context) {
+void ContractionKernel::useBare(const PrepareContext& context, bool allowSlow) {
     OperandLayout own = accumulatorLayout();
-    if (!accept(engineFor(context, {{0, own.strides}}, {}), !m_native))
+    if (!accept(engineFor(context, {{0, own.strides}}, {}), allowSlow))
         return;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
     addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);
@@ -324,20 +271,28 @@ void ContractionKernel::addPool(const PrepareContext& context) {
     m_pooledRegion = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
 }
 
-/// Operands that no engine takes as they lie are packed: a copy costs less than plain loops.
+/// Operands that no engine takes as they lie, or only oneDNN's reference loops, are packed: a copy
+/// costs less than such loops.
 void ContractionKernel::findEngine(const PrepareContext& context) {
-    auto attempt = [&] {
+    auto attempt = [&](bool allowSlow) {
         if (context.strict || !tryMatched(context)) // post-ops may add in another order
-            useBare(context);
+            useBare(context, allowSlow);
         return m_engine != nullptr;
     };
-    if (attempt() || m_native || m_winograd || m_program.kind != Contraction::Kind::MatMul)
+    if (attempt(false) || m_native || m_winograd)
         return;
+    const size_t scratch = m_scratchBytes;
+    const HiddenWork unpacked = hidden;
     for (bool isA : {true, false}) {
         stage(context, isA, true);
-        if (attempt())
+        if (attempt(false))
             return;
     }
+    m_scratchBytes = scratch;
+    hidden = unpacked;
+    stage(context, true);
+    stage(context, false);
+    attempt(true);
 }
 
 std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) {

@@ -4,6 +4,7 @@
 #include "core/cpu/library.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace fuselage::cpu {
@@ -11,8 +12,9 @@ namespace fuselage::cpu {
 Extents denseLike(const Extents& extents, const Extents& strides) {
     std::vector<size_t> order(extents.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return std::abs(strides[a]) > std::abs(strides[b]);
+    });
     Extents out(extents.size(), 1);
     int64_t step = 1;
     for (size_t i = order.size(); i-- > 0;) {

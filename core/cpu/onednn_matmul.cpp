@@ -14,9 +14,9 @@ using dnnl::memory;
 
 class MatMulEngine final : public EngineBase {
 public:
-    MatMulEngine(const MatMulShape& shape, const OperandLayout& b, DType result, bool packedWeights,
-                 const MatchedEpilogue& epilogue, Pages& pages)
-        : m_shape(shape), m_type(b.dtype), m_resultType(result) {
+    MatMulEngine(const MatMulShape& shape, std::vector<Loop> repeats, const OperandLayout& b,
+                 DType result, bool packedWeights, const MatchedEpilogue& epilogue, Pages& pages)
+        : m_shape(shape), m_repeats(std::move(repeats)), m_type(b.dtype), m_resultType(result) {
         bool fold = (packedWeights && canScale(b)) || epilogue.scale.empty();
         MatchedEpilogue used = fold ? epilogue : withoutScale(epilogue);
         memory::desc source = operand(0, shape.m, shape.aM, shape.k, shape.aK);
@@ -52,10 +52,20 @@ public:
         if (moved.b)
             moved.b += m_shape.bOffset * bytes;
         moved.c += m_shape.cOffset * static_cast<int64_t>(sizeOf(m_resultType));
-        EngineBase::run(moved, scratch);
+        runAlong(0, moved, scratch);
     }
 
 private:
+    /// The same product for every place along the loops of m_repeats from `loop` on.
+    void runAlong(size_t loop, Arguments arguments, std::byte* scratch) {
+        if (loop == m_repeats.size())
+            return EngineBase::run(arguments, scratch);
+        const int64_t step =
+            m_repeats[loop].strides[2] * static_cast<int64_t>(sizeOf(m_resultType));
+        for (int64_t i = 0; i < m_repeats[loop].extent; ++i, arguments.c += step)
+            runAlong(loop + 1, arguments, scratch);
+    }
+
     memory::desc operand(size_t which, int64_t rows, int64_t rowStride, int64_t cols,
                          int64_t colStride) const {
         Extents dims, strides;
@@ -64,6 +74,11 @@ private:
             dims.push_back(moves ? loop.extent : 1);
             strides.push_back(loop.strides[which]);
         }
+        // A dim of one element may have any stride: this one makes the matrix dense, or transposed.
+        if (rows == 1)
+            rowStride = colStride == 1 ? cols : 1;
+        else if (cols == 1)
+            colStride = rowStride == 1 ? rows : 1;
         dims.insert(dims.end(), {rows, cols});
         strides.insert(strides.end(), {rowStride, colStride});
         return describe(dims, strides, which == 2 ? m_resultType : m_type);
@@ -88,8 +103,25 @@ private:
     }
 
     MatMulShape m_shape;
+    std::vector<Loop> m_repeats; ///< batch loops that only the result moves along
     DType m_type, m_resultType;
 };
+
+/// Takes the batch loops that neither operand moves along out of the shape: oneDNN has none such.
+std::vector<Loop> takeRepeats(MatMulShape& shape) {
+    std::vector<Loop> out;
+    std::erase_if(shape.batch, [&](const Loop& loop) {
+        const bool repeats = loop.strides[0] == 0 && loop.strides[1] == 0 && loop.extent > 1;
+        if (repeats)
+            out.push_back(loop);
+        return repeats;
+    });
+    return out;
+}
+
+bool isEmpty(const MatchedEpilogue& epilogue) {
+    return epilogue.scale.empty() && epilogue.shift.empty() && epilogue.postOps.empty();
+}
 
 bool isPerChannel(const std::vector<double>& values) {
     return values.size() > 1;
@@ -142,7 +174,10 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
         matMulShape(program, stridedFor(program.a, a, dims), stridedFor(program.b, b, dims), c.at);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
-    const auto& shape = std::get<MatMulShape>(found);
+    auto& shape = std::get<MatMulShape>(found);
+    const std::vector<Loop> repeats = takeRepeats(shape);
+    if (!repeats.empty() && !isEmpty(epilogue))
+        return Reason{"layout", "the same product in several places, with an epilogue", {}, {}};
     if (!isMatrix(shape.aM, shape.m, shape.aK, shape.k) ||
         !isMatrix(shape.bK, shape.k, shape.bN, shape.n) || (shape.cN != 1 && shape.n != 1))
         return Reason{"layout", "a matrix is not contiguous along rows or columns", {}, {}};
@@ -159,7 +194,7 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
     if (auto reason = postOpsReason(epilogue))
         return std::move(*reason);
     try {
-        return std::make_unique<MatMulEngine>(shape, b, c.dtype, packed, epilogue, pages);
+        return std::make_unique<MatMulEngine>(shape, repeats, b, c.dtype, packed, epilogue, pages);
     } catch (const dnnl::error& error) {
         return Reason{"support", std::string("oneDNN matmul: ") + error.what(), {}, {}};
     }

@@ -42,6 +42,20 @@ bool isComparable(const std::vector<ReferenceValue>& values) {
     return true;
 }
 
+/// The first step that runs by plain or reference loops, though there are kernels for such; "" when
+/// none does.
+std::string fallbackIn(CompiledGraph& compiled) {
+    const auto& steps = compiled.plan().steps;
+    for (size_t i = 0; i < steps.size(); ++i)
+        if (compiled.executable().isFallback(i)) {
+            std::string out = "`" + steps[i].name + "` runs by " + compiled.executable().tactic(i);
+            for (const Reason& reason : compiled.executable().fallbacks(i))
+                out += "; " + reason.message;
+            return out;
+        }
+    return {};
+}
+
 class Check {
 public:
     Check(const Body& body, const CheckOptions& options) : m_body(body), m_options(options) {}
@@ -149,6 +163,8 @@ std::string Check::ran(const std::string& way, Graph graph, bool perNode) {
     auto compiled = CompiledGraph::compile(std::move(graph), options);
     if (!compiled)
         return way + ": " + compiled.error().text();
+    if (std::string slow = fallbackIn(*compiled); m_options.backend == "cpu" && !slow.empty())
+        return way + ": " + slow;
     // Twice: the second run meets the memory as the first one left it.
     for (int run = 0; run < 2; ++run) {
         auto outputs = compiled->run(m_subject->inputs);

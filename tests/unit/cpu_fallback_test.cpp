@@ -109,6 +109,18 @@ TEST(Fallbacks, ProductsOfWhatAConvolutionMakes) {
         "u = Transpose<perm=[0,3,1,2]>(t)  v = MatMul(u, a)  y = Conv<pads=[1,1,1,1]>(v, w) }");
 }
 
+TEST(Fallbacks, ConvolutionsOfReversedChannels) {
+    const std::string reversed =
+        "s = Constant<value_ints=[-1]>()  e = Constant<value_ints=[-99]>() "
+        "a = Constant<value_ints=[1]>()  r = Slice(x, s, e, a, s) ";
+    expectKernels("(float[1,32,20] x, float[16,16,1] w, float[16] b) => (float[1,16,20] y) { " +
+                  reversed +
+                  "z = Constant<value_ints=[0]>()  h = Constant<value_ints=[16]>() "
+                  "f = Slice(r, z, h, a)  y = Conv(f, w, b) }");
+    expectKernels("(float[1,16,9,9] x, float[16,8,3,3] w) => (float[1,8,11,11] y) { " + reversed +
+                  "y = ConvTranspose(r, w) }");
+}
+
 TEST(Fallbacks, PoolsInEveryPlace) {
     for (const char* pool : {"MaxPool<kernel_shape=[5,5],pads=[2,2,2,2]>",
                              "AveragePool<kernel_shape=[3,3],pads=[1,1,1,1]>",
