@@ -252,6 +252,9 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
     if (auto begun = m_store.begin(inputs); !begun)
         return failure(begun.error());
     size_t count = m_plan->steps.size();
+    if (options.shapes)
+        for (uint32_t input : m_plan->inputs)
+            m_store.show(input, *options.shapes);
     if (options.stepSeconds)
         options.stepSeconds->assign(count, 0);
     if (options.stepBytes)
@@ -271,6 +274,9 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
         auto start = options.stepSeconds ? Clock::now() : Clock::time_point();
         if (auto done = runStep(i, context, progress); !done)
             return failure(done.error());
+        if (options.shapes)
+            for (uint32_t output : m_plan->steps[i].outputs)
+                m_store.show(output, *options.shapes);
         if (options.stepSeconds)
             (*options.stepSeconds)[i] = std::chrono::duration<double>(Clock::now() - start).count();
         if (options.stepBytes && context.counted)

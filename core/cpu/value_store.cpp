@@ -86,6 +86,28 @@ Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
     return {};
 }
 
+void ValueStore::showOne(uint32_t index, RunShapes& shapes) {
+    const PlanValue& value = m_plan->values[index];
+    const bool host = value.residence == Residence::Host;
+    if (sizeOf(value.dtype) == 0 || (host && m_host[index].kind != TypeKind::Tensor))
+        return;
+    const Extents& extents = host ? m_host[index].extents : value.extents;
+    if (host)
+        shapes.extents[value.name] = extents;
+    if (elementCount(extents).value_or(maxShapeElements + 1) <= maxShapeElements)
+        shapes.contents[value.name] =
+            std::make_shared<const Tensor>(host ? m_host[index].toTensor() : gather(index));
+}
+
+void ValueStore::show(uint32_t made, RunShapes& shapes) {
+    if (m_views.empty())
+        for (uint32_t i = 0; i < m_plan->values.size(); ++i)
+            m_views.emplace(rootOf(*m_plan, i), i);
+    const auto [first, last] = m_views.equal_range(rootOf(*m_plan, made));
+    for (auto view = first; view != last; ++view)
+        showOne(view->second, shapes);
+}
+
 Result<std::vector<Tensor>> ValueStore::finish() {
     std::vector<Tensor> outputs;
     for (uint32_t index : m_plan->outputs) {

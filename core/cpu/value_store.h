@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/cpu/kernel.h"
+#include "core/graph/run_shapes.h"
 #include "core/ops/reference_value.h"
 #include "core/plan/plan.h"
 
@@ -32,17 +33,22 @@ public:
     /// Error "run.shape": the computed value is not of the planned type.
     Result<void> store(uint32_t value, ReferenceValue from);
 
+    /// What a value that was just computed says of shapes, and its views with it.
+    void show(uint32_t value, RunShapes& shapes);
+
     /// The outputs of the run; releases everything that belongs to it.
     Result<std::vector<Tensor>> finish();
 
 private:
     Tensor gather(uint32_t value);
+    void showOne(uint32_t value, RunShapes& shapes);
 
     std::shared_ptr<const Plan> m_plan;
     std::byte* m_arena;
     std::map<uint32_t, std::byte*> m_widened; ///< by plan value
     std::vector<Tensor> m_tensors;            ///< per plan value: inputs and outputs
     std::vector<ReferenceValue> m_host;
+    std::multimap<uint32_t, uint32_t> m_views; ///< by root; filled when first shown
 };
 
 } // namespace fuselage::cpu

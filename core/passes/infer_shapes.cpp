@@ -248,6 +248,16 @@ Type GraphInference::merged(ValueId id, Type inferred) const {
     return inferred;
 }
 
+void GraphInference::keepNumbers(ValueId id, Type& type) const {
+    const Type& declared = m_graph.value(id).type;
+    if (!m_path.empty() || !m_shared.inputSymbols.empty() || !declared.shape || !type.shape ||
+        declared.shape->size() != type.shape->size())
+        return;
+    for (size_t i = 0; i < type.shape->size(); ++i)
+        if (!(*type.shape)[i].isNumber() && (*declared.shape)[i].isNumber())
+            (*type.shape)[i] = (*declared.shape)[i];
+}
+
 void GraphInference::nameUnknownDimensions(ValueId id, Type& type) const {
     if (!type.shape || type.kind != TypeKind::Tensor)
         return;
@@ -369,6 +379,7 @@ void GraphInference::store(NodeId id, Context& context) {
         Type type = merged(outputs[i], context.types[i] ? *context.types[i] : unknownType);
         if (m_graph.node(id).op == Op::If && context.types[i])
             leaveOpenWhereBranchesDiffer(m_graph.node(id), i, *context.types[i], type);
+        keepNumbers(outputs[i], type);
         checkDeclared(outputs[i], type);
         nameUnknownDimensions(outputs[i], type);
         m_graph.setType(outputs[i], std::move(type));

@@ -78,6 +78,9 @@ private:
     /// Where the branches of an If differ, what the file declares is wrong for one of them.
     void leaveOpenWhereBranchesDiffer(const Node& node, size_t output, const Type& inferred,
                                       Type& type) const;
+    /// Where all inputs have numbers, other symbols come from data, in bodies of fused nodes and
+    /// branches too: a number that is declared says more.
+    void keepNumbers(ValueId id, Type& type) const;
     void nameUnknownDimensions(ValueId id, Type& type) const;
     void checkDeclaredOutputs(const std::vector<Type>& declared);
     void problem(NodeId at, std::string message, InferProblem::Kind kind);

@@ -2,6 +2,7 @@
 // Backends turn a Plan into something that runs.
 #pragma once
 
+#include "core/graph/run_shapes.h"
 #include "core/ops/op_table.h"
 #include "core/plan/kernel_facts.h"
 #include "core/plan/plan.h"
@@ -23,6 +24,9 @@ struct RunOptions {
     /// When set: the device's own time of the run, without copies of inputs and outputs; stays as
     /// it is on backends without a device.
     double* deviceSeconds = nullptr;
+    /// When set: gets what the run shows of shapes that depend on data. Backends that cannot look
+    /// leave it empty.
+    RunShapes* shapes = nullptr;
     /// When set together with stepSeconds: how steps were timed, where that needs a word.
     std::string* stepTimingNote = nullptr;
 };

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/specialised.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fuselage {
+
+namespace {
+
+bool isSame(const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && a.extents() == b.extents() &&
+           (a.byteCount() == 0 || std::memcmp(a.bytes(), b.bytes(), a.byteCount()) == 0);
+}
+
+Failure otherShape(const std::string& value, const std::string& what) {
+    return failure("run.assumed", "`" + value + "` " + what, value,
+                   "run without shapes taken from another run");
+}
+
+class SpecialisedExecutable final : public Executable {
+public:
+    SpecialisedExecutable(std::unique_ptr<Executable> inner, AssumedShapes assumed)
+        : m_inner(std::move(inner)), m_assumed(std::move(assumed)) {}
+
+    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
+                                    Progress& progress) override {
+        auto outputs = m_inner->run(inputs, options, progress);
+        if (!outputs) {
+            const Error& error = outputs.error();
+            const auto& values = m_assumed.values;
+            if (error.code == "run.shape" &&
+                std::find(values.begin(), values.end(), error.where) != values.end())
+                return otherShape(error.where, "has another shape than in the run before");
+            return outputs;
+        }
+        for (const AssumedShapes::Contents& contents : m_assumed.contents)
+            if (!isSame((*outputs)[contents.output], *contents.expected))
+                return otherShape(contents.value, "asks for other shapes than in the run before");
+        outputs->resize(m_assumed.outputs);
+        return outputs;
+    }
+
+    std::string tactic(size_t step) const override { return m_inner->tactic(step); }
+
+    std::vector<Reason> fallbacks(size_t step) const override { return m_inner->fallbacks(step); }
+
+    bool isFallback(size_t step) const override { return m_inner->isFallback(step); }
+
+    HiddenWork hiddenWork(size_t step) const override { return m_inner->hiddenWork(step); }
+
+    std::optional<KernelFacts> kernelFacts(size_t step) const override {
+        return m_inner->kernelFacts(step);
+    }
+
+    Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) override {
+        return m_inner->timeIsolated(step, rounds);
+    }
+
+    Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs,
+                                       Progress& progress) override {
+        return m_inner->countTraffic(inputs, progress);
+    }
+
+private:
+    std::unique_ptr<Executable> m_inner;
+    AssumedShapes m_assumed;
+};
+
+} // namespace
+
+std::unique_ptr<Executable> makeSpecialised(std::unique_ptr<Executable> inner,
+                                            AssumedShapes assumed) {
+    if (assumed.empty())
+        return inner;
+    return std::make_unique<SpecialisedExecutable>(std::move(inner), std::move(assumed));
+}
+
+} // namespace fuselage
