@@ -4,6 +4,7 @@
 #include "app/pipeline/summary.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
+#include "core/passes/specialise.h"
 
 #include <algorithm>
 
@@ -22,31 +23,43 @@ Result<DimensionValues> sizesOf(const LoadedModel& model, const DimensionValues&
     return std::move(chosen->values);
 }
 
+/// What both sides are planned with.
+struct Planning {
+    PlanOptions options;
+    const RunShapes* shapes = nullptr;
+};
+
 /// Symbols become numbers, shape arithmetic that depended on them is folded, then the plan is made.
 /// `prepared`: without symbols there is nothing to infer or fold.
-Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool prepared,
-                                             const PlanOptions& planning,
+Result<std::shared_ptr<const Plan>> planSide(Graph graph, bool prepared, const Planning& planning,
                                              const std::map<std::string, int64_t>& dims,
-                                             GraphReport& drawn, Progress& progress) {
+                                             GraphReport& drawn, AssumedShapes& assumed,
+                                             Progress& progress) {
     if (!dims.empty())
         bindAllDimensions(graph, dims);
     if (!prepared || !dims.empty())
         if (auto done = prepareGraph(graph, progress); !done)
             return failure(done.error());
     drawn = summariseGraph(graph); // before the planner splits nodes
-    return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
+    if (planning.shapes) {
+        auto taken = specialise(graph, *planning.shapes, progress);
+        if (!taken)
+            return failure(taken.error());
+        assumed = std::move(*taken);
+    }
+    return makePlan(std::make_shared<const Graph>(std::move(graph)), planning.options, progress);
 }
 
 /// The side before fusion, and all of the report that depends on its plan alone.
-Result<void> planBefore(Graph original, bool prepared, const PlanOptions& planning, Analysis& out,
+Result<void> planBefore(Graph original, bool prepared, const Planning& planning, Analysis& out,
                         Progress& progress) {
     Report& report = out.report;
-    auto before =
-        planSide(std::move(original), prepared, planning, out.dims, report.graphBefore, progress);
+    auto before = planSide(std::move(original), prepared, planning, out.dims, report.graphBefore,
+                           out.assumedBefore, progress);
     if (!before)
         return failure(before.error());
     out.before = *before;
-    report.machine = summariseProfile(*planning.profile);
+    report.machine = summariseProfile(*planning.options.profile);
     report.before = summariseSide(*out.before);
     report.kernelsBefore = summariseKernels(*out.before);
     return {};
@@ -64,14 +77,15 @@ void copyBefore(const Analysis& from, Analysis& to) {
 }
 
 /// The side after fusion, and all of the report that depends on its plan alone.
-Result<void> planAfter(const Graph& fused, bool prepared, PlanOptions planning, Analysis& out,
+Result<void> planAfter(const Graph& fused, bool prepared, Planning planning, Analysis& out,
                        Progress& progress) {
     // A strict plan copies: a strided operand may be summed in another order.
-    planning.stridedViews = !planning.strict;
-    planning.groupSmall = true;
-    planning.sweeps = true;
+    planning.options.stridedViews = !planning.options.strict;
+    planning.options.groupSmall = true;
+    planning.options.sweeps = true;
     Report& report = out.report;
-    auto after = planSide(fused, prepared, planning, out.dims, report.graphAfter, progress);
+    auto after = planSide(fused, prepared, planning, out.dims, report.graphAfter, out.assumedAfter,
+                          progress);
     if (!after)
         return failure(after.error());
     out.after = *after;
@@ -142,13 +156,13 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
         return failure(rewritten.error());
     report.stageSeconds["fuse"] = watch.lap();
 
-    PlanOptions planning;
-    planning.profile = &options.profile;
-    planning.backend = options.backend;
-    planning.stridedViews = false;
-    planning.precision = options.fuse.precision;
-    planning.strict = options.fuse.strict;
-    planning.allowed = numericClasses(library);
+    Planning planning{{}, options.shapes};
+    planning.options.profile = &options.profile;
+    planning.options.backend = options.backend;
+    planning.options.stridedViews = false;
+    planning.options.precision = options.fuse.precision;
+    planning.options.strict = options.fuse.strict;
+    planning.options.allowed = numericClasses(library);
     // Who keeps a memo has a prepared model, and fusing alone neither changes types nor makes
     // constants.
     bool prepared = memo && storageOf(options.fuse.precision) == DType::Float32;

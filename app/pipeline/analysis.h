@@ -7,6 +7,7 @@
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/model.h"
 #include "app/pipeline/report.h"
+#include "core/graph/run_shapes.h"
 #include "core/plan/backend.h"
 #include "core/plan/plan.h"
 
@@ -20,6 +21,8 @@ struct AnalysisOptions {
     FuseOptions fuse; ///< dims go before those of the loaded model
     DeviceProfile profile;
     const Backend* backend = nullptr; ///< chooses layouts; null: plans for prediction only
+    /// What a run of the side before fusion showed: both sides are planned for such data.
+    const RunShapes* shapes = nullptr;
 };
 
 struct Analysis {
@@ -27,6 +30,7 @@ struct Analysis {
     Trace trace;
     std::map<std::string, int64_t> dims;       ///< what every symbol was bound to
     std::shared_ptr<const Plan> before, after; ///< hold the graphs with static shapes
+    AssumedShapes assumedBefore, assumedAfter; ///< taken from AnalysisOptions::shapes
     /// Of the machine only the profile, no measured times and no agreement; stageSeconds of these
     /// stages.
     Report report;

@@ -10,12 +10,16 @@
 #include "app/pipeline/machine.h"
 #include "app/pipeline/match_errors.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/shapes_of_run.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
 #include "core/passes/passes.h"
+#include "core/passes/specialise.h"
+#include "core/plan/specialised.h"
 
 #include <cmath>
+#include <utility>
 
 namespace fuselage::app {
 
@@ -24,6 +28,7 @@ namespace {
 /// One side made ready to run.
 struct Side {
     std::shared_ptr<const Plan> plan;
+    AssumedShapes assumed;
     std::unique_ptr<Executable> executable;
 };
 
@@ -301,13 +306,53 @@ Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& 
     return writeKernels(*plan, target.profile, options.dumpKernels, progress);
 }
 
+Result<std::vector<Tensor>> inputsOf(const BenchOptions& options, const LoadedModel& model) {
+    if (!options.inputs.empty())
+        return model.inputs;
+    Graph graph = model.graph.clone();
+    bindAllDimensions(graph, model.dims);
+    return generateInputs(graph, options.seed);
+}
+
+bool isRun(const BenchOptions& options, const Target& target) {
+    return target.backend && (options.measure || options.verify || options.counters);
+}
+
+/// Both sides by their plans; where shapes depend on data, for the data of this run.
+Result<Analysis> analyseForRun(const BenchOptions& options, const Target& target,
+                               const RuleLibrary& library, const LoadedModel& model, bool forData,
+                               Progress& progress) {
+    AnalysisOptions analysing{options.fuse, target.profile, target.planner()};
+    auto analysis = analyse(model, library, analysing, progress);
+    if (!analysis || !forData || !isRun(options, target) || target.backend->name() == "reference" ||
+        !dependsOnData(*analysis->before->graph))
+        return analysis;
+    Stopwatch watch;
+    auto inputs = inputsOf(options, model);
+    if (!inputs)
+        return failure(inputs.error());
+    auto shapes = shapesOfRun(*analysis->before->graph, *inputs, options.threads, progress);
+    if (!shapes)
+        return failure(shapes.error());
+    const double seconds = watch.lap();
+    analysing.shapes = &*shapes;
+    auto planned = analyse(model, library, analysing, progress);
+    if (!planned && !progress.cancelled())
+        return failure("run.assumed", planned.error().message, planned.error().where);
+    if (planned) {
+        planned->report.stageSeconds["shapes"] = seconds;
+        if (std::string note = noteOn(planned->assumedBefore); !note.empty())
+            planned->report.model.notes.push_back(std::move(note));
+    }
+    return planned;
+}
+
 /// All of it for a model that is loaded.
 Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& target,
-                                const RuleLibrary& library, const LoadedModel& model,
+                                const RuleLibrary& library, const LoadedModel& model, bool forData,
                                 Progress& progress) {
     Stopwatch watch;
-    auto analysis =
-        analyse(model, library, {options.fuse, target.profile, target.planner()}, progress);
+    auto analysis = analyseForRun(options, target, library, model, forData, progress);
     if (!analysis)
         return failure(analysis.error());
     BenchResult out{std::move(analysis->report), std::move(analysis->fused), target.unusable};
@@ -331,16 +376,17 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
             return failure(compiled.error());
         out.compiled = *compiled;
     }
-    if (!target.backend || (!options.measure && !options.verify && !options.counters))
+    if (!isRun(options, target))
         return out;
 
-    Side before{analysis->before, {}}, after{analysis->after, {}};
+    Side before{analysis->before, analysis->assumedBefore, {}};
+    Side after{analysis->after, analysis->assumedAfter, {}};
     for (auto [side, stage] : {std::pair(&before, "plan_unfused"), {&after, "plan_fused"}}) {
         watch.lap();
         auto executable = target.backend->prepare(side->plan, progress);
         if (!executable)
             return failure(executable.error());
-        side->executable = std::move(*executable);
+        side->executable = makeSpecialised(std::move(*executable), side->assumed);
         report.stageSeconds[stage] += watch.lap();
     }
     for (std::string& note : target.backend->notes())
@@ -348,8 +394,7 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     Graphs graphs{model.graph.clone(), out.fused.clone()};
     bindAllDimensions(graphs.model, model.dims);
     bindAllDimensions(graphs.fused, model.dims);
-    auto inputs = options.inputs.empty() ? generateInputs(graphs.model, options.seed)
-                                         : Result<std::vector<Tensor>>(model.inputs);
+    auto inputs = inputsOf(options, model);
     if (!inputs)
         return failure(inputs.error());
     if (auto ran = runSides(options, graphs, *inputs, before, after, report, progress); !ran)
@@ -379,10 +424,16 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         return failure(model.error());
     if (auto all = requireOperators(model->graph); !all)
         return failure(all.error());
+    bool forData = true;
     for (size_t lies = 0;; ++lies) {
-        auto out = benchLoaded(options, *target, *library, *model, progress);
+        auto out = benchLoaded(options, *target, *library, *model, forData, progress);
         if (out)
             out->report.stageSeconds["rules"] = rules;
+        if (!out && out.error().code == "run.assumed" && std::exchange(forData, false)) {
+            model->notes.push_back("shapes depend on data and differ between runs (" +
+                                   out.error().message + "): their steps are planned as they run");
+            continue;
+        }
         if (out || lies == mostWrongDeclarations || !forgetDeclaration(*model, out.error()))
             return out;
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/compiled.h"
 
+#include "app/pipeline/settling.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
 #include "core/passes/dimensions.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
+#include "core/passes/specialise.h"
 #if FUSELAGE_HAS_CUDA
 #include "gpu/cuda_backend.h"
 #include "gpu/dump_kernels.h"
@@ -32,6 +34,21 @@ Result<void> giveSizes(Graph& graph, const std::map<std::string, int64_t>& given
     if (!chosen->values.empty())
         bindAllDimensions(graph, chosen->values);
     return {};
+}
+
+Result<std::shared_ptr<const Plan>> planOf(Graph graph, const CompileOptions& options,
+                                           const DeviceProfile& profile, const Backend& backend,
+                                           Progress& progress) {
+    PlanOptions planning;
+    planning.precision = options.precision;
+    planning.strict = options.strict;
+    planning.allowed = options.allowed;
+    planning.profile = &profile;
+    planning.backend = &backend;
+    planning.stridedViews = !options.oneKernelPerNode && !options.strict;
+    planning.groupSmall = !options.oneKernelPerNode;
+    planning.sweeps = !options.oneKernelPerNode;
+    return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
 }
 
 Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
@@ -118,16 +135,7 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
         return failure(prepared.error());
     if (auto converted = setPrecision(graph, options.precision); !converted)
         return failure(converted.error());
-    PlanOptions planning;
-    planning.precision = options.precision;
-    planning.strict = options.strict;
-    planning.allowed = options.allowed;
-    planning.profile = &*profile;
-    planning.backend = out.m_backend.get();
-    planning.stridedViews = !options.oneKernelPerNode && !options.strict;
-    planning.groupSmall = !options.oneKernelPerNode;
-    planning.sweeps = !options.oneKernelPerNode;
-    auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
+    auto plan = planOf(std::move(graph), options, *profile, *out.m_backend, progress);
     if (!plan)
         return failure(plan.error());
     out.m_plan = *plan;
@@ -135,6 +143,18 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     if (!executable)
         return failure(executable.error());
     out.m_executable = std::move(*executable);
+    if (!dependsOnData(*out.m_plan->graph))
+        return out;
+    auto prepare = [options, profile = *profile, backend = out.m_backend.get()](
+                       Graph settled) -> Result<std::unique_ptr<Executable>> {
+        Progress quiet;
+        auto planned = planOf(std::move(settled), options, profile, *backend, quiet);
+        if (!planned)
+            return failure(planned.error());
+        return backend->prepare(*planned, quiet);
+    };
+    out.m_executable =
+        app::makeSettling(std::move(out.m_executable), out.m_plan->graph, std::move(prepare));
     return out;
 }
 

@@ -44,7 +44,8 @@ public:
     /// bindToInputs (core/passes/dimensions.h) takes them from tensors before.
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options);
 
-    /// Inputs are parallel to the graph's inputs.
+    /// Inputs are parallel to the graph's inputs. Where shapes depend on data, a plan for them is
+    /// made once two runs in a row had the same; plan() stays the one for any data.
     Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
 
     /// Seconds of repeated runs after one warm-up, for about `seconds`.

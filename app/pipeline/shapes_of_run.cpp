@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/shapes_of_run.h"
+
+#include "core/plan/backend.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::app {
+
+Result<RunShapes> shapesOfRun(const Graph& graph, const std::vector<Tensor>& inputs, int threads,
+                              Progress& progress) {
+    auto profile = deviceProfile("cpu");
+    if (!profile)
+        return failure(profile.error());
+    auto backend = makeCpuBackend({.threads = threads});
+    PlanOptions planning;
+    planning.profile = &*profile;
+    planning.backend = backend.get();
+    auto plan = makePlan(std::make_shared<const Graph>(graph.clone()), planning, progress);
+    if (!plan)
+        return failure(plan.error());
+    auto executable = backend->prepare(*plan, progress);
+    if (!executable)
+        return failure(executable.error());
+    RunShapes shapes;
+    if (auto ran = (*executable)->run(inputs, {.shapes = &shapes}, progress); !ran)
+        return failure(ran.error());
+    return shapes;
+}
+
+std::string noteOn(const AssumedShapes& assumed) {
+    constexpr size_t shown = 3;
+    std::vector<std::string> names;
+    for (const AssumedShapes::Contents& contents : assumed.contents)
+        names.push_back("`" + contents.value + "`");
+    for (const std::string& value : assumed.values)
+        names.push_back("`" + value + "`");
+    if (names.empty())
+        return {};
+    const size_t more = names.size() - std::min(names.size(), shown);
+    names.resize(names.size() - more);
+    return fmt::format("shapes depend on data ({}{}): both sides are planned for those of a run "
+                       "with these inputs, other data would be planned anew",
+                       joined(names), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+} // namespace fuselage::app
