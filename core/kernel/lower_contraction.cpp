@@ -324,7 +324,8 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
         return false;
     }
     // Windows slide over the dims of what the pool reads: they must be the convolution's own.
-    if (m_pool && (composer.space() != m_out.space || m_resultMap != identityMap(m_out.space))) {
+    if (m_pool && (m_body.extents(m_body.node(*m_pool).inputs[0]) != m_out.space ||
+                   composer.space() != m_out.space || m_resultMap != identityMap(m_out.space))) {
         m_reason = kindReason("Contraction", "Window",
                               fmt::format("{} reads the result of {} rearranged",
                                           describe(m_body.node(*m_pool)), describe(m_node)),

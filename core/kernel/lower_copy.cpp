@@ -57,6 +57,64 @@ bool cutsCleanly(const DimIndex& index, const Extents& space, int64_t bound) {
     return moving && (bound - index.offset) % moving->granularity == 0;
 }
 
+/// What a Pad adds along its axes, as far as it is known.
+struct Padding {
+    struct Along {
+        size_t axis = 0;
+        int64_t before = 0, after = 0; ///< negative: cuts
+    };
+
+    std::string mode;
+    double fill = 0;
+    std::vector<Along> axes;
+};
+
+/// None where it is not known, or takes an element more often than a few boxes can.
+std::optional<Padding> paddingOf(const LowerBody& body, const Node& node) {
+    const Extents& x = body.extents(node.inputs[0]);
+    auto pads = body.integers(node, "pads");
+    auto axes = body.integers(node, "axes");
+    const Tensor* value = body.constant(LowerBody::input(node, 2));
+    if (!pads || (!value && LowerBody::input(node, 2).valid()) ||
+        (value && value->elementCount() != 1) || (!axes && LowerBody::input(node, 3).valid()) ||
+        pads->size() != 2 * (axes ? axes->size() : x.size()))
+        return std::nullopt;
+    Padding out{node.attributes.string("mode", "constant"),
+                value ? value->at(0) : node.attributes.number("value"),
+                {}};
+    constexpr int64_t most = int64_t(1) << 40; // keeps index arithmetic far from overflow
+    const size_t count = pads->size() / 2;
+    for (size_t i = 0; i < count; ++i) {
+        const int64_t before = (*pads)[i], after = (*pads)[count + i];
+        auto axis = normalizedAxis(axes ? (*axes)[i] : static_cast<int64_t>(i), x.size());
+        if (!axis || std::min(before, after) < -most || std::max(before, after) > most)
+            return std::nullopt;
+        // Elements of the input are taken once: from both sides of a border, or around.
+        const int64_t taken = out.mode == "reflect" ? x[*axis] - 1 : x[*axis];
+        if (out.mode != "constant" && (std::min(before, after) < 0 || x[*axis] == 0 ||
+                                       (out.mode != "edge" && std::max(before, after) > taken)))
+            return std::nullopt;
+        out.axes.push_back({*axis, before, after});
+    }
+    return out;
+}
+
+/// The padding before or behind the input along one axis, read from the input; `piece` counts from
+/// the padding's first position.
+void readBorder(Pending& piece, const Padding& padding, const Padding::Along& along, int64_t extent,
+                bool before) {
+    DimIndex& index = piece.map[along.axis];
+    if (padding.mode == "edge") {
+        index = {before ? 0 : extent - 1, {}};
+    } else if (padding.mode == "wrap") {
+        index.offset += before ? extent - along.before : 0;
+    } else {
+        index.offset = (before ? along.before : extent - 2) - index.offset;
+        for (IndexTerm& term : index.terms)
+            term.scale = -term.scale;
+    }
+}
+
 class CopyLowering {
 public:
     explicit CopyLowering(const LowerBody& body) : m_body(body) {}
@@ -68,6 +126,8 @@ private:
     std::optional<Reason> throughView(Pending piece, NodeId maker);
     std::optional<Reason> throughConcat(const Pending& piece, const Node& node);
     std::optional<Reason> throughPad(const Pending& piece, const Node& node);
+    void cutBorders(const Pending& piece, const Padding& padding, const Padding::Along& along,
+                    int64_t extent, std::vector<Pending>& out);
     std::optional<Reason> constantPiece(const Pending& piece, const Tensor& tensor);
     std::optional<Pending> part(const Pending& piece, size_t axis, int64_t begin, int64_t end);
     Reason notAffine(const Node& node, const Pending& piece) const;
@@ -146,44 +206,54 @@ std::optional<Reason> CopyLowering::throughConcat(const Pending& piece, const No
     return std::nullopt;
 }
 
+/// Cuts a piece of the padded value along one axis: what is inside, and borders that are read from
+/// the input. Constant borders are filled here.
+void CopyLowering::cutBorders(const Pending& piece, const Padding& padding,
+                              const Padding::Along& along, int64_t extent,
+                              std::vector<Pending>& out) {
+    const int64_t before = std::max<int64_t>(along.before, 0);
+    const int64_t end = along.before + extent;
+    auto low = part(piece, along.axis, 0, before);
+    auto high = part(piece, along.axis, end, end + along.after);
+    for (auto* border : {&low, &high}) {
+        if (!*border)
+            continue;
+        if (padding.mode == "constant") {
+            fill(**border, padding.fill);
+            continue;
+        }
+        readBorder(**border, padding, along, extent, border == &low);
+        out.push_back(std::move(**border));
+    }
+    if (auto inside = part(piece, along.axis, before, end)) {
+        inside->map[along.axis].offset += before - along.before;
+        out.push_back(std::move(*inside));
+    }
+}
+
 std::optional<Reason> CopyLowering::throughPad(const Pending& piece, const Node& node) {
-    const size_t rank = piece.map.size();
-    auto pads = m_body.integers(node, "pads");
-    const Tensor* value = m_body.constant(LowerBody::input(node, 2));
-    auto axes = m_body.integers(node, "axes");
-    const bool axesGiven = LowerBody::input(node, 3).valid();
-    constexpr int64_t most = int64_t(1) << 40; // keeps index arithmetic far from overflow
-    const bool sane = pads && std::all_of(pads->begin(), pads->end(),
-                                          [](int64_t pad) { return pad >= -most && pad <= most; });
-    const bool known = sane && (!value || value->elementCount() == 1) &&
-                       (value || !LowerBody::input(node, 2).valid()) && (axes || !axesGiven) &&
-                       pads->size() == 2 * (axes ? axes->size() : rank);
-    if (node.attributes.string("mode", "constant") != "constant" || !known)
+    const auto padding = paddingOf(m_body, node);
+    if (!padding)
         return Reason{"unsupported-op",
                       fmt::format("{} does not pad with constant amounts", describe(node)),
                       "leave it out of the match",
                       {{"node", node.name}}};
-    const double fillValue = value ? value->at(0) : node.attributes.number("value");
     const Extents& x = m_body.extents(node.inputs[0]);
-    Pending middle = piece;
-    for (size_t i = 0; i < pads->size() / 2; ++i) {
-        auto axis = normalizedAxis(axes ? (*axes)[i] : static_cast<int64_t>(i), rank);
-        if (!axis || middle.map[*axis].terms.size() > 1)
+    std::vector<Pending> pieces{piece};
+    for (const Padding::Along& along : padding->axes) {
+        if (piece.map[along.axis].terms.size() > 1)
             return notAffine(node, piece);
-        const int64_t before = (*pads)[i], after = (*pads)[pads->size() / 2 + i];
-        const int64_t extent = before + x[*axis] + after;
-        if (auto low = part(middle, *axis, 0, std::max<int64_t>(before, 0)))
-            fill(*low, fillValue);
-        if (auto high = part(middle, *axis, before + x[*axis], extent))
-            fill(*high, fillValue);
-        auto inside = part(middle, *axis, std::max<int64_t>(before, 0), before + x[*axis]);
-        if (!inside)
-            return std::nullopt;
-        middle = std::move(*inside);
-        middle.map[*axis].offset += std::max<int64_t>(before, 0) - before;
+        std::vector<Pending> next;
+        for (const Pending& each : pieces)
+            cutBorders(each, *padding, along, x[along.axis], next);
+        pieces = std::move(next);
+        if (pieces.size() > maxPieces)
+            break; // run() says so
     }
-    middle.value = node.inputs[0];
-    m_work.push_back(std::move(middle));
+    for (Pending& each : pieces) {
+        each.value = node.inputs[0];
+        m_work.push_back(std::move(each));
+    }
     return std::nullopt;
 }
 

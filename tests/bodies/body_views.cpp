@@ -202,14 +202,22 @@ void BodyWriter::pad() {
     const Known x = m_values.back();
     if (x.extents.empty())
         return;
+    static const std::vector<std::string> modes{"constant", "reflect", "edge", "wrap"};
+    const std::string& mode = m_choices.pick(modes);
     const size_t axis = axisOf(x), rank = x.extents.size();
     std::vector<int64_t> pads(2 * rank, 0);
     pads[axis] = below(2);
     pads[axis + rank] = 1;
+    if (oneIn(3)) // corners, and more than an extent where the mode goes round again
+        for (int64_t& amount : pads)
+            amount += below(3);
     Extents extents = x.extents;
-    extents[axis] += pads[axis] + pads[axis + rank];
+    for (size_t d = 0; d < rank; ++d)
+        extents[d] += pads[d] + pads[d + rank];
+    if (*elementCount(extents) > mostElements)
+        return;
     const std::string amounts = integers(pads);
-    add(fmt::format("Pad({}, {})", x.name, amounts), std::move(extents));
+    add(fmt::format("Pad<mode=\"{}\">({}, {})", mode, x.name, amounts), std::move(extents));
 }
 
 } // namespace fuselage::bodies

@@ -255,7 +255,11 @@ TEST(LowerContraction, APoolOfARearrangedResultIsRefused) {
               "s = Constant<value_ints=[1,5,5]>()  r = Reshape(c, s)  "
               "y = MaxPool<kernel_shape=[2]>(r) }",
           "(float[1,4,5,5] x, float[5,4,1,1] w) => (float[1,5,4,4] y)" + conv +
-              "r = Transpose<perm=[0,2,1,3]>(c)  y = MaxPool<kernel_shape=[2,2]>(r) }"}) {
+              "r = Transpose<perm=[0,2,1,3]>(c)  y = MaxPool<kernel_shape=[2,2]>(r) }",
+          "(float[2,3,4,4] x, float[2,3,1,1] w) => (float[4,4,4] y)" +
+              conv + // split back, all fits
+              "s = Constant<value_ints=[4,4,4]>()  r = Reshape(c, s)  "
+              "y = MaxPool<kernel_shape=[1]>(r) }"}) {
         const Reason reason = refusalOf(rest);
         EXPECT_EQ(reason.code, "kind") << reason.text();
     }
