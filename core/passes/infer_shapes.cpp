@@ -250,7 +250,7 @@ Type GraphInference::merged(ValueId id, Type inferred) const {
 
 void GraphInference::keepNumbers(ValueId id, Type& type) const {
     const Type& declared = m_graph.value(id).type;
-    if (!m_path.empty() || !m_shared.inputSymbols.empty() || !declared.shape || !type.shape ||
+    if (!m_shared.keepNumbers || !m_path.empty() || !declared.shape || !type.shape ||
         declared.shape->size() != type.shape->size())
         return;
     for (size_t i = 0; i < type.shape->size(); ++i)
@@ -483,6 +483,13 @@ std::vector<InferProblem> distinct(std::vector<InferProblem> problems) {
 
 std::vector<InferProblem> inferShapes(Graph& graph) {
     InferShared shared;
+    walk(graph, shared);
+    return distinct(std::move(shared.problems));
+}
+
+std::vector<InferProblem> inferShownShapes(Graph& graph) {
+    InferShared shared;
+    shared.keepNumbers = true;
     walk(graph, shared);
     return distinct(std::move(shared.problems));
 }

@@ -39,6 +39,9 @@ struct InferShared {
     bool stopAtContradiction = false; ///< of the outermost graph: the rest is not walked
     bool contradicted = false;        ///< such a one was met
     bool judgeDeclarations = false;   ///< of inner values too: types are as a file declares them
+    /// Numbers that values of the outermost graph have stay where inference finds symbols: a run
+    /// showed them (specialise.h).
+    bool keepNumbers = false;
     ThreadPool threads{1};
     std::unordered_set<std::string> inputSymbols; ///< names that inner values must not take
 };
@@ -49,6 +52,10 @@ void nameInputDimensions(Graph& graph);
 /// inferShapes for types that are as a file declares them: those of inner values that turn out to
 /// be others are problems too.
 std::vector<InferProblem> inferDeclaredShapes(Graph& graph);
+
+/// inferShapes and prepareGraph with InferShared::keepNumbers.
+std::vector<InferProblem> inferShownShapes(Graph& graph);
+Result<void> prepareShownGraph(Graph& graph, Progress& progress);
 
 /// The problems up to the first that stops the graph from running, that one included.
 std::vector<InferProblem> inferUntilContradiction(Graph& graph);
@@ -78,8 +85,7 @@ private:
     /// Where the branches of an If differ, what the file declares is wrong for one of them.
     void leaveOpenWhereBranchesDiffer(const Node& node, size_t output, const Type& inferred,
                                       Type& type) const;
-    /// Where all inputs have numbers, other symbols come from data, in bodies of fused nodes and
-    /// branches too: a number that is declared says more.
+    /// See InferShared::keepNumbers.
     void keepNumbers(ValueId id, Type& type) const;
     void nameUnknownDimensions(ValueId id, Type& type) const;
     void checkDeclaredOutputs(const std::vector<Type>& declared);

@@ -25,16 +25,10 @@ void noteDeclarations(const std::vector<InferProblem>& problems, std::vector<std
                                     count - shown));
 }
 
-} // namespace
-
-Result<void> prepareGraph(Graph& graph, Progress& progress, std::vector<std::string>* notes) {
+/// `infer` is called once a round.
+template <typename Infer> Result<void> prepareBy(Graph& graph, Infer infer, Progress& progress) {
     for (int round = 0; round < maxRounds; ++round) {
-        const bool declared = notes && round == 0;
-        const std::vector<InferProblem> problems =
-            declared ? inferDeclaredShapes(graph) : inferShapes(graph);
-        if (declared)
-            noteDeclarations(problems, *notes);
-        for (const InferProblem& problem : problems)
+        for (const InferProblem& problem : infer(round))
             if (!problem.warning())
                 return failure("infer.contradiction", problem.message,
                                problem.node.valid() ? graph.node(problem.node).name : "",
@@ -46,6 +40,24 @@ Result<void> prepareGraph(Graph& graph, Progress& progress, std::vector<std::str
             break;
     }
     return {};
+}
+
+} // namespace
+
+Result<void> prepareGraph(Graph& graph, Progress& progress, std::vector<std::string>* notes) {
+    const auto infer = [&](int round) {
+        if (!notes || round > 0)
+            return inferShapes(graph);
+        std::vector<InferProblem> problems = inferDeclaredShapes(graph);
+        noteDeclarations(problems, *notes);
+        return problems;
+    };
+    return prepareBy(graph, infer, progress);
+}
+
+Result<void> prepareShownGraph(Graph& graph, Progress& progress) {
+    return prepareBy(
+        graph, [&](int) { return inferShownShapes(graph); }, progress);
 }
 
 } // namespace fuselage

@@ -2,7 +2,7 @@
 #include "core/passes/specialise.h"
 
 #include "core/ops/op_table.h"
-#include "core/passes/passes.h"
+#include "core/passes/inference.h"
 
 #include <algorithm>
 #include <array>
@@ -150,14 +150,14 @@ Result<AssumedShapes> specialise(Graph& graph, const RunShapes& seen, Progress& 
     for (int link = 0; link < maxLinks && dependsOnData(graph); ++link) {
         if (!specialiser.takeOneLink())
             break;
-        inferShapes(graph);
+        inferShownShapes(graph);
         if (progress.cancelled())
             return cancelledFailure("specialise");
     }
     AssumedShapes out = std::move(specialiser).assumed(outputs);
     if (out.empty() && !dependsOnData(graph))
         return out;
-    if (auto prepared = prepareGraph(graph, progress); !prepared)
+    if (auto prepared = prepareShownGraph(graph, progress); !prepared)
         return failure(prepared.error());
     return out;
 }
