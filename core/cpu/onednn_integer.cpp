@@ -3,6 +3,8 @@
 #include "core/cpu/onednn_internal.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 
 namespace fuselage::cpu {
 
@@ -37,13 +39,12 @@ public:
         const int32_t limit = largestExactWeight();
         for (const IntegerMatrix& matrix : matrices)
             m_parts = std::max(m_parts, partsOf(matrix, limit));
-        using Type = memory::data_type;
-        const memory::desc source({shape.m, shape.k}, Type::u8, {shape.aStride, 1});
-        const memory::desc weights({shape.k, shape.n}, Type::s8, memory::format_tag::any);
-        const memory::desc sums({shape.m, shape.n}, Type::s32, {shape.cStride, 1});
-        dnnl::primitive_attr attributes;
-        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        dnnl::matmul::primitive_desc made({source, weights, sums}, attributes, engine());
+        auto made = describe(shape);
+        if (shape.m == 1 && !takesPacked(made)) {
+            const auto two = describe({2, shape.k, shape.n, shape.k, shape.n});
+            m_twoRows = takesPacked(two);
+            made = m_twoRows ? two : made;
+        }
         m_source = made.src_desc();
         m_sums = made.dst_desc();
         m_scratchpad = made.scratchpad_desc();
@@ -51,7 +52,11 @@ public:
         implementation = made.impl_info_str();
         const size_t pad = (m_scratchpad.get_size() + 63) / 64 * 64;
         m_partialAt = pad;
-        scratchBytes = pad + (m_parts > 1 ? static_cast<size_t>(shape.m * shape.cStride) * 4 : 0);
+        m_rowsAt = pad + (m_parts > 1 ? static_cast<size_t>(shape.m * shape.cStride) * 4 : 0);
+        m_rowsAt = (m_rowsAt + 63) / 64 * 64;
+        scratchBytes = m_rowsAt;
+        if (m_twoRows)
+            scratchBytes += static_cast<size_t>(2 * shape.n) * 4 + static_cast<size_t>(2 * shape.k);
         for (const IntegerMatrix& matrix : matrices)
             for (size_t part = 0; part < m_parts; ++part)
                 pack(matrix, part, limit, made.weights_desc(), pages);
@@ -60,12 +65,7 @@ public:
     void run(const uint8_t* a, size_t matrix, int32_t* c, std::byte* scratch) const override {
         auto* partial = reinterpret_cast<int32_t*>(scratch + m_partialAt);
         for (size_t part = 0; part < m_parts; ++part) {
-            int32_t* to = part == 0 ? c : partial;
-            onednn::execute(m_primitive,
-                            {{DNNL_ARG_SRC, memory(m_source, engine(), const_cast<uint8_t*>(a))},
-                             {DNNL_ARG_WEIGHTS, m_weights[matrix * m_parts + part]},
-                             {DNNL_ARG_DST, memory(m_sums, engine(), to)},
-                             {DNNL_ARG_SCRATCHPAD, memory(m_scratchpad, engine(), scratch)}});
+            multiply(a, m_weights[matrix * m_parts + part], part == 0 ? c : partial, scratch);
             for (int64_t row = 0; part > 0 && row < m_shape.m; ++row)
                 m_table.integer.addScaled(c + row * m_shape.cStride,
                                           partial + row * m_shape.cStride, 1,
@@ -74,6 +74,37 @@ public:
     }
 
 private:
+    static dnnl::matmul::primitive_desc describe(const Shape& shape) {
+        using Type = memory::data_type;
+        const memory::desc source({shape.m, shape.k}, Type::u8, {shape.aStride, 1});
+        const memory::desc weights({shape.k, shape.n}, Type::s8, memory::format_tag::any);
+        const memory::desc sums({shape.m, shape.n}, Type::s32, {shape.cStride, 1});
+        dnnl::primitive_attr attributes;
+        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+        return {{source, weights, sums}, attributes, engine()};
+    }
+
+    static bool takesPacked(const dnnl::matmul::primitive_desc& made) {
+        return std::string_view(made.impl_info_str()).find("brg") != std::string_view::npos;
+    }
+
+    void multiply(const uint8_t* a, const memory& weights, int32_t* c, std::byte* scratch) const {
+        auto* rows = reinterpret_cast<int32_t*>(scratch + m_rowsAt);
+        auto* source = const_cast<uint8_t*>(a);
+        if (m_twoRows) {
+            source = reinterpret_cast<uint8_t*>(rows + 2 * m_shape.n);
+            std::memcpy(source, a, static_cast<size_t>(m_shape.k));
+            std::memset(source + m_shape.k, 0, static_cast<size_t>(m_shape.k));
+        }
+        onednn::execute(m_primitive,
+                        {{DNNL_ARG_SRC, memory(m_source, engine(), source)},
+                         {DNNL_ARG_WEIGHTS, weights},
+                         {DNNL_ARG_DST, memory(m_sums, engine(), m_twoRows ? rows : c)},
+                         {DNNL_ARG_SCRATCHPAD, memory(m_scratchpad, engine(), scratch)}});
+        if (m_twoRows)
+            std::memcpy(c, rows, static_cast<size_t>(m_shape.n) * sizeof *c);
+    }
+
     /// Each part takes as much of what the ones before left as it holds.
     void pack(const IntegerMatrix& matrix, size_t part, int32_t limit, const memory::desc& packed,
               Pages& pages) {
@@ -94,7 +125,9 @@ private:
 
     Shape m_shape;
     const VectorTable& m_table;
-    size_t m_parts = 1, m_partialAt = 0;
+    size_t m_parts = 1, m_partialAt = 0, m_rowsAt = 0;
+    /// oneDNN packs the weights of some products of one row in every run; of two rows it does not.
+    bool m_twoRows = false;
     memory::desc m_source, m_sums, m_scratchpad;
     dnnl::primitive m_primitive;
     std::vector<memory> m_weights; ///< parts of the first matrix, of the second ...

@@ -2,6 +2,7 @@
 #include "core/cpu/small_step.h"
 
 #include "core/cpu/kernel.h"
+#include "core/kernel/product_element.h"
 
 #include <algorithm>
 
@@ -28,9 +29,9 @@ double bytesOf(const std::vector<OperandType>& operands) {
 double secondsAlone(const KernelProgram& program) {
     const Work work = workOf(program);
     const double products = static_cast<double>(work.matrixFlops);
-    const double computing =
-        (work.matrix ? products / matrixOperations : products / 2 / instructions) +
-        static_cast<double>(work.issue) / instructions;
+    const bool vectors = work.matrix || sizeOf(productElement(program)) == 1;
+    const double computing = (vectors ? products / matrixOperations : products / 2 / instructions) +
+                             static_cast<double>(work.issue) / instructions;
     return std::max(computing, (bytesOf(program.inputs) + bytesOf(program.outputs)) / bytes);
 }
 
