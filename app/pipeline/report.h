@@ -270,6 +270,8 @@ private:
         for (const KernelReport& kernel : kernels) {
             out.launches += static_cast<int64_t>(kernel.hidden.launches) - 1;
             out.logicalBytes += 2 * kernel.hidden.passedBytes;
+            if (kernel.hidden.launches == 0) // done while preparing
+                out.logicalBytes -= kernel.traffic.logical();
             out.intermediateBuffers += kernel.hidden.values;
             scratch = scratch < kernel.hidden.scratchBytes ? kernel.hidden.scratchBytes : scratch;
         }

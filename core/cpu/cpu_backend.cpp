@@ -10,6 +10,7 @@
 #include "core/cpu/sweep_run.h"
 #include "core/cpu/value_store.h"
 #include "core/plan/backend.h"
+#include "core/plan/value_transfer.h"
 #include "core/support/memory.h"
 
 #include <fmt/format.h>
@@ -44,7 +45,9 @@ public:
 
     std::string tactic(size_t step) const override {
         if (const Kernel* kernel = kernelOf(step))
-            return m_isAlone[step] ? kernel->tactic + ", one thread" : kernel->tactic;
+            return m_isDone[step]    ? kernel->tactic + ", once while preparing"
+                   : m_isAlone[step] ? kernel->tactic + ", one thread"
+                                     : kernel->tactic;
         if (m_dynamic[step] && m_dynamic[step]->kernel())
             return m_dynamic[step]->kernel()->tactic + ", prepared for the last run's shapes";
         if (auto branch = m_branches.find(step);
@@ -69,7 +72,9 @@ public:
         if (const SweepRun* sweep = m_sweepOf[step])
             return sweep->hiddenWork(static_cast<uint32_t>(step));
         const Kernel* kernel = kernelOf(step);
-        return kernel ? kernel->hidden : HiddenWork{};
+        HiddenWork out = kernel ? kernel->hidden : HiddenWork{};
+        out.launches = m_isDone[step] ? 0 : out.launches;
+        return out;
     }
 
 private:
@@ -82,6 +87,9 @@ private:
 
     void prepareSweeps(Choices& choices);
     void prepareStep(const Step& step, Choices& choices);
+    bool isOfConstants(const Step& step) const;
+    void computeOnce(const Step& step);
+    OperandLayout layoutNow(uint32_t value) const;
     std::vector<TensorPtr> constantsOf(const Step& step) const;
     std::vector<ReferenceValue> givenTo(const Step& step);
     std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index, Progress& progress);
@@ -96,6 +104,8 @@ private:
     ValueStore m_store;
     std::vector<std::unique_ptr<Kernel>> m_kernels;      ///< null: reference
     std::vector<bool> m_isAlone;                         ///< per step: by m_alone
+    std::vector<bool> m_isDone;                          ///< per step: computed while preparing
+    std::map<uint32_t, TensorPtr> m_constants;           ///< that such steps made, by plan value
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
     std::map<size_t, BranchStep> m_branches;             ///< by step
     std::vector<std::vector<Reason>> m_reasons;
@@ -106,6 +116,7 @@ private:
 Result<void> CpuExecutable::prepare(Choices& choices, Progress& progress) {
     m_threads.activate();
     m_reasons.resize(m_plan->steps.size());
+    m_isDone.resize(m_plan->steps.size(), false);
     prepareSweeps(choices);
     for (const Step& step : m_plan->steps) {
         if (progress.cancelled())
@@ -147,7 +158,7 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     PrepareContext context{{}, {}, vectorTable(), threadsOf(index), strict, step.inPlace, &choices};
     bool host = false;
     for (uint32_t input : step.inputs) {
-        context.inputs.push_back(layoutOf(m_plan->values[input]));
+        context.inputs.push_back(layoutNow(input));
         host = host || m_plan->values[input].residence == Residence::Host;
     }
     for (uint32_t output : step.outputs) {
@@ -165,10 +176,54 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
         return;
     }
     KernelResult kernel = prepareKernel(step.program, context);
-    if (kernel)
-        m_kernels.back() = std::move(*kernel);
-    else
+    if (!kernel) {
         m_reasons[index].push_back({kernel.error().code, kernel.error().message, {}, {}});
+        return;
+    }
+    m_kernels.back() = std::move(*kernel);
+    if (isOfConstants(step))
+        computeOnce(step);
+}
+
+OperandLayout CpuExecutable::layoutNow(uint32_t value) const {
+    OperandLayout out = layoutOf(m_plan->values[value]);
+    if (auto found = m_constants.find(value); found != m_constants.end())
+        out.constant = found->second;
+    return out;
+}
+
+/// Whether nothing that the step reads can change, and what it makes is read by steps alone.
+bool CpuExecutable::isOfConstants(const Step& step) const {
+    const auto is = [&](uint32_t value) { return layoutNow(value).constant != nullptr; };
+    return !step.inputs.empty() && std::all_of(step.inputs.begin(), step.inputs.end(), is) &&
+           std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t value) {
+               const PlanValue& made = m_plan->values[value];
+               return made.residence == Residence::Arena && !made.inner &&
+                      isRowMajor(made.extents, made.strides);
+           });
+}
+
+/// Dequantised weights, mostly: the graph keeps them as the file has them, so that rules see them.
+void CpuExecutable::computeOnce(const Step& step) {
+    const size_t index = m_kernels.size() - 1;
+    Operands operands;
+    for (uint32_t input : step.inputs)
+        operands.inputs.push_back(layoutNow(input).constant->bytes());
+    std::vector<std::shared_ptr<Tensor>> made;
+    for (uint32_t output : step.outputs) {
+        const PlanValue& value = m_plan->values[output];
+        made.push_back(std::make_shared<Tensor>(value.dtype, value.extents));
+        operands.outputs.push_back(made.back()->bytes());
+    }
+    RunContext context{threadsOf(index)};
+    m_kernels[index]->run(operands, context);
+    if (context.error) // it is not the preparation that fails
+        return;
+    m_isDone[index] = true;
+    for (size_t i = 0; i < made.size(); ++i) {
+        m_constants[step.outputs[i]] = made[i];
+        m_store.replace(step.outputs[i], made[i]->bytes());
+    }
 }
 
 /// The value without its data.
@@ -262,6 +317,8 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
     for (size_t i = 0; i < count; ++i) {
         if (progress.cancelled())
             return cancelledFailure("run");
+        if (m_isDone[i])
+            continue;
         if (SweepRun* sweep = m_sweepOf[i]) {
             if (i == 0 || sweep != m_sweepOf[i - 1])
                 sweep->run(m_store, options.stepSeconds, progress);

@@ -39,6 +39,8 @@ std::byte* ValueStore::data(uint32_t index) {
     case Residence::Constant: // kernels only read constants
         return const_cast<std::byte*>(value.constant->bytes());
     case Residence::Arena: {
+        if (auto replaced = m_replaced.find(index); replaced != m_replaced.end())
+            return const_cast<std::byte*>(replaced->second); // read only, as constants
         auto widened = value.inner ? m_widened.find(index) : m_widened.end();
         return widened != m_widened.end() ? widened->second : m_arena + value.offset;
     }

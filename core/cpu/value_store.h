@@ -26,6 +26,9 @@ public:
     /// sweep's workers began at the arena's start.
     std::byte* data(uint32_t value);
 
+    /// From now on the value is there, row-major, and stays.
+    void replace(uint32_t value, const std::byte* data) { m_replaced[value] = data; }
+
     /// Gives the inner values of a sweep memory for all images, for running its steps one by one.
     void widen(const Sweep& sweep, Pages& pages);
 
@@ -46,7 +49,8 @@ private:
     std::shared_ptr<const Plan> m_plan;
     std::byte* m_arena;
     std::map<uint32_t, std::byte*> m_widened; ///< by plan value
-    std::vector<Tensor> m_tensors;            ///< per plan value: inputs and outputs
+    std::map<uint32_t, const std::byte*> m_replaced;
+    std::vector<Tensor> m_tensors; ///< per plan value: inputs and outputs
     std::vector<ReferenceValue> m_host;
     std::multimap<uint32_t, uint32_t> m_views; ///< by root; filled when first shown
 };

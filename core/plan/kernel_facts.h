@@ -15,7 +15,7 @@ struct KernelFacts {
     uint32_t registers = 0; ///< a thread's; 0: not known
     uint32_t sharedBytes = 0;
     uint32_t spilledBytes = 0; ///< a thread's
-    uint32_t launches = 1;
+    uint32_t launches = 1;    ///< 0: computed once while preparing, of constants alone
     int64_t workspaceBytes = 0;
     /// "measured", "cached", "predicted"; "compiled": for a device that is not here.
     std::string choice;
@@ -25,7 +25,7 @@ struct KernelFacts {
 
 /// What the kernels of a step do beyond one launch that reads and writes values of the plan.
 struct HiddenWork {
-    uint32_t launches = 1;
+    uint32_t launches = 1;    ///< 0: computed once while preparing, of constants alone
     int64_t scratchBytes = 0; ///< memory beside the plan's values, while the step runs
     uint32_t values = 0;      ///< intermediate results of full size in it, which the plan has not
     int64_t passedBytes = 0;  ///< of those: each is written once and read once

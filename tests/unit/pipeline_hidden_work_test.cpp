@@ -43,6 +43,27 @@ TEST(HiddenWork, AStepThatOnlyReadsAndWritesHidesNothing) {
     EXPECT_FALSE(compiled->executable().hiddenWork(0).any());
 }
 
+TEST(HiddenWork, WhatReadsConstantsAloneIsComputedWhilePreparing) {
+    Graph graph = graphOf("g (float[2,4] x, int8[4,3] w) => (float[2,3] y)"
+                          " <float s = {0.5}, int8 z = {1}> {"
+                          " f = DequantizeLinear(w, s, z)  y = MatMul(x, f) }");
+    Tensor weight(DType::Int8, {4, 3});
+    for (int64_t i = 0; i < 12; ++i)
+        weight.setInt(i, i - 5);
+    ASSERT_TRUE(bindInput(graph, "w", weight));
+    auto compiled = CompiledGraph::compile(std::move(graph), {});
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    ASSERT_EQ(compiled->plan().steps.size(), 2U);
+    EXPECT_EQ(compiled->executable().hiddenWork(0).launches, 0U);
+    EXPECT_NE(compiled->executable().tactic(0).find("once while preparing"), std::string::npos);
+    for (int run = 0; run < 2; ++run) {
+        auto out = compiled->run({Tensor::ofFloats({2, 4}, {1, 0, 0, 0, 0, 0, 0, 1})});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_FLOAT_EQ(static_cast<float>((*out)[0].at(0)), -3.0F); // (-5 - 1) / 2
+        EXPECT_FLOAT_EQ(static_cast<float>((*out)[0].at(5)), 2.5F);  // (6 - 1) / 2
+    }
+}
+
 TEST(HiddenWork, IsAddedToTheFiguresOfASide) {
     app::Report report;
     report.after.launches = 2;
@@ -58,6 +79,10 @@ TEST(HiddenWork, IsAddedToTheFiguresOfASide) {
     EXPECT_EQ(ran.intermediateBuffers, 4);
     EXPECT_EQ(ran.peakBytes, 1000 + 96) << "steps take their memory in turns";
     EXPECT_EQ(report.beforeAsRun().launches, 0);
+    report.kernels[1].hidden = {0, 0, 0, 0};
+    report.kernels[1].traffic = {30, 10, 0, 0};
+    EXPECT_EQ(report.afterAsRun().launches, 2) << "computed while preparing";
+    EXPECT_EQ(report.afterAsRun().logicalBytes, 150 + 2 * 40 - 40);
 }
 
 /// Planned for an H200, with what is known of its kernels without it.
