@@ -29,11 +29,14 @@ struct LibraryRow {
 constexpr LibraryRow rows[] = {
     {Op::DynamicQuantizeLinear, prepareDynamicQuantize, Order::LikeInput},
     {Op::Gather, prepareGather},
+    {Op::GatherElements, prepareGatherElements},
+    {Op::GatherND, prepareGatherND},
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
     {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
     {Op::ScatterElements, prepareScatter},
+    {Op::ScatterND, prepareScatterND},
     {Op::Upsample, prepareResize, Order::LikeResult},
 };
 

@@ -54,14 +54,20 @@ private:
 /// none.
 std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to);
 
+/// Whether data of these extents have every place that indices name, but for places along `axis`.
+bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis);
+
 /// A failure is the reason why the reference function runs instead.
 using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 
 // Operands are row-major unless the table says otherwise.
 KernelResult prepareDynamicQuantize(const LibraryCall& call); ///< one memory order, any dense one
 KernelResult prepareGather(const LibraryCall& call);
+KernelResult prepareGatherElements(const LibraryCall& call);
+KernelResult prepareGatherND(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareScatter(const LibraryCall& call);
+KernelResult prepareScatterND(const LibraryCall& call);
 KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim
 
 /// None when this backend has a routine for the node of a Library program.

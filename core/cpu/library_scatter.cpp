@@ -54,8 +54,9 @@ private:
     size_t m_elementBytes, m_bytes;
 };
 
-/// Each place that the indices name lies inside of the data, their own axis apart.
-bool fits(const Extents& indices, const Extents& data, size_t axis) {
+} // namespace
+
+bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis) {
     if (indices.size() != data.size())
         return false;
     for (size_t d = 0; d < data.size(); ++d)
@@ -64,17 +65,16 @@ bool fits(const Extents& indices, const Extents& data, size_t axis) {
     return true;
 }
 
-} // namespace
-
 KernelResult prepareScatter(const LibraryCall& call) {
     const OperandLayout &data = call.input(0).layout, &index = call.input(1).layout,
                         &updates = call.input(2).layout;
     const auto axis = call.axis(0);
     if (call.node().attributes.string("reduction", "none") != "none")
         return failure("cpu.support", "updates are combined with what they replace");
-    if (!axis || !fits(index.extents, data.extents, *axis) || updates.extents != index.extents ||
-        updates.dtype != data.dtype || call.output(0).layout.extents != data.extents ||
-        sizeOf(data.dtype) == 0 || (index.dtype != DType::Int64 && index.dtype != DType::Int32))
+    if (!axis || !coversElsewhere(data.extents, index.extents, *axis) ||
+        updates.extents != index.extents || updates.dtype != data.dtype ||
+        call.output(0).layout.extents != data.extents || sizeOf(data.dtype) == 0 ||
+        (index.dtype != DType::Int64 && index.dtype != DType::Int32))
         return failure("cpu.support", "data, indices and updates do not fit each other");
     return std::unique_ptr<Kernel>(std::make_unique<ScatterKernel>(call, *axis));
 }

@@ -6,6 +6,10 @@
 #include "core/cpu/pool.h"
 #include "cpu_support.h"
 
+#include <fmt/format.h>
+
+#include <random>
+
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
 
@@ -210,6 +214,98 @@ TEST(CpuScatter, OfHalvesByNarrowIndices) {
                   {}, 0, [](auto& inputs) {
                       inputs[1].ints = {4, -5, 4};
                   });
+}
+
+namespace {
+
+/// Shapes and indices at random for the operators that move blocks which indices choose.
+class TupleCase {
+public:
+    explicit TupleCase(uint32_t seed) : m_engine(seed) {
+        for (int64_t rank = 1 + below(4); rank > 0; --rank)
+            m_data.push_back(1 + below(4));
+    }
+
+    void gatherElements() {
+        const int64_t axis = below(static_cast<int64_t>(m_data.size()));
+        Extents index;
+        for (int64_t extent : m_data)
+            index.push_back(1 + below(extent));
+        index[static_cast<size_t>(axis)] = 1 + below(6);
+        expect(fmt::format("({0} t, {1} i) => ({2} y) {{ y = GatherElements<axis={3}>(t, i) }}",
+                           type(m_data), indexType(index), type(index), axis),
+               [&](size_t) { return m_data[static_cast<size_t>(axis)]; });
+    }
+
+    void gatherND() {
+        const int64_t batch = below(static_cast<int64_t>(m_data.size()));
+        const Extents index = tuples(static_cast<size_t>(batch));
+        Extents result(index.begin(), index.end() - 1);
+        result.insert(result.end(), m_data.begin() + batch + index.back(), m_data.end());
+        expect(fmt::format("({0} t, {1} i) => ({2} y) {{ y = GatherND<batch_dims={3}>(t, i) }}",
+                           type(m_data), indexType(index), type(result), batch),
+               tupleExtents(index, batch));
+    }
+
+    void scatterND() {
+        const Extents index = tuples(0);
+        Extents updates(index.begin(), index.end() - 1);
+        updates.insert(updates.end(), m_data.begin() + index.back(), m_data.end());
+        expect(fmt::format("({0} t, int64{1} i, {2} u) => ({0} y) {{ y = ScatterND(t, i, u) }}",
+                           type(m_data), text(index), type(updates)),
+               tupleExtents(index, 0));
+    }
+
+private:
+    int64_t below(int64_t bound) {
+        return static_cast<int64_t>(m_engine() % static_cast<uint32_t>(bound));
+    }
+
+    std::string type(const Extents& extents) const {
+        return extents.empty() ? "float" : "float" + text(extents);
+    }
+
+    std::string indexType(const Extents& extents) {
+        return (below(2) == 0 ? "int64" : "int32") + text(extents);
+    }
+
+    Extents tuples(size_t batch) {
+        Extents out(m_data.begin(), m_data.begin() + static_cast<std::ptrdiff_t>(batch));
+        for (int64_t more = below(3); more > 0; --more)
+            out.push_back(1 + below(3));
+        out.push_back(1 + below(static_cast<int64_t>(m_data.size() - batch)));
+        return out;
+    }
+
+    std::function<int64_t(size_t)> tupleExtents(const Extents& index, int64_t batch) const {
+        return [this, width = static_cast<size_t>(index.back()), batch](size_t k) {
+            return m_data[static_cast<size_t>(batch) + k % width];
+        };
+    }
+
+    /// `extentAt`: what the k-th index must be below; it may count from the end.
+    void expect(const std::string& body, const std::function<int64_t(size_t)>& extentAt) {
+        const CpuRun run = expectLibrary(body, {}, 0, [&](auto& inputs) {
+            for (size_t k = 0; k < inputs[1].ints.size(); ++k)
+                inputs[1].ints[k] = below(2 * extentAt(k)) - extentAt(k);
+        });
+        EXPECT_EQ(run.tactic.find("reference"), std::string::npos) << run.tactic;
+    }
+
+    std::mt19937 m_engine;
+    Extents m_data;
+};
+
+} // namespace
+
+TEST(CpuTuples, RandomShapesAsTheReferenceFunctions) {
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        TupleCase(seed).gatherElements();
+        TupleCase(seed).gatherND();
+        TupleCase(seed).scatterND();
+        if (HasFailure())
+            return;
+    }
 }
 
 namespace {
