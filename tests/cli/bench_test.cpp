@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `fuselage bench`, and work that is interrupted.
+#include "core/onnx/model_file.h"
 #include "tests/cli/cli.h"
 #include "tests/support/json_schema.h"
 #include "tests/unit/onnx_builder.h"
@@ -59,6 +60,27 @@ TEST_F(CliBench, WhatThisMachineUsedIsNotSaidOfAnotherDevice) {
     };
     EXPECT_NE(tactic({}), "");
     EXPECT_EQ(tactic({"--device", "h200"}), "");
+}
+
+TEST_F(CliBench, ShapesThatDependOnDataArePlannedForTheRun) {
+    auto graph = fuselage::model_io::loadText("g (float[4,6] x) => (y) <int64[1] axes = {1}> {"
+                                              " p = NonZero(x)  t = Transpose(p)"
+                                              " f = Cast<to=1>(t)  s = ReduceSum(f, axes)"
+                                              " y = Relu(s) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("found.onnx")));
+    ProcessResult ran = run({"bench", "found.onnx", "-q", "--seconds", "0.1", "--report", "-.json",
+                             "--fail-on", "fallbacks > 0"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    const json parsed = json::parse(ran.output, nullptr, false);
+    ASSERT_FALSE(parsed.is_discarded()) << ran.output;
+    const std::string notes = parsed["results"]["model"]["notes"].dump();
+    EXPECT_NE(notes.find("shapes depend on data (`p`)"), std::string::npos) << notes;
+    // Only NonZero itself has no kernel.
+    size_t byReference = 0;
+    for (const json& kernel : parsed["timings"]["kernels"])
+        byReference += kernel.value("tactic", "").starts_with("reference") ? 1 : 0;
+    EXPECT_EQ(byReference, 1U) << parsed["timings"]["kernels"].dump();
 }
 
 TEST_F(CliBench, AConditionThatHoldsFails) {
