@@ -1,59 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx/external_data_internal.h"
+#include "core/onnx/mapped_file_internal.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace fuselage::model_io {
 
 namespace fs = std::filesystem;
-
-/// A whole file in memory. Private pages: writing to them never reaches the file.
-class MappedFile {
-public:
-    MappedFile(std::byte* data, size_t size) : m_data(data), m_size(size) {}
-
-    ~MappedFile() {
-        if (m_size != 0)
-            ::munmap(m_data, m_size);
-    }
-
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
-
-    std::byte* data() const { return m_data; }
-
-    size_t size() const { return m_size; }
-
-    static std::shared_ptr<MappedFile> open(const fs::path& path) {
-        // A pipe without a writer would hold the open back for ever.
-        int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (file < 0)
-            return nullptr;
-        struct stat status {};
-        std::shared_ptr<MappedFile> out;
-        if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
-            auto size = static_cast<size_t>(status.st_size);
-            void* data = nullptr;
-            if (size != 0)
-                data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-            if (data != MAP_FAILED)
-                out = std::make_shared<MappedFile>(static_cast<std::byte*>(data), size);
-        }
-        ::close(file);
-        return out;
-    }
-
-private:
-    std::byte* m_data;
-    size_t m_size;
-};
 
 namespace {
 

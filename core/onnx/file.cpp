@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/support/file.h"
-
 #include "core/onnx/file_internal.h"
+#include "core/onnx/mapped_file_internal.h"
 #include "core/onnx/node_order_internal.h"
 
 #include <climits>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
 
-#include <fcntl.h>
 #include <filesystem>
 
 namespace fuselage::model_io {
@@ -21,8 +18,10 @@ namespace {
 /// Nested messages: a subgraph takes three levels (graph, node, attribute).
 constexpr int maxNesting = 3 * maxDepth + 50;
 
-Result<void> parse(google::protobuf::Message& message,
-                   google::protobuf::io::CodedInputStream& stream, const std::string& where) {
+Result<void> parse(google::protobuf::Message& message, std::string_view bytes,
+                   const std::string& where) {
+    google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                  static_cast<int>(bytes.size()));
     stream.SetTotalBytesLimit(INT_MAX);
     stream.SetRecursionLimit(maxNesting);
     if (message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage())
@@ -52,20 +51,18 @@ Result<void> parseFile(const std::string& path, size_t maxBytes,
                        "raise the limit");
     if (size > INT_MAX)
         return tooLarge(path);
-    FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.value() < 0)
+    auto file = MappedFile::open(path);
+    if (!file)
         return failure("load.missing", "the file cannot be opened", path, "check its permissions");
-    google::protobuf::io::FileInputStream bytes(file.value(), 1 << 20);
-    google::protobuf::io::CodedInputStream stream(&bytes);
-    return parse(message, stream, path);
+    if (file->size() > INT_MAX) // it grew meanwhile
+        return tooLarge(path);
+    return parse(message, {reinterpret_cast<const char*>(file->data()), file->size()}, path);
 }
 
 Result<void> parseBytes(std::string_view bytes, google::protobuf::Message& message) {
     if (bytes.size() > INT_MAX)
         return tooLarge({});
-    google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                                  static_cast<int>(bytes.size()));
-    return parse(message, stream, {});
+    return parse(message, bytes, {});
 }
 
 } // namespace fuselage::model_io

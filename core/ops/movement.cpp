@@ -17,16 +17,6 @@ namespace {
 
 using movement::Results;
 
-/// Elements of x read at these strides for every index of `extents`.
-Results strided(const Node& node, const ReferenceValue& x, Extents extents, Extents strides) {
-    StridedWalk walk(extents, {std::move(strides)});
-    return single(mapElements(node, x, std::move(extents), [&](int64_t) {
-        const int64_t at = walk.offset(0);
-        walk.next();
-        return at;
-    }));
-}
-
 // --- Transpose ----------------------------------------------------------------------------
 
 std::optional<std::vector<size_t>> permutation(const Node& node, size_t rank) {
@@ -58,19 +48,10 @@ void inferTranspose(InferContext& context) {
 }
 
 Results runTranspose(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
-    const ReferenceValue& x = *inputs[0];
-    const auto perm = permutation(node, x.extents.size());
-    if (!perm)
-        return badInput(
-            node, fmt::format("`perm` is not a permutation of {} dimensions", x.extents.size()));
-    const Extents own = rowMajorStrides(x.extents);
-    Extents extents;
-    Extents strides;
-    for (size_t axis : *perm) {
-        extents.push_back(x.extents[axis]);
-        strides.push_back(own[axis]);
-    }
-    return strided(node, x, std::move(extents), std::move(strides));
+    auto window = transposeWindow(node, inputs[0]->extents);
+    if (!window)
+        return failure(window.error());
+    return movement::windowElements(node, *inputs[0], *window);
 }
 
 // --- Expand, Tile -------------------------------------------------------------------------
@@ -105,7 +86,7 @@ Results runExpand(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
         return badInput(node,
                         fmt::format("{} cannot be expanded to {}", text(x.extents), text(target)));
     Extents strides = broadcastStrides(x.extents, *extents);
-    return strided(node, x, std::move(*extents), std::move(strides));
+    return movement::windowElements(node, x, {std::move(*extents), std::move(strides), 0});
 }
 
 void inferTile(InferContext& context) {
@@ -319,6 +300,30 @@ Results runSplit(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
 }
 
 } // namespace
+
+Result<ElementWindow> transposeWindow(const Node& node, const Extents& x) {
+    const auto perm = permutation(node, x.size());
+    if (!perm)
+        return badInput(node,
+                        fmt::format("`perm` is not a permutation of {} dimensions", x.size()));
+    const Extents own = rowMajorStrides(x);
+    ElementWindow out;
+    for (size_t axis : *perm) {
+        out.extents.push_back(x[axis]);
+        out.strides.push_back(own[axis]);
+    }
+    return out;
+}
+
+movement::Results movement::windowElements(const Node& node, const ReferenceValue& x,
+                                           const ElementWindow& window) {
+    StridedWalk walk(window.extents, {window.strides});
+    return single(mapElements(node, x, window.extents, [&](int64_t) {
+        const int64_t at = window.origin + walk.offset(0);
+        walk.next();
+        return at;
+    }));
+}
 
 std::span<const OpRow> movementRows() {
     static const OpRow rows[] = {

@@ -2,11 +2,15 @@
 // Functions of the movement family that live in other files than its rows.
 #pragma once
 
+#include "core/ops/move_tensor.h"
 #include "core/ops/op_table.h"
 
 namespace fuselage::movement {
 
 using Results = Result<std::vector<ReferenceValue>>;
+
+/// The window's elements of x.
+Results windowElements(const Node& node, const ReferenceValue& x, const ElementWindow& window);
 
 void inferSlice(InferContext& context);
 Results runSlice(const Node& node, ReferenceInputs inputs, ReferenceContext& context);

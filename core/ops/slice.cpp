@@ -9,7 +9,9 @@
 
 #include <algorithm>
 
-namespace fuselage::movement {
+namespace fuselage {
+
+namespace movement {
 
 namespace {
 
@@ -130,7 +132,15 @@ void inferSlice(InferContext& context) {
 }
 
 Results runSlice(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
-    const ReferenceValue& x = *inputs[0];
+    auto window = sliceWindow(node, inputs[0]->extents, inputs);
+    if (!window)
+        return failure(window.error());
+    return windowElements(node, *inputs[0], *window);
+}
+
+} // namespace movement
+
+Result<ElementWindow> sliceWindow(const Node& node, const Extents& x, ReferenceInputs inputs) {
     const std::vector<int64_t> starts = intsOf(*inputs[1]);
     const std::vector<int64_t> ends = intsOf(*inputs[2]);
     std::vector<int64_t> axes;
@@ -142,32 +152,25 @@ Results runSlice(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     const ReferenceValue* given = inputAt(inputs, 4);
     const std::vector<int64_t> steps =
         given ? intsOf(*given) : std::vector<int64_t>(starts.size(), 1);
-    const auto at = normalizedAxes(axes, x.extents.size());
+    const auto at = normalizedAxes(axes, x.size());
     if (!at || starts.size() != at->size() || ends.size() != at->size() ||
         steps.size() != at->size())
         return badInput(node, fmt::format("axes {} with {} starts, {} ends and {} steps do not fit "
                                           "rank {}",
                                           text(axes), starts.size(), ends.size(), steps.size(),
-                                          x.extents.size()));
-    Extents extents = x.extents;
-    Extents strides = rowMajorStrides(x.extents);
-    int64_t origin = 0;
+                                          x.size()));
+    ElementWindow out{x, rowMajorStrides(x), 0};
     for (size_t i = 0; i < at->size(); ++i) {
         if (steps[i] == 0)
             return badInput(node, "a step is 0");
         const size_t axis = (*at)[i];
-        const Cut cut = cutOf(x.extents[axis], starts[i], ends[i], steps[i]);
-        extents[axis] = cut.count;
-        origin += cut.start * strides[axis];
+        const movement::Cut cut = movement::cutOf(x[axis], starts[i], ends[i], steps[i]);
+        out.extents[axis] = cut.count;
+        out.origin += cut.start * out.strides[axis];
         // With one element left the step is never taken and could overflow.
-        strides[axis] = cut.count > 1 ? strides[axis] * cut.step : 0;
+        out.strides[axis] = cut.count > 1 ? out.strides[axis] * cut.step : 0;
     }
-    StridedWalk walk(extents, {strides});
-    return single(mapElements(node, x, std::move(extents), [&](int64_t) {
-        const int64_t from = origin + walk.offset(0);
-        walk.next();
-        return from;
-    }));
+    return out;
 }
 
-} // namespace fuselage::movement
+} // namespace fuselage

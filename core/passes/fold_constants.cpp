@@ -4,10 +4,12 @@
 #include "core/graph/captures.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/evaluate.h"
+#include "core/ops/move_tensor.h"
 #include "core/passes/inference.h"
 #include "core/passes/simplify.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 namespace fuselage {
@@ -30,10 +32,30 @@ bool keepsQuantization(Op op) {
     return op == Op::DequantizeLinear || op == Op::QuantizeLinear;
 }
 
+/// Constants that only have their elements in other places: one for all nodes that ask for the
+/// same, such as those of both branches of an If.
+class MovedConstants {
+public:
+    TensorPtr take(const TensorPtr& from, const ElementWindow& window) {
+        auto [at, isNew] = m_moved.try_emplace({from->bytes(), from->dtype(), window});
+        if (isNew)
+            at->second = {from, std::make_shared<Tensor>(copyWindow(*from, window))};
+        return at->second.to;
+    }
+
+private:
+    struct Moved {
+        TensorPtr from, to; ///< `from` keeps its address taken
+    };
+
+    std::map<std::tuple<const std::byte*, DType, ElementWindow>, Moved> m_moved;
+};
+
 struct FoldShared {
     const FoldOptions& options;
     Progress& progress;
     ThreadPool threads{1};
+    MovedConstants moved = {};
     bool cancelled = false;
 };
 
@@ -57,6 +79,7 @@ private:
     void foldSubgraphs(NodeId id);
     bool foldConstantNode(NodeId id);
     bool isReadForItsType(const Node& node, ValueId input) const;
+    bool foldByMoving(NodeId id, ReferenceInputs operands);
     bool foldByValue(NodeId id);
     bool foldByContents(NodeId id);
     bool inlineBranch(NodeId id);
@@ -169,6 +192,28 @@ bool Folder::isReadForItsType(const Node& node, ValueId input) const {
            value.type.kind == TypeKind::Tensor && value.type.dtype != DType::Undefined;
 }
 
+/// Transposed, cut or reshaped as it is stored: large weights are not widened for that. `operands`
+/// has no elements of the first.
+bool Folder::foldByMoving(NodeId id, ReferenceInputs operands) {
+    const Node& node = m_graph.node(id);
+    TensorPtr from = constantOf(node.inputs[0]);
+    if (!from || sizeOf(from->dtype()) == 0 || node.outputs.size() != 1)
+        return false;
+    const ValueId output = node.outputs[0];
+    if (hasTrait(node.op, View)) {
+        auto extents = m_graph.value(output).type.extents();
+        if (!extents || elementCount(*extents) != from->elementCount())
+            return false;
+        m_graph.makeConstant(output, std::make_shared<Tensor>(from->reshaped(*extents)));
+        return true;
+    }
+    auto window = windowOf(node, from->extents(), operands);
+    if (!window)
+        return false;
+    m_graph.makeConstant(output, m_shared.moved.take(from, *window));
+    return true;
+}
+
 bool Folder::foldByValue(NodeId id) {
     const Node& node = m_graph.node(id);
     if (hasTrait(node.op, Nondeterministic | ControlFlow) || node.explicitInputs == 0 ||
@@ -186,14 +231,23 @@ bool Folder::foldByValue(NodeId id) {
         return false;
     std::vector<ReferenceValue> values(node.inputs.size());
     std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-        if (TensorPtr tensor = constantOf(node.inputs[i])) {
+    auto fill = [&](size_t i, bool withElements) {
+        const TensorPtr tensor = constantOf(node.inputs[i]);
+        if (tensor && withElements)
             values[i] = ReferenceValue::from(*tensor);
-            operands[i] = &values[i];
-        } else if (node.inputs[i].valid()) {
+        else
             values[i].dtype = m_graph.value(node.inputs[i]).type.dtype;
-            operands[i] = &values[i];
-        }
+        operands[i] = &values[i];
+    };
+    for (size_t i = 1; i < node.inputs.size(); ++i)
+        if (node.inputs[i].valid())
+            fill(i, true);
+    if (node.inputs[0].valid()) {
+        fill(0, false);
+        if (foldByMoving(id, operands))
+            return true;
+        fill(0, true);
+    }
     LeafContext context(m_shared.threads);
     auto results = evaluateNode(node, operands, context);
     if (!results || results->size() < node.outputs.size())

@@ -50,6 +50,29 @@ TEST(FoldConstants, ConstantExpressionsBecomeInitializers) {
     EXPECT_EQ(m.graph.value(mul.inputs[1]).constant->at(1), 22);
 }
 
+TEST(FoldConstants, WhatOnlyMovesIsMadeOnceForAllThatAsk) {
+    GraphMaker m;
+    ValueId x = m.input("x", {3});
+    ValueId w = m.floats("w", {2, 3}, {1, 2, 3, 4, 5, 6});
+    const TensorPtr weights = m.graph.value(w).constant;
+    const Attributes::Entry perm{"perm", std::vector<int64_t>{1, 0}};
+    m.output(m.node(Op::MatMul, {x, m.node(Op::Transpose, {w}, "a", {perm})}, "y"));
+    m.output(m.node(Op::MatMul, {x, m.node(Op::Transpose, {w}, "b", {perm})}, "z"));
+    m.output(m.node(Op::Reshape, {w, m.ints("target", {3, 2})}, "v"));
+    prepare(m);
+    std::vector<TensorPtr> moved;
+    for (NodeId id : m.graph.nodes())
+        moved.push_back(m.graph.value(m.graph.node(id).inputs[1]).constant);
+    ASSERT_EQ(moved.size(), 2U); // of the products
+    ASSERT_TRUE(moved[0]);
+    EXPECT_EQ(moved[0], moved[1]);
+    EXPECT_EQ(text(moved[0]->extents()), "[3,2]");
+    EXPECT_EQ(moved[0]->at(1), 4);
+    const TensorPtr view = m.graph.value(m.graph.findValue("v")).constant;
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->bytes(), weights->bytes()); // no copy
+}
+
 TEST(FoldConstants, RandomNumbersAreNotFolded) {
     GraphMaker m;
     ValueId noise = m.node(Op::RandomUniformLike, {m.floats("a", {2}, {1, 2})}, "noise");
