@@ -66,8 +66,7 @@ private:
         }
         m_weightDims.insert(m_weightDims.end(), window.kernel.begin(), window.kernel.end());
         strides.insert(strides.end(), m_w.strides.begin() + 2, m_w.strides.end());
-        m_plainWeights = memory::desc(
-            m_weightDims, m_w.constant ? memory::data_type::f32 : dataType(m_w.dtype), strides);
+        m_plainWeights = memory::desc(m_weightDims, dataType(m_w.dtype), strides);
     }
 
     template <typename Primitive>
@@ -104,7 +103,7 @@ private:
         if (!m_epilogue.shift.empty())
             bindBias(m_epilogue.shift, m_out[1], pd.bias_desc());
         if (m_w.constant)
-            bindWeights(scaledWeights(), m_plainWeights, pd.weights_desc(), m_pages);
+            packWeights(pd.weights_desc());
         else
             bindVaryingWeights(m_plainWeights, pd.weights_desc());
     }
@@ -116,24 +115,24 @@ private:
                (!m_epilogue.shift.empty() || !m_epilogue.postOps.empty());
     }
 
-    /// Weights times the epilogue's scale, computed in double and rounded once.
-    std::vector<float> scaledWeights() const {
-        std::vector<float> out = numbersOf(*m_w.constant);
+    /// As they are, or times the epilogue's scale.
+    void packWeights(const memory::desc& packed) {
         const auto& scale = m_epilogue.scale;
-        if (scale.empty())
-            return out;
-        auto perGroup = static_cast<size_t>(m_out[1] / m_program.groups);
-        auto groups = static_cast<size_t>(m_program.groups);
-        size_t inner = 1;
-        for (int64_t k : m_program.window.kernel)
-            inner *= static_cast<size_t>(k);
-        for (size_t i = 0; i < out.size(); ++i) {
-            size_t channel = i / (out.size() / (perGroup * groups)); // W is [K, C/groups, ...]
-            if (transposed())                                        // W is [C, K/groups, ...]
-                channel = i / (out.size() / groups) * perGroup + i / inner % perGroup;
-            out[i] = static_cast<float>(out[i] * scale[scale.size() == 1 ? 0 : channel]);
+        if (scale.empty() || m_w.constant->elementCount() == 0)
+            return bindWeights(m_w.constant->bytes(), m_plainWeights, packed, m_pages);
+        const auto channels = static_cast<size_t>(m_out[1]);
+        const auto perGroup = channels / static_cast<size_t>(m_program.groups);
+        size_t length = static_cast<size_t>(m_w.constant->elementCount()) / channels;
+        size_t ofGroup = perGroup; // W is [K, C/groups, ...]
+        if (transposed()) {        // W is [C, K/groups, ...]
+            const auto perChannel = static_cast<size_t>(m_w.constant->extents()[0]);
+            length = static_cast<size_t>(m_w.constant->elementCount()) / perChannel / perGroup;
+            ofGroup = perChannel / static_cast<size_t>(m_program.groups) * perGroup;
         }
-        return out;
+        const std::vector<float> values = scaledRuns(*m_w.constant, length, [&](size_t run) {
+            return scale[scale.size() == 1 ? 0 : run / ofGroup * perGroup + run % perGroup];
+        });
+        bindWeights(values.data(), m_plainWeights, packed, m_pages);
     }
 
     const Contraction& m_program; // these three are used while constructing only

@@ -20,14 +20,15 @@ bool canScale(const OperandLayout& weights) {
     return weights.constant && weights.dtype == DType::Float32;
 }
 
-std::vector<float> numbersOf(const Tensor& tensor) {
-    if (tensor.dtype() == DType::Float32) {
-        auto values = tensor.as<float>();
-        return {values.begin(), values.end()};
+std::vector<float> scaledRuns(const Tensor& weights, size_t length,
+                              const std::function<double(size_t)>& factorOf) {
+    const std::span<const float> values = weights.as<float>();
+    std::vector<float> out(values.size());
+    for (size_t at = 0; at < values.size(); at += length) {
+        const double factor = factorOf(at / length);
+        for (size_t i = at; i < at + length; ++i)
+            out[i] = static_cast<float>(values[i] * factor);
     }
-    std::vector<float> out(static_cast<size_t>(tensor.elementCount()));
-    for (size_t i = 0; i < out.size(); ++i)
-        out[i] = static_cast<float>(tensor.at(static_cast<int64_t>(i)));
     return out;
 }
 
@@ -75,9 +76,9 @@ void EngineBase::bindBias(const std::vector<double>& shift, int64_t channels,
     m_arguments[DNNL_ARG_BIAS] = memory;
 }
 
-void EngineBase::bindWeights(std::vector<float> values, const dnnl::memory::desc& plain,
+void EngineBase::bindWeights(const void* values, const dnnl::memory::desc& plain,
                              const dnnl::memory::desc& packed, Pages& pages) {
-    dnnl::memory from(plain, engine(), values.data());
+    dnnl::memory from(plain, engine(), const_cast<void*>(values));
     dnnl::memory to(packed, engine(), pages.take(packed.get_size()));
     execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
     m_arguments[DNNL_ARG_WEIGHTS] = to;

@@ -6,6 +6,7 @@
 #include "core/cpu/onednn_internal.h"
 
 #include <atomic>
+#include <functional>
 
 namespace fuselage::cpu::onednn {
 
@@ -15,8 +16,9 @@ MatchedEpilogue withoutScale(const MatchedEpilogue& epilogue);
 /// 16-bit weights stay as the model has them: scaled ones would be rounded again.
 bool canScale(const OperandLayout& weights);
 
-/// The elements as float32, which holds every 16-bit number.
-std::vector<float> numbersOf(const Tensor& tensor);
+/// Runs of `length` float32 elements, each run times its factor in double precision, rounded once.
+std::vector<float> scaledRuns(const Tensor& weights, size_t length,
+                              const std::function<double(size_t)>& factorOf);
 
 class EngineBase : public ContractionEngine {
 public:
@@ -31,8 +33,8 @@ protected:
               const dnnl::memory::desc& scratchpad, PostOps postOps);
     void bindBias(const std::vector<double>& shift, int64_t channels,
                   const dnnl::memory::desc& desc);
-    /// Packs constant weights now.
-    void bindWeights(std::vector<float> values, const dnnl::memory::desc& plain,
+    /// Packs constant weights now; `values` are not needed afterwards.
+    void bindWeights(const void* values, const dnnl::memory::desc& plain,
                      const dnnl::memory::desc& packed, Pages& pages);
     /// Reorders weights at every run when they are not in the layout already.
     void bindVaryingWeights(const dnnl::memory::desc& plain, const dnnl::memory::desc& packed);

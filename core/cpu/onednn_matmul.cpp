@@ -40,7 +40,7 @@ public:
              std::move(postOps));
         bindBias(used.shift, shape.n, pd.bias_desc());
         if (packedWeights)
-            pack(b, used.scale, pd.weights_desc(), pages);
+            pack(b, used.scale, weights, pd.weights_desc(), pages);
         else
             bindVaryingWeights(weights, pd.weights_desc());
     }
@@ -84,22 +84,23 @@ private:
         return describe(dims, strides, which == 2 ? m_resultType : m_type);
     }
 
-    void pack(const OperandLayout& b, const std::vector<double>& scale, const memory::desc& packed,
-              Pages& pages) {
-        auto k = static_cast<size_t>(m_shape.k), n = static_cast<size_t>(m_shape.n);
-        std::vector<float> values(k * n);
-        const std::vector<float> from = numbersOf(*b.constant);
-        for (size_t i = 0; i < k; ++i)
-            for (size_t j = 0; j < n; ++j) {
-                auto at = m_shape.bOffset + static_cast<int64_t>(i) * m_shape.bK +
-                          static_cast<int64_t>(j) * m_shape.bN;
-                double factor = scale.empty() ? 1 : scale[scale.size() == 1 ? 0 : j];
-                values[i * n + j] = static_cast<float>(from[static_cast<size_t>(at)] * factor);
-            }
-        Extents dims(m_shape.batch.size(), 1);
-        dims.insert(dims.end(), {m_shape.k, m_shape.n});
-        bindWeights(std::move(values), describe(dims, rowMajorStrides(dims), DType::Float32),
-                    packed, pages);
+    /// As they lie, or times the epilogue's scale.
+    void pack(const OperandLayout& b, const std::vector<double>& scale, const memory::desc& plain,
+              const memory::desc& packed, Pages& pages) {
+        const std::byte* from =
+            b.constant->bytes() + m_shape.bOffset * static_cast<int64_t>(sizeOf(m_type));
+        if (scale.empty())
+            return bindWeights(from, plain, packed, pages);
+        const auto* values = reinterpret_cast<const float*>(from);
+        std::vector<float> scaled(static_cast<size_t>(m_shape.k * m_shape.n));
+        for (int64_t i = 0; i < m_shape.k; ++i)
+            for (int64_t j = 0; j < m_shape.n; ++j)
+                scaled[static_cast<size_t>(i * m_shape.n + j)] =
+                    static_cast<float>(values[i * m_shape.bK + j * m_shape.bN] *
+                                       scale[scale.size() == 1 ? 0 : static_cast<size_t>(j)]);
+        const Extents dims = plain.dims();
+        bindWeights(scaled.data(), describe(dims, rowMajorStrides(dims), DType::Float32), packed,
+                    pages);
     }
 
     MatMulShape m_shape;
