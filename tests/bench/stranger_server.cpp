@@ -103,10 +103,22 @@ Result<std::string> writeJob(const strangers::Opened& opened, const ServerOption
     return ort::writeJob(job, options.folder);
 }
 
-/// As `fuselage run --fuse` does.
+/// The model with the sizes that its stored inputs give, as `fuselage run --inputs` loads it.
+Result<strangers::Opened> openFor(const strangers::Case& stranger) {
+    if (stranger.data.empty())
+        return strangers::open(stranger);
+    Progress progress;
+    auto loaded = app::loadModel({stranger.model, {}, stranger.data}, progress);
+    if (!loaded)
+        return failure(loaded.error());
+    std::vector<Tensor> inputs = std::move(loaded->inputs);
+    return strangers::Opened{std::move(*loaded), std::move(inputs), {}};
+}
+
+/// As `fuselage run --fuse --inputs` does.
 Result<double> first(const ServerOptions& options) {
     app::Stopwatch watch;
-    auto opened = strangers::open(options.stranger);
+    auto opened = openFor(options.stranger);
     if (!opened)
         return failure(opened.error());
     auto library = app::requireRuleLibrary({});
