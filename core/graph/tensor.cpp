@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/tensor.h"
 
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -8,15 +10,19 @@ namespace fuselage {
 
 namespace {
 
+/// Zeroed by the allocator, which knows when the system has done that already: large tensors are
+/// not touched before they are filled.
 class OwnedStorage final : public Storage {
 public:
     explicit OwnedStorage(size_t bytes)
-        : m_size(bytes),
-          m_data(static_cast<std::byte*>(::operator new(bytes + 1, std::align_val_t(64)))) {
-        std::memset(m_data, 0, bytes);
+        : m_size(bytes), m_memory(std::calloc(bytes + alignment, 1)) {
+        if (!m_memory)
+            throw std::bad_alloc();
+        const auto at = reinterpret_cast<uintptr_t>(m_memory);
+        m_data = reinterpret_cast<std::byte*>((at + alignment - 1) / alignment * alignment);
     }
 
-    ~OwnedStorage() override { ::operator delete(m_data, std::align_val_t(64)); }
+    ~OwnedStorage() override { std::free(m_memory); }
 
     OwnedStorage(const OwnedStorage&) = delete;
     OwnedStorage& operator=(const OwnedStorage&) = delete;
@@ -26,7 +32,10 @@ public:
     size_t size() const override { return m_size; }
 
 private:
+    static constexpr size_t alignment = 64;
+
     size_t m_size;
+    void* m_memory;
     std::byte* m_data;
 };
 
