@@ -5,7 +5,9 @@
 #include "core/cpu/choice_file.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
+#include "core/cpu/lone_steps.h"
 #include "core/cpu/prepare_kernel.h"
+#include "core/cpu/share_decision.h"
 #include "core/cpu/small_step.h"
 #include "core/cpu/sweep_run.h"
 #include "core/cpu/value_store.h"
@@ -90,6 +92,8 @@ private:
     bool isOfConstants(const Step& step) const;
     void computeOnce(const Step& step);
     OperandLayout layoutNow(uint32_t value) const;
+    size_t constantBytes(const Step& step) const;
+    KernelResult kernelFor(const Step& step, Threads& threads, Choices* choices) const;
     std::vector<TensorPtr> constantsOf(const Step& step) const;
     std::vector<ReferenceValue> givenTo(const Step& step);
     std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index, Progress& progress);
@@ -111,6 +115,9 @@ private:
     std::vector<std::vector<Reason>> m_reasons;
     std::vector<std::unique_ptr<SweepRun>> m_sweeps;
     std::vector<SweepRun*> m_sweepOf; ///< per step; null: it runs by itself
+    LoneSteps m_lone;                 ///< of shared steps
+    ShareDecision m_decision;
+    bool m_isProving = false; ///< this run prepared some of m_lone
 };
 
 Result<void> CpuExecutable::prepare(Choices& choices, Progress& progress) {
@@ -155,16 +162,10 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     const bool strict = m_options.strict || step.strict;
     m_isAlone.push_back(m_threads.count() > 1 && isTooSmallToShare(step.program));
     const Threads::Alone alone(m_threads, m_isAlone[index]);
-    PrepareContext context{{}, {}, vectorTable(), threadsOf(index), strict, step.inPlace, &choices};
     bool host = false;
-    for (uint32_t input : step.inputs) {
-        context.inputs.push_back(layoutNow(input));
-        host = host || m_plan->values[input].residence == Residence::Host;
-    }
-    for (uint32_t output : step.outputs) {
-        context.outputs.push_back(layoutOf(m_plan->values[output]));
-        host = host || m_plan->values[output].residence == Residence::Host;
-    }
+    for (const std::vector<uint32_t>* values : {&step.inputs, &step.outputs})
+        for (uint32_t value : *values)
+            host = host || m_plan->values[value].residence == Residence::Host;
     if (!strict && step.program.body && BranchStep::fits(*step.program.body)) {
         m_branches.try_emplace(index, step.program.body, constantsOf(step), m_options);
         return;
@@ -175,7 +176,7 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
         m_reasons[index].push_back({"dynamic-dim", "shapes depend on data", {}, {}});
         return;
     }
-    KernelResult kernel = prepareKernel(step.program, context);
+    KernelResult kernel = kernelFor(step, threadsOf(index), &choices);
     if (!kernel) {
         m_reasons[index].push_back({kernel.error().code, kernel.error().message, {}, {}});
         return;
@@ -183,6 +184,27 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     m_kernels.back() = std::move(*kernel);
     if (isOfConstants(step))
         computeOnce(step);
+    if (m_threads.count() > 1 && !m_isAlone[index] && !m_isDone[index])
+        m_lone.offer(index, *m_plan, constantBytes(step),
+                     [this, &step](Threads& one) { return kernelFor(step, one, nullptr); });
+}
+
+KernelResult CpuExecutable::kernelFor(const Step& step, Threads& threads, Choices* choices) const {
+    const bool strict = m_options.strict || step.strict;
+    PrepareContext context{{}, {}, vectorTable(), threads, strict, step.inPlace, choices};
+    for (uint32_t input : step.inputs)
+        context.inputs.push_back(layoutNow(input));
+    for (uint32_t output : step.outputs)
+        context.outputs.push_back(layoutOf(m_plan->values[output]));
+    return prepareKernel(step.program, context);
+}
+
+size_t CpuExecutable::constantBytes(const Step& step) const {
+    size_t out = 0;
+    for (uint32_t input : step.inputs)
+        if (const TensorPtr constant = layoutNow(input).constant)
+            out += constant->byteCount();
+    return out;
 }
 
 OperandLayout CpuExecutable::layoutNow(uint32_t value) const {
@@ -291,8 +313,12 @@ Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress&
         operands.inputs.push_back(m_store.data(input));
     for (uint32_t output : step.outputs)
         operands.outputs.push_back(m_store.data(output));
-    const Threads::Alone alone(m_threads, m_isAlone[index]);
-    m_kernels[index]->run(operands, context);
+    if (m_decision.alone() && m_lone.has(index)) {
+        m_isProving = !m_lone.run(index, *m_kernels[index], operands, context) || m_isProving;
+    } else {
+        const Threads::Alone alone(m_threads, m_isAlone[index]);
+        m_kernels[index]->run(operands, context);
+    }
     if (context.error) {
         context.error->where = step.name;
         return failure(*context.error);
@@ -314,6 +340,8 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
         options.stepSeconds->assign(count, 0);
     if (options.stepBytes)
         options.stepBytes->assign(count, std::nullopt);
+    double shared = 0; // of steps that could run alone
+    m_isProving = false;
     for (size_t i = 0; i < count; ++i) {
         if (progress.cancelled())
             return cancelledFailure("run");
@@ -328,17 +356,23 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
         }
         CountedBytes bytes;
         RunContext context{threadsOf(i), options.stepBytes ? &bytes : nullptr};
-        auto start = options.stepSeconds ? Clock::now() : Clock::time_point();
+        const bool isTimed = options.stepSeconds || m_lone.has(i);
+        auto start = isTimed ? Clock::now() : Clock::time_point();
         if (auto done = runStep(i, context, progress); !done)
             return failure(done.error());
+        const double seconds =
+            isTimed ? std::chrono::duration<double>(Clock::now() - start).count() : 0;
+        shared += m_lone.has(i) ? seconds : 0;
         if (options.shapes)
             for (uint32_t output : m_plan->steps[i].outputs)
                 m_store.show(output, *options.shapes);
         if (options.stepSeconds)
-            (*options.stepSeconds)[i] = std::chrono::duration<double>(Clock::now() - start).count();
+            (*options.stepSeconds)[i] = seconds;
         if (options.stepBytes && context.counted)
             (*options.stepBytes)[i] = bytes.read + bytes.written;
     }
+    if (!m_lone.empty() && !m_isProving)
+        m_decision.ran(shared);
     return m_store.finish();
 }
 
