@@ -4,7 +4,7 @@
 #include "core/cpu/small_step.h"
 #include "core/cpu/value_store.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace fuselage::cpu {
 
@@ -32,13 +32,13 @@ void LoneSteps::offer(size_t index, const Plan& plan, size_t bytes, Prepare prep
 
 bool LoneSteps::run(size_t index, Kernel& shared, const Operands& operands, RunContext& context) {
     Lone& lone = m_steps.at(index);
-    const bool isKnown = !lone.prepare;
-    if (!lone.kernel) {
+    if (!lone.isProved) {
+        const bool isOpen = lone.prepare || lone.kernel;
         shared.run(operands, context);
         const Threads::Alone alone(context.threads);
-        if (!isKnown && !context.error)
+        if (isOpen && !context.error)
             prove(lone, shared, operands);
-        return isKnown;
+        return !isOpen;
     }
     const Threads::Alone alone(context.threads);
     RunContext own{m_one, context.count, false, {}};
@@ -49,23 +49,28 @@ bool LoneSteps::run(size_t index, Kernel& shared, const Operands& operands, RunC
 }
 
 void LoneSteps::prove(Lone& lone, const Kernel& shared, const Operands& operands) {
-    KernelResult made = std::exchange(lone.prepare, nullptr)(m_one);
-    if (!made || (*made)->tactic != shared.tactic)
-        return;
+    if (lone.prepare) {
+        KernelResult made = std::exchange(lone.prepare, nullptr)(m_one);
+        if (!made || (*made)->tactic != shared.tactic)
+            return;
+        lone.kernel = std::move(*made);
+    }
     std::vector<std::vector<std::byte>> expected;
     for (size_t i = 0; i < operands.outputs.size(); ++i)
         expected.emplace_back(operands.outputs[i], operands.outputs[i] + lone.outputBytes[i]);
     RunContext own{m_one, nullptr, false, {}};
-    (*made)->run(operands, own);
-    bool same = !own.error;
+    lone.kernel->run(operands, own);
+    bool same = !own.error, says = false;
     for (size_t i = 0; i < expected.size(); ++i) {
-        same =
-            same && std::memcmp(operands.outputs[i], expected[i].data(), expected[i].size()) == 0;
-        if (!expected[i].empty())
-            std::memcpy(operands.outputs[i], expected[i].data(), expected[i].size());
+        const std::vector<std::byte>& bytes = expected[i];
+        same = same && std::equal(bytes.begin(), bytes.end(), operands.outputs[i]);
+        says = says || std::any_of(bytes.begin(), bytes.end(),
+                                   [](std::byte byte) { return byte != std::byte{0}; });
+        std::copy(bytes.begin(), bytes.end(), operands.outputs[i]);
     }
-    if (same)
-        lone.kernel = std::move(*made);
+    lone.isProved = same && says;
+    if (!same || (!says && --lone.attempts == 0))
+        lone.kernel.reset();
 }
 
 } // namespace fuselage::cpu

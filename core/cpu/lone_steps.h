@@ -30,8 +30,10 @@ public:
 
 private:
     struct Lone {
-        Prepare prepare; ///< empty: it was done
-        std::unique_ptr<Kernel> kernel;
+        Prepare prepare;                ///< empty: it was done
+        std::unique_ptr<Kernel> kernel; ///< null before, and where it is refused
+        bool isProved = false;
+        int attempts = 4; ///< to prove it, since what is all zero says nothing
         std::vector<size_t> outputBytes;
     };
 

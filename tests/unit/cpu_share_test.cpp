@@ -136,6 +136,24 @@ TEST(LoneSteps, OtherBytesOrAnotherWayAreRefused) {
     }
 }
 
+TEST(LoneSteps, ZerosProveNothing) {
+    OneStep step(1);
+    step.in = -1;
+    EXPECT_FALSE(step.run());
+    EXPECT_FALSE(step.run());
+    step.in = 3;
+    EXPECT_FALSE(step.run()); // proved by this one
+    EXPECT_TRUE(step.run());
+    EXPECT_EQ(step.shared.count, 3);
+    OneStep always(1);
+    always.in = -1;
+    int open = 0;
+    for (int i = 0; i < 20; ++i)
+        open += always.run() ? 0 : 1;
+    EXPECT_EQ(open, 4); // then it is given up
+    EXPECT_EQ(always.shared.count, 20);
+}
+
 TEST(LoneSteps, StepsThatOverwriteTheirInputAreNotTried) {
     EXPECT_FALSE(OneStep(1, "add", true).lone.has(0));
 }
