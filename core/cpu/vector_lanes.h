@@ -14,6 +14,12 @@ typedef float Wide __attribute__((vector_size(wideLanes * sizeof(float))));
 typedef float WideInMemory
     __attribute__((vector_size(wideLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
 
+/// The same in every lane. Subtracting nothing is no operation; adding it is one, since it would
+/// make -0 a 0.
+inline Wide everyLane(float value) {
+    return value - Wide{};
+}
+
 inline Wide loadWide(const float* from) {
     return *reinterpret_cast<const WideInMemory*>(from);
 }

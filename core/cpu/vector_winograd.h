@@ -92,7 +92,7 @@ template <bool adds>
 inline Wide finished(Wide value, const WinogradTile& tile, size_t i, size_t c) {
     if constexpr (adds)
         value += loadWide(tile.add[i] + c);
-    const Wide low = tile.low + Wide{}, high = tile.high + Wide{};
+    const Wide low = everyLane(tile.low), high = everyLane(tile.high);
     value = value < Wide{} ? value * tile.slope : value;
     value = value < low ? low : value;
     return value > high ? high : value;
@@ -153,7 +153,7 @@ void productRows(const float* a, size_t groupStride, const float* b, float* c, s
             __builtin_prefetch(b + prefetchedAhead + wideLanes);
 #pragma GCC unroll 16
             for (size_t r = 0; r < rows; ++r) {
-                const Wide x = a[r * laneGroup + i] + Wide{};
+                const Wide x = everyLane(a[r * laneGroup + i]);
                 sum[r][0] += x * b0;
                 sum[r][1] += x * b1;
             }
