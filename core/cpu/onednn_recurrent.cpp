@@ -2,8 +2,8 @@
 // LSTM, GRU and RNN of float data with their usual activations. Weights that vary are packed at
 // every run.
 #include "core/cpu/library.h"
-#include "core/cpu/lstm_loops.h"
 #include "core/cpu/onednn_internal.h"
+#include "core/cpu/recurrent_loops.h"
 
 #include <algorithm>
 #include <cstring>
@@ -305,6 +305,13 @@ std::optional<Layer> layerOf(const LibraryCall& call) {
     return whole ? std::optional(out) : std::nullopt;
 }
 
+RecurrentKind kindOf(const Layer& layer) {
+    if (layer.op != Op::GRU)
+        return layer.op == Op::LSTM ? RecurrentKind::Lstm : RecurrentKind::Rnn;
+    return layer.linearBeforeReset ? RecurrentKind::GruOfResetProduct
+                                   : RecurrentKind::GruOfResetState;
+}
+
 } // namespace
 
 KernelResult prepareRecurrent(const LibraryCall& call) {
@@ -316,11 +323,11 @@ KernelResult prepareRecurrent(const LibraryCall& call) {
     const auto isConstant = [&](size_t i) {
         return !call.input(i) || call.input(i).layout.constant;
     };
-    const LstmShape shape{layer->length, layer->batch,      layer->inputs,
-                          layer->hidden, layer->directions, layer->isReverse()};
-    if (layer->op == Op::LSTM && layer->isForOneThread() && isConstant(1) && isConstant(2) &&
-        isConstant(3) && fitsLstmLoops(shape, call.context().table))
-        return makeLstmLoops(call, shape);
+    const RecurrentShape shape{kindOf(*layer), layer->length,     layer->batch,      layer->inputs,
+                               layer->hidden,  layer->directions, layer->isReverse()};
+    if (layer->isForOneThread() && isConstant(1) && isConstant(2) && isConstant(3) &&
+        fitsRecurrentLoops(shape, call.context().table))
+        return makeRecurrentLoops(call, shape);
     try {
         return std::unique_ptr<Kernel>(std::make_unique<RecurrentKernel>(call, *layer));
     } catch (const dnnl::error& error) {

@@ -341,7 +341,7 @@ void fill(VectorTable& table) {
     table.gatherSum = gatherSum;
     fillWinograd(table.winograd);
     fillPool(table.pool);
-    table.lstm = lstmStep;
+    fillRecurrent(table.recurrent);
     fillInteger(table.integer);
 }
 

@@ -84,10 +84,20 @@ using WeightedSumFunction = void (*)(float* out, const float* const* sources, co
 using GatherSumFunction = void (*)(float* out, const float* source, const int32_t* indices,
                                    const float* weights, size_t taps, size_t n);
 
-/// One element of one LSTM sequence: gates in ONNX's order (input, output, forget, cell), each
-/// `hidden` apart, are the sums of three; the cell is updated, the result is the new state.
-using LstmFunction = void (*)(const float* fromInput, const float* fromState, const float* bias,
-                              float* cell, float* result, size_t hidden);
+/// One element of one sequence of a recurrence: gates in ONNX's order, each `hidden` apart, are the
+/// sums of three; `result` is the state, old and new.
+using RecurrentFunction = void (*)(const float* fromInput, float* fromState, const float* bias,
+                                   float* carried, float* result, size_t hidden);
+
+struct RecurrentLoopTable {
+    RecurrentFunction lstm = nullptr; ///< carries the cell
+    RecurrentFunction rnn = nullptr;
+    /// The bias of the candidate's product with the state stands behind the others.
+    RecurrentFunction gruOfResetProduct = nullptr;
+    /// In two parts: `carried` becomes the state times the reset gate; the update gate stays in
+    /// fromState; then the candidate, of the product with what was carried.
+    RecurrentFunction gruReset = nullptr, gruCandidate = nullptr;
+};
 
 // Minimal filtering (Winograd) of 3x3 convolutions: each tile of R x R results comes from
 // (R+2) x (R+2) pixels through as many independent sums of products over the channels, one for each
@@ -105,6 +115,8 @@ struct WinogradTile {
     float low = 0, high = 0;
 };
 
+constexpr size_t panelsTogether = 4;
+
 struct WinogradLoops {
     /// From the pixels' channels to v[position][channel / laneGroup][.][channel % laneGroup].
     using Input = void (*)(float* v, size_t positionStride, size_t groupStride,
@@ -112,6 +124,9 @@ struct WinogradLoops {
     /// c[r][0..panel) = sum over k of a[k / laneGroup][r][k % laneGroup] * b[k][0..panel)
     using Product = void (*)(const float* a, size_t groupStride, const float* b, float* c,
                              size_t rowStride, size_t depth);
+    /// The same of panelsTogether panels, `panelStride` apart, for few rows.
+    using Panels = void (*)(const float* a, size_t groupStride, const float* b, size_t panelStride,
+                            float* c, size_t rowStride, size_t depth);
     using Output = void (*)(const float* m, size_t positionStride, const WinogradTile& tile,
                             size_t channels);
 
@@ -119,6 +134,7 @@ struct WinogradLoops {
     size_t mostRows = 0;
     Input input[2] = {};
     Product product[15] = {}; ///< by the number of rows, 1 .. mostRows
+    Panels panels[15] = {};   ///< null: one panel is as fast
     Output output[2] = {};
 };
 
@@ -170,7 +186,7 @@ struct VectorTable {
     GatherSumFunction gatherSum = nullptr;
     WinogradLoops winograd;
     PoolLoops pool;
-    LstmFunction lstm = nullptr;
+    RecurrentLoopTable recurrent;
     IntegerLoops integer;
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};

@@ -5,8 +5,10 @@
 
 #if defined(__AVX512F__)
 constexpr size_t mostProductRows = 14; // with two vectors of sums a row: 28 of 32 registers
+constexpr size_t mostPanelRows = 3;
 #else
 constexpr size_t mostProductRows = 6;
+constexpr size_t mostPanelRows = 1;
 #endif
 
 // --- one dimension of the transforms ---------------------------------------------------------
@@ -166,6 +168,41 @@ void productRows(const float* a, size_t groupStride, const float* b, float* c, s
     }
 }
 
+/// Of so few rows the sums of one panel wait for each other: several panels go side by side. Each
+/// sum is added up in the same order as by productRows().
+template <size_t rows>
+void productPanels(const float* a, size_t groupStride, const float* b, size_t panelStride, float* c,
+                   size_t rowStride, size_t depth) {
+    Wide sum[rows][panelsTogether][2] = {};
+    for (size_t k = 0; k < depth; k += laneGroup, a += groupStride)
+        for (size_t i = 0; i < laneGroup; ++i, b += 2 * wideLanes) {
+#pragma GCC unroll 8
+            for (size_t p = 0; p < panelsTogether; ++p) {
+                const Wide b0 = loadWide(b + p * panelStride);
+                const Wide b1 = loadWide(b + p * panelStride + wideLanes);
+#pragma GCC unroll 16
+                for (size_t r = 0; r < rows; ++r) {
+                    const Wide x = everyLane(a[r * laneGroup + i]);
+                    sum[r][p][0] += x * b0;
+                    sum[r][p][1] += x * b1;
+                }
+            }
+        }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+        for (size_t p = 0; p < panelsTogether; ++p) {
+            storeWide(c + r * rowStride + 2 * p * wideLanes, sum[r][p][0]);
+            storeWide(c + r * rowStride + (2 * p + 1) * wideLanes, sum[r][p][1]);
+        }
+}
+
+template <size_t rows> void fillPanels(WinogradLoops& loops) {
+    loops.panels[rows] = productPanels<rows>;
+    if constexpr (rows > 1)
+        fillPanels<rows - 1>(loops);
+}
+
 template <size_t rows> void fillProducts(WinogradLoops& loops) {
     loops.product[rows] = productRows<rows>;
     if constexpr (rows > 1)
@@ -180,4 +217,5 @@ void fillWinograd(WinogradLoops& loops) {
     loops.output[0] = winogradOutput<2>;
     loops.output[1] = winogradOutput<4>;
     fillProducts<mostProductRows>(loops);
+    fillPanels<mostPanelRows>(loops);
 }

@@ -11,6 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cstring>
+#include <string>
 
 using namespace fuselage;
 using namespace fuselage::cpu;
@@ -116,6 +117,27 @@ void contraction(benchmark::State& state, const char* text) {
             benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
 }
 
+/// Fifty elements of sequences with constant weights: hidden units, sequences, threads.
+void recurrence(benchmark::State& state, const char* op, int64_t gates, const char* attributes) {
+    const std::string h = std::to_string(state.range(0)), n = std::to_string(state.range(1)),
+                      rows = std::to_string(gates * state.range(0)),
+                      both = std::to_string(2 * gates * state.range(0));
+    Prepared prepared("(float[50," + n + "," + h + "] x, float[1," + rows + "," + h +
+                          "] w, float[1," + rows + "," + h + "] s, float[1," + both +
+                          "] b) => (float[50,1," + n + "," + h + "] y) { y = " + op +
+                          "<hidden_size=" + h + attributes + ">(x, w, s, b) }",
+                      static_cast<int>(state.range(2)));
+    prepared.run(state);
+}
+
+void sizes(benchmark::internal::Benchmark* benchmark) {
+    benchmark->ArgsProduct({{128, 256, 512, 768, 1024}, {1, 8}, {2}})->UseRealTime();
+}
+
+BENCHMARK_CAPTURE(recurrence, Lstm, "LSTM", 4, "")->Apply(sizes);
+BENCHMARK_CAPTURE(recurrence, GruOfResetState, "GRU", 3, "")->Apply(sizes);
+BENCHMARK_CAPTURE(recurrence, GruOfResetProduct, "GRU", 3, ", linear_before_reset=1")->Apply(sizes);
+BENCHMARK_CAPTURE(recurrence, Rnn, "RNN", 1, "")->Apply(sizes);
 BENCHMARK(chainOfFour)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(plainCopy)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK_CAPTURE(contraction, Conv3x3BiasRelu,

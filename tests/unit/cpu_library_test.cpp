@@ -186,8 +186,18 @@ TEST(CpuRecurrent, GruResetsBeforeAndAfterTheProduct) {
     expectRecurrent({"GRU", 3, ", linear_before_reset=1", 5, 3, 7, 9, true});
 }
 
+TEST(CpuRecurrent, GruByLoopsOfOurOwn) {
+    for (const char* reset : {"", ", linear_before_reset=1"}) {
+        expectRecurrent({"GRU", 3, reset, 6, 1, 32, 32, true});
+        expectRecurrent({"GRU", 3, reset, 4, 17, 5, 64, true}); // more than rows of a product
+        expectRecurrent({"GRU", 3, reset, 3, 2, 40, 96, false});
+    }
+}
+
 TEST(CpuRecurrent, PlainRnn) {
     expectRecurrent({"RNN", 1, "", 5, 3, 7, 9, true});
+    expectRecurrent({"RNN", 1, "", 6, 1, 32, 32, true}); // by loops of our own
+    expectRecurrent({"RNN", 1, "", 3, 17, 5, 64, false});
 }
 
 TEST(CpuGather, AcceptsAnyMemoryOrder) {
