@@ -111,8 +111,8 @@ Results runQuantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceCon
     ReferenceValue out = ReferenceValue::tensor(dtype, x.extents);
     for (size_t i = 0; i < out.ints.size(); ++i) {
         const int64_t at = (*positions)[i];
-        const double steps = stepsOf(x.at(static_cast<int64_t>(i)), scale.at(at));
-        out.ints[i] = saturated(dtype, steps + (zero ? zero->at(at) : 0.0));
+        out.ints[i] = quantized(x.at(static_cast<int64_t>(i)), scale.at(at),
+                                zero ? zero->at(at) : 0.0, dtype);
     }
     return single(std::move(out));
 }
@@ -151,26 +151,40 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
     const ReferenceValue& x = *inputs[0];
     if (!isFloat(x.dtype))
         return badInput(node, fmt::format("cannot quantize {}", nameOf(x.dtype)));
-    double low = 0; // the range always contains zero, so that zero is exact
-    double high = 0;
-    for (double value : x.floats) {
-        low = std::min(low, stored(value));
-        high = std::max(high, stored(value));
-    }
-    const double scale = high > low ? stored(stored(high - low) / 255) : 1;
-    const double zero = static_cast<double>(saturated(DType::UInt8, stored(-low / scale)));
+    DynamicRange range;
+    for (double value : x.floats)
+        range.add(value);
+    const double scale = range.scale();
+    const int64_t zero = range.zeroPoint();
     std::vector<ReferenceValue> out;
     out.push_back(ReferenceValue::tensor(DType::UInt8, x.extents));
     out.push_back(ReferenceValue::tensor(DType::Float32, {}));
     out.push_back(ReferenceValue::tensor(DType::UInt8, {}));
     for (size_t i = 0; i < x.floats.size(); ++i)
-        out[0].ints[i] = saturated(DType::UInt8, stepsOf(x.floats[i], scale) + zero);
+        out[0].ints[i] = quantized(x.floats[i], scale, static_cast<double>(zero), DType::UInt8);
     out[1].floats[0] = scale;
-    out[2].ints[0] = static_cast<int64_t>(zero);
+    out[2].ints[0] = zero;
     return trimmed(node, std::move(out));
 }
 
 } // namespace
+
+void DynamicRange::add(double value) {
+    m_low = std::min(m_low, stored(value));
+    m_high = std::max(m_high, stored(value));
+}
+
+double DynamicRange::scale() const {
+    return m_high > m_low ? stored(stored(m_high - m_low) / 255) : 1;
+}
+
+int64_t DynamicRange::zeroPoint() const {
+    return saturated(DType::UInt8, stored(-m_low / scale()));
+}
+
+int64_t quantized(double value, double scale, double zeroPoint, DType dtype) {
+    return saturated(dtype, stepsOf(value, scale) + zeroPoint);
+}
 
 std::span<const OpRow> quantizeRows() {
     static const OpRow rows[] = {

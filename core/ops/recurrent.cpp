@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sequence of one direction at a time: gates from the input and the state, then the cell's own
+// Sequences of one direction, step by step: gates from the input and the state, then the cell's own
 // update. Sequences stop at their length; reversed ones start there.
 #include "core/ops/recurrent.h"
 
 #include "core/ops/infer_support.h"
+#include "core/ops/quantize.h"
+#include "core/ops/recurrent_internal.h"
 #include "core/ops/tensor_index.h"
 
 #include <fmt/format.h>
@@ -108,6 +110,7 @@ struct Layer {
     CellKind kind;
     int64_t length = 0, batch = 0, inputs = 0, hidden = 0, directions = 1;
     bool batchFirst = false, inputForget = false, linearBeforeReset = false;
+    bool quantizesState = false;
     double clip = 0;
     std::vector<Activation> activations;
     const double *x = nullptr, *w = nullptr, *r = nullptr, *b = nullptr, *p = nullptr;
@@ -154,11 +157,13 @@ void addProduct(const double* matrix, const double* vector, int64_t rows, int64_
 struct Walker {
     const Layer& layer;
     int64_t direction;
+    int64_t sequence;
     std::vector<double> h, c, gates, recurrent, reset;
 
     Walker(const Layer& layerToRun, int64_t whichDirection, int64_t n)
-        : layer(layerToRun), direction(whichDirection), h(static_cast<size_t>(layer.hidden), 0.0),
-          c(h), gates(static_cast<size_t>(layer.rows())), recurrent(gates), reset(h) {
+        : layer(layerToRun), direction(whichDirection), sequence(n),
+          h(static_cast<size_t>(layer.hidden), 0.0), c(h), gates(static_cast<size_t>(layer.rows())),
+          recurrent(gates), reset(h) {
         const int64_t at = layer.stateAt(direction, n);
         if (layer.initialH)
             std::copy_n(layer.initialH + at, layer.hidden, h.begin());
@@ -181,8 +186,10 @@ struct Walker {
         return layer.b ? layer.b + (2 * direction + 1) * layer.rows() : nullptr;
     }
 
-    /// gates = W x + Wb, recurrent = R h + Rb.
-    void project(const double* x) {
+    int64_t length() const { return layer.lengths[static_cast<size_t>(sequence)]; }
+
+    /// gates = W x + Wb, recurrent = R state + Rb.
+    void project(const double* x, const double* state) {
         std::fill(gates.begin(), gates.end(), 0.0);
         std::fill(recurrent.begin(), recurrent.end(), 0.0);
         if (layer.b) {
@@ -191,11 +198,12 @@ struct Walker {
         }
         addProduct(layer.w + direction * layer.rows() * layer.inputs, x, layer.rows(), layer.inputs,
                    gates.data());
-        addProduct(recurrentRow(0), h.data(), layer.rows(), layer.hidden, recurrent.data());
+        addProduct(recurrentRow(0), state, layer.rows(), layer.hidden, recurrent.data());
     }
 
-    void step(const double* x) {
-        project(x);
+    /// `state` is h as the products see it.
+    void step(const double* x, const double* state) {
+        project(x, state);
         if (layer.kind.op == Op::RNN)
             stepRnn();
         else if (layer.kind.op == Op::GRU)
@@ -270,6 +278,7 @@ Result<Layer> layerOf(const Node& node, ReferenceInputs inputs) {
     out.batchFirst = attributes.integer("layout") != 0;
     out.inputForget = attributes.integer("input_forget") != 0;
     out.linearBeforeReset = attributes.integer("linear_before_reset") != 0;
+    out.quantizesState = node.op == Op::DynamicQuantizeLSTM;
     out.clip = attributes.number("clip");
     if (x.extents.size() != 3 || r.extents.size() != 3)
         return badInput(node, "X, W and R must have three dimensions");
@@ -314,44 +323,29 @@ Result<Layer> layerOf(const Node& node, ReferenceInputs inputs) {
     return out;
 }
 
-Results runLayer(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
-    const auto checked = layerOf(node, inputs);
-    if (!checked)
-        return failure(checked.error());
-    const Layer& layer = *checked;
-    const int64_t d = layer.directions, n = layer.batch, h = layer.hidden, t = layer.length;
-    const DType dtype = inputs[0]->dtype;
-    auto y =
-        allocateResult(node, dtype, layer.batchFirst ? Extents{n, t, d, h} : Extents{t, d, n, h});
-    auto yH = allocateResult(node, dtype, layer.batchFirst ? Extents{n, d, h} : Extents{d, n, h});
-    if (!y || !yH)
-        return failure(y ? yH.error() : y.error());
-    ReferenceValue yC = *yH;
-    const bool backwards = node.attributes.string("direction", "forward") == "reverse";
-    context.threads().forRange(static_cast<size_t>(d * n), 1, [&](size_t begin, size_t end) {
-        for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
-            const int64_t direction = row / n;
-            const int64_t sequence = row % n;
-            const int64_t length = layer.lengths[static_cast<size_t>(sequence)];
-            Walker walker(layer, direction, sequence);
-            for (int64_t step = 0; step < length; ++step) {
-                const bool reversed = backwards || direction == 1;
-                const int64_t at = reversed ? length - 1 - step : step;
-                walker.step(layer.x + layer.inputAtStep(at, sequence));
-                std::copy(walker.h.begin(), walker.h.end(),
-                          y->floats.begin() + layer.outputAt(at, direction, sequence));
-            }
-            const int64_t state = layer.stateAt(direction, sequence);
-            std::copy(walker.h.begin(), walker.h.end(), yH->floats.begin() + state);
-            std::copy(walker.c.begin(), walker.c.end(), yC.floats.begin() + state);
+/// One direction of some sequences side by side. Those that still run share the range in which
+/// their states are quantized.
+void walk(std::vector<Walker>& walkers, bool backwards, std::vector<double>& y) {
+    const Layer& layer = walkers.front().layer;
+    std::vector<double> seen(static_cast<size_t>(layer.hidden));
+    for (int64_t step = 0; step < layer.length; ++step) {
+        DynamicRange range;
+        for (const Walker& walker : walkers)
+            for (size_t i = 0; layer.quantizesState && step < walker.length() && i < seen.size();
+                 ++i)
+                range.add(walker.h[i]);
+        for (Walker& walker : walkers) {
+            if (step >= walker.length())
+                continue;
+            seen = walker.h;
+            if (layer.quantizesState)
+                requantize(range, seen);
+            const int64_t at = backwards ? walker.length() - 1 - step : step;
+            walker.step(layer.x + layer.inputAtStep(at, walker.sequence), seen.data());
+            std::copy(walker.h.begin(), walker.h.end(),
+                      y.begin() + layer.outputAt(at, walker.direction, walker.sequence));
         }
-    });
-    std::vector<ReferenceValue> out;
-    out.push_back(std::move(*y));
-    out.push_back(std::move(*yH));
-    if (layer.kind.hasCellState)
-        out.push_back(std::move(yC));
-    return trimmed(node, std::move(out));
+    }
 }
 
 void inferLayer(InferContext& context) {
@@ -377,53 +371,50 @@ void inferLayer(InferContext& context) {
                   batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden});
 }
 
-// --- DynamicQuantizeLSTM ------------------------------------------------------------------
-
-/// [directions, columns, rows] of integers as the [directions, rows, columns] of floats that an
-/// LSTM takes; none when the scales do not fit.
-std::optional<ReferenceValue> dequantized(const ReferenceValue* weights,
-                                          const ReferenceValue* scale, const ReferenceValue* zero) {
-    if (!weights || !scale || weights->extents.size() != 3 || isFloat(weights->dtype) ||
-        weights->dtype == DType::String || !isFloat(scale->dtype))
-        return std::nullopt;
-    const int64_t directions = weights->extents[0], columns = weights->extents[1],
-                  rows = weights->extents[2];
-    const bool perRow = scale->count() == directions * rows && rows != 1;
-    if ((!perRow && scale->count() != directions) ||
-        (zero && (zero->count() != scale->count() || zero->dtype == DType::String)))
-        return std::nullopt;
-    ReferenceValue out = ReferenceValue::tensor(DType::Float32, {directions, rows, columns});
-    for (int64_t d = 0; d < directions; ++d)
-        for (int64_t row = 0; row < rows; ++row)
-            for (int64_t k = 0; k < columns; ++k) {
-                const int64_t at = perRow ? d * rows + row : d;
-                const double stored = weights->at((d * columns + k) * rows + row);
-                out.floats[static_cast<size_t>((d * rows + row) * columns + k)] =
-                    (stored - (zero ? zero->at(at) : 0.0)) * scale->at(at);
-            }
-    return out;
-}
-
-/// Weights are dequantized exactly; activations stay exact, so that a runtime which quantizes them
-/// differs by its own quantization noise.
-Results runDynamicQuantizeLstm(const Node& node, ReferenceInputs inputs,
-                               ReferenceContext& context) {
-    const auto w = dequantized(inputAt(inputs, 1), inputAt(inputs, 8), inputAt(inputs, 9));
-    const auto r = dequantized(inputAt(inputs, 2), inputAt(inputs, 10), inputAt(inputs, 11));
-    const ReferenceValue* x = inputAt(inputs, 0);
-    if (!w || !r || !x || x->kind != TypeKind::Tensor)
-        return badInput(node, "weights, scales and zero points do not go together");
-    std::vector<const ReferenceValue*> plain{x, &*w, &*r};
-    for (size_t i = 3; i < 8; ++i)
-        plain.push_back(inputAt(inputs, i));
-    return runLayer(node, plain, context);
-}
-
 constexpr const char* layerAttributes =
     "activation_alpha:floats activation_beta:floats activations:strings clip:float "
     "direction:string='forward' hidden_size:int layout:int=0";
 
 } // namespace
+
+Result<std::vector<ReferenceValue>> runRecurrent(const Node& node, ReferenceInputs inputs,
+                                                 ReferenceContext& context) {
+    const auto checked = layerOf(node, inputs);
+    if (!checked)
+        return failure(checked.error());
+    const Layer& layer = *checked;
+    const int64_t d = layer.directions, n = layer.batch, h = layer.hidden, t = layer.length;
+    const DType dtype = inputs[0]->dtype;
+    auto y =
+        allocateResult(node, dtype, layer.batchFirst ? Extents{n, t, d, h} : Extents{t, d, n, h});
+    auto yH = allocateResult(node, dtype, layer.batchFirst ? Extents{n, d, h} : Extents{d, n, h});
+    if (!y || !yH)
+        return failure(y ? yH.error() : y.error());
+    ReferenceValue yC = *yH;
+    const bool backwards = node.attributes.string("direction", "forward") == "reverse";
+    const int64_t together = layer.quantizesState ? n : 1; // sequences that need each other
+    const int64_t groups = n > 0 ? d * (n / together) : 0;
+    context.threads().forRange(static_cast<size_t>(groups), 1, [&](size_t begin, size_t end) {
+        for (auto group = static_cast<int64_t>(begin); group < static_cast<int64_t>(end); ++group) {
+            const int64_t direction = group * together / n, first = group * together % n;
+            std::vector<Walker> walkers;
+            for (int64_t i = 0; i < together; ++i)
+                walkers.emplace_back(layer, direction, first + i);
+            walk(walkers, backwards || direction == 1, y->floats);
+            for (const Walker& walker : walkers) {
+                const int64_t state = layer.stateAt(direction, walker.sequence);
+                std::copy(walker.h.begin(), walker.h.end(), yH->floats.begin() + state);
+                std::copy(walker.c.begin(), walker.c.end(), yC.floats.begin() + state);
+            }
+        }
+    });
+    std::vector<ReferenceValue> out;
+    out.push_back(std::move(*y));
+    out.push_back(std::move(*yH));
+    if (layer.kind.hasCellState)
+        out.push_back(std::move(yC));
+    return trimmed(node, std::move(out));
+}
 
 std::span<const OpRow> recurrentRows() {
     static const OpRow rows[] = {
@@ -453,7 +444,7 @@ std::span<const OpRow> recurrentRows() {
              "direction:string='forward' hidden_size:int layout:int=0 "
              "linear_before_reset:int=0",
          .infer = inferLayer,
-         .reference = onTensors<runLayer>},
+         .reference = onTensors<runRecurrent>},
         {.op = Op::LSTM,
          .name = "LSTM",
          .minInputs = 3,
@@ -465,7 +456,7 @@ std::span<const OpRow> recurrentRows() {
              "activation_alpha:floats activation_beta:floats activations:strings clip:float "
              "direction:string='forward' hidden_size:int input_forget:int=0 layout:int=0",
          .infer = inferLayer,
-         .reference = onTensors<runLayer>},
+         .reference = onTensors<runRecurrent>},
         {.op = Op::RNN,
          .name = "RNN",
          .minInputs = 3,
@@ -475,7 +466,7 @@ std::span<const OpRow> recurrentRows() {
          .inputs = "X W R B sequence_lens initial_h",
          .attributes = layerAttributes,
          .infer = inferLayer,
-         .reference = onTensors<runLayer>},
+         .reference = onTensors<runRecurrent>},
     };
     return rows;
 }
