@@ -28,6 +28,7 @@ struct LibraryRow {
 
 constexpr LibraryRow rows[] = {
     {Op::DynamicQuantizeLinear, prepareDynamicQuantize, Order::LikeInput},
+    {Op::DynamicQuantizeLSTM, prepareQuantizedLstm},
     {Op::Gather, prepareGather},
     {Op::GatherElements, prepareGatherElements},
     {Op::GatherND, prepareGatherND},

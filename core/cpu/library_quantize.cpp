@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DynamicQuantizeLinear: the range of all elements, then their steps, both shared by the workers.
+#include "core/cpu/dynamic_scale.h"
 #include "core/cpu/library.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace fuselage::cpu {
@@ -22,19 +22,16 @@ public:
     void run(const Operands& operands, RunContext& context) override {
         const auto* x = reinterpret_cast<const float*>(m_x.read(operands));
         const Range range = rangeOf(x, context.threads);
-        // As the operator's definition computes them: in float32, step by step.
-        const float scale = range.high > range.low ? (range.high - range.low) / 255 : 1;
-        const float origin = std::nearbyint(-range.low / scale);
-        const float zero = std::isnan(origin) ? 0 : std::clamp(origin, 0.0F, 255.0F);
+        const DynamicScale steps = DynamicScale::of(range.low, range.high);
         if (std::byte* to = m_y.write(operands))
             context.threads.forRange(m_count, grain, [&](size_t, size_t begin, size_t end) {
                 m_loops.quantise(x + begin, reinterpret_cast<uint8_t*>(to) + begin, end - begin,
-                                 scale, zero);
+                                 steps.scale, steps.zero);
             });
         if (std::byte* to = m_scale.write(operands))
-            std::memcpy(to, &scale, sizeof scale);
+            std::memcpy(to, &steps.scale, sizeof steps.scale);
         if (std::byte* to = m_zero.write(operands))
-            *to = static_cast<std::byte>(zero);
+            *to = static_cast<std::byte>(steps.zero);
     }
 
 private:
