@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // interpret(): any graph, one node at a time in topological order, in double precision. Control
 // flow, sequences and fused bodies run here; the meaning of each operator stands in core/ops.
+#include "core/cpu/rounding_noise.h"
 #include "core/graph/captures.h"
 #include "core/ops/evaluate.h"
 #include "core/plan/backend.h"
@@ -69,8 +70,8 @@ Result<std::vector<ReferenceValue>> taken(Result<std::vector<ValuePtr>> results)
 
 class Interpreter {
 public:
-    Interpreter(ThreadPool& threads, Progress& progress)
-        : m_threads(threads), m_progress(progress) {}
+    Interpreter(ThreadPool& threads, Progress& progress, std::optional<uint64_t> noise)
+        : m_threads(threads), m_progress(progress), m_noise(noise) {}
 
     Result<std::vector<ValuePtr>> run(const Graph& graph, std::vector<ValuePtr> inputs,
                                       const std::vector<ValuePtr>& captures,
@@ -90,6 +91,7 @@ private:
 
     ThreadPool& m_threads;
     Progress& m_progress;
+    std::optional<uint64_t> m_noise; ///< its seed
     std::unordered_map<const Graph*, Schedule> m_schedules;
     size_t m_depth = 0;
 };
@@ -189,8 +191,11 @@ Result<std::vector<ValuePtr>> Interpreter::Frame::evaluate(const Node& node,
     if (!results)
         return failure(results.error());
     std::vector<ValuePtr> out;
-    for (ReferenceValue& result : *results)
+    for (ReferenceValue& result : *results) {
+        if (m_interpreter.m_noise)
+            addRoundingNoise(node, *m_interpreter.m_noise, result);
         out.push_back(std::make_shared<ReferenceValue>(std::move(result)));
+    }
     return out;
 }
 
@@ -297,13 +302,14 @@ Result<void> checkInput(const Value& declared, const ReferenceValue& given) {
 Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
                                               std::vector<ReferenceValue> inputs,
                                               ThreadPool& threads, Progress& progress,
-                                              const std::vector<ValueId>& keep) {
+                                              const std::vector<ValueId>& keep,
+                                              std::optional<uint64_t> roundingSeed) {
     for (size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i)
         if (auto fits = checkInput(graph.value(graph.inputs()[i]), inputs[i]); !fits)
             return failure(fits.error());
     try { // each result is limited, but not what all of them need together
-        return taken(
-            Interpreter(threads, progress).run(graph, shared(std::move(inputs)), {}, keep));
+        return taken(Interpreter(threads, progress, roundingSeed)
+                         .run(graph, shared(std::move(inputs)), {}, keep));
     } catch (const std::bad_alloc&) {
         return failure("resource.memory", "the interpreter needs more memory than there is",
                        graph.name(), "give smaller dimensions, e.g. --dim N=1");

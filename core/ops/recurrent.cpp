@@ -425,6 +425,7 @@ std::span<const OpRow> recurrentRows() {
          .maxInputs = 12,
          .minOutputs = 0,
          .maxOutputs = 3,
+         .traits = Discontinuous,
          .inputs = "X W R B sequence_lens initial_h initial_c P W_scale W_zero_point R_scale "
                    "R_zero_point",
          .attributes =

@@ -119,10 +119,12 @@ std::unique_ptr<Backend> makeReferenceBackend(int threads = 0);
 
 /// Runs any graph (dynamic shapes, control flow, sequences) through the reference functions,
 /// without a Plan. Inputs are parallel to the graph's inputs; `keep` names inner values to
-/// return besides the outputs.
+/// return besides the outputs. With `roundingSeed` not the exact answer but one that float32 might
+/// give: every float32 result is moved by a few roundings (core/cpu/rounding_noise.h).
 Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
                                               std::vector<ReferenceValue> inputs,
                                               ThreadPool& threads, Progress& progress,
-                                              const std::vector<ValueId>& keep = {});
+                                              const std::vector<ValueId>& keep = {},
+                                              std::optional<uint64_t> roundingSeed = {});
 
 } // namespace fuselage

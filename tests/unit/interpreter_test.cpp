@@ -137,3 +137,44 @@ TEST(Interpret, CancelStops) {
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, "cancelled");
 }
+
+namespace {
+
+Result<std::vector<ReferenceValue>> runRounded(const Graph& graph,
+                                               std::vector<ReferenceValue> inputs, uint64_t seed) {
+    ThreadPool threads(1);
+    Progress progress;
+    return interpret(graph, std::move(inputs), threads, progress, {}, seed);
+}
+
+} // namespace
+
+TEST(Interpret, RoundingNoiseIsAFewRoundingsAndRepeats) {
+    GraphMaker m;
+    m.output(m.node(Op::Div, {m.input("x", {3}), m.floats("three", {1}, {3})}, "y"));
+    auto exact = run(m.graph, {floats({3}, {1, 3, 2e6})});
+    auto moved = runRounded(m.graph, {floats({3}, {1, 3, 2e6})}, 1);
+    auto again = runRounded(m.graph, {floats({3}, {1, 3, 2e6})}, 1);
+    auto other = runRounded(m.graph, {floats({3}, {1, 3, 2e6})}, 2);
+    ASSERT_TRUE(exact && moved && again && other);
+    const auto &want = exact->front().floats, &have = moved->front().floats;
+    EXPECT_EQ(have, again->front().floats);
+    EXPECT_NE(have, other->front().floats);
+    EXPECT_EQ(have[1], 1) << "float32 holds it";
+    for (size_t i : {0, 2}) {
+        EXPECT_NE(have[i], want[i]);
+        EXPECT_NEAR(have[i] / want[i], 1, 0x1p-22);
+    }
+}
+
+TEST(Interpret, RoundingNoiseOfSumsIsThatOfTheLargest) {
+    GraphMaker m;
+    ValueId third = m.floats("w", {1, 2}, {1.0F / 3, 1e-6F / 3});
+    m.output(m.node(Op::MatMul, {m.input("x", {1, 1}), third}, "y"));
+    auto exact = run(m.graph, {floats({1, 1}, {7})});
+    auto moved = runRounded(m.graph, {floats({1, 1}, {7})}, 1);
+    ASSERT_TRUE(exact && moved);
+    const double lost = std::abs(moved->front().floats[1] - exact->front().floats[1]);
+    EXPECT_GT(lost, 1e-6 * 0x1p-22);
+    EXPECT_LT(lost, 3 * 0x1p-22);
+}
