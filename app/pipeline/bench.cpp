@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/bench.h"
 
+#include "app/pipeline/amplification.h"
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/compiled_kernels.h"
@@ -18,7 +19,6 @@
 #include "core/passes/specialise.h"
 #include "core/plan/specialised.h"
 
-#include <cmath>
 #include <utility>
 
 namespace fuselage::app {
@@ -65,12 +65,17 @@ Result<std::optional<StorageLoss>> storageLoss(const BenchOptions& options, cons
     return std::optional(StorageLoss{storage, limit, std::move(*outputs)});
 }
 
+/// What one run of each side gave.
+struct SideOutputs {
+    std::vector<Tensor> unfused, fused;
+};
+
 /// Runs both sides and judges them by the model as it was loaded. The fused side may lose twice
 /// what the unfused one loses; with 16-bit storage both may lose what the storage costs.
-Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& inputs,
-                         const std::vector<ReferenceValue>& reference,
-                         const std::optional<StorageLoss>& loss, Report& report,
-                         Progress& progress) {
+Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Tensor>& inputs,
+                                const std::vector<ReferenceValue>& reference,
+                                const std::optional<StorageLoss>& loss, Report& report,
+                                Progress& progress) {
     auto unfused = before.executable->run(inputs, {}, progress);
     if (!unfused)
         return failure(unfused.error());
@@ -97,44 +102,7 @@ Result<void> verifySides(Side& before, Side& after, const std::vector<Tensor>& i
                                             (*fused)[i], 0.0));
     }
     report.agreement.insert(report.agreement.end(), ofFused.begin(), ofFused.end());
-    return {};
-}
-
-/// Some models amplify rounding so much that float32 cannot hold the usual limits. Where a check
-/// failed, the reference runs again on nudged inputs; how far that alone moves an output is
-/// reported as side "inputs", and both sides may lose what it implies.
-Result<void> allowAmplification(const Graph& graph, const std::vector<Tensor>& inputs,
-                                const std::vector<ReferenceValue>& reference, int threads,
-                                Report& report, Progress& progress) {
-    constexpr uint64_t nudges = 3; // the largest change of one is a matter of luck
-    const size_t depth = roundingDepth(graph, DType::Float32);
-    std::vector<OutputAgreement> changes(reference.size());
-    for (uint64_t seed = 1; seed <= nudges; ++seed) {
-        auto moved = referenceOutputs(graph, nudged(inputs, seed), threads, progress);
-        if (!moved)
-            return failure(moved.error());
-        for (size_t i = 0; i < reference.size(); ++i) {
-            auto change = compareOutput(graph.value(graph.outputs()[i]).name, "inputs",
-                                        reference[i], (*moved)[i].toTensor());
-            if (seed == 1 || change.maxRelative > changes[i].maxRelative)
-                changes[i] = std::move(change);
-        }
-    }
-    // Other extents or labels: decisions turn, and no distance says how far.
-    std::erase_if(changes, [](const OutputAgreement& change) {
-        return !std::isfinite(change.maxRelative) || change.tolerance == 0;
-    });
-    for (OutputAgreement& change : changes) {
-        change.tolerance = amplifiedTolerance(change.maxRelative, depth);
-        change.ok = true;
-        for (OutputAgreement& side : report.agreement)
-            if (side.output == change.output && !side.ok) {
-                side.tolerance = std::max(side.tolerance, change.tolerance);
-                side.ok = side.maxRelative <= side.tolerance;
-            }
-    }
-    report.agreement.insert(report.agreement.begin(), changes.begin(), changes.end());
-    return {};
+    return SideOutputs{std::move(*unfused), std::move(*fused)};
 }
 
 /// Adds "first_run" of the fused side, and "first_result": from the file to there.
@@ -184,16 +152,18 @@ Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
     auto loss = storageLoss(options, before, inputs, progress);
     if (!loss)
         return failure(loss.error());
-    if (auto ran = verifySides(before, after, inputs, *expected, *loss, report, progress); !ran)
-        return ran;
-    if (!*loss && !options.fuse.strict && !report.verified())
-        if (auto allowed = allowAmplification(graphs.model, inputs, *expected, options.threads,
-                                              report, progress);
-            !allowed)
-            return allowed;
+    auto ran = verifySides(before, after, inputs, *expected, *loss, report, progress);
+    if (!ran)
+        return failure(ran.error());
     CompileOptions compile = compileOptions(options);
     compile.precision = options.fuse.precision;
     compile.strict = options.fuse.strict;
+    if (!*loss && !options.fuse.strict && !report.verified())
+        if (auto allowed = allowAmplification(
+                {graphs.model, graphs.fused, inputs, *expected, ran->unfused, ran->fused, compile},
+                report, progress);
+            !allowed)
+            return allowed;
     // Where digits are lost is a help, not a verdict: a model that has no room for it has no such
     // figures.
     (void)addMatchErrors(graphs.model, kept, inner, graphs.fused, compile, inputs, report);

@@ -9,6 +9,7 @@
 #include "core/plan/statistics.h"
 #include "core/support/reason.h"
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -94,12 +95,18 @@ struct SideReport {
 struct OutputAgreement {
     std::string output;
     /// "unfused", "fused"; "exact": of a strict plan, fused against unfused; "weights": 16-bit
-    /// weights and Casts, all else in double precision.
+    /// weights and Casts, all else in double precision. Where a check failed: "inputs", "rounding":
+    /// what the reference's own output changes by when its inputs, or its float32 results, move by
+    /// roundings; "unfused parts", "fused parts": the part of a graph that is worst by itself.
     std::string side;
     double maxAbsolute = 0;
     double maxRelative = 0; ///< to the largest magnitude of the reference output
     double tolerance = 0;   ///< on maxRelative
     bool ok = false;
+    std::string note = {}; ///< what the figures do not say
+
+    /// False: the reference's own output has no fixed length, and other checks decide.
+    bool compares() const { return std::isfinite(tolerance); }
 };
 
 struct KernelReport {

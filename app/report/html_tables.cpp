@@ -136,12 +136,13 @@ std::string sidesTable(const Report& r) {
         rows + "</tbody></table>\n";
     std::string agreement;
     for (const OutputAgreement& o : r.agreement)
-        agreement += "<tr>" + cell(o.side) + cell(o.output) +
-                     number(o.maxAbsolute, fmt::format("{:.2e}", o.maxAbsolute)) +
-                     number(o.maxRelative, fmt::format("{:.2e}", o.maxRelative)) +
-                     number(o.tolerance, fmt::format("{:.0e}", o.tolerance)) +
-                     fmt::format("<td class=\"{}\">{}</td></tr>\n", o.ok ? "good" : "bad",
-                                 o.ok ? "ok" : "FAILED");
+        agreement +=
+            "<tr>" + cell(o.side) + cell(o.output) +
+            number(o.maxAbsolute, fmt::format("{:.2e}", o.maxAbsolute)) +
+            number(o.maxRelative, fmt::format("{:.2e}", o.maxRelative)) +
+            number(o.tolerance, o.compares() ? fmt::format("{:.0e}", o.tolerance) : "none") +
+            fmt::format("<td class=\"{}\">{}</td></tr>\n", o.ok ? "good" : "bad",
+                        escaped(agreementVerdict(o) + (o.note.empty() ? "" : ": " + o.note)));
     out += "<h3>Numeric agreement with the double-precision reference</h3>\n";
     return out + (agreement.empty()
                       ? "<p class=\"dim\">not checked</p>\n"

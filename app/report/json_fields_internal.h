@@ -219,6 +219,8 @@ template <typename A> void fields(A& a, OutputAgreement& o) {
     a("max_rel", o.maxRelative);
     a("tolerance", o.tolerance);
     a("ok", o.ok);
+    if (!A::writes || !o.note.empty())
+        a("note", o.note);
 }
 
 template <typename A> void fields(A& a, KernelFacts& f) {

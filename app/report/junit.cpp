@@ -35,6 +35,8 @@ Case agreementCase(const OutputAgreement& output) {
         out.outcome = Case::Outcome::Failed;
         out.message = fmt::format("relative difference {:.3g} is above {:.3g}", output.maxRelative,
                                   output.tolerance);
+        if (!output.note.empty())
+            out.message += ": " + output.note;
     }
     return out;
 }

@@ -130,7 +130,9 @@ std::string agreementText(const Report& r) {
     for (const OutputAgreement& o : r.agreement)
         table.row({o.side, o.output, fmt::format("max abs {:.2e}", o.maxAbsolute),
                    fmt::format("relative {:.2e}", o.maxRelative),
-                   fmt::format("{} (limit {:.0e})", o.ok ? "ok" : "FAILED", o.tolerance)});
+                   agreementVerdict(o) +
+                       (o.compares() ? fmt::format(" (limit {:.0e})", o.tolerance) : "") +
+                       (o.note.empty() ? "" : "; " + o.note)});
     return "numeric agreement with the double-precision reference\n" + table.text();
 }
 

@@ -53,6 +53,10 @@ std::string speedUpRefusal(const Report& report) {
     return {};
 }
 
+std::string agreementVerdict(const OutputAgreement& output) {
+    return !output.ok ? "FAILED" : output.compares() ? "ok" : "not compared";
+}
+
 std::vector<const MatchReport*> slowerMatches(const Report& report) {
     std::vector<const MatchReport*> out;
     for (const MatchReport& match : report.matches)

@@ -17,6 +17,9 @@ std::string speedUpRefusal(const Report& report);
 /// fallbacks.
 std::string fallbackText(const Report& report);
 
+/// "ok", "FAILED", or "not compared" where the output has no fixed length.
+std::string agreementVerdict(const OutputAgreement& output);
+
 /// Fused nodes that lost, the largest loss first.
 std::vector<const MatchReport*> slowerMatches(const Report& report);
 

@@ -44,7 +44,8 @@ Found worstAgreement(const Report& report) {
         return {};
     double worst = 0;
     for (const app::OutputAgreement& output : report.agreement)
-        worst = std::max(worst, output.maxRelative);
+        if (output.compares())
+            worst = std::max(worst, output.maxRelative);
     return exactly(worst, Kind::Number);
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Telling a mistake from what roundings make of a model: quantisers whose integers flip, lengths
+// that depend on data. A wrong bias or a wrong integer is refused all the same.
+#include "app/pipeline/amplification.h"
+#include "app/pipeline/bench.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/parts.h"
+#include "app/pipeline/verify.h"
+#include "app/report/text.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+using namespace fuselage;
+
+namespace {
+
+Graph graphOf(const std::string& text) {
+    auto graph = model_io::loadText("g " + text);
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    return graph ? std::move(*graph) : Graph();
+}
+
+/// Dynamically quantised layers one after the other: each makes whole steps of what differs in the
+/// last digits before it.
+Graph quantisedLayers(int layers, float bias = 0.02F, int8_t firstWeight = 3, int rows = 8) {
+    constexpr int64_t width = 96;
+    const std::string values = "float[" + std::to_string(rows) + ",96] ";
+    std::string body =
+        "(" + values + "x, int8[96,96] w, float[96] b, float k) => (" + values + "y) { ";
+    std::string from = "x";
+    for (int i = 0; i < layers; ++i) {
+        const std::string n = std::to_string(i), to = i + 1 == layers ? "y" : "h" + n;
+        body += "q" + n + ", s" + n + ", z" + n + " = DynamicQuantizeLinear(" + from + ") m" + n +
+                " = MatMulInteger(q" + n + ", w, z" + n + ") f" + n + " = Cast<to=1>(m" + n +
+                ") u" + n + " = Mul(s" + n + ", k) c" + n + " = Mul(f" + n + ", u" + n + ") a" + n +
+                " = Add(c" + n + ", b) " + to + " = Sin(a" + n + ") ";
+        from = to;
+    }
+    Graph graph = graphOf(body + "}");
+    std::mt19937 random(1);
+    Tensor weights(DType::Int8, {width, width});
+    for (int64_t i = 0; i < weights.elementCount(); ++i)
+        weights.set(i, static_cast<double>(random() % 255) - 127);
+    weights.set(0, firstWeight);
+    EXPECT_TRUE(bindInput(graph, "w", std::move(weights)));
+    EXPECT_TRUE(bindInput(graph, "b", Tensor::ofFloats({width}, std::vector<float>(width, bias))));
+    EXPECT_TRUE(bindInput(graph, "k", Tensor::ofFloats({}, {0.011F})));
+    Progress progress;
+    EXPECT_TRUE(prepareGraph(graph, progress));
+    return graph;
+}
+
+struct Judged {
+    std::vector<Tensor> inputs;
+    std::vector<ReferenceValue> reference;
+};
+
+Judged judgedOf(const Graph& graph) {
+    Judged out;
+    out.inputs = *app::generateInputs(graph, 1);
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : out.inputs)
+        values.push_back(ReferenceValue::from(input));
+    ThreadPool pool(1);
+    Progress progress;
+    auto outputs = interpret(graph, std::move(values), pool, progress);
+    EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
+    out.reference = outputs ? std::move(*outputs) : std::vector<ReferenceValue>{};
+    return out;
+}
+
+/// What bench() makes of a model and of a graph that pretends to be the same.
+app::Report verdictOf(const Graph& model, const Graph& made) {
+    const Judged judged = judgedOf(model);
+    app::Report report;
+    std::vector<std::vector<Tensor>> outputs;
+    for (const auto& [side, graph] : {std::pair("unfused", &model), {"fused", &made}}) {
+        auto compiled = CompiledGraph::compile(graph->clone(), {});
+        EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().text());
+        outputs.push_back(*compiled->run(judged.inputs));
+        report.agreement.push_back(app::compareOutput("y", side, judged.reference[0],
+                                                      outputs.back()[0],
+                                                      app::originalTolerance(DType::Float32)));
+    }
+    Progress progress;
+    auto allowed = app::allowAmplification(
+        {model, made, judged.inputs, judged.reference, outputs[0], outputs[1], {}}, report,
+        progress);
+    EXPECT_TRUE(allowed) << (allowed ? "" : allowed.error().text());
+    return report;
+}
+
+const app::OutputAgreement* sideOf(const app::Report& report, const std::string& side) {
+    for (const app::OutputAgreement& one : report.agreement)
+        if (one.side == side)
+            return &one;
+    return nullptr;
+}
+
+app::OutputAgreement partsOf(const Graph& model, const Graph& made) {
+    Progress progress;
+    auto out = app::checkParts(model, made, {}, judgedOf(model).inputs, "parts", progress);
+    EXPECT_TRUE(out) << (out ? "" : out.error().text());
+    return out ? *out : app::OutputAgreement{};
+}
+
+} // namespace
+
+TEST(Amplification, IntegersThatFlipAreNoMistake) {
+    const Graph model = quantisedLayers(24, 0.02F, 3, 64);
+    const app::Report report = verdictOf(model, model);
+    ASSERT_NE(sideOf(report, "rounding"), nullptr);
+    EXPECT_GT(sideOf(report, "unfused")->maxRelative, app::originalTolerance(DType::Float32))
+        << "nothing was amplified, the test says nothing";
+    EXPECT_TRUE(report.verified());
+    ASSERT_NE(sideOf(report, "fused parts"), nullptr);
+    EXPECT_LT(sideOf(report, "fused parts")->maxRelative, 1e-5);
+    EXPECT_EQ(sideOf(report, "unfused parts")->note,
+              std::to_string(24 * 7) + " parts, each on the reference's values");
+}
+
+TEST(Amplification, AWrongBiasIsAMistakeAllTheSame) {
+    for (float bias : {0.021F, 0.03F, 0.1F}) {
+        const Graph model = quantisedLayers(12), wrong = quantisedLayers(12, bias);
+        const app::Report report = verdictOf(model, wrong);
+        EXPECT_FALSE(report.verified()) << bias << "\n" << app::renderText(report);
+        EXPECT_FALSE(partsOf(model, wrong).ok) << bias;
+    }
+}
+
+TEST(Amplification, AWrongIntegerIsAMistakeAllTheSame) {
+    const Graph model = quantisedLayers(12), wrong = quantisedLayers(12, 0.02F, 4);
+    EXPECT_FALSE(verdictOf(model, wrong).verified());
+    const app::OutputAgreement found = partsOf(model, wrong);
+    EXPECT_FALSE(found.ok);
+    EXPECT_EQ(found.output[0], 'm') << "the product is named, not what follows from it";
+}
+
+TEST(Amplification, PartsOfTheSameGraphAgree) {
+    const Graph model = quantisedLayers(2);
+    const app::OutputAgreement found = partsOf(model, fuseWhole(model, "Whole"));
+    EXPECT_TRUE(found.ok);
+    EXPECT_EQ(found.output, "y");
+    EXPECT_EQ(found.note, "1 parts, each on the reference's values");
+}
+
+TEST(Amplification, ALengthThatRoundingsChangeIsNotComparedButItsPartsAre) {
+    const std::string path = std::filesystem::temp_directory_path() / "fuselage_length.onnx";
+    Graph graph = graphOf(
+        "(float[64] x) => (float[n] y) { k = Constant<value=float {1000000.0}>() "
+        "m = Mul(x, k) s = Sin(m) a = Abs(s) r = ReduceSum<keepdims=0>(a) "
+        "t = Constant<value=float {1000.0}>() l = Mul(r, t) o = Round(l) i = Cast<to=7>(o) "
+        "b = Constant<value=int64 {0}>() d = Constant<value=int64 {1}>() g = Range(b, i, d) "
+        "y = Cast<to=1>(g) }");
+    ASSERT_TRUE(model_io::save(graph, path));
+    app::BenchOptions options;
+    options.model = path;
+    options.backend = "cpu";
+    options.measure = false;
+    Progress progress;
+    auto result = app::bench(options, progress);
+    std::filesystem::remove(path);
+    ASSERT_TRUE(result) << result.error().text();
+    const app::Report& report = result->report;
+    ASSERT_NE(sideOf(report, "rounding"), nullptr);
+    EXPECT_FALSE(sideOf(report, "fused")->compares());
+    EXPECT_NE(sideOf(report, "rounding")->note.find("its length depends on data and on roundings"),
+              std::string::npos);
+    EXPECT_TRUE(report.verified());
+    const std::string text = app::renderText(report);
+    EXPECT_NE(text.find("not compared"), std::string::npos) << text;
+    EXPECT_NE(text.find("fused parts"), std::string::npos) << text;
+}
+
+TEST(Amplification, OnlyWhatSeesAFloatJumps) {
+    EXPECT_TRUE(app::hasJumps(quantisedLayers(1)));
+    EXPECT_TRUE(app::hasJumps(graphOf("(float[4] x) => (int32[4] y) { y = Cast<to=6>(x) }")));
+    EXPECT_FALSE(app::hasJumps(graphOf("(float[4] x) => (float[4] y) { y = Exp(x) }")));
+    EXPECT_FALSE(
+        app::hasJumps(graphOf("(int64[4] x, int64[4] z) => (bool[4] y) { y = Equal(x, z) }")));
+}
