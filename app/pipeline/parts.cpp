@@ -98,11 +98,11 @@ void PartsCheck::keep(const std::string& name, const Tensor& value) {
     m_values.insert_or_assign(name, value.clone());
 }
 
-/// Small ones stay: shapes are asked for anywhere.
+/// Small ones stay, since shapes are asked for anywhere, and those that nothing can make again.
 void PartsCheck::releaseAfter(const Node& node) {
     constexpr int64_t small = 4096;
     for (ValueId input : node.inputs) {
-        if (!input.valid() || --m_uses[input] > 0)
+        if (!input.valid() || --m_uses[input] > 0 || !m_made.producer(input).valid())
             continue;
         const auto found = m_values.find(m_made.value(input).name);
         if (found != m_values.end() && found->second.elementCount() > small)
