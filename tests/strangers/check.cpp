@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 using namespace fuselage;
 
@@ -61,10 +62,12 @@ double allowed(const app::Report& report, const std::string& output, DType dtype
     return 2 * limit; // both lose
 }
 
-/// The worst of all outputs, or the sentence of the first that differs.
-Result<double> compare(const std::vector<Tensor>& expected, const std::vector<Tensor>& actual,
-                       const Graph& graph, const app::Report& report) {
-    double worst = 0;
+/// The worst of all outputs, none where none can be compared, or the sentence of the first that
+/// differs.
+Result<std::optional<double>> compare(const std::vector<Tensor>& expected,
+                                      const std::vector<Tensor>& actual, const Graph& graph,
+                                      const app::Report& report) {
+    std::optional<double> worst;
     for (size_t i = 0; i < expected.size(); ++i) {
         const std::string& name = graph.value(graph.outputs()[i]).name;
         if (!std::isfinite(allowed(report, name, expected[i].dtype())))
@@ -76,7 +79,7 @@ Result<double> compare(const std::vector<Tensor>& expected, const std::vector<Te
         if (!side.ok && !(side.maxAbsolute <= lastDigits))
             return failure("strangers.differ", fmt::format("`{}`: relative {:.2e}, limit {:.0e}",
                                                            name, side.maxRelative, side.tolerance));
-        worst = std::max(worst, side.maxRelative);
+        worst = std::max(worst.value_or(0), side.maxRelative);
     }
     return worst;
 }
@@ -143,7 +146,8 @@ Result<std::string> askRuntime(const ort::OnnxRuntime& runtime, const strangers:
         if (!worst)
             return failure("strangers.runtime",
                            "ONNX Runtime, " + std::string(what) + ": " + worst.error().text());
-        out += fmt::format("; ONNX Runtime, {}: {:.1e}", what, *worst);
+        out += fmt::format("; ONNX Runtime, {}: {}", what,
+                           *worst ? fmt::format("{:.1e}", **worst) : "not compared");
     }
     return out;
 }
