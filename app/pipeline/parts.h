@@ -15,8 +15,8 @@ namespace fuselage::app {
 
 /// Parts lie between values that both graphs have by name, and compute the outputs of one node of
 /// `made`. The result is the part that is worst for its limit, by the name of its value; its note
-/// says how many parts ran, and how many could not. Both graphs have numbers for the dimensions of
-/// their inputs. Errors: those of the interpreter and of the values of `inputs`.
+/// says how many parts ran, and how many could not, which agrees with nothing. Both graphs have
+/// numbers for the dimensions of their inputs. Errors: those of the interpreter; cancelled.
 Result<OutputAgreement> checkParts(const Graph& model, const Graph& made,
                                    const CompileOptions& compile, const std::vector<Tensor>& inputs,
                                    const std::string& side, Progress& progress);
