@@ -8,7 +8,7 @@ namespace fuselage {
 
 namespace {
 
-Extents joined(Extents a, const Extents& b) {
+Extents loopsOf(Extents a, const Extents& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
@@ -51,14 +51,14 @@ struct Toucher {
     }
 
     void operator()(const Row& code) {
-        const Extents all = joined(code.outer, code.inner);
+        const Extents all = loopsOf(code.outer, code.inner);
         reads(code.reads, all);
         writes(code.elementWrites, all);
         writes(code.rowWrites, code.outer);
     }
 
     void operator()(const Contraction& code) {
-        const Extents all = joined(code.space, code.k);
+        const Extents all = loopsOf(code.space, code.k);
         auto operand = [&](const Access& access, const std::optional<Prologue>& prologue) {
             if (prologue || code.kind != Contraction::Kind::MatMul)
                 whole(access.operand, prologue);
@@ -73,7 +73,7 @@ struct Toucher {
 
     void operator()(const Attention& code) {
         auto over = [&](int64_t rows, int64_t columns) {
-            return joined(code.batch, {rows, columns});
+            return loopsOf(code.batch, {rows, columns});
         };
         read(code.q, over(code.l, code.d));
         read(code.k, over(code.s, code.d));
