@@ -7,15 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <limits>
 #include <set>
-#include <sys/file.h>
 
 namespace fuselage::cpu {
 
@@ -105,23 +102,6 @@ Result<Content> read(const std::string& path) {
     return out;
 }
 
-/// The lock that writers of one file hold until it is closed.
-Result<std::unique_ptr<FileHandle>> lock(const std::string& path) {
-    const std::string beside = path + ".lock";
-    auto out =
-        std::make_unique<FileHandle>(::open(beside.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    int locked = -1;
-    if (out->value() >= 0)
-        do
-            locked = ::flock(out->value(), LOCK_EX);
-        while (locked != 0 && errno == EINTR);
-    if (locked != 0)
-        return failure("save.write",
-                       std::string("the file of timings cannot be locked: ") + std::strerror(errno),
-                       beside, "check the folder's permissions");
-    return out;
-}
-
 } // namespace
 
 std::string choiceMachine(const VectorTable& table, int threads) {
@@ -144,7 +124,7 @@ Result<std::vector<size_t>> loadChoices(const std::string& path, const std::stri
 
 Result<void> saveChoices(const std::string& path, const std::string& machine,
                          const Choices& choices) {
-    auto held = lock(path);
+    auto held = lockFile(path, "the file of timings");
     if (!held)
         return failure(held.error());
     auto content = read(path);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace fuselage {
@@ -87,6 +88,21 @@ private:
 FileHandle::~FileHandle() {
     if (m_handle >= 0)
         ::close(m_handle);
+}
+
+Result<std::unique_ptr<FileHandle>> lockFile(const std::string& path, const std::string& what) {
+    const std::string beside = path + ".lock";
+    auto out =
+        std::make_unique<FileHandle>(::open(beside.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    int locked = -1;
+    if (out->value() >= 0)
+        do
+            locked = ::flock(out->value(), LOCK_EX);
+        while (locked != 0 && errno == EINTR);
+    if (locked != 0)
+        return failure("save.write", what + " cannot be locked: " + std::strerror(errno), beside,
+                       "check the folder's permissions");
+    return out;
 }
 
 Result<std::string> readFile(const std::string& path) {

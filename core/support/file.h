@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ public:
 private:
     int m_handle;
 };
+
+/// The lock, a file beside `path`, that writers of one shared file hold until the handle is closed;
+/// waits for it. `what` names the file to people. Error "save.write".
+Result<std::unique_ptr<FileHandle>> lockFile(const std::string& path, const std::string& what);
 
 /// The whole file. Error "file.read".
 Result<std::string> readFile(const std::string& path);

@@ -7,13 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <sys/file.h>
 
 namespace fuselage::gpu {
 
@@ -33,23 +30,6 @@ bool better(const CandidateRecord& a, const CandidateRecord& b) {
     if (weightOf(a) != weightOf(b))
         return weightOf(a) > weightOf(b);
     return a.rounds != b.rounds ? a.rounds > b.rounds : recordText(a) < recordText(b);
-}
-
-/// The lock that writers of one cache hold; released when the file is closed.
-Result<std::unique_ptr<FileHandle>> lock(const std::string& path) {
-    const std::string beside = path + ".lock";
-    auto out =
-        std::make_unique<FileHandle>(::open(beside.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    int locked = -1;
-    if (out->value() >= 0)
-        do
-            locked = ::flock(out->value(), LOCK_EX);
-        while (locked != 0 && errno == EINTR);
-    if (locked != 0)
-        return failure("save.write",
-                       std::string("the timing cache cannot be locked: ") + std::strerror(errno),
-                       beside, "check the folder's permissions");
-    return out;
 }
 
 } // namespace
@@ -150,7 +130,7 @@ Result<void> replaceTimingCache(const TimingCache& cache, const std::string& pat
 }
 
 Result<void> saveTimingCache(const TimingCache& cache, const std::string& path) {
-    auto held = lock(path);
+    auto held = lockFile(path, "the timing cache");
     if (!held)
         return failure(held.error());
     auto known = loadTimingCache(path);
