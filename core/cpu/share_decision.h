@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether threads share the steps of the next run: beside another busy process they meet late, by
 // a turn of the scheduler each, and one thread may be faster. Follows from the times of past runs;
-// knows no kernel. Results do not depend on it, since they do not depend on the number of threads.
+// knows no kernel. Results do not depend on it: LoneSteps takes only kernels that give the same
+// bytes.
 #pragma once
 
 namespace fuselage::cpu {
