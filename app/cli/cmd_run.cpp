@@ -6,10 +6,12 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/value_checks.h"
+#include "app/pipeline/amplification.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/model.h"
 #include "app/pipeline/run_check.h"
+#include "app/report/verdict.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
@@ -119,6 +121,7 @@ struct Outputs {
     std::vector<std::string> names;
     std::vector<Tensor> tensors;
     std::vector<app::OutputAgreement> checked; ///< with --verify
+    bool jumps = false;                        ///< small differences may become large ones
 };
 
 /// One attempt: prepares, compiles and runs.
@@ -154,6 +157,7 @@ Result<Outputs> runLoaded(const app::LoadedModel& model, const Options& options)
     if (!checked)
         return failure(checked.error());
     out.checked = std::move(*checked);
+    out.jumps = app::hasJumps(model.graph);
     return out;
 }
 
@@ -187,10 +191,15 @@ int run(Options& options) {
     bool right = true;
     for (const app::OutputAgreement& output : outputs->checked) {
         right = right && output.ok;
-        out += fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {:.0e})\n",
-                           output.output, output.side, output.maxAbsolute, output.maxRelative,
-                           output.ok ? "ok" : "FAILED", output.tolerance);
+        out +=
+            fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {:.0e}){}{}\n",
+                        output.output, output.side, output.maxAbsolute, output.maxRelative,
+                        app::agreementVerdict(output), output.tolerance,
+                        output.note.empty() ? "" : "; ", output.note);
     }
+    if (!right && outputs->jumps)
+        out += "verify: this model rounds or compares values on the way, so that roundings alone "
+               "may turn a result over: `fuselage bench` tells that from a mistake\n";
     printOut(out);
     return right ? ExitOk : ExitVerification;
 }
@@ -204,8 +213,9 @@ Action addRun(CLI::App& app) {
     app.add_flag("--fuse", options->fuse,
                  "run the fused model; nothing is checked without --verify");
     app.add_flag("--verify", options->verify,
-                 "compare the outputs: of --fuse with one unfused run on the same backend, else or "
-                 "where those differ with the double-precision interpreter; exit 4 where wrong. "
+                 "compare the outputs: of --fuse with one unfused run on the same backend (in fp32 "
+                 "for --precision fp16 and bf16), else or where those differ with the "
+                 "double-precision interpreter; exit 4 where wrong. "
                  "bench compares both sides with the interpreter always");
     app.add_option("--backend", options->backend, backendNames())->capture_default_str();
     app.add_option("--threads", options->threads, "0: all of this machine")

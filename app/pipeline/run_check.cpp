@@ -23,14 +23,17 @@ Result<double> storageLimit(const Graph& model, Precision precision) {
 
 class RunCheck {
 public:
+    /// `storage`: how far values stored in 16 bits may be off; 0 where they are not.
     RunCheck(const Graph& model, const std::vector<Tensor>& inputs,
-             const std::vector<Tensor>& outputs, const CompileOptions& compile, Progress& progress)
+             const std::vector<Tensor>& outputs, const CompileOptions& compile, double storage,
+             Progress& progress)
         : m_model(model), m_inputs(inputs), m_outputs(outputs), m_compile(compile),
-          m_progress(progress) {}
+          m_storage(storage), m_progress(progress) {}
 
     /// False: some output differs from the unfused one.
     Result<bool> againstUnfused();
-    Result<void> againstInterpreter();
+    /// `side`: what the outputs are of.
+    Result<void> againstInterpreter(const char* side);
 
     std::vector<OutputAgreement> found;
 
@@ -43,28 +46,38 @@ private:
     const std::vector<Tensor>& m_inputs;
     const std::vector<Tensor>& m_outputs;
     const CompileOptions& m_compile;
+    double m_storage;
     Progress& m_progress;
-    std::vector<Tensor> m_unfused; ///< empty: it was not run
+    std::vector<Tensor> m_unfused; ///< in the precision of the outputs; empty: it was not run
 };
 
 Result<bool> RunCheck::againstUnfused() {
     CompileOptions perNode = m_compile;
     perNode.oneKernelPerNode = true;
+    // Both would lose the same by 16-bit storage, an infinity for a large number too.
+    const bool narrow = m_storage > 0;
+    if (narrow)
+        perNode.precision = Precision::Fp32;
     auto compiled = CompiledGraph::compile(m_model.clone(), perNode);
     if (!compiled)
         return failure(compiled.error());
     auto unfused = compiled->run(m_inputs);
     if (!unfused)
         return failure(unfused.error());
-    m_unfused = std::move(*unfused);
-    for (size_t i = 0; i < m_outputs.size(); ++i)
-        found.push_back(compareOutput(nameOf(i), "fused, against unfused",
-                                      ReferenceValue::from(m_unfused[i]), m_outputs[i]));
+    for (size_t i = 0; i < m_outputs.size(); ++i) {
+        const bool stored = narrow && isFloat(m_outputs[i].dtype());
+        found.push_back(compareOutput(
+            nameOf(i), narrow ? "fused, against unfused in fp32" : "fused, against unfused",
+            ReferenceValue::from((*unfused)[i]), m_outputs[i],
+            stored ? std::optional(m_storage) : std::nullopt));
+    }
+    if (!narrow)
+        m_unfused = std::move(*unfused);
     return std::all_of(found.begin(), found.end(),
                        [](const OutputAgreement& output) { return output.ok; });
 }
 
-Result<void> RunCheck::againstInterpreter() {
+Result<void> RunCheck::againstInterpreter(const char* side) {
     std::vector<ReferenceValue> values;
     for (const Tensor& input : m_inputs)
         values.push_back(ReferenceValue::from(input));
@@ -72,16 +85,13 @@ Result<void> RunCheck::againstInterpreter() {
     auto judged = interpret(m_model, std::move(values), threads, m_progress);
     if (!judged)
         return failure(judged.error());
-    auto stored = storageLimit(m_model, m_compile.precision);
-    if (!stored)
-        return failure(stored.error());
     found.clear();
     for (size_t i = 0; i < m_outputs.size(); ++i) {
-        const bool narrow = *stored > 0 && isFloat(m_outputs[i].dtype());
+        const bool narrow = m_storage > 0 && isFloat(m_outputs[i].dtype());
         const DType type = narrow ? storageOf(m_compile.precision) : m_outputs[i].dtype();
-        const double limit = narrow ? *stored : originalTolerance(type);
+        const double limit = narrow ? m_storage : originalTolerance(type);
         if (m_unfused.empty()) {
-            found.push_back(compareOutput(nameOf(i), "unfused", (*judged)[i], m_outputs[i], limit));
+            found.push_back(compareOutput(nameOf(i), side, (*judged)[i], m_outputs[i], limit));
             continue;
         }
         found.push_back(compareOutput(nameOf(i), "unfused", (*judged)[i], m_unfused[i], limit));
@@ -97,7 +107,10 @@ Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,
                                               const std::vector<Tensor>& inputs,
                                               const std::vector<Tensor>& outputs,
                                               const CompileOptions& compile, Progress& progress) {
-    RunCheck check(model, inputs, outputs, compile, progress);
+    auto storage = storageLimit(model, compile.precision);
+    if (!storage)
+        return failure(storage.error());
+    RunCheck check(model, inputs, outputs, compile, *storage, progress);
     if (fused) {
         auto agrees = check.againstUnfused();
         if (!agrees)
@@ -105,7 +118,7 @@ Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,
         if (*agrees)
             return std::move(check.found);
     }
-    if (auto judged = check.againstInterpreter(); !judged)
+    if (auto judged = check.againstInterpreter(fused ? "fused" : "unfused"); !judged)
         return failure(judged.error());
     return std::move(check.found);
 }

@@ -12,8 +12,9 @@
 namespace fuselage::app {
 
 /// Compares `outputs`, results of the fused form of `model` on `inputs`, with those of `model` run
-/// node by node on the same backend with the same precision; an output that differs is compared
-/// with the double-precision interpreter instead, and both sides are in the answer. With `fused`
+/// node by node on the same backend with the same precision, or in float32 where the precision
+/// stores 16 bits; an output that differs is compared with the double-precision interpreter
+/// instead, and both sides that were run so are in the answer. With `fused`
 /// false, `outputs` are of the model itself and the interpreter judges them.
 /// `model`: static shapes, prepared. `compile`: as the run was compiled.
 Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,

@@ -106,6 +106,8 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
         out.ok = actual.strings() == reference.strings;
         return out;
     }
+    if (actual.elementCount() == 0)
+        out.note = "it is empty: nothing was compared, other inputs may fill it";
     double largest = 0;
     bool sameSpecials = true;
     for (int64_t i = 0; i < actual.elementCount(); ++i) {

@@ -88,8 +88,11 @@ Results runRange(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
         if (inputs[i]->count() != 1 || !sameClass(*inputs[0], *inputs[i]))
             return badInput(node, "start, limit and delta must be scalars of one type");
     const auto count = rangeCount(inputs[0]->at(0), inputs[1]->at(0), inputs[2]->at(0));
-    if (!count || *count > static_cast<double>(maxReferenceElements))
-        return badInput(node, "start, limit and delta give no range");
+    if (!count)
+        return badInput(node, fmt::format("a range from {} to {} in steps of {} has no end",
+                                          inputs[0]->at(0), inputs[1]->at(0), inputs[2]->at(0)));
+    if (*count > static_cast<double>(maxReferenceElements))
+        return badInput(node, fmt::format("a range of {} elements is too large", *count));
     auto out = allocateResult(node, inputs[0]->dtype, {static_cast<int64_t>(*count)});
     if (!out)
         return single(std::move(out));

@@ -82,6 +82,9 @@ bool fitsReference(const Extents& extents) {
 }
 
 Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents extents) {
+    if (std::any_of(extents.begin(), extents.end(), [](int64_t extent) { return extent < 0; }))
+        return badInput(node,
+                        fmt::format("a result of extents {} has a negative one", text(extents)));
     if (!fitsReference(extents))
         return badInput(node, fmt::format("a result of extents {} is too large", text(extents)));
     if (dtype == DType::Undefined)

@@ -29,10 +29,10 @@ Result<void> fitsInput(const Value& input, const Tensor& given) {
     }
     if (fits)
         return {};
-    return failure(
-        "run.input",
-        fmt::format("holds {}, input `{}` is {}", given.type().text(), input.name, type.text()), {},
-        "give a tensor of the input's type");
+    return failure("run.input",
+                   fmt::format("the tensor given for input `{}` is {}, the input is {}", input.name,
+                               given.type().text(), type.text()),
+                   {}, "give a tensor of the input's type");
 }
 
 /// Error "dim.contradiction" where a person says another size than the inputs have.

@@ -82,6 +82,30 @@ TEST(RunCheck, AnUnfusedRunIsJudgedByTheInterpreter) {
     EXPECT_FALSE(allOk(found(ran, false, onCpu())));
 }
 
+// The unfused run in 16 bits has the same infinity.
+TEST(RunCheck, WhatDoesNotFitInto16BitsIsWrong) {
+    Ran ran{*model_io::loadText("g (float[2] x) => (float[2] y) { e = Exp(x)  y = Neg(e) }"),
+            {Tensor::ofFloats({2}, {1, 15})},
+            {}};
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(ran.model, progress));
+    const CompileOptions half = onCpu(Precision::Fp16);
+    auto compiled = CompiledGraph::compile(ran.model.clone(), half);
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    ran.outputs = *compiled->run(ran.inputs);
+    ASSERT_TRUE(std::isinf(ran.outputs[0].at(1)));
+    EXPECT_FALSE(allOk(found(ran, true, half)));
+}
+
+TEST(RunCheck, OfAnEmptyOutputNothingIsCompared) {
+    Ran ran{*model_io::loadText("g (float[0,2] x) => (float[0,2] y) { y = Neg(x) }"),
+            {Tensor(DType::Float32, {0, 2})},
+            {Tensor(DType::Float32, {0, 2})}};
+    const auto outputs = found(ran, false, onCpu());
+    ASSERT_EQ(outputs.size(), 1U);
+    EXPECT_NE(outputs[0].note.find("nothing was compared"), std::string::npos);
+}
+
 TEST(RunCheck, StorageIn16BitsMayCostWhatItCosts) {
     const CompileOptions half = onCpu(Precision::Fp16);
     Ran ran = fusedRun(half);
