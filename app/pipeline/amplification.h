@@ -33,10 +33,10 @@ struct FailedCheck {
     CompileOptions compile;
 };
 
-/// Of a model that jumps, the judge's float32 results move (side "rounding"), and every part of both
-/// graphs is checked by itself (sides "unfused parts" and "fused parts"), since an output that
-/// roundings turn over may hide a mistake. Of others, and where that does not explain it, the inputs
-/// move to their neighbours (side "inputs"). Sides that failed may lose what either implies.
+/// Of a model that jumps, the judge's float32 results move (side "rounding"), and every part of
+/// both graphs is checked by itself (sides "unfused parts" and "fused parts"), since an output that
+/// roundings turn over may hide a mistake. Of others, and where that does not explain it, the
+/// inputs move to their neighbours (side "inputs"). Sides that failed may lose what either implies.
 Result<void> allowAmplification(const FailedCheck& check, Report& report, Progress& progress);
 
 } // namespace fuselage::app

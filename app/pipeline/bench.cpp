@@ -16,7 +16,6 @@
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
 #include "core/passes/passes.h"
-#include "core/passes/specialise.h"
 #include "core/plan/specialised.h"
 
 #include <utility>
@@ -288,33 +287,17 @@ bool isRun(const BenchOptions& options, const Target& target) {
     return target.backend && (options.measure || options.verify || options.counters);
 }
 
-/// Both sides by their plans; where shapes depend on data, for the data of this run.
-Result<Analysis> analyseForRun(const BenchOptions& options, const Target& target,
-                               const RuleLibrary& library, const LoadedModel& model, bool forData,
-                               Progress& progress) {
-    AnalysisOptions analysing{options.fuse, target.profile, target.planner()};
-    auto analysis = analyse(model, library, analysing, progress);
-    if (!analysis || !forData || !isRun(options, target) || target.backend->name() == "reference" ||
-        !dependsOnData(*analysis->before->graph))
-        return analysis;
-    Stopwatch watch;
+/// Both sides by their plans; with `forData` for the data of this run.
+Result<Analysis> analyseSides(const BenchOptions& options, const Target& target,
+                              const RuleLibrary& library, const LoadedModel& model, bool forData,
+                              Progress& progress) {
+    const AnalysisOptions analysing{options.fuse, target.profile, target.planner()};
+    if (!forData || !isRun(options, target) || target.backend->name() == "reference")
+        return analyse(model, library, analysing, progress);
     auto inputs = inputsOf(options, model);
     if (!inputs)
         return failure(inputs.error());
-    auto shapes = shapesOfRun(*analysis->before->graph, *inputs, options.threads, progress);
-    if (!shapes)
-        return failure(shapes.error());
-    const double seconds = watch.lap();
-    analysing.shapes = &*shapes;
-    auto planned = analyse(model, library, analysing, progress);
-    if (!planned && !progress.cancelled())
-        return failure("run.assumed", planned.error().message, planned.error().where);
-    if (planned) {
-        planned->report.stageSeconds["shapes"] = seconds;
-        if (std::string note = noteOn(planned->assumedBefore); !note.empty())
-            planned->report.model.notes.push_back(std::move(note));
-    }
-    return planned;
+    return analyseForData(model, library, analysing, *inputs, options.threads, progress);
 }
 
 /// All of it for a model that is loaded.
@@ -322,7 +305,7 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
                                 const RuleLibrary& library, const LoadedModel& model, bool forData,
                                 Progress& progress) {
     Stopwatch watch;
-    auto analysis = analyseForRun(options, target, library, model, forData, progress);
+    auto analysis = analyseSides(options, target, library, model, forData, progress);
     if (!analysis)
         return failure(analysis.error());
     BenchResult out{std::move(analysis->report), std::move(analysis->fused), target.unusable};

@@ -3,7 +3,7 @@
 // planned for them.
 #pragma once
 
-#include "core/graph/graph.h"
+#include "app/pipeline/analysis.h"
 #include "core/graph/run_shapes.h"
 #include "core/support/progress.h"
 #include "core/support/result.h"
@@ -17,7 +17,11 @@ namespace fuselage::app {
 Result<RunShapes> shapesOfRun(const Graph& graph, const std::vector<Tensor>& inputs, int threads,
                               Progress& progress);
 
-/// One sentence about what was assumed; empty: nothing.
-std::string noteOn(const AssumedShapes& assumed);
+/// analyse(); where shapes depend on data, both sides are planned for those of a run with these
+/// inputs, which a note of the model says. Error "run.assumed" where the two do not go together:
+/// analyse() plans for any data.
+Result<Analysis> analyseForData(const LoadedModel& model, const RuleLibrary& library,
+                                AnalysisOptions options, const std::vector<Tensor>& inputs,
+                                int threads, Progress& progress);
 
 } // namespace fuselage::app

@@ -3,8 +3,10 @@
 
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/shapes_of_run.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/passes/passes.h"
+#include "core/plan/specialised.h"
 #include "tests/ort/onnx_runtime.h"
 
 #include <fmt/format.h>
@@ -44,7 +46,8 @@ size_t fallbacksOf(const Executable& executable, size_t steps) {
     return out;
 }
 
-Result<Sides> prepare(const strangers::Opened& opened, int threads) {
+/// As `fuselage bench` does; with `forData` for the shapes that these inputs lead to.
+Result<Sides> prepare(const strangers::Opened& opened, int threads, bool forData) {
     Sides out;
     CompileOptions compile;
     compile.threads = threads;
@@ -63,15 +66,20 @@ Result<Sides> prepare(const strangers::Opened& opened, int threads) {
         return failure(profile.error());
     options.profile = *profile;
     Progress progress;
-    auto analysis = app::analyse(opened.model, *library, options, progress);
+    auto analysis = forData ? app::analyseForData(opened.model, *library, options, opened.inputs,
+                                                  threads, progress)
+                            : app::analyse(opened.model, *library, options, progress);
     if (!analysis)
         return failure(analysis.error());
-    for (auto [plan, made] :
-         {std::pair(analysis->before, &out.unfused), {analysis->after, &out.fused}}) {
+    for (auto [plan, assumed, made] :
+         {std::tuple(analysis->before, &analysis->assumedBefore, &out.unfused),
+          {analysis->after, &analysis->assumedAfter, &out.fused}}) {
         auto executable = out.backend->prepare(plan, progress);
         if (!executable)
             return failure(executable.error());
-        *made = std::move(*executable);
+        *made = makeSpecialised(std::move(*executable), *assumed);
+        if (auto ran = (*made)->run(opened.inputs, {}, progress); !ran)
+            return failure(ran.error());
     }
     out.fusedSteps = analysis->after->steps.size();
     out.unfusedSteps = analysis->before->steps.size();
@@ -149,7 +157,9 @@ int serveStranger(const ServerOptions& options) {
     auto opened = strangers::open(options.stranger);
     if (!opened)
         return fail(opened.error());
-    auto sides = prepare(*opened, options.threads);
+    auto sides = prepare(*opened, options.threads, true);
+    if (!sides && sides.error().code == "run.assumed") // the sides round to other lengths
+        sides = prepare(*opened, options.threads, false);
     if (!sides)
         return fail(sides.error());
     for (Executable* side : {sides->fused.get(), sides->unfused.get()})
