@@ -307,6 +307,7 @@ IntegerWeights::IntegerWeights(const Contraction& program, const PrepareContext&
         if (!isNew)
             continue;
         IntegerMatrix matrix{static_cast<int64_t>(k.size()), static_cast<int64_t>(n.size()), {}};
+        matrix.values.reserve(k.size() * n.size()); // growing would touch the memory twice
         for (int64_t row : k)
             for (int64_t column : n)
                 matrix.values.push_back(
@@ -321,8 +322,9 @@ std::vector<int32_t> IntegerWeights::columnSums(size_t matrix, bool allGroups) c
         const IntegerMatrix& x = matrices[i];
         const auto columns = static_cast<size_t>(x.n);
         std::vector<int64_t> sums(columns, 0); // at most k * 255
-        for (size_t at = 0; at < x.values.size(); ++at)
-            sums[at % columns] += x.values[at];
+        for (size_t row = 0; row < x.values.size(); row += columns)
+            for (size_t column = 0; column < columns; ++column)
+                sums[column] += x.values[row + column];
         for (int64_t sum : sums)
             out.push_back(static_cast<int32_t>(sum));
     }

@@ -41,6 +41,7 @@ public:
         const int64_t scales = scale.layout.constant->elementCount();
         for (int64_t d = 0; d < directions; ++d) {
             IntegerMatrix matrix{m_depth, m_columns, {}};
+            matrix.values.reserve(static_cast<size_t>(m_depth * m_columns));
             std::vector<int32_t> sums(static_cast<size_t>(m_columns), 0);
             for (int64_t i = 0; i < m_depth * m_columns; ++i) {
                 const int64_t column = i % m_columns;

@@ -110,7 +110,10 @@ private:
               Pages& pages) {
         std::vector<int8_t> values(matrix.values.size());
         const int32_t low = limit == 127 ? -128 : -limit;
-        for (size_t i = 0; i < values.size(); ++i) {
+        if (m_parts == 1) // what fits is the part
+            std::transform(matrix.values.begin(), matrix.values.end(), values.begin(),
+                           [](int32_t value) { return static_cast<int8_t>(value); });
+        for (size_t i = 0; m_parts > 1 && i < values.size(); ++i) {
             int32_t left = matrix.values[i], taken = 0;
             for (size_t p = 0; p <= part; ++p, left -= taken)
                 taken = std::clamp(left, low, limit);
