@@ -23,12 +23,10 @@ int32_t largestExactWeight() {
 
 /// How many parts within the limit the values need; -128 is taken with 127, 64 stands for itself.
 size_t partsOf(const IntegerMatrix& matrix, int32_t limit) {
-    size_t parts = 1;
-    for (int32_t value : matrix.values) {
-        const int32_t size = value < 0 && limit == 127 ? -value - 1 : std::abs(value);
-        parts = std::max(parts, static_cast<size_t>((size + limit - 1) / limit));
-    }
-    return parts;
+    int32_t largest = 1;
+    for (int32_t value : matrix.values)
+        largest = std::max(largest, value < 0 && limit == 127 ? -value - 1 : std::abs(value));
+    return static_cast<size_t>((largest + limit - 1) / limit);
 }
 
 class OnednnIntegerProduct final : public IntegerProduct {
