@@ -234,6 +234,14 @@ private:
 
 } // namespace
 
+Error indexOutside(const Node& node, int64_t index, int64_t extent) {
+    return {"run.index",
+            "index " + std::to_string(index) + " of " + node.name + " is outside " +
+                std::to_string(extent) + " elements",
+            {},
+            {}};
+}
+
 std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to) {
     std::optional<size_t> best, single;
     auto worth = [&](size_t d) { return std::pair(to.extents[d], from.extents[d]); };

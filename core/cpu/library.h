@@ -22,6 +22,13 @@ struct LibraryOperand {
     /// An element of an operand of int32 or int64.
     int64_t integerAt(const Operands& operands, size_t i) const;
 
+    /// Where that element, an index, points to among `extent` elements, counted from the front;
+    /// negative when it is outside of them.
+    int64_t placeAt(const Operands& operands, size_t i, int64_t extent) const {
+        const int64_t given = integerAt(operands, i), place = given < 0 ? given + extent : given;
+        return place < extent ? place : -1;
+    }
+
     /// Null when nothing reads the output.
     std::byte* write(const Operands& operands) const {
         return slot < 0 ? nullptr : operands.outputs[static_cast<size_t>(slot)];
@@ -53,6 +60,9 @@ private:
 /// The longest dimension along which both are contiguous (or one element long); none: there is
 /// none.
 std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to);
+
+/// What a run ends with when an index of `node` names none of `extent` elements.
+Error indexOutside(const Node& node, int64_t index, int64_t extent);
 
 /// Whether data of these extents have every place that indices name, but for places along `axis`.
 bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis);

@@ -12,7 +12,8 @@ namespace {
 class GatherKernel final : public Kernel {
 public:
     GatherKernel(const LibraryCall& call, size_t axis)
-        : m_data(call.input(0)), m_index(call.input(1)), m_result(call.output(0)) {
+        : m_node(call.node()), m_data(call.input(0)), m_index(call.input(1)),
+          m_result(call.output(0)) {
         const Extents& data = m_data.layout.extents;
         for (size_t d = 0; d < axis; ++d)
             m_outer *= data[d];
@@ -28,14 +29,9 @@ public:
     void run(const Operands& operands, RunContext& context) override {
         std::vector<int64_t> rows(static_cast<size_t>(m_indices));
         for (size_t i = 0; i < rows.size(); ++i) {
-            int64_t index = m_index.integerAt(operands, i);
-            rows[i] = index < 0 ? index + m_extent : index;
-            if (rows[i] < 0 || rows[i] >= m_extent) {
-                context.error = Error{"run.index",
-                                      "index " + std::to_string(index) + " of Gather is outside " +
-                                          std::to_string(m_extent) + " elements",
-                                      {},
-                                      {}};
+            rows[i] = m_index.placeAt(operands, i, m_extent);
+            if (rows[i] < 0) {
+                context.error = indexOutside(m_node, m_index.integerAt(operands, i), m_extent);
                 return;
             }
         }
@@ -54,6 +50,7 @@ public:
     }
 
 private:
+    const Node& m_node;
     int64_t m_outer = 1, m_extent = 0, m_indices = 0;
     size_t m_blockBytes = 0;
     LibraryOperand m_data, m_index, m_result;

@@ -14,8 +14,8 @@ namespace {
 class ScatterKernel final : public Kernel {
 public:
     ScatterKernel(const LibraryCall& call, size_t axis)
-        : m_data(call.input(0)), m_index(call.input(1)), m_updates(call.input(2)),
-          m_result(call.output(0)), m_extent(m_data.layout.extents[axis]),
+        : m_node(call.node()), m_data(call.input(0)), m_index(call.input(1)),
+          m_updates(call.input(2)), m_result(call.output(0)), m_extent(m_data.layout.extents[axis]),
           m_strides(rowMajorStrides(m_data.layout.extents)), m_axisStride(m_strides[axis]),
           m_elementBytes(sizeOf(m_data.layout.dtype)),
           m_bytes(static_cast<size_t>(*elementCount(m_data.layout.extents)) * m_elementBytes) {
@@ -30,15 +30,9 @@ public:
             std::memcpy(to, m_data.read(operands), m_bytes);
         for (StridedWalk walk(m_index.layout.extents, {m_strides}); walk.valid(); walk.next()) {
             const auto at = static_cast<size_t>(walk.position());
-            const int64_t given = m_index.integerAt(operands, at);
-            const int64_t index = given < 0 ? given + m_extent : given;
-            if (index < 0 || index >= m_extent) {
-                context.error =
-                    Error{"run.index",
-                          "index " + std::to_string(given) + " of ScatterElements is outside " +
-                              std::to_string(m_extent) + " elements",
-                          {},
-                          {}};
+            const int64_t index = m_index.placeAt(operands, at, m_extent);
+            if (index < 0) {
+                context.error = indexOutside(m_node, m_index.integerAt(operands, at), m_extent);
                 return;
             }
             const auto place = static_cast<size_t>(walk.offset(0) + index * m_axisStride);
@@ -47,6 +41,7 @@ public:
     }
 
 private:
+    const Node& m_node;
     LibraryOperand m_data, m_index, m_updates, m_result;
     int64_t m_extent;
     Extents m_strides;

@@ -11,14 +11,6 @@ namespace fuselage::cpu {
 
 namespace {
 
-Error outside(const Node& node, int64_t index, int64_t extent) {
-    return {"run.index",
-            "index " + std::to_string(index) + " of " + node.name + " is outside " +
-                std::to_string(extent) + " elements",
-            {},
-            {}};
-}
-
 /// Blocks of row-major data that tuples of indices choose, one a tuple, behind `batch` leading dims
 /// that data and tuples share.
 class TupleBlocks {
@@ -58,11 +50,11 @@ public:
     std::optional<Error> find(const Operands& operands, size_t tuple, size_t& at) const {
         int64_t element = static_cast<int64_t>(tuple / m_perBatch) * m_batchBlock;
         for (size_t i = 0; i < m_width; ++i) {
-            const int64_t given = m_index.integerAt(operands, tuple * m_width + i);
+            const size_t at = tuple * m_width + i;
             const int64_t extent = m_data[m_batch + i];
-            const int64_t index = given < 0 ? given + extent : given;
-            if (index < 0 || index >= extent)
-                return outside(m_node, given, extent);
+            const int64_t index = m_index.placeAt(operands, at, extent);
+            if (index < 0)
+                return indexOutside(m_node, m_index.integerAt(operands, at), extent);
             element += index * m_strides[m_batch + i];
         }
         at = static_cast<size_t>(element / std::max<int64_t>(m_block, 1)) * m_blockBytes;
@@ -155,10 +147,9 @@ public:
         const size_t bytes = sizeOf(m_data.layout.dtype);
         for (StridedWalk walk(m_index.layout.extents, {m_strides}); walk.valid(); walk.next()) {
             const auto at = static_cast<size_t>(walk.position());
-            const int64_t given = m_index.integerAt(operands, at);
-            const int64_t index = given < 0 ? given + m_extent : given;
-            if (index < 0 || index >= m_extent) {
-                context.error = outside(m_node, given, m_extent);
+            const int64_t index = m_index.placeAt(operands, at, m_extent);
+            if (index < 0) {
+                context.error = indexOutside(m_node, m_index.integerAt(operands, at), m_extent);
                 return;
             }
             const auto from = static_cast<size_t>(walk.offset(0) + index * m_axisStride);
