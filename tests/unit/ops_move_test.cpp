@@ -55,9 +55,10 @@ void expectSame(const Node& node, const Tensor& x, std::vector<ReferenceValue> r
     auto expected = evaluateNode(node, inputs, context);
     auto window = windowOf(node, x.extents(), inputs);
     ASSERT_EQ(static_cast<bool>(expected), window.has_value());
-    if (window)
+    if (window) {
         EXPECT_TRUE(identical(copyWindow(x, *window), (*expected)[0].toTensor()))
             << text(x.extents()) << " to " << text(window->extents);
+    }
 }
 
 constexpr DType types[] = {DType::Float32, DType::Float16, DType::Int8, DType::Int64};
