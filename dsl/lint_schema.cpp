@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // E0220: operators that a rule asks for in a form that their schema does not allow, so that no
 // valid graph holds them. A class is at fault only when all of its operators are.
+#include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 #include "core/ops/schema_facts.h"
 #include "dsl/lint.h"
@@ -21,6 +22,10 @@ struct Impossible {
     std::string expected;
     std::string fix;
 };
+
+bool mayBeIntegers(ElementTypes types) {
+    return types.allows(DType::Int64) || types.allows(DType::Int32);
+}
 
 class SchemaLint {
 public:
@@ -94,8 +99,7 @@ private:
         for (const AttributeTest& test : term.tests)
             give(positionOf({test.name, {}}, 0, op));
         for (size_t i = 0; i < given.size(); ++i) {
-            ElementKind kind = elementKindOf(op, i);
-            if (given[i] || (kind != ElementKind::Float && kind != ElementKind::Truth))
+            if (given[i] || mayBeIntegers(inputTypesOf(op, i)))
                 continue;
             std::string name = i < inputNamesOf(op).size() ? inputNamesOf(op)[i] : "";
             return {term.span, std::string(row.name) + " always has the operand `" + name + "`",
@@ -109,18 +113,19 @@ private:
     Impossible elements(const Term& term, Op op) const {
         for (size_t i = 0; i < term.arguments.size(); ++i) {
             const Term& argument = m_rule.term(term.arguments[i].term);
-            ElementKind kind = elementKindOf(op, positionOf(term.arguments[i], i, op));
+            const ElementTypes allowed = inputTypesOf(op, positionOf(term.arguments[i], i, op));
             if (!argument.type || argument.type->dtypes.empty())
                 continue;
             const std::vector<DType>& types = argument.type->dtypes;
-            if (std::any_of(types.begin(), types.end(), [&](DType it) { return isOf(kind, it); }))
+            if (std::any_of(types.begin(), types.end(),
+                            [&](DType it) { return allowed.allows(it); }))
                 continue;
             std::string found;
             for (DType type : types)
                 found += (found.empty() ? "`" : " | `") + std::string(nameOf(type)) + "`";
             return {argument.span,
                     std::string(rowOf(op).name) + " has no operand of that element type", found,
-                    nameOf(kind), "write another type, or none"};
+                    allowed.text(), "write another type, or none"};
         }
         return {};
     }

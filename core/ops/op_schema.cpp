@@ -33,6 +33,10 @@ std::vector<OperandSchema> operandSchemas(std::string_view text) {
         if (word.empty())
             continue;
         OperandSchema& operand = out.emplace_back();
+        if (const size_t colon = word.find(':'); colon != std::string_view::npos) {
+            operand.type = word.substr(colon + 1);
+            word = word.substr(0, colon);
+        }
         operand.optional = word.ends_with('?');
         operand.variadic = word.ends_with('*') || word.ends_with('+');
         word.remove_suffix(operand.optional || operand.variadic ? 1 : 0);
@@ -41,7 +45,43 @@ std::vector<OperandSchema> operandSchemas(std::string_view text) {
     return out;
 }
 
-/// One line: "Clip 13 : input min? max? -> output | to:int!".
+/// The next of the words that `mark` separates, taken off the text.
+std::string_view takeWord(std::string_view& text, char mark) {
+    const std::string_view word = text.substr(0, text.find(mark));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    return word;
+}
+
+/// Of "float,double"; types that no graph here holds (float8, int4 ...) are left out.
+ElementTypes elementTypes(std::string_view names) {
+    ElementTypes out;
+    while (!names.empty())
+        if (const auto type = dtypeFromName(takeWord(names, ',')))
+            out.add(*type);
+    return out;
+}
+
+std::vector<DType> typesThatAre(bool (*property)(DType)) {
+    std::vector<DType> out;
+    for (int type = static_cast<int>(DType::Float32); type <= static_cast<int>(DType::String);
+         ++type)
+        if (property(static_cast<DType>(type)))
+            out.push_back(static_cast<DType>(type));
+    return out;
+}
+
+ElementTypes setOf(bool (*property)(DType)) {
+    ElementTypes out;
+    for (DType type : typesThatAre(property))
+        out.add(type);
+    return out;
+}
+
+bool isNumber(DType type) {
+    return isFloat(type) || isInteger(type);
+}
+
+/// One line: "Clip 13 : input:T min?:T max?:T -> output:T | to:int! | T=float,double".
 class Entry {
 public:
     explicit Entry(std::string_view line) : m_rest(line) {
@@ -56,7 +96,11 @@ public:
     OpSchema schema() {
         m_schema.inputs = operandSchemas(textBefore(m_rest, "->"));
         m_schema.outputs = operandSchemas(textBefore(m_rest, "|"));
-        m_schema.attributes = parseAttributeSchemas(std::string(m_rest).c_str());
+        const std::string attributes(m_rest.substr(0, m_rest.find(" | ")));
+        m_schema.attributes = parseAttributeSchemas(attributes.c_str());
+        m_schema.types = m_rest.size() > attributes.size()
+                             ? m_rest.substr(attributes.size() + std::string_view(" | ").size())
+                             : std::string_view();
         return std::move(m_schema);
     }
 
@@ -108,6 +152,38 @@ bool OpSchema::isOptionalInput(size_t slot) const {
     return slot < inputs.size() && inputs[slot].optional;
 }
 
+ElementTypes OpSchema::inputTypes(size_t slot) const {
+    if (inputs.empty() || (slot >= inputs.size() && !inputs.back().variadic))
+        return {};
+    const std::string_view wanted = inputs[std::min(slot, inputs.size() - 1)].type;
+    for (std::string_view rest = types; !rest.empty();) {
+        std::string_view constraint = takeWord(rest, ' ');
+        if (takeWord(constraint, '=') == wanted)
+            return elementTypes(constraint);
+    }
+    return elementTypes(wanted);
+}
+
+std::string ElementTypes::text() const {
+    if (!restricted())
+        return "any type";
+    if (*this == setOf(isFloat))
+        return "a float type";
+    if (*this == setOf(isInteger))
+        return "an integer type";
+    if (*this == setOf(isNumber))
+        return "a number";
+    std::string out;
+    std::vector<DType> types = typesThatAre([](DType) { return true; });
+    std::erase_if(types, [&](DType type) { return !allows(type); });
+    for (size_t i = 0; i < types.size(); ++i)
+        out += (i == 0                  ? ""
+                : i + 1 == types.size() ? " or "
+                                        : ", ") +
+               std::string(nameOf(types[i]));
+    return out;
+}
+
 const OpSchema* publishedSchema(std::string_view domain, std::string_view name, int64_t version) {
     const OpSchema* newest = nullptr;
     for (const OpSchema& schema : formsOf(domain, name))
@@ -125,6 +201,26 @@ const OpSchema* publishedSchema(Op op) {
         if (schema.since > version && !isWithdrawn(schema))
             return &schema;
     return nullptr;
+}
+
+ElementTypes inputTypesOf(Op op, size_t slot) {
+    const OpSchema* form = publishedSchema(op);
+    ElementTypes out = form ? form->inputTypes(slot) : ElementTypes();
+    if (!out.restricted())
+        return {};
+    const OpRow& row = rowOf(op);
+    for (const OpSchema& schema : formsOf(row.domain, row.name)) {
+        if (schema.since <= form->since || isWithdrawn(schema))
+            continue;
+        const ElementTypes newer = schema.inputTypes(slot);
+        if (!newer.restricted())
+            return {};
+        out.add(newer);
+    }
+    const std::vector<DType> floats = typesThatAre(isFloat);
+    if (std::any_of(floats.begin(), floats.end(), [&](DType type) { return out.allows(type); }))
+        out.add(setOf(isFloat));
+    return out;
 }
 
 int64_t attributeSince(Op op, std::string_view name) {

@@ -5,8 +5,13 @@
     collect.py onnx/docs/Changelog.md onnxruntime/docs/ContribOperators.md > operators.txt
 
 Both files are generated from the schemas in the same form. Only facts are taken: names, versions,
-which operands are optional or repeat, attributes with kinds and defaults. README.md of the folder
-above says how a line reads. Anything in the documents that this program does not know ends it.
+which operands are optional or repeat, their element types, attributes with kinds and defaults.
+README.md of the folder above says how a line reads. Anything in the documents that this program does
+not know ends it.
+
+    collect.py onnx/docs/Changelog.md --keep operators.txt
+
+takes the entries that the documents lack from an earlier operators.txt.
 """
 import ast
 import html
@@ -22,6 +27,10 @@ KINDS = {
 TITLE = re.compile(r'^### .*\*\*(?:<a [^>]*>)?([A-Za-z0-9_.]+)(?:-(\d+))?\*\*')
 SINCE = re.compile(r"since version (\d+) of the")
 ENTRY = re.compile(r"^<dt><tt>(.*?)</tt>(?: \((.*?)\))? : (.*)</dt>$")
+TYPE = re.compile(r"^tensor\((\w+)\)$")
+# An operand that takes all of these is not restricted, as far as anybody here can tell.
+EVERY = {"bool", "string", "float16", "float", "double", "int8", "int16", "int32", "int64", "uint8",
+         "uint16", "uint32", "uint64"}
 ATTRIBUTE = re.compile(r"^<dt><tt>(.*?)</tt> : ([a-z_ ]+?)(?: \((required|default is .*)\))?</dt>$")
 COUNT = re.compile(r"^#### (Inputs|Outputs)(?: \((\d+) - .*\))?$")
 
@@ -46,11 +55,25 @@ def attribute(line):
 
 
 def operand(line, index, least):
-    name, options, _ = ENTRY.match(html.unescape(line)).groups()
+    """Name with its mark, and the name of its type: a constraint's, or an element type's."""
+    name, options, kind = ENTRY.match(html.unescape(line)).groups()
     options = (options or "").split(", ")
     if "variadic" in options:
-        return name + ("+" if least is not None and least > index else "*")
-    return name + ("?" if "optional" in options else "")
+        name += "+" if least is not None and least > index else "*"
+    return name + ("?" if "optional" in options else ""), TYPE.sub(r"\1", kind)
+
+
+def constraint(line):
+    """Name and element types of a type constraint; none of them where it does not restrict tensors."""
+    name, _, types = ENTRY.match(html.unescape(line)).groups()
+    found = [TYPE.match(one) for one in types.split(", ")]
+    names = [one.group(1) for one in found if one]
+    return name, [] if EVERY.issubset(names) or len(names) < len(found) else names
+
+
+def operands(entries, constraints):
+    return " ".join(name if kind in constraints and not constraints[kind] or not re.match(r"^\w+$", kind)
+                    else name + ":" + kind for name, kind in entries)
 
 
 def operators(path):
@@ -73,7 +96,7 @@ def operators(path):
 
 
 def row(name, version, lines):
-    parts = {"Inputs": [], "Outputs": [], "Attributes": []}
+    parts = {"Inputs": [], "Outputs": [], "Attributes": [], "Type Constraints": []}
     part, least = None, None
     for line in lines:
         if line.startswith("#### "):
@@ -82,14 +105,32 @@ def row(name, version, lines):
             least = int(count.group(2)) if count and count.group(2) else None
         elif line.startswith("<dt>") and part in parts:
             parts[part].append(attribute(line) if part == "Attributes"
+                               else constraint(line) if part == "Type Constraints"
                                else operand(line, len(parts[part]), least))
-    inputs, outputs, attributes = (" ".join(parts[key]) for key in ("Inputs", "Outputs", "Attributes"))
-    return re.sub(" +", " ", f"{name} {version} : {inputs} -> {outputs} | {attributes}").strip()
+    constraints = dict(parts["Type Constraints"])
+    inputs, outputs = (operands(parts[key], constraints) for key in ("Inputs", "Outputs"))
+    attributes = " ".join(parts["Attributes"])
+    types = " ".join(f"{key}={','.join(value)}" for key, value in constraints.items() if value)
+    return re.sub(" +", " ", f"{name} {version} : {inputs} -> {outputs} | {attributes} | {types}").rstrip(" |") + \
+        ("" if attributes or types else " |")
+
+
+def kept(path):
+    """Rows of an earlier run."""
+    for line in open(path, encoding="utf-8"):
+        if not line.startswith("#"):
+            name, version = line.split(" ")[:2]
+            yield (name.lower(), int(version)), line.rstrip("\n")
 
 
 def main():
+    documents = sys.argv[1:]
     rows = {}
-    for path in sys.argv[1:]:
+    if "--keep" in documents:
+        at = documents.index("--keep")
+        rows = dict(kept(documents[at + 1]))
+        del documents[at:at + 2]
+    for path in documents:
         for name, version, lines in operators(path):
             if version is not None:  # experimental ones have none
                 rows[(name.lower(), int(version))] = row(name, version, lines)

@@ -69,6 +69,33 @@ TEST(OpSchema, AttributesHaveTheOpsetThatBroughtThem) {
     EXPECT_EQ(attributeSince(Op::ReduceSum, "axes"), 1); // of the normal form only
 }
 
+TEST(OpSchema, OperandsHaveElementTypes) {
+    EXPECT_EQ(inputTypesOf(Op::Sin, 0).text(), "a float type");
+    EXPECT_EQ(inputTypesOf(Op::Add, 1).text(), "a number");
+    EXPECT_EQ(inputTypesOf(Op::Gather, 0).text(), "any type");
+    EXPECT_EQ(inputTypesOf(Op::Gather, 1).text(), "int32 or int64");
+    EXPECT_EQ(inputTypesOf(Op::Where, 0).text(), "bool");
+    EXPECT_EQ(inputTypesOf(Op::BitwiseAnd, 0).text(), "an integer type");
+    EXPECT_EQ(inputTypesOf(Op::ConvInteger, 0).text(), "int8 or uint8");
+    EXPECT_EQ(inputTypesOf(Op::QLinearConv, 8).text(), "int32");
+    EXPECT_EQ(inputTypesOf(Op::Concat, 5), inputTypesOf(Op::Concat, 0));
+    EXPECT_FALSE(inputTypesOf(Op::Sin, 1).restricted()) << "there is no such operand";
+    // Integers came with 14; bfloat16 is a precision, whatever the form.
+    EXPECT_FALSE(publishedSchema("", "Relu", 13)->inputTypes(0).allows(DType::Int32));
+    EXPECT_TRUE(inputTypesOf(Op::Relu, 0).allows(DType::Int32));
+    EXPECT_FALSE(publishedSchema("", "Conv", 11)->inputTypes(0).allows(DType::BFloat16));
+    EXPECT_TRUE(inputTypesOf(Op::Conv, 0).allows(DType::BFloat16));
+}
+
+/// What the rules' checks know of an elementwise operator they know without a list of operators.
+TEST(OpSchema, FewElementwiseOperandsAreOfAnyType) {
+    std::set<std::string> any;
+    for (Op op : opsWithTrait(Trait::Elementwise))
+        if (publishedSchema(op) && rowOf(op).domain[0] == '\0' && !inputTypesOf(op, 0).restricted())
+            any.insert(rowOf(op).name);
+    EXPECT_EQ(any, (std::set<std::string>{"Cast", "Equal"}));
+}
+
 /// A row may know less than is published; what it says about both is the same.
 TEST(OpSchema, RowsAgreeWithWhatIsPublished) {
     std::set<std::string> unpublished;
