@@ -73,60 +73,6 @@ bool isNarrowFloat(DType type) {
     return type == DType::Float16 || type == DType::BFloat16;
 }
 
-/// Function of real numbers in C's library, without the `f` of float.
-const char* libraryFunction(TapeOp op) {
-    switch (op) {
-    case TapeOp::Sqrt:
-        return "sqrt";
-    case TapeOp::Exp:
-        return "exp";
-    case TapeOp::Log:
-        return "log";
-    case TapeOp::Log1p:
-        return "log1p";
-    case TapeOp::Erf:
-        return "erf";
-    case TapeOp::Sin:
-        return "sin";
-    case TapeOp::Cos:
-        return "cos";
-    case TapeOp::Tan:
-        return "tan";
-    case TapeOp::Asin:
-        return "asin";
-    case TapeOp::Acos:
-        return "acos";
-    case TapeOp::Atan:
-        return "atan";
-    case TapeOp::Sinh:
-        return "sinh";
-    case TapeOp::Cosh:
-        return "cosh";
-    case TapeOp::Tanh:
-        return "tanh";
-    case TapeOp::Asinh:
-        return "asinh";
-    case TapeOp::Acosh:
-        return "acosh";
-    case TapeOp::Atanh:
-        return "atanh";
-    case TapeOp::Floor:
-        return "floor";
-    case TapeOp::Ceil:
-        return "ceil";
-    case TapeOp::RoundEven:
-        return "rint";
-    case TapeOp::Abs:
-        return "fabs";
-    case TapeOp::Fmod:
-        return "fmod";
-    case TapeOp::Pow:
-        return "pow";
-    default:
-        return nullptr;
-    }
-}
-
 class TapePrinter {
 public:
     TapePrinter(const Tape& tape, const TapeStyle& style)
@@ -312,7 +258,7 @@ private:
         default:
             break;
         }
-        const char* function = libraryFunction(x.op);
+        const char* function = rowOf(x.op).library;
         return call(std::string(function ? function : "unsupported") + (wide ? "" : "f"), x);
     }
 
@@ -347,7 +293,7 @@ private:
             return a;
         default: // a function of real numbers on an integer
             return fmt::format("static_cast<{}>(truncated({}(static_cast<double>({}))))", type,
-                               libraryFunction(x.op), a);
+                               rowOf(x.op).library, a);
         }
     }
 

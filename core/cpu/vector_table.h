@@ -167,7 +167,6 @@ struct IntegerLoops {
                       size_t tapCount, size_t channels, uint8_t flip) = nullptr;
 };
 
-constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
 

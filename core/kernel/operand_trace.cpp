@@ -2,7 +2,7 @@
 // How contractions and windows find their tensor operands: through views to an operand, with cheap
 // elementwise work on the way as a prologue. Also the geometry of sliding windows.
 #include "core/kernel/tape_compose_internal.h"
-#include "core/kernel/tape_cost.h"
+#include "core/ops/tape.h"
 
 #include <fmt/format.h>
 
@@ -60,7 +60,7 @@ std::variant<TracedOperand, DimSplit, Reason> prologueAt(const LowerBody& body, 
         return composer.reason();
     ComposedTape composed = finishTape(composer, {result});
     for (const TapeInstruction& at : composed.tape.code)
-        if (costOf(at.op).expensive())
+        if (rowOf(at.op).cost.expensive())
             return prologueRefusal(
                 body, id, consumer,
                 fmt::format("`{}` would be repeated for every reuse", nameOf(at.op)));

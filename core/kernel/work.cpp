@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting the work of one launch: multiply-adds exactly, tapes by their instructions.
 #include "core/kernel/program.h"
-#include "core/kernel/tape_cost.h"
+#include "core/ops/tape.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ struct Counter {
             if (at.op == TapeOp::Input || at.op == TapeOp::Constant)
                 continue;
             out.tapeInstructions += times;
-            const TapeCost cost = costOf(at.op);
+            const TapeCost cost = rowOf(at.op).cost;
             out.issue += times * cost.issue;
             out.transcendental += cost.transcendental ? times : 0;
             out.flops += isFloat(at.type) && at.op != TapeOp::Cast ? times : 0;

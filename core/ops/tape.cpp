@@ -6,52 +6,55 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cmath>
 
 namespace fuselage {
 
 namespace {
 
-struct TapeOpRow {
-    TapeOp op;
-    const char* name;
-    int operands;
-};
+double sign(double x) {
+    return std::isnan(x) ? x : static_cast<double>((x > 0) - (x < 0));
+}
 
+constexpr TapeCost root{4, true}, exponential{6, true}, circular{16, true};
+constexpr TapeCost division{6, false}, remainder{16, false};
+
+// clang-format off
 constexpr std::array tapeOps{
     TapeOpRow{TapeOp::Input, "input", 0},
     TapeOpRow{TapeOp::Constant, "constant", 0},
     TapeOpRow{TapeOp::Add, "add", 2},
     TapeOpRow{TapeOp::Sub, "sub", 2},
     TapeOpRow{TapeOp::Mul, "mul", 2},
-    TapeOpRow{TapeOp::Div, "div", 2},
-    TapeOpRow{TapeOp::Mod, "mod", 2},
-    TapeOpRow{TapeOp::Fmod, "fmod", 2},
-    TapeOpRow{TapeOp::Pow, "pow", 2},
+    TapeOpRow{TapeOp::Div, "div", 2, division},
+    TapeOpRow{TapeOp::Mod, "mod", 2, remainder},
+    TapeOpRow{TapeOp::Fmod, "fmod", 2, remainder, "fmod"},
+    TapeOpRow{TapeOp::Pow, "pow", 2, {20, true}, "pow"},
     TapeOpRow{TapeOp::Min, "min", 2},
     TapeOpRow{TapeOp::Max, "max", 2},
-    TapeOpRow{TapeOp::Neg, "neg", 1},
-    TapeOpRow{TapeOp::Abs, "abs", 1},
-    TapeOpRow{TapeOp::Sign, "sign", 1},
-    TapeOpRow{TapeOp::Sqrt, "sqrt", 1},
-    TapeOpRow{TapeOp::Exp, "exp", 1},
-    TapeOpRow{TapeOp::Log, "log", 1},
-    TapeOpRow{TapeOp::Log1p, "log1p", 1},
-    TapeOpRow{TapeOp::Erf, "erf", 1},
-    TapeOpRow{TapeOp::Sin, "sin", 1},
-    TapeOpRow{TapeOp::Cos, "cos", 1},
-    TapeOpRow{TapeOp::Tan, "tan", 1},
-    TapeOpRow{TapeOp::Asin, "asin", 1},
-    TapeOpRow{TapeOp::Acos, "acos", 1},
-    TapeOpRow{TapeOp::Atan, "atan", 1},
-    TapeOpRow{TapeOp::Sinh, "sinh", 1},
-    TapeOpRow{TapeOp::Cosh, "cosh", 1},
-    TapeOpRow{TapeOp::Tanh, "tanh", 1},
-    TapeOpRow{TapeOp::Asinh, "asinh", 1},
-    TapeOpRow{TapeOp::Acosh, "acosh", 1},
-    TapeOpRow{TapeOp::Atanh, "atanh", 1},
-    TapeOpRow{TapeOp::Floor, "floor", 1},
-    TapeOpRow{TapeOp::Ceil, "ceil", 1},
-    TapeOpRow{TapeOp::RoundEven, "roundEven", 1},
+    TapeOpRow{TapeOp::Neg, "neg", 1, {}, nullptr, [](double x) { return -x; }},
+    TapeOpRow{TapeOp::Abs, "abs", 1, {}, "fabs", [](double x) { return std::fabs(x); }},
+    TapeOpRow{TapeOp::Sign, "sign", 1, {}, nullptr, sign},
+    TapeOpRow{TapeOp::Sqrt, "sqrt", 1, root, "sqrt", [](double x) { return std::sqrt(x); }},
+    TapeOpRow{TapeOp::Exp, "exp", 1, exponential, "exp", [](double x) { return std::exp(x); }},
+    TapeOpRow{TapeOp::Log, "log", 1, exponential, "log", [](double x) { return std::log(x); }},
+    TapeOpRow{TapeOp::Log1p, "log1p", 1, exponential, "log1p", [](double x) { return std::log1p(x); }},
+    TapeOpRow{TapeOp::Erf, "erf", 1, {24, true}, "erf", [](double x) { return std::erf(x); }},
+    TapeOpRow{TapeOp::Sin, "sin", 1, circular, "sin", [](double x) { return std::sin(x); }},
+    TapeOpRow{TapeOp::Cos, "cos", 1, circular, "cos", [](double x) { return std::cos(x); }},
+    TapeOpRow{TapeOp::Tan, "tan", 1, circular, "tan", [](double x) { return std::tan(x); }},
+    TapeOpRow{TapeOp::Asin, "asin", 1, circular, "asin", [](double x) { return std::asin(x); }},
+    TapeOpRow{TapeOp::Acos, "acos", 1, circular, "acos", [](double x) { return std::acos(x); }},
+    TapeOpRow{TapeOp::Atan, "atan", 1, circular, "atan", [](double x) { return std::atan(x); }},
+    TapeOpRow{TapeOp::Sinh, "sinh", 1, circular, "sinh", [](double x) { return std::sinh(x); }},
+    TapeOpRow{TapeOp::Cosh, "cosh", 1, circular, "cosh", [](double x) { return std::cosh(x); }},
+    TapeOpRow{TapeOp::Tanh, "tanh", 1, circular, "tanh", [](double x) { return std::tanh(x); }},
+    TapeOpRow{TapeOp::Asinh, "asinh", 1, circular, "asinh", [](double x) { return std::asinh(x); }},
+    TapeOpRow{TapeOp::Acosh, "acosh", 1, circular, "acosh", [](double x) { return std::acosh(x); }},
+    TapeOpRow{TapeOp::Atanh, "atanh", 1, circular, "atanh", [](double x) { return std::atanh(x); }},
+    TapeOpRow{TapeOp::Floor, "floor", 1, {}, "floor", [](double x) { return std::floor(x); }},
+    TapeOpRow{TapeOp::Ceil, "ceil", 1, {}, "ceil", [](double x) { return std::ceil(x); }},
+    TapeOpRow{TapeOp::RoundEven, "roundEven", 1, {}, "rint", [](double x) { return std::rint(x); }},
     TapeOpRow{TapeOp::And, "and", 2},
     TapeOpRow{TapeOp::Or, "or", 2},
     TapeOpRow{TapeOp::Xor, "xor", 2},
@@ -70,12 +73,13 @@ constexpr std::array tapeOps{
     TapeOpRow{TapeOp::Select, "select", 3},
     TapeOpRow{TapeOp::Cast, "cast", 1},
 };
+// clang-format on
 
 constexpr bool inEnumOrder() {
     for (size_t i = 0; i < tapeOps.size(); ++i)
         if (static_cast<size_t>(tapeOps[i].op) != i)
             return false;
-    return tapeOps.size() == static_cast<size_t>(TapeOp::Cast) + 1;
+    return tapeOps.size() == tapeOpCount;
 }
 
 static_assert(inEnumOrder(), "tapeOps has one row for each TapeOp, in the order of the enum");
@@ -108,12 +112,16 @@ Scalar binary(TapeOp op, Scalar a, Scalar b) {
 
 } // namespace
 
+const TapeOpRow& rowOf(TapeOp op) {
+    return tapeOps[static_cast<size_t>(op)];
+}
+
 const char* nameOf(TapeOp op) {
-    return tapeOps[static_cast<size_t>(op)].name;
+    return rowOf(op).name;
 }
 
 int operandCount(TapeOp op) {
-    return tapeOps[static_cast<size_t>(op)].operands;
+    return rowOf(op).operands;
 }
 
 std::string Tape::text() const {

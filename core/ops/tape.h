@@ -70,10 +70,31 @@ enum class TapeOp : uint8_t {
     Cast,   ///< to `type`, with ONNX Cast's rules; also rounds to a narrower float
 };
 
-const char* nameOf(TapeOp op);
+struct TapeCost {
+    int64_t issue = 1;           ///< machine instructions; functions are polynomials of that length
+    bool transcendental = false; ///< counted as a call
 
-/// Number of register operands of an operation.
+    /// Tens of instructions, too many to repeat for every reuse of an operand.
+    bool expensive() const { return transcendental && issue >= 6; }
+};
+
+/// What is known of an operation once and for all; tape.cpp has one row each.
+struct TapeOpRow {
+    TapeOp op;
+    const char* name;
+    int operands; ///< registers that it reads
+    TapeCost cost{};
+    /// What C's math library calls it, without the f of float; null: it has no such function.
+    const char* library = nullptr;
+    /// A function of one real number; null for everything else.
+    double (*function)(double) = nullptr;
+};
+
+const TapeOpRow& rowOf(TapeOp op);
+const char* nameOf(TapeOp op);
 int operandCount(TapeOp op);
+
+constexpr size_t tapeOpCount = static_cast<size_t>(TapeOp::Cast) + 1;
 
 struct TapeInstruction {
     TapeOp op = TapeOp::Constant;

@@ -19,69 +19,12 @@ double floorMod(double a, double b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-double sign(double x) {
-    return std::isnan(x) ? x : static_cast<double>((x > 0) - (x < 0));
-}
-
 double minimum(double a, double b) {
     return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
 }
 
 double maximum(double a, double b) {
     return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
-}
-
-double unaryFloat(TapeOp op, double x) {
-    switch (op) {
-    case TapeOp::Neg:
-        return -x;
-    case TapeOp::Abs:
-        return std::fabs(x);
-    case TapeOp::Sign:
-        return sign(x);
-    case TapeOp::Sqrt:
-        return std::sqrt(x);
-    case TapeOp::Exp:
-        return std::exp(x);
-    case TapeOp::Log:
-        return std::log(x);
-    case TapeOp::Log1p:
-        return std::log1p(x);
-    case TapeOp::Erf:
-        return std::erf(x);
-    case TapeOp::Sin:
-        return std::sin(x);
-    case TapeOp::Cos:
-        return std::cos(x);
-    case TapeOp::Tan:
-        return std::tan(x);
-    case TapeOp::Asin:
-        return std::asin(x);
-    case TapeOp::Acos:
-        return std::acos(x);
-    case TapeOp::Atan:
-        return std::atan(x);
-    case TapeOp::Sinh:
-        return std::sinh(x);
-    case TapeOp::Cosh:
-        return std::cosh(x);
-    case TapeOp::Tanh:
-        return std::tanh(x);
-    case TapeOp::Asinh:
-        return std::asinh(x);
-    case TapeOp::Acosh:
-        return std::acosh(x);
-    case TapeOp::Atanh:
-        return std::atanh(x);
-    case TapeOp::Floor:
-        return std::floor(x);
-    case TapeOp::Ceil:
-        return std::ceil(x);
-    case TapeOp::RoundEven:
-        return std::nearbyint(x);
-    default:
-        return std::nan("");
-    }
 }
 
 double binaryFloat(TapeOp op, double a, double b) {
@@ -208,7 +151,7 @@ int64_t unaryInt(TapeOp op, DType type, int64_t a) {
     case TapeOp::RoundEven:
         return a;
     default: // a function of real numbers: what casting to and from double gives
-        return static_cast<int64_t>(unaryFloat(op, static_cast<double>(a)));
+        return static_cast<int64_t>(rowOf(op).function(static_cast<double>(a)));
     }
 }
 
@@ -324,7 +267,8 @@ struct InstructionRun {
             fillFloats(
                 [&, a = f(0), b = f(1)](size_t n) { return binaryFloat(at.op, a[n], b[n]); });
         else if (isFloat(at.type))
-            fillFloats([&, a = f(0)](size_t n) { return unaryFloat(at.op, a[n]); });
+            fillFloats(
+                [a = f(0), function = rowOf(at.op).function](size_t n) { return function(a[n]); });
         else if (two)
             fillInts([&, a = i(0), b = i(1)](size_t n) {
                 return wrapTo(at.type, binaryInt(at.op, at.type, a[n], b[n]));
@@ -372,7 +316,7 @@ bool wellTyped(const Tape& tape, const TapeInstruction& at) {
     for (int k = 0; k < operandCount(at.op); ++k)
         if (type(k) != at.type)
             return false;
-    return true;
+    return operandCount(at.op) != 1 || !isFloat(at.type) || rowOf(at.op).function;
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/kernels/row_kept.h"
 
-#include "core/kernel/tape_cost.h"
+#include "core/ops/tape.h"
 
 #include <algorithm>
 #include <vector>
@@ -114,7 +114,7 @@ int gainOf(const Row& program, size_t stage, uint16_t value) {
     const std::vector<bool> used = reached(map, {value});
     int out = 0, taken = 0;
     for (size_t i = 0; i < used.size(); ++i)
-        out += used[i] && costOf(map.code[i].op).issue > 1 ? dear : 0;
+        out += used[i] && rowOf(map.code[i].op).cost.issue > 1 ? dear : 0;
     for (size_t read = 0; read < program.reads.size(); ++read)
         taken += reads(map, used, read) ? 1 : 0;
     return out + std::max(taken - 1, 0);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
 
 using namespace fuselage;
 using namespace fuselage::cpu;
@@ -176,7 +177,7 @@ Tape tapeOf(TapeOp op, DType operandType, DType resultType) {
 TEST(TileCode, EveryOperationAgreesWithThePlainInterpreter) {
     const DType types[] = {DType::Float32, DType::Float64, DType::Int64, DType::Int32,
                            DType::UInt8,   DType::UInt64,  DType::Bool};
-    size_t tested = 0;
+    std::set<std::string> tested{"cast"}; // has a test of its own
     for (size_t t = 0; t < vectorTableCount(); ++t)
         for (size_t o = static_cast<size_t>(TapeOp::Add); o < tapeOpCount; ++o)
             for (DType type : types) {
@@ -200,10 +201,12 @@ TEST(TileCode, EveryOperationAgreesWithThePlainInterpreter) {
                                 what);
                     if (HasFailure())
                         return;
-                    ++tested;
+                    tested.insert(nameOf(op));
                 }
             }
-    EXPECT_GT(tested, 200U);
+    for (size_t o = static_cast<size_t>(TapeOp::Add); o < tapeOpCount; ++o)
+        EXPECT_TRUE(tested.count(nameOf(static_cast<TapeOp>(o))))
+            << nameOf(static_cast<TapeOp>(o)) << " has no vector function of any type";
 }
 
 TEST(TileCode, EveryCastAgreesWithThePlainInterpreter) {
