@@ -1,40 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the families' rows in the order of the enum and answers questions about them. A family is
-// added by listing its rows() function in `families`.
+// Puts the families' rows in the order of the enum and answers questions about them.
 #include "core/ops/op_table.h"
 
-#include "core/ops/activation.h"
-#include "core/ops/attention.h"
 #include "core/ops/attribute_schema.h"
-#include "core/ops/control_flow.h"
-#include "core/ops/conv.h"
-#include "core/ops/deform_conv.h"
-#include "core/ops/detection.h"
-#include "core/ops/dropout.h"
-#include "core/ops/einsum.h"
-#include "core/ops/elementwise_logic.h"
-#include "core/ops/elementwise_math.h"
-#include "core/ops/fill.h"
-#include "core/ops/indexing.h"
-#include "core/ops/layer_norm.h"
-#include "core/ops/losses.h"
-#include "core/ops/matmul.h"
-#include "core/ops/movement.h"
-#include "core/ops/normalization.h"
-#include "core/ops/pooling.h"
-#include "core/ops/quantize.h"
-#include "core/ops/quantized.h"
-#include "core/ops/random.h"
-#include "core/ops/recurrent.h"
-#include "core/ops/reduce.h"
-#include "core/ops/resample.h"
-#include "core/ops/rotary.h"
-#include "core/ops/selection.h"
-#include "core/ops/sequence.h"
-#include "core/ops/shape.h"
-#include "core/ops/signal.h"
-#include "core/ops/softmax.h"
-#include "core/ops/strings.h"
+#include "core/ops/op_families.h"
 
 #include <algorithm>
 #include <cassert>
@@ -45,46 +14,6 @@ namespace fuselage {
 namespace {
 
 constexpr auto opCount = static_cast<size_t>(Op::Count_);
-
-using Rows = std::span<const OpRow> (*)();
-
-constexpr Rows families[] = {
-    // operators with a tape
-    elementwiseMathRows,
-    elementwiseLogicRows,
-    activationRows,
-    // sums of products
-    matmulRows,
-    convRows,
-    deformConvRows,
-    quantizedContractionRows,
-    einsumRows,
-    attentionRows,
-    rotaryRows,
-    // along axes and over windows
-    reduceRows,
-    softmaxRows,
-    normalizationRows,
-    layerNormRows,
-    poolingRows,
-    dropoutRows,
-    // views, sizes and moved elements
-    shapeRows,
-    fillRows,
-    movementRows,
-    indexingRows,
-    selectionRows,
-    quantizeRows,
-    controlFlowRows,
-    sequenceRows,
-    resampleRows,
-    detectionRows,
-    recurrentRows,
-    signalRows,
-    randomRows,
-    stringsRows,
-    lossesRows,
-};
 
 /// A second domain or name under which files spell an operator.
 struct Alias {
@@ -134,7 +63,7 @@ std::vector<OpRow> collectRows() {
     auto at = [&](Op op) -> OpRow& { return rows[static_cast<size_t>(op)]; };
     at(Op::Unknown) = nameOnly(Op::Unknown, "Unknown", "");
     at(Op::Fused) = nameOnly(Op::Fused, "Fused", "");
-    for (Rows family : families)
+    for (OpRows family : opFamilies())
         for (const OpRow& row : family()) {
             assert(at(row.op).op == Op::Count_ && "operator with two rows");
             at(row.op) = row;
