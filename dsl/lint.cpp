@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/lint.h"
+
+namespace fuselage::dsl {
+
+Diagnostics lint(const LoadedRules& loaded) {
+    Diagnostics out;
+    lintSchema(loaded, out);
+    lintContradictions(loaded, out);
+    lintBudget(loaded, out);
+    lintTests(loaded, out);
+    out.sort();
+    return out;
+}
+
+Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
+    LoadedRules part;
+    for (const Rule& rule : loaded.rules.rules)
+        if (rule.file == file)
+            part.rules.rules.push_back(rule);
+    Diagnostics out;
+    lintSchema(part, out);
+    lintContradictions(part, out);
+    lintBudget(part, out);
+    out.sort();
+    return out;
+}
+
+} // namespace fuselage::dsl
