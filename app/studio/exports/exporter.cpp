@@ -4,7 +4,7 @@
 #include "app/studio/exports/export_format.h"
 #include "app/studio/item_models/table_export.h"
 #include "app/studio/panels/table_panel.h"
-#include "app/studio/shell/file_dialogs.h"
+#include "app/studio/workbench/file_dialogs.h"
 #include "core/support/file.h"
 
 #include <QDockWidget>

@@ -6,7 +6,7 @@
 #include "app/studio/graph_view/overlay.h"
 #include "app/studio/graph_view/pair_style.h"
 #include "app/studio/session/dispose.h"
-#include "app/studio/shell/undo.h"
+#include "app/studio/workbench/undo.h"
 
 #include <QVBoxLayout>
 

@@ -7,7 +7,7 @@
 #include "app/studio/graph_view/canvas.h"
 #include "app/studio/graph_view/minimap.h"
 #include "app/studio/layout/dot_layout.h"
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QLabel>
 #include <QSplitter>

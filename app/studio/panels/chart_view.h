@@ -4,7 +4,7 @@
 #pragma once
 
 #include "app/report/chart/chart.h"
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

@@ -5,7 +5,7 @@
 
 #include "app/studio/item_models/query_filter.h"
 #include "app/studio/item_models/row_table.h"
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QLineEdit>
 #include <QTableView>

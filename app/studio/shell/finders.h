@@ -4,7 +4,7 @@
 #pragma once
 
 #include "app/studio/shell/chooser.h"
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 namespace fuselage::studio {
 

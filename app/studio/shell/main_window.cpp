@@ -3,14 +3,14 @@
 
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/shell/appearance.h"
-#include "app/studio/shell/file_dialogs.h"
 #include "app/studio/shell/finders.h"
-#include "app/studio/shell/match_commands.h"
 #include "app/studio/shell/options_dialog.h"
 #include "app/studio/shell/panel_table.h"
 #include "app/studio/shell/perspectives.h"
 #include "app/studio/shell/status_text.h"
 #include "app/studio/shell/window_state.h"
+#include "app/studio/workbench/file_dialogs.h"
+#include "app/studio/workbench/match_commands.h"
 
 #include <QClipboard>
 #include <QCloseEvent>

@@ -5,7 +5,7 @@
 
 #include "app/studio/exports/exporter.h"
 #include "app/studio/shell/start_page.h"
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QLabel>
 #include <QMainWindow>

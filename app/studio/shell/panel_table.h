@@ -3,7 +3,7 @@
 // only through the Workbench.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 #include <span>

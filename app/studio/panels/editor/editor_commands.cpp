@@ -3,7 +3,7 @@
 #include "app/pipeline/derive.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/editor/utf8_map.h"
-#include "app/studio/shell/file_dialogs.h"
+#include "app/studio/workbench/file_dialogs.h"
 
 #include <QMenu>
 #include <QPointer>

@@ -5,7 +5,7 @@
 
 #include "app/studio/session/match_keys.h"
 #include "app/studio/session/rule_texts.h"
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QLabel>
 #include <QToolButton>

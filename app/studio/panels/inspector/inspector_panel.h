@@ -2,7 +2,7 @@
 // The Inspector: everything about what is selected: node, match, kernel, why not.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

@@ -2,7 +2,7 @@
 // The Kernels panel: a table that sorts, filters, copies, and selects on the canvas.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

@@ -2,7 +2,7 @@
 #include "app/studio/panels/matches/disabled_list.h"
 
 #include "app/studio/session/match_keys.h"
-#include "app/studio/shell/match_commands.h"
+#include "app/studio/workbench/match_commands.h"
 
 #include <QLabel>
 #include <QVBoxLayout>

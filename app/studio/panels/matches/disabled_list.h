@@ -3,7 +3,7 @@
 // one on again. Hidden while there are none.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QListWidget>
 

@@ -2,7 +2,7 @@
 // The Matches panel: every fused node with what it saved.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

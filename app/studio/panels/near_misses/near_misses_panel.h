@@ -2,7 +2,7 @@
 // The Why not panel: near misses, nearest first, of the selection or of the whole model.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

@@ -2,7 +2,7 @@
 // The Outline: the nodes of the graph as a list that filters; what screen readers walk.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

@@ -3,7 +3,7 @@
 // its place.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

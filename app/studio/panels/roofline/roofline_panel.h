@@ -2,7 +2,7 @@
 // The Roofline panel: from the nodes that were fused to the fused node.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

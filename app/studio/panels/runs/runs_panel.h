@@ -2,7 +2,7 @@
 // Panel "Runs": what was measured, and which run others are compared with.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

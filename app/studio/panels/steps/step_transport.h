@@ -3,7 +3,7 @@
 // of the graph after on places that stay; what each step saved is written beside it.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QLabel>
 #include <QSlider>

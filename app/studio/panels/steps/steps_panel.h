@@ -2,7 +2,7 @@
 // The Steps panel: what the rewriter did and refused, one step after the other.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

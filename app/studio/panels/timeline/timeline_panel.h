@@ -2,7 +2,7 @@
 // The Timeline panel: kernels one after the other, before and after, to one scale.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

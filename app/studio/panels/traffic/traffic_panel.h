@@ -2,7 +2,7 @@
 // The Traffic panel: bytes saved by rule, and before against after.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 #include <QWidget>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/studio/shell/file_dialogs.h"
+#include "app/studio/workbench/file_dialogs.h"
 
 #include <QFileDialog>
 

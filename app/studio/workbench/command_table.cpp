@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/studio/shell/command_table.h"
+#include "app/studio/workbench/command_table.h"
 
 namespace fuselage::studio {
 

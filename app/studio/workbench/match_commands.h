@@ -2,7 +2,7 @@
 // Commands about single matches: switch the selected ones off and on, each change undoable.
 #pragma once
 
-#include "app/studio/shell/workbench.h"
+#include "app/studio/workbench/workbench.h"
 
 namespace fuselage::studio {
 

@@ -6,7 +6,7 @@
 #include "app/studio/session/measurements.h"
 #include "app/studio/session/selection_hub.h"
 #include "app/studio/session/session.h"
-#include "app/studio/shell/command_table.h"
+#include "app/studio/workbench/command_table.h"
 
 #include <QUndoStack>
 

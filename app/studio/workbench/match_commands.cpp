@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/studio/shell/match_commands.h"
+#include "app/studio/workbench/match_commands.h"
 
 #include "app/studio/session/match_keys.h"
-#include "app/studio/shell/undo.h"
+#include "app/studio/workbench/undo.h"
 
 #include <algorithm>
 
