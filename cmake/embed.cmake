@@ -2,11 +2,12 @@
 # Texts that binaries carry, so that they need no files beside them. Included it defines
 # fuselage_embed; as a script it writes rows {"NAME", R"(TEXT)"}, for a table that a .cpp includes.
 
-# fuselage_embed(SOURCE ROOT FILE... [SUFFIX .ending] [WITHOUT_LICENSE]): SOURCE.cpp of this folder
-# may say #include "SOURCE.inc". A name is the path below ROOT without SUFFIX.
+# fuselage_embed(SOURCE ROOT FILE... [SUFFIX .ending] [WITHOUT_LICENSE]): SOURCE.cpp, a path from this
+# folder, may include SOURCE.inc by its name. A name is the path below ROOT without SUFFIX.
 function(fuselage_embed source root)
   cmake_parse_arguments(ARG "WITHOUT_LICENSE" "SUFFIX" "" ${ARGN})
   set(rows ${CMAKE_CURRENT_BINARY_DIR}/${source}.inc)
+  cmake_path(GET rows PARENT_PATH folder)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
   add_custom_command(
     OUTPUT ${rows}
@@ -16,7 +17,7 @@ function(fuselage_embed source root)
     COMMENT "Embedding ${source}"
     VERBATIM)
   set_source_files_properties(${source}.cpp PROPERTIES
-    INCLUDE_DIRECTORIES ${CMAKE_CURRENT_BINARY_DIR} OBJECT_DEPENDS ${rows})
+    INCLUDE_DIRECTORIES ${folder} OBJECT_DEPENDS ${rows})
 endfunction()
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)

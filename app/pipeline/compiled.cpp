@@ -9,9 +9,9 @@
 #include "core/passes/precision.h"
 #include "core/passes/specialise.h"
 #if FUSELAGE_HAS_CUDA
-#include "gpu/cuda_backend.h"
-#include "gpu/dump_kernels.h"
-#include "gpu/planning_backend.h"
+#include "gpu/backend/cuda_backend.h"
+#include "gpu/backend/dump_kernels.h"
+#include "gpu/backend/planning_backend.h"
 #endif
 
 #include <algorithm>

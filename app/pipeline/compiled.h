@@ -87,8 +87,8 @@ std::string backendNames();
 /// Plans as the named backend would on a device that is not here; null for other backends.
 std::unique_ptr<Backend> makePlanningBackend(const std::string& name, const DeviceProfile& profile);
 
-/// Every generated kernel of the plan as a CUDA file with a repro (gpu/dump_kernels.h); says in one
-/// line what was written. Errors "save.write", "device.build".
+/// Every generated kernel of the plan as a CUDA file with a repro (gpu/backend/dump_kernels.h);
+/// says in one line what was written. Errors "save.write", "device.build".
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
                                  const std::string& folder, Progress& progress);
 

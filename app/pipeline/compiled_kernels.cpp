@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #if FUSELAGE_HAS_CUDA
-#include "gpu/compiled_plan.h"
+#include "gpu/backend/compiled_plan.h"
 #endif
 
 namespace fuselage::app {

@@ -4,8 +4,8 @@
 #include "core/support/hash.h"
 
 #if FUSELAGE_HAS_CUDA
-#include "gpu/dump_kernels.h"
-#include "gpu/planned_step.h"
+#include "gpu/backend/dump_kernels.h"
+#include "gpu/backend/planned_step.h"
 #endif
 
 namespace fuselage::app {

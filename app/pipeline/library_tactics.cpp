@@ -3,9 +3,9 @@
 
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/model.h"
+#include "gpu/backend/plan_steps.h"
+#include "gpu/backend/planning_backend.h"
 #include "gpu/libs/library_support.h"
-#include "gpu/planning_backend.h"
-#include "gpu/runtime/plan_steps.h"
 
 namespace fuselage::app {
 

@@ -4,7 +4,7 @@
 #include "core/support/parallel.h"
 #include "core/support/processor.h"
 #if FUSELAGE_HAS_CUDA
-#include "gpu/libraries.h"
+#include "gpu/runtime/libraries.h"
 #endif
 
 #include <array>

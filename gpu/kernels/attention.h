@@ -3,7 +3,7 @@
 // batch and walks over the keys with a running maximum and sum.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

@@ -3,7 +3,7 @@
 // weight, and one thread a result for everything else.
 #pragma once
 
-#include "gpu/emit.h"
+#include "gpu/emit/emit.h"
 
 namespace fuselage::gpu {
 

@@ -4,8 +4,8 @@
 // convolution adds are bounds: taps that lie in the padding.
 #pragma once
 
-#include "gpu/emit_access.h"
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_access.h"
+#include "gpu/emit/emit_kernel.h"
 
 #include <optional>
 #include <string>

@@ -3,7 +3,7 @@
 // one-dimensional convolution is a picture one row high), the epilogue as text. Chooses no kernel.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

@@ -2,7 +2,7 @@
 // Copy kernels: each piece is a part of one launch. Elements move as bits, whatever their type.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

@@ -2,7 +2,7 @@
 // Several small independent programs in one launch: each has a range of blocks.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/ops/reference_value.h"
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 #include <initializer_list>
 

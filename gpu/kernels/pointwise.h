@@ -3,7 +3,7 @@
 // kernels use the same loops with a tape that moves bits.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

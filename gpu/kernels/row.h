@@ -2,7 +2,7 @@
 // Row kernels: one generator, and a table of teams of threads that share a row.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

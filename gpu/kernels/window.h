@@ -2,7 +2,7 @@
 // Pooling kernels with the work before and after the pool inside.
 #pragma once
 
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 namespace fuselage::gpu {
 

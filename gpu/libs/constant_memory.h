@@ -3,7 +3,7 @@
 // first that is loaded.
 #pragma once
 
-#include "gpu/packed_constant.h"
+#include "gpu/emit/packed_constant.h"
 #include "gpu/runtime/device.h"
 
 #include <mutex>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/kernel/epilogue_inputs.h"
-#include "gpu/tactic.h"
+#include "gpu/emit/tactic.h"
 
 #include <variant>
 

@@ -4,8 +4,8 @@
 // accesses, layouts and tapes only.
 #pragma once
 
-#include "gpu/packed_constant.h"
-#include "gpu/tactic.h"
+#include "gpu/emit/packed_constant.h"
+#include "gpu/emit/tactic.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 // NVIDIA's libraries as sources of tactics, for a device that is here.
 #pragma once
 
-#include "gpu/tactic.h"
+#include "gpu/emit/tactic.h"
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 // properties of a device profile. For predictions and for tests of support; measures nothing.
 #pragma once
 
-#include "gpu/tactic.h"
+#include "gpu/emit/tactic.h"
 
 #include <map>
 #include <memory>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/kernel/matmul_shape.h"
+#include "gpu/emit/packed_constant.h"
 #include "gpu/libs/contraction_match.h"
-#include "gpu/packed_constant.h"
 
 namespace fuselage::gpu {
 

@@ -3,7 +3,7 @@
 
 #include "core/support/hash.h"
 #include "core/support/text.h"
-#include "gpu/checked_file.h"
+#include "gpu/runtime/checked_file.h"
 #include "gpu/tune/json_line.h"
 
 #include <fmt/format.h>

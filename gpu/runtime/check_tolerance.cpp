@@ -2,7 +2,7 @@
 #include "gpu/runtime/check_tolerance.h"
 
 #include "core/ops/op_table.h"
-#include "gpu/emit_kernel.h"
+#include "gpu/emit/emit_kernel.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/clocks.h"
 
-#include "gpu/libraries.h"
+#include "gpu/runtime/libraries.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "gpu/runtime/cubin_cache.h"
 
 #include "core/support/hash.h"
-#include "gpu/checked_file.h"
+#include "gpu/runtime/checked_file.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // writers of several processes: files are written beside and renamed, and checked when read.
 #pragma once
 
-#include "gpu/nvrtc.h"
+#include "gpu/runtime/nvrtc.h"
 
 #include <atomic>
 #include <map>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/support/result.h"
-#include "gpu/libraries.h"
+#include "gpu/runtime/libraries.h"
 
 #include <cstdint>
 #include <functional>

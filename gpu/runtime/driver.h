@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/support/result.h"
-#include "gpu/libraries.h"
+#include "gpu/runtime/libraries.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/generated_tactic.h"
 
-#include "gpu/occupancy.h"
-#include "gpu/packed_constant.h"
+#include "gpu/emit/packed_constant.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/occupancy.h"
 #include "gpu/runtime/tensor_map.h"
 
 #include <fmt/format.h>

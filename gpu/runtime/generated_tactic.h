@@ -3,8 +3,8 @@
 // by NVRTC through the cache of machine code.
 #pragma once
 
+#include "gpu/emit/tactic.h"
 #include "gpu/runtime/cubin_cache.h"
-#include "gpu/tactic.h"
 
 #include <memory>
 

@@ -5,8 +5,8 @@
 
 #include "core/plan/plan.h"
 #include "core/support/parallel.h"
+#include "gpu/emit/tactic.h"
 #include "gpu/runtime/stream.h"
-#include "gpu/tactic.h"
 
 #include <memory>
 

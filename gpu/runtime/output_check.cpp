@@ -2,7 +2,7 @@
 #include "gpu/runtime/output_check.h"
 
 #include "core/plan/value_transfer.h"
-#include "gpu/device_text.h"
+#include "gpu/emit/device_text.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/graph/dtype.h"
-#include "gpu/emit.h"
+#include "gpu/emit/emit.h"
 #include "gpu/runtime/check_tolerance.h"
 #include "gpu/runtime/cubin_cache.h"
 #include "gpu/runtime/device.h"

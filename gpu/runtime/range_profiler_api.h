@@ -5,8 +5,8 @@
 #pragma once
 
 #include "core/support/result.h"
-#include "gpu/libraries.h"
 #include "gpu/runtime/driver.h"
+#include "gpu/runtime/libraries.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work in order on one CUDA stream: launches, copies, events, and capture of a stretch of it as a
-// graph that is launched as a whole. Makes no decision; the executable (gpu/cuda_backend.h) says
-// what runs.
+// graph that is launched as a whole. Makes no decision; the executable (gpu/backend/cuda_backend.h)
+// says what runs.
 #pragma once
 
+#include "gpu/emit/tactic.h"
 #include "gpu/runtime/driver.h"
-#include "gpu/tactic.h"
 
 #include <array>
 #include <atomic>

@@ -3,7 +3,7 @@
 // memory of the device is touched: it may be made while a stream is captured.
 #pragma once
 
-#include "gpu/kernel_text.h"
+#include "gpu/emit/kernel_text.h"
 #include "gpu/runtime/stream.h"
 
 namespace fuselage::gpu {

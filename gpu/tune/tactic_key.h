@@ -4,7 +4,7 @@
 // measurement; names of nodes, values and rules are no part of a key.
 #pragma once
 
-#include "gpu/tactic.h"
+#include "gpu/emit/tactic.h"
 
 #include <compare>
 #include <map>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/cost/tactic_efficiency.h"
-#include "gpu/tactic.h"
+#include "gpu/emit/tactic.h"
 #include "gpu/tune/trials.h"
 #include "gpu/tune/tune_options.h"
 #include "gpu/tune/tuner.h"

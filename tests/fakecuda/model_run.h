@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/plan/backend.h"
-#include "gpu/cuda_backend.h"
+#include "gpu/backend/cuda_backend.h"
 
 #include <memory>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driver, device, streams and capture against the stand-in driver; and the stand-in itself: what it
 // must refuse.
-#include "gpu/nvrtc.h"
 #include "gpu/runtime/clocks.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/nvrtc.h"
 #include "tests/fakecuda/fixture.h"
 
 #include <cstring>

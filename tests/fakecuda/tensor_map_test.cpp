@@ -2,9 +2,9 @@
 // Kernels with tensor maps through the tactic: maps for the addresses of a launch, in a captured
 // graph too, made by the stand-in driver, which keeps the rules of the real one's header.
 #include "core/ops/reference_value.h"
-#include "gpu/nvrtc.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/generated_tactic.h"
+#include "gpu/runtime/nvrtc.h"
 #include "gpu/runtime/tensor_map.h"
 #include "tests/fakecuda/fixture.h"
 #include "tests/shim/suite.h"

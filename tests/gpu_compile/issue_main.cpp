@@ -3,7 +3,7 @@
 // take: instructions are counted in what NVRTC makes for sm_90. A kernel whose code goes straight
 // through is counted exactly; one with a loop is refused. Prints a table for 65536 x 4096 and fails
 // where issue takes longer than the bytes. Exit status 77: NVRTC is not here.
-#include "gpu/nvrtc.h"
+#include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/traffic_cases.h"
 

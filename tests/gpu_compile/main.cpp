@@ -3,7 +3,7 @@
 // and no spills. Needs no GPU. Exit status 77: NVRTC is not here. By default each kernel for the
 // oldest architecture, for sm_90 and for one of the others in turn; --all asks for all seven, names
 // of architectures for those.
-#include "gpu/nvrtc.h"
+#include "gpu/runtime/nvrtc.h"
 #include "gpu/runtime/output_check.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/suite.h"

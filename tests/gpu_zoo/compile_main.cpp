@@ -6,7 +6,7 @@
 // architectures, in turn, and of each variant on all of them. --forms: one of each form on every
 // architecture; --all: every kernel on every architecture.
 #include "app/zoo/zoo.h"
-#include "gpu/nvrtc.h"
+#include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_zoo/zoo_kernels.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 // Accesses that split or join dimensions are scaled with them. Knows programs, not kernels.
 #pragma once
 
-#include "gpu/emit.h"
+#include "gpu/emit/emit.h"
 
 #include <memory>
 #include <optional>

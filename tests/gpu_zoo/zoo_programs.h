@@ -7,7 +7,7 @@
 #include "app/pipeline/model.h"
 #include "core/ops/precision.h"
 #include "core/plan/plan.h"
-#include "gpu/emit.h"
+#include "gpu/emit/emit.h"
 
 #include <memory>
 #include <optional>

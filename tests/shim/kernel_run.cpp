@@ -3,7 +3,7 @@
 
 #include "core/kernel/evaluate.h"
 #include "core/plan/backend.h"
-#include "gpu/packed_constant.h"
+#include "gpu/emit/packed_constant.h"
 #include "tests/shim/tensor_map.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/ops/reference_value.h"
-#include "gpu/emit.h"
+#include "gpu/emit/emit.h"
 #include "tests/shim/simt_launch.h"
 
 #include <vector>

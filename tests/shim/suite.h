@@ -4,7 +4,7 @@
 // architecture by tests/gpu_compile.
 #pragma once
 
-#include "gpu/emit.h"
+#include "gpu/emit/emit.h"
 
 #include <map>
 #include <memory>

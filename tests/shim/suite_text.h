@@ -3,7 +3,7 @@
 // a file compiles them once; each text is otherwise as the device gets it.
 #pragma once
 
-#include "gpu/kernel_text.h"
+#include "gpu/emit/kernel_text.h"
 
 #include <string>
 

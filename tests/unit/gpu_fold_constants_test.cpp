@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What constants alone decide is computed before a kernel is written: tables in their place.
-#include "gpu/fold_constants.h"
+#include "gpu/emit/fold_constants.h"
 #include "gpu_libs_support.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks on a multiprocessor, against the tables that NVIDIA publishes for its occupancy figures.
-#include "gpu/occupancy.h"
+#include "gpu/runtime/occupancy.h"
 
 #include <gtest/gtest.h>
 

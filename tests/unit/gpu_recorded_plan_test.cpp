@@ -4,8 +4,8 @@
 // FUSELAGE_BLESS=1 in the environment the file is written again.
 #include "core/cost/tactic_efficiency.h"
 #include "core/support/file.h"
-#include "gpu/emit.h"
-#include "gpu/runtime/plan_steps.h"
+#include "gpu/backend/plan_steps.h"
+#include "gpu/emit/emit.h"
 #include "tests/unit/gpu_tune_support.h"
 #include "tests/unit/kernel_support.h"
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/cuda_backend.h"
+
+#include "core/plan/channels_last.h"
+#include "gpu/backend/cuda_executable.h"
+#include "gpu/backend/plan_steps.h"
+#include "gpu/backend/planned_step.h"
+#include "gpu/libs/library_sources.h"
+#include "gpu/runtime/generated_tactic.h"
+#include "gpu/runtime/host_tactic.h"
+#include "gpu/runtime/range_counters.h"
+#include "gpu/tune/tune_store.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu {
+
+namespace {
+
+class CudaBackend final : public Backend {
+public:
+    CudaBackend(CudaOptions options, std::shared_ptr<Device> device, const std::string& folder,
+                TuneStore store)
+        : m_options(std::move(options)), m_device(std::move(device)),
+          m_profile(profileOf(m_device->facts())), m_store(std::move(store)) {
+        openSources(folder);
+    }
+
+    std::string name() const override { return "cuda"; }
+
+    std::string description() const override {
+        const DeviceFacts& facts = m_device->facts();
+        std::string out =
+            fmt::format("{} ({}, {} multiprocessors, {:.0f} GiB), driver {}", facts.name,
+                        facts.arch, facts.multiprocessors,
+                        static_cast<double>(facts.memoryBytes) / (1 << 30), facts.driverVersion);
+        for (const auto& source : m_sources)
+            if (source->name() != std::string_view("host"))
+                out += fmt::format(", {} {}", source->name(), source->version());
+        for (const Reason& reason : m_missing)
+            for (const ReasonFact& fact : reason.facts)
+                out += "; without " + fact.value;
+        return out;
+    }
+
+    bool isForHost(const Plan& plan, const Step& step) const override {
+        return gpu::isForHost(plan, step, m_profile);
+    }
+
+    std::optional<DeviceProfile> profile() const override { return m_profile; }
+
+    Result<std::string> counters() const override {
+        if (auto current = m_device->makeCurrent(); !current)
+            return failure(current.error());
+        auto opened = RangeCounters::open(*m_device);
+        return opened ? Result<std::string>((*opened)->description()) : failure(opened.error());
+    }
+
+    /// The host computes what no kernel does, so every program can run.
+    std::optional<Reason> supports(const KernelProgram& program) const override {
+        if (program.body || !std::holds_alternative<Library>(program.code))
+            return std::nullopt;
+        return Reason{"kind", "a library program without its body", {}, {}};
+    }
+
+    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
+
+    Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
+                                                Progress& progress) override {
+        if (auto current = m_device->makeCurrent(); !current)
+            return failure(current.error());
+        auto steps = prepareSteps(*plan,
+                                  {m_options, *m_device, m_profile, m_sources, m_missing,
+                                   m_compiler, [this](const Error& error) { onDeviceGone(error); }},
+                                  m_store, progress);
+        if (!steps)
+            return failure(steps.error());
+        if (auto saved = m_store.save(); !saved)
+            return failure(saved.error());
+        return makeCudaExecutable(std::move(plan), m_device, std::move(*steps), m_threads);
+    }
+
+private:
+    void openSources(const std::string& folder);
+
+    /// What was learned is kept. Nothing more runs in this process, but the next one may.
+    void onDeviceGone(const Error& error) {
+        const auto saved = m_store.save();
+        if (saved && m_options.tune.startAgain)
+            m_options.tune.startAgain(error.text());
+    }
+
+    CudaOptions m_options;
+    std::shared_ptr<Device> m_device;
+    DeviceProfile m_profile;
+    std::shared_ptr<ThreadPool> m_threads;
+    std::vector<std::unique_ptr<TacticSource>> m_sources;
+    std::vector<Reason> m_missing;          ///< sources that could not be opened
+    std::shared_ptr<CubinCache> m_compiler; ///< null: there is none
+    TuneStore m_store;
+};
+
+void CudaBackend::openSources(const std::string& folder) {
+    m_threads = std::make_shared<ThreadPool>(m_options.threads);
+    auto nvrtc = Nvrtc::open();
+    if (nvrtc) {
+        m_compiler = std::make_shared<CubinCache>(std::move(*nvrtc), folder);
+        m_sources.push_back(makeGeneratedSource(m_compiler));
+    } else {
+        m_missing.push_back({"library-missing",
+                             "no generated kernels: " + nvrtc.error().message,
+                             nvrtc.error().fix,
+                             {{"library", "nvrtc"}}});
+    }
+    LibrarySources libraries = librarySources(*m_device, folder);
+    for (auto& source : libraries.sources)
+        m_sources.push_back(std::move(source));
+    for (Reason& reason : libraries.missing)
+        m_missing.push_back(std::move(reason));
+    m_sources.push_back(makeHostSource(m_threads));
+}
+
+} // namespace
+
+Result<std::unique_ptr<Backend>> makeCudaBackend(const CudaOptions& options) {
+    auto device = Device::open(options.device);
+    if (!device)
+        return failure(device.error());
+    const std::string folder = cacheFolder(options.cache);
+    auto store = TuneStore::open(options.tune, folder, options.tune.frozen || !options.measure);
+    if (!store)
+        return failure(store.error());
+    return std::unique_ptr<Backend>(
+        std::make_unique<CudaBackend>(options, std::move(*device), folder, std::move(*store)));
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/cuda_executable.h"
+
+#include "gpu/backend/plan_memory.h"
+#include "gpu/runtime/isolated_timer.h"
+#include "gpu/runtime/range_counters.h"
+#include "gpu/runtime/step_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace fuselage::gpu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Device addresses of a step's operands.
+struct StepAddresses {
+    std::vector<DevicePointer> inputs, outputs;
+};
+
+/// Consecutive steps in one graph, or one step of the host.
+struct Segment {
+    size_t begin = 0, end = 0;
+    std::optional<CapturedGraph> graph;
+};
+
+class CudaExecutable final : public Executable {
+public:
+    CudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
+                   std::vector<PreparedStep> steps, std::shared_ptr<ThreadPool> threads)
+        : m_plan(std::move(plan)), m_device(std::move(device)), m_steps(std::move(steps)),
+          m_threads(std::move(threads)) {}
+
+    Result<void> prepare();
+    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
+                                    Progress& progress) override;
+    std::string tactic(size_t step) const override;
+
+    std::vector<Reason> fallbacks(size_t step) const override { return m_steps[step].reasons; }
+
+    bool isFallback(size_t step) const override { return !onDevice(step); }
+
+    HiddenWork hiddenWork(size_t step) const override {
+        return m_steps[step].tactic ? hiddenWorkOf(m_steps[step].tactic->facts()) : HiddenWork{};
+    }
+
+    std::optional<KernelFacts> kernelFacts(size_t step) const override;
+    Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) override;
+    Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs, Progress& progress) override;
+
+private:
+    bool onDevice(size_t step) const {
+        return m_steps[step].tactic && !m_steps[step].tactic->facts().fallback;
+    }
+
+    Result<void> loadTactics();
+    Result<void> capture();
+    Result<void> enqueue(size_t step);
+    Result<void> runOnHost(size_t step, Progress& progress);
+    Result<void> runStep(size_t step, Progress& progress);
+    Result<void> runSegments(Progress& progress);
+    Result<void> runTimed(const RunOptions& options, Progress& progress);
+    Result<void> runMarked(std::span<const Tensor> inputs, const RangeMarks& marks,
+                           Progress& progress);
+
+    std::shared_ptr<const Plan> m_plan;
+    std::shared_ptr<Device> m_device;
+    std::vector<PreparedStep> m_steps;
+    std::shared_ptr<ThreadPool> m_threads;
+    std::unique_ptr<PlanMemory> m_memory;
+    DeviceMemory m_workspace;
+    Stream m_stream;
+    Event m_begin, m_end;
+    std::vector<StepAddresses> m_addresses;
+    std::vector<Segment> m_segments;
+    std::unique_ptr<StepTimer> m_timer; ///< made when steps are first timed
+};
+
+Result<void> CudaExecutable::prepare() {
+    auto memory = PlanMemory::create(m_plan, *m_device);
+    if (!memory)
+        return failure(memory.error());
+    m_memory = std::move(*memory);
+    auto stream = m_device->stream();
+    auto begin = Event::create(m_device->context());
+    auto end = Event::create(m_device->context());
+    if (!stream || !begin || !end)
+        return failure(!stream ? stream.error() : !begin ? begin.error() : end.error());
+    m_stream = std::move(*stream);
+    m_begin = std::move(*begin);
+    m_end = std::move(*end);
+    if (auto loaded = loadTactics(); !loaded)
+        return loaded;
+    return capture();
+}
+
+/// Code, packed constants, the constants that are read as they are, the largest workspace.
+Result<void> CudaExecutable::loadTactics() {
+    std::vector<bool> wanted(m_plan->values.size(), false);
+    int64_t workspace = 0;
+    for (size_t i = 0; i < m_steps.size(); ++i) {
+        if (!m_steps[i].tactic)
+            continue;
+        Tactic& tactic = *m_steps[i].tactic;
+        if (auto loaded = tactic.load(*m_device); !loaded)
+            return loaded;
+        workspace = std::max(workspace, tactic.facts().workspaceBytes);
+        const std::vector<uint32_t>& inputs = m_plan->steps[i].inputs;
+        for (size_t operand = 0; operand < inputs.size(); ++operand)
+            if (tactic.reads(operand)) {
+                // A constant may be read through a view of it.
+                uint32_t value = inputs[operand];
+                while (m_plan->values[value].residence == Residence::Alias)
+                    value = m_plan->values[value].aliasOf;
+                wanted[value] = true;
+            }
+    }
+    if (auto sent = m_memory->uploadConstants(wanted); !sent)
+        return sent;
+    auto memory = m_device->allocate(workspace);
+    if (!memory)
+        return failure(memory.error());
+    m_workspace = std::move(*memory);
+    for (const Step& step : m_plan->steps) {
+        StepAddresses& addresses = m_addresses.emplace_back();
+        for (uint32_t input : step.inputs)
+            addresses.inputs.push_back(m_memory->address(input));
+        for (uint32_t output : step.outputs)
+            addresses.outputs.push_back(m_memory->address(output));
+    }
+    return m_device->finishUploads();
+}
+
+Result<void> CudaExecutable::capture() {
+    for (size_t i = 0; i < m_steps.size();) {
+        Segment& segment = m_segments.emplace_back(Segment{i, i + 1, {}});
+        if (!onDevice(i++))
+            continue;
+        auto capture = StreamCapture::begin(m_stream);
+        if (!capture)
+            return failure(capture.error());
+        for (size_t step = segment.begin;;) {
+            if (auto added = enqueue(step); !added)
+                return added;
+            if (auto marked = capture->mark(); !marked)
+                return marked;
+            if (++step == m_steps.size() || !onDevice(step)) {
+                segment.end = i = step;
+                break;
+            }
+        }
+        auto graph = capture->finish();
+        if (!graph)
+            return failure(graph.error());
+        segment.graph = std::move(*graph);
+    }
+    return {};
+}
+
+Result<void> CudaExecutable::enqueue(size_t step) {
+    const StepAddresses& addresses = m_addresses[step];
+    auto added = m_steps[step].tactic->enqueue(
+        m_stream, {addresses.inputs, addresses.outputs, m_workspace.address()});
+    if (added)
+        return {};
+    Error error = added.error();
+    error.where = m_plan->steps[step].name;
+    return failure(std::move(error));
+}
+
+/// A step with operands without a fixed size: their values live on the host.
+Result<void> CudaExecutable::runOnHost(size_t index, Progress& progress) {
+    const Step& step = m_plan->steps[index];
+    if (!step.program.body)
+        return failure("device.body", "step `" + step.name + "` has neither a kernel nor a body");
+    std::vector<ReferenceValue> inputs;
+    for (uint32_t input : step.inputs) {
+        auto value = m_memory->read(input, m_stream);
+        if (!value)
+            return failure(value.error());
+        inputs.push_back(std::move(*value));
+    }
+    auto outputs = interpret(*step.program.body, std::move(inputs), *m_threads, progress);
+    if (!outputs)
+        return failure(outputs.error());
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+        if (auto written = m_memory->write(step.outputs[i], std::move((*outputs)[i]), m_stream);
+            !written)
+            return written;
+    return {};
+}
+
+Result<void> CudaExecutable::runStep(size_t step, Progress& progress) {
+    return m_steps[step].tactic ? enqueue(step) : runOnHost(step, progress);
+}
+
+Result<void> CudaExecutable::runSegments(Progress& progress) {
+    for (const Segment& segment : m_segments) {
+        if (progress.cancelled())
+            return cancelledFailure("run");
+        auto ran =
+            segment.graph ? segment.graph->launch(m_stream) : runStep(segment.begin, progress);
+        if (!ran)
+            return ran;
+    }
+    return {};
+}
+
+/// In situ: each graph's kernels by their activity records. Where those cannot be had, events
+/// around each step outside of the graph.
+Result<void> CudaExecutable::runTimed(const RunOptions& options, Progress& progress) {
+    if (!m_timer)
+        m_timer = std::make_unique<StepTimer>();
+    std::vector<double>& seconds = *options.stepSeconds;
+    std::string byEventsNote;
+    for (const Segment& segment : m_segments) {
+        if (progress.cancelled())
+            return cancelledFailure("run");
+        if (!segment.graph) {
+            const auto start = Clock::now();
+            if (auto ran = runStep(segment.begin, progress); !ran)
+                return ran;
+            if (auto done = m_stream.synchronize(); !done)
+                return done;
+            seconds[segment.begin] = std::chrono::duration<double>(Clock::now() - start).count();
+            continue;
+        }
+        const std::span<double> times(seconds.data() + segment.begin, segment.end - segment.begin);
+        auto timed = m_timer->timeGraph(*segment.graph, m_stream, times);
+        if (timed)
+            continue;
+        if (timed.error().code != "timing.records")
+            return timed;
+        byEventsNote = timed.error().message;
+        auto byEvents =
+            m_timer->timeByEvents(m_device->context(), m_stream, times,
+                                  [&](size_t step) { return enqueue(segment.begin + step); });
+        if (!byEvents)
+            return byEvents;
+    }
+    if (options.stepTimingNote)
+        *options.stepTimingNote = byEventsNote.empty() ? m_timer->note() : byEventsNote;
+    return {};
+}
+
+Result<std::vector<Tensor>> CudaExecutable::run(std::span<const Tensor> inputs,
+                                                const RunOptions& options, Progress& progress) {
+    if (auto current = m_device->makeCurrent(); !current)
+        return failure(current.error());
+    if (auto copied = m_memory->copyInputs(inputs, m_stream); !copied)
+        return failure(copied.error());
+    if (options.stepBytes)
+        options.stepBytes->assign(m_steps.size(), std::nullopt);
+    if (options.stepSeconds) {
+        options.stepSeconds->assign(m_steps.size(), 0);
+        if (auto ran = runTimed(options, progress); !ran)
+            return failure(ran.error());
+        return m_memory->outputs(m_stream);
+    }
+    if (auto begun = m_stream.record(m_begin); !begun)
+        return failure(begun.error());
+    if (auto ran = runSegments(progress); !ran)
+        return failure(ran.error());
+    if (auto ended = m_stream.record(m_end); !ended)
+        return failure(ended.error());
+    auto outputs = m_memory->outputs(m_stream);
+    if (outputs && options.deviceSeconds) {
+        auto seconds = Event::secondsBetween(m_begin, m_end);
+        if (!seconds)
+            return failure(seconds.error());
+        *options.deviceSeconds = *seconds;
+    }
+    return outputs;
+}
+
+std::string CudaExecutable::tactic(size_t step) const {
+    return m_steps[step].tactic ? m_steps[step].tactic->name() : "host";
+}
+
+std::optional<KernelFacts> CudaExecutable::kernelFacts(size_t step) const {
+    if (!m_steps[step].tactic)
+        return std::nullopt;
+    return kernelFactsOf(m_steps[step].tactic->facts(), m_steps[step].choice);
+}
+
+Result<IsolatedTimes> CudaExecutable::timeIsolated(size_t step, uint32_t rounds) {
+    if (!onDevice(step))
+        return failure("run.isolated", "the host computes this step", m_plan->steps[step].name);
+    if (auto current = m_device->makeCurrent(); !current)
+        return failure(current.error());
+    return gpu::timeIsolated(*m_device, m_stream, rounds, [&] { return enqueue(step); });
+}
+
+/// The whole plan from its inputs, step by step, so that every step finds the values and the caches
+/// as in a run. A range is its step's number.
+Result<void> CudaExecutable::runMarked(std::span<const Tensor> inputs, const RangeMarks& marks,
+                                       Progress& progress) {
+    if (auto copied = m_memory->copyInputs(inputs, m_stream); !copied)
+        return copied;
+    for (size_t step = 0; step < m_steps.size(); ++step) {
+        if (progress.cancelled())
+            return cancelledFailure("count");
+        if (auto idle = m_stream.synchronize(); !idle)
+            return idle;
+        const bool counted = onDevice(step);
+        if (auto begun = counted ? marks.begin(step) : Result<void>(); !begun)
+            return begun;
+        auto ran = runStep(step, progress);
+        auto idle = m_stream.synchronize();
+        // A range that was begun is ended in any case.
+        auto ended = counted ? marks.end(step) : Result<void>();
+        if (!ran || !idle || !ended)
+            return !ran ? ran : !idle ? idle : ended;
+    }
+    return {};
+}
+
+Result<TrafficCounts> CudaExecutable::countTraffic(std::span<const Tensor> inputs,
+                                                   Progress& progress) {
+    if (auto current = m_device->makeCurrent(); !current)
+        return failure(current.error());
+    if (auto idle = m_stream.synchronize(); !idle)
+        return failure(idle.error());
+    auto counters = RangeCounters::open(*m_device);
+    if (!counters)
+        return failure(counters.error());
+    TrafficCounts out;
+    out.note = (*counters)->description();
+    auto counted = (*counters)->count(m_steps.size(), [&](const RangeMarks& marks) {
+        return runMarked(inputs, marks, progress);
+    });
+    if (!counted)
+        return failure(counted.error());
+    out.steps = std::move(*counted);
+    return out;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Executable>> makeCudaExecutable(std::shared_ptr<const Plan> plan,
+                                                       std::shared_ptr<Device> device,
+                                                       std::vector<PreparedStep> steps,
+                                                       std::shared_ptr<ThreadPool> threads) {
+    auto out = std::make_unique<CudaExecutable>(std::move(plan), std::move(device),
+                                                std::move(steps), std::move(threads));
+    if (auto prepared = out->prepare(); !prepared)
+        return failure(prepared.error());
+    return std::unique_ptr<Executable>(std::move(out));
+}
+
+} // namespace fuselage::gpu

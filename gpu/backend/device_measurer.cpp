@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/device_measurer.h"
+
+#include "core/plan/value_transfer.h"
+#include "gpu/runtime/check_tolerance.h"
+#include "gpu/runtime/random_fill.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace fuselage::gpu {
+
+namespace {
+
+/// Runs in one captured graph: enough to hide the launch of the graph itself.
+constexpr uint32_t runsOfGraph = 32;
+
+/// What a kernel that counts on zeros must not find in its scratch memory.
+constexpr unsigned char usedWorkspace = 0xff;
+
+class DeviceMeasurer final : public Measurer {
+public:
+    DeviceMeasurer(const Plan& plan, const Step& step, Device& device, const Clocks& clocks,
+                   OutputCheck* check, std::vector<Tactic*> tactics)
+        : m_plan(plan), m_step(step), m_device(device), m_clocks(clocks), m_check(check) {
+        for (Tactic* tactic : tactics)
+            m_entries.push_back({tactic, false, false, {}, {}});
+    }
+
+    Result<void> open();
+    Result<void> judge(size_t candidate, double deadline) override;
+    Result<std::string> compare(size_t candidate, double deadline) override;
+    Result<BatchTiming> measure(size_t candidate, uint32_t runs, double deadline) override;
+
+private:
+    struct Entry {
+        Tactic* tactic;
+        bool loaded, ran;
+        std::optional<CapturedGraph> graph;
+        uint32_t runs = 0; ///< in the graph
+    };
+
+    Result<void> addInput(uint32_t value);
+    Result<void> addOutputs();
+    Result<void> load(Entry& entry);
+    Result<void> runOnce(Entry& entry, double deadline, PoisonSide side);
+    Result<void> ready(Entry& entry, uint32_t runs, double deadline);
+    Result<void> enqueue(Entry& entry);
+    Result<void> finish(double deadline);
+    Result<double> time(Entry& entry, uint32_t runs, double deadline);
+
+    const Plan& m_plan;
+    const Step& m_step;
+    Device& m_device;
+    const Clocks& m_clocks;
+    OutputCheck* m_check; ///< null: nothing is compared
+    std::vector<Entry> m_entries;
+    std::vector<DeviceMemory> m_memory;
+    std::vector<GuardedOutput> m_written, m_judged; ///< by the candidate that runs, by the judge
+    std::vector<double> m_magnitudes;               ///< of what the judge wrote
+    std::vector<DevicePointer> m_inputs, m_outputs;
+    DeviceMemory m_workspace;
+    Stream m_stream;
+    Event m_begin, m_end;
+};
+
+Result<void> DeviceMeasurer::addInput(uint32_t index) {
+    const PlanValue& value = m_plan.values[index];
+    const int64_t bytes =
+        spanOf(value.extents, value.strides) * static_cast<int64_t>(sizeOf(value.dtype));
+    auto memory = m_device.allocate(bytes);
+    if (!memory)
+        return failure(memory.error());
+    m_memory.push_back(std::move(*memory));
+    m_inputs.push_back(m_memory.back().address());
+    if (value.constant)
+        return m_device.upload(m_inputs.back(), value.constant->bytes(),
+                               value.constant->byteCount());
+    return fillRandom(m_stream, m_inputs.back(), value.dtype, bytes);
+}
+
+/// Twice, where candidates are compared.
+Result<void> DeviceMeasurer::addOutputs() {
+    for (uint32_t index : m_step.outputs) {
+        const PlanValue& value = m_plan.values[index];
+        for (auto* to : {&m_written, m_check ? &m_judged : nullptr}) {
+            if (!to)
+                continue;
+            auto output = guardedOutput(m_device, {value.dtype, value.extents, value.strides, 16});
+            if (!output)
+                return failure(output.error());
+            to->push_back(std::move(*output));
+        }
+        m_outputs.push_back(m_written.back().address());
+    }
+    return {};
+}
+
+Result<void> DeviceMeasurer::open() {
+    auto stream = m_device.stream();
+    auto begin = Event::create(m_device.context());
+    auto end = Event::create(m_device.context());
+    if (!stream || !begin || !end)
+        return failure(!stream ? stream.error() : !begin ? begin.error() : end.error());
+    m_stream = std::move(*stream);
+    m_begin = std::move(*begin);
+    m_end = std::move(*end);
+    for (uint32_t input : m_step.inputs)
+        if (auto added = addInput(input); !added)
+            return added;
+    if (auto added = addOutputs(); !added)
+        return added;
+    int64_t workspace = 0;
+    for (const Entry& entry : m_entries)
+        workspace = std::max(workspace, entry.tactic->facts().workspaceBytes);
+    auto memory = m_device.allocate(workspace);
+    if (!memory)
+        return failure(memory.error());
+    m_workspace = std::move(*memory);
+    return {};
+}
+
+Result<void> DeviceMeasurer::enqueue(Entry& entry) {
+    return entry.tactic->enqueue(m_stream, {m_inputs, m_outputs, m_workspace.address()});
+}
+
+/// Waits for what was enqueued. A kernel may never end.
+Result<void> DeviceMeasurer::finish(double deadline) {
+    if (auto ended = m_stream.record(m_end); !ended)
+        return ended;
+    return m_end.synchronize(deadline);
+}
+
+Result<void> DeviceMeasurer::load(Entry& entry) {
+    if (entry.loaded)
+        return {};
+    if (auto loaded = entry.tactic->load(m_device); !loaded)
+        return loaded;
+    if (auto sent = m_device.finishUploads(); !sent)
+        return sent;
+    entry.loaded = true;
+    return {};
+}
+
+/// On outputs and scratch memory that hold what no kernel may count on.
+Result<void> DeviceMeasurer::runOnce(Entry& entry, double deadline, PoisonSide side) {
+    if (auto loaded = load(entry); !loaded)
+        return loaded;
+    for (const GuardedOutput& output : m_written)
+        if (auto filled = poison(m_stream, output, side); !filled)
+            return filled;
+    if (auto filled = m_stream.fill(m_workspace.address(), usedWorkspace,
+                                    static_cast<size_t>(entry.tactic->facts().workspaceBytes));
+        !filled)
+        return filled;
+    if (auto ran = enqueue(entry); !ran)
+        return ran;
+    if (auto done = finish(deadline); !done)
+        return done;
+    entry.ran = true;
+    return {};
+}
+
+Result<void> DeviceMeasurer::judge(size_t candidate, double deadline) {
+    if (auto ran = runOnce(m_entries[candidate], deadline, PoisonSide::Judge); !ran || !m_check)
+        return ran;
+    m_magnitudes.clear();
+    for (const GuardedOutput& output : m_written) {
+        auto magnitude = m_check->magnitude(m_stream, output);
+        if (!magnitude)
+            return failure(magnitude.error());
+        m_magnitudes.push_back(*magnitude);
+    }
+    std::swap(m_written, m_judged);
+    for (size_t i = 0; i < m_outputs.size(); ++i)
+        m_outputs[i] = m_written[i].address();
+    return {};
+}
+
+Result<std::string> DeviceMeasurer::compare(size_t candidate, double deadline) {
+    if (auto ran = runOnce(m_entries[candidate], deadline, PoisonSide::Checked); !ran)
+        return failure(ran.error());
+    for (size_t i = 0; m_check && i < m_written.size(); ++i) {
+        auto how = m_check->difference(m_stream, m_written[i], m_judged[i], m_magnitudes[i],
+                                       outputTolerance(m_step, m_written[i].layout.dtype));
+        if (!how)
+            return failure(how.error());
+        if (how->empty())
+            continue;
+        return m_written.size() > 1 ? fmt::format("output {}: {}", i + 1, *how) : *how;
+    }
+    return std::string();
+}
+
+/// Captures a batch; what cannot be captured runs call by call.
+Result<void> DeviceMeasurer::ready(Entry& entry, uint32_t runs, double deadline) {
+    // Once outside of a capture: libraries set themselves up in their first call.
+    if (!entry.ran)
+        if (auto ran = runOnce(entry, deadline, PoisonSide::Checked); !ran)
+            return ran;
+    const uint32_t wanted = std::min(runs, runsOfGraph);
+    if (entry.tactic->facts().fallback || entry.runs == wanted)
+        return {};
+    auto capture = StreamCapture::begin(m_stream);
+    if (!capture)
+        return failure(capture.error());
+    for (uint32_t i = 0; i < wanted; ++i)
+        if (auto added = enqueue(entry); !added)
+            return added;
+    auto graph = capture->finish();
+    if (!graph)
+        return failure(graph.error());
+    entry.graph = std::move(*graph);
+    entry.runs = wanted;
+    return {};
+}
+
+Result<double> DeviceMeasurer::time(Entry& entry, uint32_t runs, double deadline) {
+    const uint32_t each = entry.graph ? entry.runs : 1;
+    const uint32_t launches = (runs + each - 1) / each;
+    if (auto begun = m_stream.record(m_begin); !begun)
+        return failure(begun.error());
+    for (uint32_t i = 0; i < launches; ++i)
+        if (auto launched = entry.graph ? entry.graph->launch(m_stream) : enqueue(entry); !launched)
+            return failure(launched.error());
+    if (auto done = finish(deadline); !done)
+        return failure(done.error());
+    auto seconds = Event::secondsBetween(m_begin, m_end);
+    if (!seconds)
+        return failure(seconds.error());
+    return *seconds * runs / (double{1} * launches * each);
+}
+
+Result<BatchTiming> DeviceMeasurer::measure(size_t candidate, uint32_t runs, double deadline) {
+    Entry& entry = m_entries[candidate];
+    const bool only = m_entries.size() == 1;
+    if (entry.tactic->facts().fallback && !only)
+        return failure("last-resort", "not measured, since there are other tactics");
+    if (auto made = ready(entry, runs, deadline); !made)
+        return failure(made.error());
+    const ClockReading before = m_clocks.readRate();
+    auto seconds = time(entry, runs, deadline);
+    if (!seconds)
+        return failure(seconds.error());
+    const ClockReading after = m_clocks.readRate();
+    BatchTiming out;
+    out.seconds = *seconds;
+    out.clockChanged = !after.sameRate(before);
+    out.throttled = after.throttled();
+    return out;
+}
+
+} // namespace
+
+DeviceMeasurerSource::DeviceMeasurerSource(const Plan& plan, const std::vector<size_t>& steps,
+                                           Device& device,
+                                           const std::shared_ptr<CubinCache>& compiler)
+    : m_plan(plan), m_device(device), m_clocks(device.facts().pciBusId) {
+    if (compiler)
+        m_check.emplace(device, compiler);
+    for (size_t step : steps)
+        m_stepOfName.emplace(plan.steps[step].name, step);
+}
+
+Result<std::unique_ptr<Measurer>> DeviceMeasurerSource::open(const TuneTask& task,
+                                                             const std::vector<Tactic*>& tactics) {
+    const Step& step = m_plan.steps[m_stepOfName.at(task.step)];
+    OutputCheck* check = m_check ? &*m_check : nullptr;
+    for (uint32_t output : step.outputs)
+        if (check)
+            if (auto made = check->prepare(m_plan.values[output].dtype); !made)
+                check = endsDevice(made.error()) ? check : nullptr;
+    auto out = std::make_unique<DeviceMeasurer>(m_plan, step, m_device, m_clocks, check, tactics);
+    if (auto opened = out->open(); !opened)
+        return failure(opened.error());
+    return std::unique_ptr<Measurer>(std::move(out));
+}
+
+} // namespace fuselage::gpu

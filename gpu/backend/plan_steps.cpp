@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/plan_steps.h"
+
+#include "core/support/parallel.h"
+#include "gpu/backend/device_measurer.h"
+#include "gpu/backend/plan_memory.h"
+#include "gpu/tune/tune_steps.h"
+
+#include <charconv>
+
+namespace fuselage::gpu {
+
+namespace {
+
+uint32_t capabilityOf(const std::string& arch) {
+    uint32_t out = 0;
+    std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), arch.data() + arch.size(), out);
+    return out;
+}
+
+TacticList candidatesOf(const TacticRequest& request, const StepContext& context) {
+    TacticList out;
+    for (const auto& source : context.sources) {
+        TacticList some = source->candidates(request);
+        for (auto& candidate : some.candidates)
+            out.candidates.push_back(std::move(candidate));
+        for (Reason& reason : some.refused)
+            out.refused.push_back(std::move(reason));
+    }
+    out.refused.insert(out.refused.end(), context.missing.begin(), context.missing.end());
+    return out;
+}
+
+TuneEnvironment environmentOf(const StepContext& context) {
+    const DeviceFacts& facts = context.device.facts();
+    TuneEnvironment out;
+    out.device = facts.name;
+    out.multiprocessors = static_cast<uint32_t>(facts.multiprocessors);
+    out.versions["driver"] = facts.driverVersion;
+    for (const auto& source : context.sources)
+        out.versions[source->name()] = source->version();
+    out.emitter = emitterVersion();
+    return out;
+}
+
+/// Steps that the reference functions compute in about a tenth of a second.
+bool hostMayJudge(const Step& step) {
+    constexpr int64_t mostBytes = int64_t{16} << 20, mostFlops = 200'000'000;
+    return step.traffic.logical() <= mostBytes && workOf(step.program).flops <= mostFlops;
+}
+
+const char* nameOf(ChoiceBasis basis) {
+    switch (basis) {
+    case ChoiceBasis::Measured:
+        return "measured";
+    case ChoiceBasis::Cached:
+        return "cached";
+    case ChoiceBasis::Predicted:
+        return "predicted";
+    }
+    return "";
+}
+
+} // namespace
+
+KernelFacts kernelFactsOf(const TacticFacts& facts, std::string choice) {
+    KernelFacts out;
+    out.registers = facts.registers;
+    out.sharedBytes = facts.sharedBytes;
+    out.spilledBytes = facts.localBytes;
+    out.launches = facts.launches;
+    out.workspaceBytes = facts.workspaceBytes;
+    out.choice = std::move(choice);
+    out.residentBlocks = facts.residentBlocks;
+    out.occupancy = facts.occupancy;
+    return out;
+}
+
+HiddenWork hiddenWorkOf(const TacticFacts& facts) {
+    HiddenWork out;
+    out.launches = std::max<uint32_t>(facts.launches, 1);
+    out.scratchBytes = facts.workspaceBytes;
+    if (out.launches > 1 && facts.workspaceBytes > 0) {
+        out.values = 1;
+        out.passedBytes = facts.workspaceBytes;
+    }
+    return out;
+}
+
+TacticRequest stepRequest(const Plan& plan, const Step& step) {
+    TacticRequest out;
+    out.emit.program = &step.program;
+    for (uint32_t input : step.inputs) {
+        out.emit.inputs.push_back(layoutOf(plan, input));
+        out.constants.push_back(plan.values[input].constant);
+        out.emit.constants.push_back(plan.values[input].constant != nullptr);
+        out.emit.contents.push_back(plan.values[input].constant);
+    }
+    for (uint32_t output : step.outputs)
+        out.emit.outputs.push_back(layoutOf(plan, output));
+    return out;
+}
+
+TacticRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target) {
+    TacticRequest out = stepRequest(plan, step);
+    out.emit.profile = &target.profile;
+    out.emit.strict = step.strict;
+    out.emit.tf32 = out.tf32 = step.tf32;
+    out.emit.allowed = step.allowed;
+    out.arch = target.arch;
+    out.emit.capability = capabilityOf(out.arch);
+    out.workspaceLimit = target.workspaceLimit;
+    return out;
+}
+
+bool onHost(const Plan& plan, const Step& step) {
+    for (const auto* operands : {&step.inputs, &step.outputs})
+        for (uint32_t operand : *operands)
+            if (plan.values[operand].residence == Residence::Host)
+                return true;
+    return false;
+}
+
+Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
+                                               TuneStore& store, Progress& progress) {
+    std::vector<PreparedStep> out(plan.steps.size());
+    std::vector<size_t> places;
+    const TuneEnvironment environment = environmentOf(context);
+    const RequestTarget target{context.profile, context.device.facts().arch,
+                               context.options.tune.workspaceLimit};
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const Step& step = plan.steps[i];
+        if (onHost(plan, step)) {
+            out[i].reasons.push_back({"dynamic-dim", "shapes depend on data", {}, {}});
+            continue;
+        }
+        places.push_back(i);
+    }
+    // At one time: cuDNN's heuristics take a tenth of a second for each graph they do not know.
+    std::vector<TuneTask> tasks(places.size());
+    ThreadPool threads(context.options.threads);
+    threads.forRange(places.size(), 1, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end && !progress.cancelled(); ++i) {
+            const Step& step = plan.steps[places[i]];
+            const TacticRequest request = requestOf(plan, step, target);
+            tasks[i] = {step.name,      tacticKey(request, environment), request.emit.allowed,
+                        step.predicted, candidatesOf(request, context),  hostMayJudge(step)};
+        }
+    });
+    if (progress.cancelled())
+        return cancelledFailure("tuning");
+    DeviceMeasurerSource measurers(plan, places, context.device, context.compiler);
+    TuneContext tuning;
+    tuning.options = context.options.tune;
+    tuning.device = context.options.measure ? &measurers : nullptr;
+    tuning.overlap = context.profile.overlap;
+    tuning.threads = context.options.threads;
+    tuning.rules.deadlineSeconds = context.options.tune.deadlineSeconds;
+    tuning.journal = &store.journal();
+    tuning.deviceGone = context.deviceGone;
+    auto tuned = tuneSteps(std::move(tasks), tuning, store.cache, progress);
+    if (!tuned)
+        return failure(tuned.error());
+    for (size_t i = 0; i < tuned->size(); ++i) {
+        PreparedStep& step = out[places[i]];
+        step.tactic = std::move((*tuned)[i].tactic);
+        step.choice = nameOf((*tuned)[i].basis);
+        step.reasons = std::move((*tuned)[i].reasons);
+    }
+    return out;
+}
+
+} // namespace fuselage::gpu

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/planned_step.h"
+
+#include "gpu/backend/plan_steps.h"
+#include "gpu/tune/tuner.h"
+
+namespace fuselage::gpu {
+
+PlannedStep plannedStep(const Plan& plan, const Step& step, const DeviceProfile& profile,
+                        int64_t workspaceLimit) {
+    if (onHost(plan, step))
+        return {"host", {}};
+    const TacticRequest request = requestOf(plan, step, {profile, profile.arch, workspaceLimit});
+    for (const KernelSet& set : emitAll(request.emit).accepted) {
+        TacticFacts facts;
+        facts.numeric = set.numeric;
+        facts.workspaceBytes = set.scratchBytes;
+        facts.launches = static_cast<uint32_t>(set.kernels.size());
+        if (!whyIllegal(facts, step.allowed, workspaceLimit))
+            return {set.variant, hiddenWorkOf(facts)};
+    }
+    return {"host", {}};
+}
+
+bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile) {
+    if (onHost(plan, step))
+        return true;
+    // Every other kind of program has a kernel for any operands.
+    if (!std::holds_alternative<Library>(step.program.code))
+        return false;
+    const TacticRequest request = requestOf(plan, step, {profile, profile.arch, 0});
+    return emitAll(request.emit).accepted.empty();
+}
+
+} // namespace fuselage::gpu

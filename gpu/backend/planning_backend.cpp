@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/planning_backend.h"
+
+#include "core/plan/channels_last.h"
+#include "gpu/backend/planned_step.h"
+
+namespace fuselage::gpu {
+
+namespace {
+
+class PlanningBackend final : public Backend {
+public:
+    explicit PlanningBackend(const DeviceProfile& profile) : m_profile(profile) {}
+
+    std::string name() const override { return "cuda"; }
+
+    std::string description() const override { return "plans for " + m_profile.title; }
+
+    std::optional<Reason> supports(const KernelProgram& program) const override {
+        (void)program;
+        return std::nullopt;
+    }
+
+    void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
+
+    bool isForHost(const Plan& plan, const Step& step) const override {
+        return gpu::isForHost(plan, step, m_profile);
+    }
+
+    std::optional<DeviceProfile> profile() const override { return m_profile; }
+
+    Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
+                                                Progress& progress) override {
+        (void)plan, (void)progress;
+        return failure("device.absent", "this backend only plans for " + m_profile.title);
+    }
+
+private:
+    DeviceProfile m_profile;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> makePlanningBackend(const DeviceProfile& profile) {
+    return std::make_unique<PlanningBackend>(profile);
+}
+
+} // namespace fuselage::gpu
