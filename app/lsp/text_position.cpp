@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/lsp/text_position.h"
 
+#include "core/support/utf8.h"
+
 #include <algorithm>
 
 namespace fuselage::lsp {
 
 namespace {
 
-bool continues(char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
-
 /// Bytes of the character that begins here; a byte that begins none counts as one.
 size_t lengthAt(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     const size_t wanted = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     size_t length = 1;
-    while (length < std::min(wanted, text.size()) && continues(text[length]))
+    while (length < std::min(wanted, text.size()) && continuesCharacter(text[length]))
         ++length;
     return length;
 }

@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/escape.h"
 
+#include "core/support/utf8.h"
+
 namespace fuselage::app {
 
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-/// Bytes of the well-formed character that starts here; 0 when there is none.
-size_t characterAt(std::string_view text, size_t at) {
-    auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-    unsigned char first = byte(at);
-    if (first < 0x80)
-        return 1;
-    size_t size = first >= 0xC2 && first <= 0xDF ? 2 : first >= 0xE0 && first <= 0xEF ? 3 : 4;
-    if (first < 0xC2 || first > 0xF4 || at + size > text.size())
-        return 0;
-    uint32_t code = first & (0xFFU >> (size + 1));
-    for (size_t i = 1; i < size; ++i) {
-        if ((byte(at + i) & 0xC0U) != 0x80U)
-            return 0;
-        code = (code << 6U) | (byte(at + i) & 0x3FU);
-    }
-    bool tooLong = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
-    bool notXml = (code >= 0xD800 && code <= 0xDFFF) || code == 0xFFFE || code == 0xFFFF;
-    return tooLong || notXml || code > 0x10FFFF ? 0 : size;
+/// characterLength() without the two characters that XML does not know.
+size_t xmlCharacterLength(std::string_view text, size_t at) {
+    const std::string_view three = text.substr(at, 3);
+    return three == "\xEF\xBF\xBE" || three == "\xEF\xBF\xBF" ? 0 : characterLength(text, at);
 }
 
 const char* entityOf(char c) {
@@ -50,7 +38,7 @@ std::string escaped(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     for (size_t at = 0; at < text.size();) {
-        size_t size = characterAt(text, at);
+        size_t size = xmlCharacterLength(text, at);
         auto c = static_cast<unsigned char>(text[at]);
         if (size == 0 || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7F)
             out += replacement;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/format.h"
 
+#include "core/support/utf8.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -19,14 +21,6 @@ std::string scaled(double value, double base, const std::array<const char*, N>& 
     }
     int digits = value != 0 && std::fabs(value) < 10 ? 2 : 1;
     return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : digits, units[unit]);
-}
-
-/// Width on the terminal: UTF-8 continuation bytes take no column.
-size_t width(const std::string& cell) {
-    size_t columns = 0;
-    for (char c : cell)
-        columns += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
-    return columns;
 }
 
 } // namespace
@@ -63,12 +57,12 @@ std::string TextTable::text(std::string_view indent) const {
     std::vector<size_t> widths(m_align.size(), 0);
     for (const auto& row : m_rows)
         for (size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], width(row[i]));
+            widths[i] = std::max(widths[i], characterCount(row[i]));
     std::string out;
     for (const auto& row : m_rows) {
         std::string line(indent);
         for (size_t i = 0; i < row.size(); ++i) {
-            std::string pad(widths[i] - width(row[i]), ' ');
+            std::string pad(widths[i] - characterCount(row[i]), ' ');
             bool right = m_align[i] == Align::Right;
             line += (i ? "  " : "") + (right ? pad + row[i] : row[i] + pad);
         }

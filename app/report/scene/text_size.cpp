@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/scene/text_size.h"
 
-#include <algorithm>
+#include "core/support/utf8.h"
+
 #include <cmath>
 
 namespace fuselage::scene {
 
 namespace {
 
-bool startsCharacter(char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-}
-
 /// The bytes before the character with this number.
 size_t bytesBefore(std::string_view text, size_t character) {
     size_t at = 0;
     for (; at < text.size(); ++at)
-        if (startsCharacter(text[at]) && character-- == 0)
+        if (!continuesCharacter(text[at]) && character-- == 0)
             break;
     return at;
 }
@@ -35,14 +32,10 @@ double emOf(char c) {
 
 } // namespace
 
-size_t characterCount(std::string_view text) {
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), startsCharacter));
-}
-
 double textWidth(std::string_view text, double size) {
     double em = 0;
     for (char c : text)
-        if (startsCharacter(c))
+        if (!continuesCharacter(c))
             em += emOf(c);
     return em * size;
 }

@@ -23,9 +23,6 @@ double textWidth(std::string_view text, double size);
 /// At most `characters` of the text, the middle left out: "encoder…LayerNorm".
 std::string elided(std::string_view text, size_t characters);
 
-/// Characters (not bytes) of a UTF-8 text.
-size_t characterCount(std::string_view text);
-
 /// "float[1,64,56,56]" -> "1×64×56×56", "int64[2]" -> "int64 2": what a box has room for.
 std::string shortType(std::string_view type);
 
