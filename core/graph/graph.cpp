@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/graph.h"
 
+#include "core/support/depth_first.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -298,62 +300,28 @@ size_t Graph::removeDead() {
     return dead.size();
 }
 
-namespace {
-
-/// Every node after the makers of its inputs, unless there is a cycle.
-std::vector<NodeId> depthFirstOrder(const Graph& graph, bool& hasCycle) {
-    enum class Mark : uint8_t { White, Open, Done };
-    std::vector<Mark> marks(graph.nodeBound(), Mark::White);
-    std::vector<NodeId> order;
-    order.reserve(graph.nodeCount());
-
-    struct Frame {
-        NodeId node;
-        uint32_t next;
-    };
-    std::vector<Frame> stack;
-    // An explicit stack: real graphs are deeper than a thread's stack.
-    auto visit = [&](NodeId root) {
-        if (!root.valid() || marks[root.index()] != Mark::White)
-            return;
-        marks[root.index()] = Mark::Open;
-        stack.push_back({root, 0});
-        while (!stack.empty()) {
-            Frame& frame = stack.back();
-            const Node& node = graph.node(frame.node);
-            if (frame.next == node.inputs.size()) {
-                marks[frame.node.index()] = Mark::Done;
-                order.push_back(frame.node);
-                stack.pop_back();
-                continue;
-            }
-            NodeId input = graph.producer(node.inputs[frame.next++]);
-            hasCycle = hasCycle || (input.valid() && marks[input.index()] == Mark::Open);
-            if (input.valid() && marks[input.index()] == Mark::White) {
-                marks[input.index()] = Mark::Open;
-                stack.push_back({input, 0});
-            }
-        }
-    };
+std::vector<NodeId> topologicalOrder(const Graph& graph) {
+    auto numberOf = [](NodeId id) { return id.valid() ? id.index() : UINT32_MAX; };
+    DepthFirstOrder depthFirst(
+        graph.nodeBound(), [&](uint32_t node) { return graph.node(NodeId(node)).inputs.size(); },
+        [&](uint32_t node, size_t input) {
+            return numberOf(graph.producer(graph.node(NodeId(node)).inputs[input]));
+        });
     for (ValueId output : graph.outputs())
-        visit(graph.producer(output));
+        depthFirst.visit(numberOf(graph.producer(output)));
     std::vector<NodeId> rest;
     for (NodeId id : graph.nodes())
-        if (marks[id.index()] == Mark::White)
+        if (!depthFirst.visited(id.index()))
             rest.push_back(id);
     std::sort(rest.begin(), rest.end(),
               [&](NodeId a, NodeId b) { return graph.node(a).name < graph.node(b).name; });
     for (NodeId id : rest)
-        visit(id);
-    return order;
-}
-
-} // namespace
-
-std::vector<NodeId> topologicalOrder(const Graph& graph) {
-    bool hasCycle = false;
-    std::vector<NodeId> order = depthFirstOrder(graph, hasCycle);
-    if (!hasCycle)
+        depthFirst.visit(id.index());
+    std::vector<NodeId> order;
+    order.reserve(depthFirst.order().size());
+    for (uint32_t node : depthFirst.order())
+        order.emplace_back(node);
+    if (!depthFirst.hasCycle())
         return order;
     // With a cycle, depth-first order is no topological order: keep what Kahn's rule accepts.
     std::vector<bool> placed(graph.nodeBound(), false);

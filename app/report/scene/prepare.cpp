@@ -2,6 +2,7 @@
 // First phase of a scene: both graphs become one list of items in canonical order, links between
 // them, and groups (what was replaced by what). Constants are no items: they become badges.
 #include "app/report/scene/model_internal.h"
+#include "core/support/depth_first.h"
 #include "core/support/hash.h"
 
 #include <algorithm>
@@ -30,38 +31,21 @@ std::vector<uint32_t> producersOf(const GraphReport& graph) {
 /// Position of each node in an order that depends on the wiring only: depth first from the outputs,
 /// inputs in order, then the rest by name.
 std::vector<uint32_t> canonicalOrder(const GraphReport& graph) {
-    std::vector<uint32_t> producers = producersOf(graph), position(graph.nodes.size(), none);
-    std::vector<bool> entered(graph.nodes.size(), false);
-    std::vector<std::pair<uint32_t, size_t>> stack;
-    uint32_t next = 0;
-    auto visit = [&](uint32_t start) {
-        if (start == none || entered[start])
-            return;
-        entered[start] = true;
-        stack.emplace_back(start, 0);
-        while (!stack.empty()) {
-            auto& [node, slot] = stack.back();
-            if (slot == graph.nodes[node].inputs.size()) {
-                position[node] = next++;
-                stack.pop_back();
-                continue;
-            }
-            uint32_t value = graph.nodes[node].inputs[slot++];
-            uint32_t producer = value == omitted ? none : producers[value];
-            if (producer != none && !entered[producer]) {
-                entered[producer] = true;
-                stack.emplace_back(producer, 0);
-            }
-        }
-    };
+    const std::vector<uint32_t> producers = producersOf(graph);
+    auto producerOf = [&](uint32_t value) { return value == omitted ? none : producers[value]; };
+    DepthFirstOrder depthFirst(
+        graph.nodes.size(), [&](uint32_t node) { return graph.nodes[node].inputs.size(); },
+        [&](uint32_t node, size_t input) { return producerOf(graph.nodes[node].inputs[input]); });
     for (uint32_t value : graph.outputs)
-        visit(producers[value]);
-    std::vector<uint32_t> rest(graph.nodes.size());
+        depthFirst.visit(producerOf(value));
+    std::vector<uint32_t> rest(graph.nodes.size()), position(graph.nodes.size());
     std::iota(rest.begin(), rest.end(), 0);
     std::sort(rest.begin(), rest.end(),
               [&](uint32_t a, uint32_t b) { return graph.nodes[a].name < graph.nodes[b].name; });
     for (uint32_t node : rest)
-        visit(node);
+        depthFirst.visit(node);
+    for (uint32_t at = 0; at < position.size(); ++at)
+        position[depthFirst.order()[at]] = at;
     return position;
 }
 
