@@ -97,9 +97,8 @@ private:
 };
 
 /// What jumps must see the values that 16-bit storage holds: ties there are ties.
-bool isHalfWidth(const ReferenceValue& value) {
-    return value.kind == TypeKind::Tensor &&
-           (value.dtype == DType::Float16 || value.dtype == DType::BFloat16);
+bool isStoredNarrow(const ReferenceValue& value) {
+    return value.kind == TypeKind::Tensor && isNarrowFloat(value.dtype);
 }
 
 /// The values of one run of one graph.
@@ -181,7 +180,7 @@ Result<std::vector<ValuePtr>> Interpreter::Frame::evaluate(const Node& node,
     const bool jumps = hasTrait(node.op, Discontinuous) || node.op == Op::Cast;
     for (size_t i = 0; i < node.explicitInputs; ++i) {
         operands.push_back(inputs[i].get());
-        if (jumps && operands.back() && isHalfWidth(*operands.back())) {
+        if (jumps && operands.back() && isStoredNarrow(*operands.back())) {
             stored[i] = ReferenceValue::from(operands.back()->toTensor());
             operands.back() = &stored[i];
         }

@@ -30,10 +30,6 @@ bool wrapsAfter(TapeOp op) {
     }
 }
 
-bool isHalfWidth(DType type) {
-    return type == DType::Float16 || type == DType::BFloat16;
-}
-
 } // namespace
 
 /// Assigns slots in one pass over the tape; slots of dead registers are used again.
@@ -82,7 +78,7 @@ private:
 
     /// A cast that leaves the lanes as they are.
     static bool isPlainCast(DType from, DType to) {
-        if (from == to && !isHalfWidth(to))
+        if (from == to && !isNarrowFloat(to))
             return true;
         return laneOf(from) == laneOf(to) && to == DType::Float32 && from != DType::Float64;
     }
@@ -226,7 +222,7 @@ private:
         VectorFunction round = m_table.round[static_cast<size_t>(x.type)];
         if (!round)
             return;
-        bool needed = x.op == TapeOp::Cast || (isHalfWidth(x.type) ? m_strict : wrapsAfter(x.op));
+        bool needed = x.op == TapeOp::Cast || (isNarrowFloat(x.type) ? m_strict : wrapsAfter(x.op));
         if (needed)
             emit(round, out, out, out, out);
     }

@@ -40,6 +40,12 @@ std::optional<DType> dtypeFromOnnx(int64_t number);
 size_t sizeOf(DType type);
 
 bool isFloat(DType type);
+
+/// float16 and bfloat16: computed in float32 and rounded where they are stored.
+constexpr bool isNarrowFloat(DType type) {
+    return type == DType::Float16 || type == DType::BFloat16;
+}
+
 bool isInteger(DType type); ///< without Bool
 bool isSigned(DType type);
 

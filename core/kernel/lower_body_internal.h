@@ -89,11 +89,6 @@ private:
     std::unordered_map<NodeId, size_t> m_positions;
 };
 
-/// float16 and bfloat16: computed in float32 and rounded where they are stored.
-inline bool isNarrowFloat(DType type) {
-    return type == DType::Float16 || type == DType::BFloat16;
-}
-
 /// A Reason when a node lacks an operand, or when its operator would not infer the declared types.
 std::optional<Reason> checkShapes(const LowerBody& body);
 

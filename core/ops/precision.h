@@ -25,7 +25,7 @@ inline const char* nameOf(Precision precision) {
 }
 
 inline std::optional<Precision> precisionFromName(std::string_view name) {
-    for (uint8_t i = 0; i < std::size(precisionNames); ++i)
+    for (size_t i = 0; i < std::size(precisionNames); ++i)
         if (name == precisionNames[i])
             return static_cast<Precision>(i);
     return std::nullopt;
