@@ -98,10 +98,16 @@ LowerResult lowerByClass(const LowerBody& body) {
     return lowerPointwise(body);
 }
 
-/// The program of a body of one node that no other kind takes.
-KernelProgram libraryProgram(const LowerRequest& request, NodeId node) {
+bool hasRoutine(const Node& node) {
+    return node.op != Op::Unknown && node.op != Op::Fused &&
+           (rowOf(node.op).reference || rowOf(node.op).tape);
+}
+
+} // namespace
+
+KernelProgram libraryProgram(const LowerRequest& request) {
     KernelProgram out;
-    out.code = Library{node};
+    out.code = Library{request.body->nodes().front()};
     out.body = request.body;
     auto operandOf = [&](ValueId id) {
         const Type& type = request.body->value(id).type;
@@ -113,13 +119,6 @@ KernelProgram libraryProgram(const LowerRequest& request, NodeId node) {
         out.outputs.push_back(operandOf(id));
     return out;
 }
-
-bool hasRoutine(const Node& node) {
-    return node.op != Op::Unknown && node.op != Op::Fused &&
-           (rowOf(node.op).reference || rowOf(node.op).tape);
-}
-
-} // namespace
 
 LowerResult lower(const LowerRequest& request) {
     assert(request.body && "a request without a body");
@@ -135,7 +134,7 @@ LowerResult lower(const LowerRequest& request) {
     auto* reason = std::get_if<Reason>(&result);
     if (reason && reason->code != "dynamic-dim" && nodes.size() == 1 &&
         hasRoutine(request.body->node(nodes[0])))
-        return libraryProgram(request, nodes[0]);
+        return libraryProgram(request);
     return result;
 }
 

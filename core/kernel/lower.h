@@ -26,6 +26,9 @@ using LowerResult = std::variant<KernelProgram, Reason>;
 /// Reason codes: kind, shape-mismatch, io-count, dynamic-dim, unsupported-op.
 LowerResult lower(const LowerRequest& request);
 
+/// The program of a body of one node that no other kind takes, or whose shapes depend on data.
+KernelProgram libraryProgram(const LowerRequest& request);
+
 /// lower() of what may differ from node by node by `allowed` at most: Exact asks for the strict
 /// form. A body of one node is what it is. Reason "numeric-class" with need and allowed.
 LowerResult lowerWithin(LowerRequest request, NumericClass allowed);

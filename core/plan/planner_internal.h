@@ -26,9 +26,6 @@ Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
 /// The worst class that the rule of a node and the options allow.
 NumericClass allowedClass(const Node& node, const PlanOptions& options);
 
-/// A Library program of one operator, for nodes with data-dependent shapes.
-KernelProgram libraryProgram(const LowerRequest& request);
-
 /// Phase 2: one plan value for each live value of the graph, row-major; one step for each planned
 /// node with a program.
 void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);

@@ -133,21 +133,6 @@ std::vector<NodeId> replaceByParts(Graph& graph, NodeId fused, ViewKinds views,
 
 } // namespace
 
-KernelProgram libraryProgram(const LowerRequest& request) {
-    KernelProgram program;
-    program.code = Library{topologicalOrder(*request.body).front()};
-    program.body = request.body;
-    auto operand = [&](ValueId id) {
-        const Type& type = request.body->value(id).type;
-        return OperandType{type.dtype, type.extents().value_or(Extents{})};
-    };
-    for (ValueId id : request.body->inputs())
-        program.inputs.push_back(operand(id));
-    for (ValueId id : request.body->outputs())
-        program.outputs.push_back(operand(id));
-    return program;
-}
-
 NumericClass allowedClass(const Node& node, const PlanOptions& options) {
     if (options.strict)
         return NumericClass::Exact;
