@@ -46,7 +46,7 @@ std::byte* ValueStore::data(uint32_t index) {
     }
     case Residence::Alias: {
         std::byte* base = data(value.aliasOf);
-        return base ? base + value.offset * static_cast<int64_t>(sizeOf(value.dtype)) : nullptr;
+        return base ? base + value.offset : nullptr;
     }
     case Residence::Host:
         return nullptr;

@@ -11,10 +11,13 @@
 
 namespace fuselage {
 
-uint32_t rootOf(const Plan& plan, uint32_t value) {
-    while (plan.values[value].residence == Residence::Alias)
-        value = plan.values[value].aliasOf;
-    return value;
+RootPlace placeOf(const Plan& plan, uint32_t value) {
+    RootPlace out{value, 0};
+    while (plan.values[out.root].residence == Residence::Alias) {
+        out.offset += plan.values[out.root].offset;
+        out.root = plan.values[out.root].aliasOf;
+    }
+    return out;
 }
 
 namespace planner {
@@ -162,7 +165,7 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
                 PlanValue& value = plan.values[result];
                 value.residence = Residence::Alias;
                 value.aliasOf = operand;
-                value.offset = view.offset;
+                value.offset = view.offset * static_cast<int64_t>(sizeOf(value.dtype));
                 value.strides = view.strides;
                 value.bytes = 0;
             }
@@ -217,7 +220,7 @@ void aliasConcats(Plan& plan) {
                 offset += piece.write.index[d].offset * whole.strides[d];
             part.residence = Residence::Alias;
             part.aliasOf = result;
-            part.offset = offset;
+            part.offset = offset * static_cast<int64_t>(sizeOf(part.dtype));
             part.strides = whole.strides;
             part.bytes = 0;
         }

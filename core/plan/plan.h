@@ -37,7 +37,7 @@ struct PlanValue {
     Extents strides; ///< in elements, per logical dimension: the layout (row-major unless chosen)
     Residence residence = Residence::Arena;
     int64_t bytes = 0;  ///< of its own allocation; 0 for aliases
-    int64_t offset = 0; ///< bytes in the arena; for aliases elements from aliasOf's start
+    int64_t offset = 0; ///< bytes from the start of the arena, of an alias from that of aliasOf
     uint32_t aliasOf = 0;
     TensorPtr constant;
     uint32_t firstStep = 0, lastStep = 0; ///< lifetime, inclusive
@@ -114,8 +114,17 @@ struct Plan {
     TimeEstimate totalPredicted() const;
 };
 
-/// The plan value that owns the memory of a value: itself, or the end of its alias chain.
-uint32_t rootOf(const Plan& plan, uint32_t value);
+/// Where a value lies in the memory of the one that owns it.
+struct RootPlace {
+    uint32_t root = 0;  ///< itself, or the end of its alias chain
+    int64_t offset = 0; ///< bytes from the root's start
+};
+
+RootPlace placeOf(const Plan& plan, uint32_t value);
+
+inline uint32_t rootOf(const Plan& plan, uint32_t value) {
+    return placeOf(plan, value).root;
+}
 
 struct PlanOptions {
     const DeviceProfile* profile = nullptr; ///< required

@@ -28,16 +28,13 @@ int64_t imageSpan(const PlanValue& value) {
 /// other.
 bool liesByImages(const Plan& plan, uint32_t value) {
     const PlanValue& part = plan.values[value];
-    int64_t offset = 0;
-    while (plan.values[value].residence == Residence::Alias) {
-        offset += plan.values[value].offset;
-        value = plan.values[value].aliasOf;
-    }
-    const PlanValue& owner = plan.values[value];
+    const RootPlace place = placeOf(plan, value);
+    const PlanValue& owner = plan.values[place.root];
     if (owner.extents.empty() || part.extents.empty() || owner.extents[0] != part.extents[0])
         return false;
     const int64_t step = owner.strides[0];
-    return part.strides[0] == step && imageSpan(owner) <= step && offset + imageSpan(part) <= step;
+    return part.strides[0] == step && imageSpan(owner) <= step &&
+           place.offset / static_cast<int64_t>(sizeOf(part.dtype)) + imageSpan(part) <= step;
 }
 
 class SweepFinder {

@@ -110,13 +110,8 @@ Result<void> CudaExecutable::loadTactics() {
         workspace = std::max(workspace, tactic.facts().workspaceBytes);
         const std::vector<uint32_t>& inputs = m_plan->steps[i].inputs;
         for (size_t operand = 0; operand < inputs.size(); ++operand)
-            if (tactic.reads(operand)) {
-                // A constant may be read through a view of it.
-                uint32_t value = inputs[operand];
-                while (m_plan->values[value].residence == Residence::Alias)
-                    value = m_plan->values[value].aliasOf;
-                wanted[value] = true;
-            }
+            if (tactic.reads(operand)) // a constant may be read through a view of it
+                wanted[rootOf(*m_plan, inputs[operand])] = true;
     }
     if (auto sent = m_memory->uploadConstants(wanted); !sent)
         return sent;

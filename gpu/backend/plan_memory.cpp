@@ -30,15 +30,9 @@ int64_t alignmentOf(int64_t offset) {
 } // namespace
 
 OperandLayout layoutOf(const Plan& plan, uint32_t index) {
-    const PlanValue* value = &plan.values[index];
-    OperandLayout out{value->dtype, value->extents, value->strides, 16};
-    int64_t offset = 0; // from the root, whose address is a multiple of 64
-    while (value->residence == Residence::Alias) {
-        offset += value->offset * static_cast<int64_t>(sizeOf(value->dtype));
-        value = &plan.values[value->aliasOf];
-    }
-    out.alignment = alignmentOf(offset);
-    return out;
+    const PlanValue& value = plan.values[index];
+    // The root's address is a multiple of 64.
+    return {value.dtype, value.extents, value.strides, alignmentOf(placeOf(plan, index).offset)};
 }
 
 Result<std::unique_ptr<PlanMemory>> PlanMemory::create(std::shared_ptr<const Plan> plan,
@@ -122,8 +116,7 @@ DevicePointer PlanMemory::address(uint32_t index) const {
         return m_arena.address() + static_cast<DevicePointer>(value.offset);
     case Residence::Alias: {
         const DevicePointer base = address(value.aliasOf);
-        return base == 0 ? 0
-                         : base + static_cast<DevicePointer>(value.offset) * sizeOf(value.dtype);
+        return base == 0 ? 0 : base + static_cast<DevicePointer>(value.offset);
     }
     case Residence::Host:
         return 0;
