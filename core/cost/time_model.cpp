@@ -73,7 +73,7 @@ bool smallFilter(const KernelProgram& program) {
            all(window.dilations, 1);
 }
 
-/// Seconds on the matrix units: smaller tiles fill more units and use each less well.
+/// Seconds on the tensor cores: smaller tiles fill more units and use each less well.
 double matrixSeconds(const KernelProgram& program, const Work& work, double peak,
                      const DeviceProfile& profile) {
     if (work.matrixFlops == 0 || !work.matrix)

@@ -55,7 +55,7 @@ public:
         if (auto branch = m_branches.find(step);
             branch != m_branches.end() && !branch->second.tactic().empty())
             return branch->second.tactic();
-        return std::string("reference ") + kindOf(m_plan->steps[step].program);
+        return std::string("reference ") + nameOf(kindOf(m_plan->steps[step].program));
     }
 
     std::vector<Reason> fallbacks(size_t step) const override {

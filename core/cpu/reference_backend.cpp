@@ -40,7 +40,7 @@ public:
     }
 
     std::string tactic(size_t step) const override {
-        return std::string("reference ") + kindOf(m_plan->steps[step].program);
+        return std::string("reference ") + nameOf(kindOf(m_plan->steps[step].program));
     }
 
     std::vector<Reason> fallbacks(size_t) const override { return {}; }

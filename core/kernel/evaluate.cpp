@@ -428,7 +428,7 @@ Result<Evaluation> evaluate(const KernelProgram& program,
     std::visit(evaluator, program.code);
     if (!evaluator.supported())
         return failure("evaluate.kind",
-                       std::string(kindOf(program)) + " programs have no accesses to walk");
+                       std::string(nameOf(kindOf(program))) + " programs have no accesses to walk");
     return evaluator.finish();
 }
 

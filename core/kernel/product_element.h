@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which type the elements have that a program multiplies as matrices, once prologues ran: what
-// matrix units are chosen by and rated for. Epilogue operands do not count: a channel's float32
+// tensor cores are chosen by and rated for. Epilogue operands do not count: a channel's float32
 // bias leaves a float16 convolution what it is.
 #pragma once
 

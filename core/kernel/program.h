@@ -195,6 +195,20 @@ struct Group {
 using ProgramCode =
     std::variant<Pointwise, Row, Contraction, Attention, Window, Copy, Group, Library>;
 
+/// In the order of ProgramCode.
+enum class ProgramKind : uint8_t {
+    Pointwise,
+    Row,
+    Contraction,
+    Attention,
+    Window,
+    Copy,
+    Group,
+    Library
+};
+
+const char* nameOf(ProgramKind kind);
+
 struct OperandType {
     DType dtype = DType::Float32;
     Extents extents;
@@ -208,8 +222,9 @@ struct KernelProgram {
     std::shared_ptr<const Graph> body;
 };
 
-/// "Pointwise", "Row", ...
-const char* kindOf(const KernelProgram& program);
+inline ProgramKind kindOf(const KernelProgram& program) {
+    return static_cast<ProgramKind>(program.code.index());
+}
 
 /// The program as stable text for goldens and reports.
 std::string text(const KernelProgram& program);
@@ -221,7 +236,7 @@ struct Work {
     int64_t tapeInstructions = 0; ///< over all elements
     int64_t issue = 0; ///< lane instructions: the tape's weighed by their length, loads, stores
     int64_t matrixFlops = 0; ///< the part of flops that is sums of products of a contraction
-    bool matrix = false;     ///< matrixFlops run on matrix units where there are some
+    bool matrix = false;     ///< matrixFlops run on tensor cores where there are some
 };
 Work workOf(const KernelProgram& program);
 

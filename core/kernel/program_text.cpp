@@ -194,8 +194,9 @@ std::string Printer::print() {
             return fuselage::nameOf(operand.dtype) + text(operand.extents);
         });
     };
-    line(fmt::format("{} ({}) => ({}) {}", kindOf(m_program), types(m_program.inputs),
-                     types(m_program.outputs), fuselage::nameOf(m_program.numeric)));
+    line(fmt::format("{} ({}) => ({}) {}", fuselage::nameOf(kindOf(m_program)),
+                     types(m_program.inputs), types(m_program.outputs),
+                     fuselage::nameOf(m_program.numeric)));
     m_indent += "  ";
     std::visit(*this, m_program.code);
     return m_out;
@@ -203,11 +204,11 @@ std::string Printer::print() {
 
 } // namespace
 
-const char* kindOf(const KernelProgram& program) {
+const char* nameOf(ProgramKind kind) {
     constexpr const char* names[] = {"Pointwise", "Row",  "Contraction", "Attention",
                                      "Window",    "Copy", "Group",       "Library"};
     static_assert(std::size(names) == std::variant_size_v<ProgramCode>);
-    return names[program.code.index()];
+    return names[static_cast<size_t>(kind)];
 }
 
 std::string text(const KernelProgram& program) {
