@@ -2,14 +2,10 @@
 #include "gpu/libs/plan_store.h"
 
 #include "core/support/hash.h"
-#include "core/support/text.h"
 #include "gpu/runtime/checked_file.h"
-#include "gpu/tune/json_line.h"
+#include "gpu/tune/json_fields.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <limits>
+#include <nlohmann/json.hpp>
 
 namespace fuselage::gpu::cudnn {
 
@@ -17,93 +13,48 @@ namespace {
 
 constexpr const char* header = "fuselage-cudnn 1";
 
-std::string configurationText(const Configuration& x) {
-    std::string knobs, notes;
-    for (auto [type, value] : x.knobs)
-        knobs += fmt::format("{}{},{}", knobs.empty() ? "" : ",", type, value);
-    for (const std::string& note : x.notes)
-        notes += (notes.empty() ? "" : ",") + quotedJson(note);
-    return fmt::format(
-        R"({{"engine":{},"knobs":[{}],"workspace":{},"compiled":{},"native":{},)"
-        R"("tensor":{},"reorders":{},"deterministic":{},"numeric":{},"notes":[{}]}})",
-        x.engine, knobs, x.workspaceBytes, x.runtimeCompiled, x.graphNative, x.tensorCore,
-        x.reorders, x.deterministic, static_cast<int>(x.numeric), notes);
+nlohmann::ordered_json jsonOf(const Configuration& x) {
+    std::vector<int64_t> knobs; // types and values in turn
+    for (auto [type, value] : x.knobs) {
+        knobs.push_back(type);
+        knobs.push_back(value);
+    }
+    return {{"engine", x.engine},
+            {"knobs", knobs},
+            {"workspace", x.workspaceBytes},
+            {"compiled", x.runtimeCompiled},
+            {"native", x.graphNative},
+            {"tensor", x.tensorCore},
+            {"reorders", x.reorders},
+            {"deterministic", x.deterministic},
+            {"numeric", static_cast<int>(x.numeric)},
+            {"notes", x.notes}};
 }
 
-/// The fields of one object; what is missing or of another kind is remembered.
-class Fields {
-public:
-    explicit Fields(const JsonValue& value) : m_object(value.object()) {}
-
-    bool good() const { return m_good && m_object != nullptr; }
-
-    int64_t integer(const char* name, int64_t least, int64_t most) {
-        const JsonValue* value = find(name);
-        auto out = value ? value->integer() : std::nullopt;
-        m_good = m_good && out && *out >= least && *out <= most;
-        return out.value_or(0);
-    }
-
-    bool boolean(const char* name) {
-        const JsonValue* value = find(name);
-        auto out = value ? value->boolean() : std::nullopt;
-        m_good = m_good && out;
-        return out.value_or(false);
-    }
-
-    std::string text(const char* name) {
-        const JsonValue* value = find(name);
-        const std::string* out = value ? value->string() : nullptr;
-        m_good = m_good && out != nullptr;
-        return out ? *out : "";
-    }
-
-    const JsonArray& array(const char* name) {
-        static const JsonArray none;
-        const JsonValue* value = find(name);
-        const JsonArray* out = value ? value->array() : nullptr;
-        m_good = m_good && out != nullptr;
-        return out ? *out : none;
-    }
-
-private:
-    const JsonValue* find(const char* name) {
-        if (m_object == nullptr)
-            return nullptr;
-        auto found = m_object->find(name);
-        return found == m_object->end() ? nullptr : &found->second;
-    }
-
-    const JsonObject* m_object;
-    bool m_good = true;
-};
-
-constexpr int64_t large = std::numeric_limits<int64_t>::max();
-
-std::optional<Configuration> configurationOf(const JsonValue& value) {
-    Fields fields(value);
+std::optional<Configuration> configurationOf(const nlohmann::json& value) {
+    JsonFields fields(value);
+    for (const char* name : {"engine", "workspace", "compiled", "native", "tensor", "reorders",
+                             "deterministic", "numeric"})
+        fields.require(name);
     Configuration out;
-    out.engine = fields.integer("engine", -1, large);
-    out.workspaceBytes = fields.integer("workspace", 0, large);
-    out.runtimeCompiled = fields.boolean("compiled");
-    out.graphNative = fields.boolean("native");
-    out.tensorCore = fields.boolean("tensor");
-    out.reorders = fields.boolean("reorders");
-    out.deterministic = fields.boolean("deterministic");
-    out.numeric = static_cast<NumericClass>(
-        fields.integer("numeric", 0, static_cast<int64_t>(NumericClass::Approximate)));
-    const JsonArray& knobs = fields.array("knobs"); // types and values in turn
-    for (size_t i = 0; i + 1 < knobs.size(); i += 2) {
-        if (!knobs[i].integer() || !knobs[i + 1].integer())
-            return std::nullopt;
-        out.knobs.emplace_back(static_cast<int>(*knobs[i].integer()), *knobs[i + 1].integer());
-    }
-    for (const JsonValue& note : fields.array("notes")) {
-        if (note.string() == nullptr)
-            return std::nullopt;
-        out.notes.push_back(*note.string());
-    }
-    return fields.good() ? std::optional(std::move(out)) : std::nullopt;
+    int numeric = 0;
+    std::vector<int64_t> knobs;
+    fields.readCount("engine", out.engine, -1);
+    fields.readCount("workspace", out.workspaceBytes);
+    fields.read("compiled", out.runtimeCompiled);
+    fields.read("native", out.graphNative);
+    fields.read("tensor", out.tensorCore);
+    fields.read("reorders", out.reorders);
+    fields.read("deterministic", out.deterministic);
+    fields.readCount("numeric", numeric);
+    fields.read("knobs", knobs);
+    fields.read("notes", out.notes);
+    if (!fields.problem().empty() || numeric > static_cast<int>(NumericClass::Approximate))
+        return std::nullopt;
+    out.numeric = static_cast<NumericClass>(numeric);
+    for (size_t i = 0; i + 1 < knobs.size(); i += 2)
+        out.knobs.emplace_back(static_cast<int>(knobs[i]), knobs[i + 1]);
+    return out;
 }
 
 /// That the library cannot do it this way, not that it failed to find out.
@@ -120,30 +71,40 @@ bool lasts(const Reason& reason) {
 
 std::string answerText(const StoredAnswer& answer) {
     if (const auto* reason = std::get_if<Reason>(&answer))
-        return fmt::format(R"({{"code":{},"message":{},"flip":{}}})", quotedJson(reason->code),
-                           quotedJson(reason->message), quotedJson(reason->flip));
-    return fmt::format(R"({{"configurations":[{}]}})",
-                       joined(std::get<std::vector<Configuration>>(answer), configurationText));
+        return jsonLine(
+            {{"code", reason->code}, {"message", reason->message}, {"flip", reason->flip}});
+    auto all = nlohmann::ordered_json::array();
+    for (const Configuration& one : std::get<std::vector<Configuration>>(answer))
+        all.push_back(jsonOf(one));
+    return jsonLine({{"configurations", std::move(all)}});
 }
 
 std::optional<StoredAnswer> parseAnswer(std::string_view text) {
     auto value = parseJsonLine(text);
-    if (!value || value->object() == nullptr)
+    if (!value)
         return std::nullopt;
-    Fields fields(*value);
-    if (value->object()->count("code") != 0) {
-        Reason reason{fields.text("code"), fields.text("message"), fields.text("flip"), {}};
-        return fields.good() ? std::optional<StoredAnswer>(std::move(reason)) : std::nullopt;
+    JsonFields fields(*value);
+    if (fields.has("code")) {
+        Reason reason;
+        for (const char* name : {"message", "flip"})
+            fields.require(name);
+        fields.read("code", reason.code);
+        fields.read("message", reason.message);
+        fields.read("flip", reason.flip);
+        return fields.problem().empty() ? std::optional<StoredAnswer>(std::move(reason))
+                                        : std::nullopt;
     }
+    const nlohmann::json* all = fields.array("configurations");
+    if (all == nullptr || all->empty())
+        return std::nullopt;
     std::vector<Configuration> out;
-    for (const JsonValue& one : fields.array("configurations")) {
+    for (const nlohmann::json& one : *all) {
         auto configuration = configurationOf(one);
         if (!configuration)
             return std::nullopt;
         out.push_back(std::move(*configuration));
     }
-    return fields.good() && !out.empty() ? std::optional<StoredAnswer>(std::move(out))
-                                         : std::nullopt;
+    return out;
 }
 
 std::string PlanStore::nameOf(const std::string& planKey, const std::string& what) const {

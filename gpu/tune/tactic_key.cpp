@@ -57,27 +57,27 @@ void addContents(const std::vector<TensorPtr>& contents, Hasher& hasher) {
     hasher.number(contents.size());
     for (const TensorPtr& tensor : contents) {
         const bool small = tensor && tensor->elementCount() <= most && tensor->bytes();
-        hasher.number(small);
+        hasher.number(tensor != nullptr).number(small);
         if (small)
             hasher.number(tensor->dtype()).bytes(tensor->bytes(), tensor->byteCount());
     }
 }
 
-std::string stepText(const TacticRequest& request) {
-    const KernelProgram& program = *request.emit.program;
+std::string stepText(const KernelRequest& request) {
+    const KernelProgram& program = *request.program;
     auto types = [](const std::vector<OperandType>& operands) {
         return joined(operands, [](const OperandType& operand) {
             return nameOf(operand.dtype) + text(operand.extents);
         });
     };
-    std::string out = fmt::format("{} ({}) => ({})", kindOf(program), types(program.inputs),
+    std::string out = fmt::format("{} ({}) => ({})", nameOf(kindOf(program)), types(program.inputs),
                                   types(program.outputs));
     if (out.size() > longestStep)
         out = out.substr(0, longestStep - 3) + "...";
-    out += fmt::format(" {} workspace {}", nameOf(request.emit.allowed), request.workspaceLimit);
-    if (request.emit.strict)
+    out += fmt::format(" {} workspace {}", nameOf(request.allowed), request.workspaceLimit);
+    if (request.strict)
         out += " strict";
-    if (request.tf32 || request.emit.tf32)
+    if (request.tf32)
         out += " tf32";
     return out;
 }
@@ -95,25 +95,21 @@ std::string TacticKey::text() const {
     return step + " | " + device + " | " + software + " | " + hash;
 }
 
-TacticKey tacticKey(const TacticRequest& request, const TuneEnvironment& environment) {
+TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment) {
     TacticKey out;
     out.step = stepText(request);
     out.device = fmt::format("{}, {} multiprocessors, clock {}", environment.device,
                              environment.multiprocessors, environment.clockPolicy);
     out.software = softwareText(environment);
     Hasher hasher;
-    hasher.text(out.step).text(out.device).text(out.software).text(request.arch);
-    hasher.text(text(*request.emit.program));
-    addRoutines(*request.emit.program, hasher);
-    addLayouts(request.emit.inputs, hasher);
-    addLayouts(request.emit.outputs, hasher);
-    addProfile(request.emit.profile, hasher);
-    addContents(request.emit.contents, hasher);
-    hasher.number(request.emit.capability);
-    for (bool constant : request.emit.constants)
-        hasher.number(constant);
-    for (const TensorPtr& constant : request.constants)
-        hasher.number(constant != nullptr);
+    hasher.text(out.step).text(out.device).text(out.software);
+    hasher.text(text(*request.program));
+    addRoutines(*request.program, hasher);
+    addLayouts(request.inputs, hasher);
+    addLayouts(request.outputs, hasher);
+    addProfile(request.profile, hasher);
+    addContents(request.constants, hasher);
+    hasher.number(request.capability);
     out.hash = hasher.hex();
     return out;
 }

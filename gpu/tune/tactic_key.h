@@ -35,7 +35,7 @@ struct TacticKey {
     friend auto operator<=>(const TacticKey&, const TacticKey&) = default;
 };
 
-TacticKey tacticKey(const TacticRequest& request, const TuneEnvironment& environment);
+TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment);
 
 /// Hash of the sources that emit kernels and set up libraries' calls, made by the build: measured
 /// times do not outlive the text that they were measured with.

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/tune/timing_line.h"
 
-#include "core/support/text.h"
-#include "gpu/tune/json_line.h"
+#include "gpu/tune/json_fields.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace fuselage::gpu {
 
@@ -18,78 +17,6 @@ constexpr const char* formatName = "fuselage timing cache";
 constexpr int64_t formatVersion = 1;
 constexpr size_t longestText = 1000; ///< bytes of a note or a sentence
 constexpr double longestMicroseconds = 1e9;
-
-/// Reads the fields of one object and remembers the first that is missing or wrong.
-class Fields {
-public:
-    explicit Fields(const JsonObject& object) : m_object(object) {}
-
-    void read(const char* name, std::string& out) {
-        if (const JsonValue* value = next(name))
-            value->string() ? void(out = *value->string()) : complain(name, "text");
-    }
-
-    void read(const char* name, bool& out) {
-        if (const JsonValue* value = next(name))
-            value->boolean() ? void(out = *value->boolean()) : complain(name, "true or false");
-    }
-
-    void read(const char* name, double& out) {
-        const JsonValue* value = next(name);
-        if (!value)
-            return;
-        auto number = value->number();
-        if (number && *number >= 0 && *number <= longestMicroseconds)
-            out = *number;
-        else
-            complain(name, "microseconds from 0 to 1e9");
-    }
-
-    template <typename Integer> void readCount(const char* name, Integer& out) {
-        const JsonValue* value = next(name);
-        if (!value)
-            return;
-        auto number = value->integer();
-        if (number && *number >= 0 &&
-            static_cast<uint64_t>(*number) <=
-                static_cast<uint64_t>(std::numeric_limits<Integer>::max()))
-            out = static_cast<Integer>(*number);
-        else
-            complain(name, "a count");
-    }
-
-    void require(const char* name) {
-        if (!m_object.contains(name))
-            complain(name, "present");
-    }
-
-    bool has(const char* name) const { return m_object.contains(name); }
-
-    void complain(const std::string& name, const std::string& wanted) {
-        if (m_problem.empty())
-            m_problem = fmt::format("field `{}` is not {}", name, wanted);
-    }
-
-    /// Fields that nothing asked for are an error too: they would be lost by the next writer.
-    const std::string& finish() {
-        for (const auto& [name, value] : m_object)
-            if (std::find(m_known.begin(), m_known.end(), name) == m_known.end() &&
-                m_problem.empty())
-                m_problem = fmt::format("field `{}` is not known", name);
-        return m_problem;
-    }
-
-    const JsonValue* next(const char* name) {
-        m_known.emplace_back(name);
-        auto found = m_object.find(name);
-        return found == m_object.end() ? nullptr : &found->second;
-    }
-
-private:
-    const JsonObject& m_object;
-    std::vector<std::string> m_known;
-    std::string m_problem;
-};
 
 Failure wrongLine(const std::string& message) {
     return failure("cache.line", message);
@@ -103,17 +30,17 @@ std::optional<NumericClass> numericNamed(const std::string& name) {
     return std::nullopt;
 }
 
-Result<CandidateRecord> readRecord(const JsonValue& value) {
-    if (!value.object())
+Result<CandidateRecord> readRecord(const nlohmann::json& value) {
+    if (!value.is_object())
         return wrongLine("a candidate is no object");
     CandidateRecord out;
     std::string numeric = nameOf(out.numeric);
-    Fields fields(*value.object());
+    JsonFields fields(value);
     fields.require("name");
     fields.require(fields.has("refused") ? "why" : "us");
     fields.read("name", out.name);
-    fields.read("us", out.median);
-    fields.read("spread", out.spread);
+    fields.read("us", out.median, 0, longestMicroseconds);
+    fields.read("spread", out.spread, 0, longestMicroseconds);
     fields.readCount("rounds", out.rounds);
     fields.read("eliminated", out.eliminated);
     fields.read("fallback", out.fallback);
@@ -139,12 +66,38 @@ Result<CandidateRecord> readRecord(const JsonValue& value) {
     return normalised(std::move(out));
 }
 
+nlohmann::ordered_json recordJson(const CandidateRecord& record) {
+    nlohmann::ordered_json out{{"name", record.name}};
+    if (record.rounds != 0) {
+        out["us"] = record.median;
+        out["spread"] = record.spread;
+        out["rounds"] = record.rounds;
+    }
+    if (record.eliminated)
+        out["eliminated"] = true;
+    if (record.fallback)
+        out["fallback"] = true;
+    if (!record.deterministic)
+        out["deterministic"] = false;
+    out["workspace"] = record.workspace;
+    out["registers"] = record.registers;
+    if (record.spills != 0)
+        out["spills"] = record.spills;
+    out["numeric"] = nameOf(record.numeric);
+    if (!record.notes.empty())
+        out["notes"] = record.notes;
+    if (!record.refused.empty()) {
+        out["refused"] = record.refused;
+        out["why"] = record.why;
+    }
+    return out;
+}
+
 std::string clipped(std::string text) {
     if (text.size() > longestText)
         text = text.substr(0, longestText);
-    // Quoting replaces bytes that are no text; what is kept in memory must read the same.
-    auto parsed = parseJsonLine(quotedJson(text));
-    return parsed && parsed->string() ? *parsed->string() : std::string();
+    // Writing replaces bytes that are no text; what is kept in memory must read the same.
+    return nlohmann::json::parse(jsonLine(text)).get<std::string>();
 }
 
 double nanoseconds(double microseconds) {
@@ -165,70 +118,48 @@ CandidateRecord normalised(CandidateRecord record) {
 }
 
 std::string timingCacheHeader() {
-    return fmt::format("{{\"format\":\"{}\",\"version\":{}}}", formatName, formatVersion);
+    return jsonLine({{"format", formatName}, {"version", formatVersion}});
 }
 
 bool isTimingCacheHeader(std::string_view line) {
     auto value = parseJsonLine(line);
-    if (!value || !value->object())
-        return false;
-    const JsonObject& object = *value->object();
-    auto format = object.find("format");
-    auto version = object.find("version");
-    return format != object.end() && format->second.string() &&
-           *format->second.string() == formatName && version != object.end() &&
-           version->second.integer() == formatVersion;
+    return value && value->is_object() && value->value("format", nlohmann::json()) == formatName &&
+           value->value("version", nlohmann::json()) == formatVersion;
 }
 
 std::string recordText(const CandidateRecord& record) {
-    std::string out = "{\"name\":" + quotedJson(record.name);
-    if (record.rounds != 0)
-        out += fmt::format(",\"us\":{:.3f},\"spread\":{:.3f},\"rounds\":{}", record.median,
-                           record.spread, record.rounds);
-    if (record.eliminated)
-        out += ",\"eliminated\":true";
-    if (record.fallback)
-        out += ",\"fallback\":true";
-    if (!record.deterministic)
-        out += ",\"deterministic\":false";
-    out += fmt::format(",\"workspace\":{},\"registers\":{}", record.workspace, record.registers);
-    if (record.spills != 0)
-        out += fmt::format(",\"spills\":{}", record.spills);
-    out += fmt::format(",\"numeric\":\"{}\"", nameOf(record.numeric));
-    if (!record.notes.empty())
-        out += ",\"notes\":" + quotedJson(record.notes);
-    if (!record.refused.empty())
-        out += ",\"refused\":" + quotedJson(record.refused) + ",\"why\":" + quotedJson(record.why);
-    return out + "}";
+    return jsonLine(recordJson(record));
 }
 
 std::string timingLine(const TacticKey& key, const TimingEntry& entry) {
-    return fmt::format(
-        "{{\"step\":{},\"device\":{},\"software\":{},\"key\":{},\"candidates\":[{}]}}",
-        quotedJson(key.step), quotedJson(key.device), quotedJson(key.software),
-        quotedJson(key.hash), joined(entry, recordText));
+    auto candidates = nlohmann::ordered_json::array();
+    for (const CandidateRecord& record : entry)
+        candidates.push_back(recordJson(record));
+    return jsonLine({{"step", key.step},
+                     {"device", key.device},
+                     {"software", key.software},
+                     {"key", key.hash},
+                     {"candidates", std::move(candidates)}});
 }
 
 Result<std::pair<TacticKey, TimingEntry>> parseTimingLine(std::string_view line) {
     auto value = parseJsonLine(line);
     if (!value)
         return failure(value.error());
-    if (!value->object())
+    if (!value->is_object())
         return wrongLine("the line is no object");
     std::pair<TacticKey, TimingEntry> out;
-    Fields fields(*value->object());
+    JsonFields fields(*value);
     for (const char* name : {"step", "device", "software", "key", "candidates"})
         fields.require(name);
     fields.read("step", out.first.step);
     fields.read("device", out.first.device);
     fields.read("software", out.first.software);
     fields.read("key", out.first.hash);
-    const JsonValue* candidates = fields.next("candidates");
-    if (candidates && !candidates->array())
-        fields.complain("candidates", "an array");
+    const nlohmann::json* candidates = fields.array("candidates");
     if (const std::string& problem = fields.finish(); !problem.empty())
         return wrongLine(problem);
-    for (const JsonValue& candidate : *candidates->array()) {
+    for (const nlohmann::json& candidate : *candidates) {
         auto record = readRecord(candidate);
         if (!record)
             return failure(record.error());

@@ -2,7 +2,6 @@
 // The timing cache as a file: same bytes for same content, merging in any order, writers at the
 // same time, hostile lines. All figures are synthetic.
 #include "core/support/file.h"
-#include "gpu/tune/json_line.h"
 #include "gpu/tune/timing_line.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/gpu_tune_support.h"
@@ -104,23 +103,26 @@ TEST(TimingCache, BrokenLinesAreNamedAndSkipped) {
     const std::vector<std::pair<std::string, std::string>> broken = {
         {"{", "column 2"},
         {good.substr(0, good.size() / 2), "column"},
-        {good + "x", "after the end"},
+        {good + "x", "column"},
         {"[]", "no object"},
         {R"({"step":"s"})", "`device`"},
         {start + "1}", "`candidates` is not an array"},
         {start + "[1]}", "no object"},
         {start + R"([{"name":"x"}]})", "`us` is not present"},
         {start + R"([{"name":"x","us":-1,"rounds":5}]})", "`us`"},
-        {start + R"([{"name":"x","us":1e999,"rounds":5}]})", "no number"},
+        {start + R"([{"name":"x","us":1e999,"rounds":5}]})", "out of range"},
         {start + R"([{"name":"x","us":1,"rounds":99999999999}]})", "`rounds`"},
         {start + R"([{"name":"x","us":1,"rounds":0}]})", "`rounds`"},
         {start + R"([{"name":"x","us":1,"rounds":5,"workspace":-4}]})", "`workspace`"},
         {start + R"([{"name":"x","us":1,"rounds":5,"numeric":"good"}]})", "`numeric`"},
         {start + R"([{"name":"x","us":1,"rounds":5,"secret":1}]})", "`secret` is not known"},
-        {start + R"([{"name":"x","name":"y"}]})", "twice"},
-        {start + std::string(100, '[') + std::string(100, ']') + "}", "too deeply"},
-        {start + "\"" + std::string(10000, 'a') + "\"}", "longer than"},
-        {start + "\"\xff\"}", "no text"},
+        {start + R"([{"name":"x","us":1,"rounds":18446744073709551615}]})", "`rounds`"},
+        {start + R"([{"name":"x","us":1,"rounds":5,"workspace":18446744073709551615}]})",
+         "`workspace`"},
+        {start + R"([{"name":"x","us":1,"rounds":2.5}]})", "`rounds`"},
+        {start + std::string(100, '[') + std::string(100, ']') + "}", "no object"},
+        {start + "\"" + std::string(2 << 20, 'a') + "\"}", "longer than"},
+        {start + "\"\xff\"}", "UTF-8"},
     };
     for (const auto& [line, message] : broken) {
         const LoadedCache read =
