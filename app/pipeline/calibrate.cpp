@@ -156,7 +156,7 @@ Result<Calibration> calibrate(const CalibrateOptions& options, Progress& progres
     for (const MeasuredProbe& probe : measured)
         for (auto [points, used] :
              {std::pair(&out.probesBefore, &out.before), std::pair(&out.probesAfter, &out.after)})
-            points->push_back({probe.probe->name, kindOf(probe.program),
+            points->push_back({probe.probe->name, nameOf(kindOf(probe.program)),
                                predict(probe, *used).seconds, probe.seconds});
     sign(out.after, out.before, options);
     return out;

@@ -20,14 +20,14 @@ bool isAsked(const KernelProgram& program) {
 
 StepTactics askStep(const Plan& plan, const Step& step, const LibraryTacticsOptions& options,
                     gpu::LibraryPlanner& planner) {
-    StepTactics out{step.name, step.rule, kindOf(step.program), isAsked(step.program), {}};
+    StepTactics out{step.name, step.rule, nameOf(kindOf(step.program)), isAsked(step.program), {}};
     if (!out.asked)
         return out;
-    gpu::TacticRequest request = gpu::stepRequest(plan, step);
+    gpu::KernelRequest request = gpu::stepRequest(plan, step);
     request.workspaceLimit = options.workspaceLimit;
     if (options.fuse.precision == Precision::Tf32) {
-        request.tf32 = request.emit.tf32 = true;
-        request.emit.allowed = NumericClass::Approximate;
+        request.tf32 = true;
+        request.allowed = NumericClass::Approximate;
     }
     for (const gpu::LibrarySupport& support : planner.support(request, options.finish))
         out.answers.push_back({support.library, support.supported(), gpu::text(support)});

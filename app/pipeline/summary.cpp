@@ -112,7 +112,7 @@ std::vector<KernelReport> summariseKernels(const Plan& plan) {
         const Step& step = plan.steps[i];
         KernelReport& kernel = out.emplace_back();
         kernel.name = step.name;
-        kernel.kind = kindOf(step.program);
+        kernel.kind = nameOf(kindOf(step.program));
         kernel.rule = step.rule;
         kernel.node = plan.graph->node(step.node).name;
         kernel.sources = step.sources;

@@ -18,7 +18,7 @@ namespace {
 
 /// The first kernel in the order of preference that builds and is legal: the one whose text is
 /// shown and dumped.
-CompiledStep compileStep(TacticSource& generated, const TacticRequest& request,
+CompiledStep compileStep(TacticSource& generated, const KernelRequest& request,
                          Progress& progress) {
     TacticList all = generated.candidates(request);
     CompiledStep out{"host", {}, std::move(all.refused)};
@@ -28,8 +28,7 @@ CompiledStep compileStep(TacticSource& generated, const TacticRequest& request,
             out.reasons.push_back({error.code, error.text(), error.fix, {}});
             continue;
         }
-        if (auto reason =
-                whyIllegal(tactic->facts(), request.emit.allowed, request.workspaceLimit)) {
+        if (auto reason = whyIllegal(tactic->facts(), request.allowed, request.workspaceLimit)) {
             reason->message = tactic->name() + ": " + reason->message;
             reason->facts = {{"tactic", tactic->name()}};
             out.reasons.push_back(std::move(*reason));

@@ -9,6 +9,7 @@
 #include "gpu/backend/repro_text.h"
 #include "gpu/emit/fold_constants.h"
 #include "gpu/emit/packed_constant.h"
+#include "gpu/kernels/variant_table.h"
 #include "gpu/runtime/random_fill.h"
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ Tensor dataOf(const OperandLayout& layout, const TensorPtr& known, bool folded, 
                   Storage::adopt(randomBytes(layout.dtype, count, seed)));
 }
 
-std::optional<std::vector<ReferenceValue>> expectedOf(const EmitRequest& request,
+std::optional<std::vector<ReferenceValue>> expectedOf(const KernelRequest& request,
                                                       const std::vector<Tensor>& inputs) {
     const Work work = workOf(*request.program);
     int64_t elements = 0;
@@ -61,20 +62,20 @@ std::string doublesOf(const ReferenceValue& value) {
 /// One request with the data that all of its variants share.
 class StepDump {
 public:
-    StepDump(const TacticRequest& request, std::string folder)
+    StepDump(const KernelRequest& request, std::string folder)
         : m_request(request), m_folder(std::move(folder)) {
-        const auto folded = foldConstants(request.emit);
-        for (size_t i = 0; i < request.emit.inputs.size(); ++i)
-            m_inputs.push_back(dataOf(request.emit.inputs[i], request.constants[i],
+        const auto folded = foldConstants(request);
+        for (size_t i = 0; i < request.inputs.size(); ++i)
+            m_inputs.push_back(dataOf(request.inputs[i], request.constants[i],
                                       folded && !folded->reads(static_cast<uint32_t>(i)), i + 1));
-        m_expected = expectedOf(request.emit, m_inputs);
+        m_expected = expectedOf(request, m_inputs);
     }
 
     bool checked() const { return m_expected.has_value(); }
 
     Result<void> write(const KernelSet& set) const {
         const std::string name = set.kernels.front().name;
-        ReproText repro(set, m_request.emit, name);
+        ReproText repro(set, m_request, name);
         for (size_t i = 0; i < m_inputs.size(); ++i)
             if (m_request.constants[i] && !isFloat(m_inputs[i].dtype()))
                 if (auto saved = save(repro.inputFile(i), bytesOf(m_inputs[i])); !saved)
@@ -99,7 +100,7 @@ public:
             if (auto saved = save(repro.expectedFile(i), doublesOf((*m_expected)[i])); !saved)
                 return saved;
         return save(name + ".cu",
-                    repro.text(m_request.constants, archOf(set.kernels.front(), m_request.arch)));
+                    repro.text(archOf(set.kernels.front(), archName(m_request.capability))));
     }
 
 private:
@@ -111,7 +112,7 @@ private:
         return writeFile(bytes, m_folder + "/" + file);
     }
 
-    const TacticRequest& m_request;
+    const KernelRequest& m_request;
     std::string m_folder;
     std::vector<Tensor> m_inputs;
     std::optional<std::vector<ReferenceValue>> m_expected;
@@ -134,8 +135,8 @@ Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
         progress.report("dump kernels", i, plan.steps.size());
         if (onHost(plan, plan.steps[i]))
             continue;
-        const TacticRequest request = requestOf(plan, plan.steps[i], {profile, profile.arch, 0});
-        const Candidates candidates = emitAll(request.emit);
+        const KernelRequest request = requestOf(plan, plan.steps[i], {profile, profile.arch, 0});
+        const Candidates candidates = emitAll(request);
         out.withoutOne += candidates.accepted.empty() ? 1 : 0;
         std::optional<StepDump> dump;
         for (const KernelSet& set : candidates.accepted) {
@@ -156,8 +157,8 @@ Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
 std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profile) {
     if (onHost(plan, plan.steps[step]))
         return "// runs on the host\n";
-    const TacticRequest request = requestOf(plan, plan.steps[step], {profile, profile.arch, 0});
-    const Candidates candidates = emitAll(request.emit);
+    const KernelRequest request = requestOf(plan, plan.steps[step], {profile, profile.arch, 0});
+    const Candidates candidates = emitAll(request);
     std::string out;
     if (candidates.accepted.empty())
         for (const Reason& reason : candidates.refused)

@@ -6,19 +6,11 @@
 #include "gpu/backend/plan_memory.h"
 #include "gpu/tune/tune_steps.h"
 
-#include <charconv>
-
 namespace fuselage::gpu {
 
 namespace {
 
-uint32_t capabilityOf(const std::string& arch) {
-    uint32_t out = 0;
-    std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), arch.data() + arch.size(), out);
-    return out;
-}
-
-TacticList candidatesOf(const TacticRequest& request, const StepContext& context) {
+TacticList candidatesOf(const KernelRequest& request, const StepContext& context) {
     TacticList out;
     for (const auto& source : context.sources) {
         TacticList some = source->candidates(request);
@@ -87,28 +79,25 @@ HiddenWork hiddenWorkOf(const TacticFacts& facts) {
     return out;
 }
 
-TacticRequest stepRequest(const Plan& plan, const Step& step) {
-    TacticRequest out;
-    out.emit.program = &step.program;
+KernelRequest stepRequest(const Plan& plan, const Step& step) {
+    KernelRequest out;
+    out.program = &step.program;
     for (uint32_t input : step.inputs) {
-        out.emit.inputs.push_back(layoutOf(plan, input));
+        out.inputs.push_back(layoutOf(plan, input));
         out.constants.push_back(plan.values[input].constant);
-        out.emit.constants.push_back(plan.values[input].constant != nullptr);
-        out.emit.contents.push_back(plan.values[input].constant);
     }
     for (uint32_t output : step.outputs)
-        out.emit.outputs.push_back(layoutOf(plan, output));
+        out.outputs.push_back(layoutOf(plan, output));
     return out;
 }
 
-TacticRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target) {
-    TacticRequest out = stepRequest(plan, step);
-    out.emit.profile = &target.profile;
-    out.emit.strict = step.strict;
-    out.emit.tf32 = out.tf32 = step.tf32;
-    out.emit.allowed = step.allowed;
-    out.arch = target.arch;
-    out.emit.capability = capabilityOf(out.arch);
+KernelRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target) {
+    KernelRequest out = stepRequest(plan, step);
+    out.profile = &target.profile;
+    out.strict = step.strict;
+    out.tf32 = step.tf32;
+    out.allowed = step.allowed;
+    out.capability = capabilityOf(target.arch);
     out.workspaceLimit = target.workspaceLimit;
     return out;
 }
@@ -142,8 +131,8 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
     threads.forRange(places.size(), 1, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end && !progress.cancelled(); ++i) {
             const Step& step = plan.steps[places[i]];
-            const TacticRequest request = requestOf(plan, step, target);
-            tasks[i] = {step.name,      tacticKey(request, environment), request.emit.allowed,
+            const KernelRequest request = requestOf(plan, step, target);
+            tasks[i] = {step.name,      tacticKey(request, environment), request.allowed,
                         step.predicted, candidatesOf(request, context),  hostMayJudge(step)};
         }
     });

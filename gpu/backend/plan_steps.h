@@ -43,7 +43,7 @@ struct StepContext {
 };
 
 /// The part of a request that the plan decides: program, layouts, constants. The step outlives it.
-TacticRequest stepRequest(const Plan& plan, const Step& step);
+KernelRequest stepRequest(const Plan& plan, const Step& step);
 
 /// What a request says of the device, also where there is none.
 struct RequestTarget {
@@ -53,7 +53,7 @@ struct RequestTarget {
 };
 
 /// The step as sources meet it; the step and the profile outlive it.
-TacticRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target);
+KernelRequest requestOf(const Plan& plan, const Step& step, const RequestTarget& target);
 
 /// An operand has no fixed size, so its value lives on the host.
 bool onHost(const Plan& plan, const Step& step);

@@ -2,6 +2,7 @@
 #include "gpu/backend/planned_step.h"
 
 #include "gpu/backend/plan_steps.h"
+#include "gpu/kernels/variant_table.h"
 #include "gpu/tune/tuner.h"
 
 namespace fuselage::gpu {
@@ -10,8 +11,8 @@ PlannedStep plannedStep(const Plan& plan, const Step& step, const DeviceProfile&
                         int64_t workspaceLimit) {
     if (onHost(plan, step))
         return {"host", {}};
-    const TacticRequest request = requestOf(plan, step, {profile, profile.arch, workspaceLimit});
-    for (const KernelSet& set : emitAll(request.emit).accepted) {
+    const KernelRequest request = requestOf(plan, step, {profile, profile.arch, workspaceLimit});
+    for (const KernelSet& set : emitAll(request).accepted) {
         TacticFacts facts;
         facts.numeric = set.numeric;
         facts.workspaceBytes = set.scratchBytes;
@@ -28,8 +29,8 @@ bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile)
     // Every other kind of program has a kernel for any operands.
     if (!std::holds_alternative<Library>(step.program.code))
         return false;
-    const TacticRequest request = requestOf(plan, step, {profile, profile.arch, 0});
-    return emitAll(request.emit).accepted.empty();
+    const KernelRequest request = requestOf(plan, step, {profile, profile.arch, 0});
+    return emitAll(request).accepted.empty();
 }
 
 } // namespace fuselage::gpu

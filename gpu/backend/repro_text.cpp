@@ -324,8 +324,7 @@ std::string ReproText::launches() const {
     return out;
 }
 
-std::string ReproText::text(const std::vector<TensorPtr>& constants,
-                            const std::string& arch) const {
+std::string ReproText::text(const std::string& arch) const {
     // `-arch=sm_90a` alone also compiles for compute_90, which lacks what `a` is asked for.
     const std::string number = arch.substr(arch.find('_') + 1);
     std::string out = fmt::format("// A generated kernel with a repro: nvcc "
@@ -341,8 +340,7 @@ std::string ReproText::text(const std::vector<TensorPtr>& constants,
         out += mapFrame;
     out += "int main() {\n    using namespace repro;\n    const Operand inputs[] = {\n";
     for (size_t i = 0; i < m_request.inputs.size(); ++i) {
-        const bool known =
-            i < constants.size() && constants[i] && !isFloat(m_request.inputs[i].dtype);
+        const bool known = m_request.constant(i) && !isFloat(m_request.inputs[i].dtype);
         out += operandRow(m_request.inputs[i], known ? 0 : i + 1, known ? inputFile(i) : "");
     }
     out += "    };\n    const Operand outputs[] = {\n";

@@ -12,7 +12,7 @@ namespace fuselage::gpu {
 class ReproText {
 public:
     /// `name`: of the file without its ending.
-    ReproText(const KernelSet& set, const EmitRequest& request, std::string name)
+    ReproText(const KernelSet& set, const KernelRequest& request, std::string name)
         : m_set(set), m_request(request), m_name(std::move(name)) {}
 
     std::string tableFile(size_t i) const { return file("table", i); }
@@ -25,7 +25,7 @@ public:
     std::string expectedFile(size_t i) const { return file("expected", i); }
 
     /// Integer constants are read from their files, other inputs come from seeds.
-    std::string text(const std::vector<TensorPtr>& constants, const std::string& arch) const;
+    std::string text(const std::string& arch) const;
 
 private:
     std::string file(const char* kind, size_t i) const {
@@ -36,7 +36,7 @@ private:
     std::string launches() const;
 
     const KernelSet& m_set;
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     std::string m_name;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix units: fragments from shared memory and 16 x 8 products with float32 sums. All lanes of a
+// Tensor cores: fragments from shared memory and 16 x 8 products with float32 sums. All lanes of a
 // warp take part. Which element a lane holds is that of the PTX manual, "Matrix fragments for
 // mma.m16n8k16" (16-bit elements) and "mma.m16n8k8" (TF32): with g = lane / 4 and t = lane % 4,
 // sums 0 and 1 are row g, columns 2t and 2t + 1; sums 2 and 3 the same of row g + 8.
 #ifndef FUSELAGE_MMA
 #define FUSELAGE_MMA
 
-/// float32 rounded to the 10 bits of mantissa that the matrix units take.
+/// float32 rounded to the 10 bits of mantissa that the tensor cores take.
 struct Tf32 {
     float value;
 };

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel programs -> CUDA text. One row a variant; the tuner measures all that accept a program, a
-// machine without a GPU compiles and runs them as host code. No variant knows a rule's name.
+// What is asked of everything that can compute one kernel program on a CUDA device, our kernels and
+// NVIDIA's libraries alike, and how a kernel answers.
 #pragma once
 
 #include "core/cost/cost.h"
 #include "core/support/reason.h"
 #include "gpu/emit/kernel_text.h"
 
-#include <span>
 #include <variant>
 
 namespace fuselage::gpu {
@@ -21,41 +20,27 @@ struct OperandLayout {
     int64_t alignment = 16; ///< bytes that the first element's address is a multiple of
 };
 
-struct EmitRequest {
+/// One kernel program with everything that may decide how it is computed.
+struct KernelRequest {
     const KernelProgram* program = nullptr;
     std::vector<OperandLayout> inputs, outputs;
-    /// Contents that are known beforehand, parallel to inputs (or empty); null: not known. Read for
-    /// what decides a kernel's shape, and by foldConstants(): weights stay arguments.
-    std::vector<TensorPtr> contents;
+    /// Parallel to inputs (or empty: none); null: no constant. Their contents decide a kernel's
+    /// shape and are folded into tables (foldConstants); weights stay arguments, packed where that
+    /// helps.
+    std::vector<TensorPtr> constants;
     const DeviceProfile* profile = nullptr; ///< multiprocessors, shared memory: grid and tile sizes
     NumericClass allowed = NumericClass::Reassociated;
-    bool tf32 = false;   ///< float32 contractions may round their operands to TF32
-    bool strict = false; ///< round to the edge's dtype at every inner edge, no contraction (N0)
-    /// Parallel to inputs (empty: none): the operand is a constant, so it may be packed.
-    std::vector<bool> constants;
+    bool tf32 = false;       ///< float32 contractions may round their operands to TF32
+    bool strict = false;     ///< round to the edge's dtype at every inner edge, no contraction (N0)
     uint32_t capability = 0; ///< 75, 80, 90 ...; 0: only text that compiles for all of them
+    int64_t workspaceLimit = 0; ///< bytes that a library's call may ask for
+
+    /// The constant that an input is; null: it is none.
+    TensorPtr constant(size_t input) const {
+        return input < constants.size() ? constants[input] : nullptr;
+    }
 };
 
 using EmitResult = std::variant<KernelSet, Reason>;
-
-/// One way to compute one kind of program.
-struct VariantRow {
-    const char* name;    ///< "pointwise_vector", "row_warp", "depthwise_tiled"
-    const char* program; ///< kindOf() of the programs it may accept
-    EmitResult (*emit)(const EmitRequest&);
-    const char* summary; ///< one line for reports
-    bool plain = false;  ///< the always-correct one: others are compared with it
-};
-
-/// All variants; within one kind, the always-correct plain variant is last.
-std::span<const VariantRow> kernelVariants();
-
-/// Every variant that accepts the request, in table order, and why the others do not.
-struct Candidates {
-    std::vector<KernelSet> accepted;
-    std::vector<Reason> refused; ///< facts name the variant
-};
-
-Candidates emitAll(const EmitRequest& request);
 
 } // namespace fuselage::gpu

@@ -19,11 +19,11 @@ KernelOperand operandOf(const char* kind, const OperandLayout& layout, const Acc
 
 } // namespace
 
-KernelOperand readOperand(const EmitRequest& request, const Access& access, size_t dims) {
+KernelOperand readOperand(const KernelRequest& request, const Access& access, size_t dims) {
     return operandOf("in", request.inputs[access.operand], access, dims);
 }
 
-KernelOperand writtenOperand(const EmitRequest& request, const Access& access, size_t dims) {
+KernelOperand writtenOperand(const KernelRequest& request, const Access& access, size_t dims) {
     return operandOf("out", request.outputs[access.operand], access, dims);
 }
 

@@ -20,8 +20,8 @@ struct KernelOperand {
     int64_t alignment = 16;
 };
 
-KernelOperand readOperand(const EmitRequest& request, const Access& access, size_t dims);
-KernelOperand writtenOperand(const EmitRequest& request, const Access& access, size_t dims);
+KernelOperand readOperand(const KernelRequest& request, const Access& access, size_t dims);
+KernelOperand writtenOperand(const KernelRequest& request, const Access& access, size_t dims);
 
 /// An iteration space (or some dims of one) with the operands that move through it.
 class LoopNest {

@@ -25,11 +25,11 @@ std::string layoutLine(const std::string& name, const OperandLayout& layout) {
                        layout.alignment);
 }
 
-std::string headComment(const char* variant, const EmitRequest& request,
+std::string headComment(const char* variant, const KernelRequest& request,
                         const std::vector<KernelPart>& parts, const KernelSet& set,
                         const KernelText& kernel) {
     std::string out = fmt::format("// {}: one kernel for a {} program, made by Fuselage.\n",
-                                  variant, kindOf(*request.program));
+                                  variant, nameOf(kindOf(*request.program)));
     for (const KernelPart& part : parts)
         for (const std::string& line : part.comment)
             out += "// " + line + "\n";
@@ -96,14 +96,14 @@ double toleranceOf(const KernelProgram& program, NumericClass numeric) {
     return out;
 }
 
-bool storesNarrow(const EmitRequest& request, const std::vector<KernelOperand>& writes) {
+bool storesNarrow(const KernelRequest& request, const std::vector<KernelOperand>& writes) {
     return request.allowed >= NumericClass::Wider &&
            std::all_of(writes.begin(), writes.end(), [](const KernelOperand& write) {
                return isFloat(write.dtype) && sizeOf(write.dtype) == 2;
            });
 }
 
-std::optional<Reason> refuseTypes(const EmitRequest& request) {
+std::optional<Reason> refuseTypes(const KernelRequest& request) {
     for (const auto* layouts : {&request.inputs, &request.outputs})
         for (const OperandLayout& layout : *layouts)
             if (sizeOf(layout.dtype) == 0)
@@ -112,7 +112,7 @@ std::optional<Reason> refuseTypes(const EmitRequest& request) {
     return std::nullopt;
 }
 
-std::string parameterList(const EmitRequest& request, const std::vector<ExtraParameter>& extra,
+std::string parameterList(const KernelRequest& request, const std::vector<ExtraParameter>& extra,
                           bool types) {
     std::string out;
     auto add = [&](const std::string& type, const std::string& name) {
@@ -130,7 +130,7 @@ std::string parameterList(const EmitRequest& request, const std::vector<ExtraPar
 namespace {
 
 /// The set's facts from its parts, or why it is not allowed.
-std::variant<KernelSet, Reason> emptySet(const char* variant, const EmitRequest& request,
+std::variant<KernelSet, Reason> emptySet(const char* variant, const KernelRequest& request,
                                          const std::vector<KernelPart>& parts) {
     KernelSet set;
     set.variant = variant;
@@ -147,7 +147,7 @@ std::variant<KernelSet, Reason> emptySet(const char* variant, const EmitRequest&
 }
 
 /// One kernel of parts by block ranges.
-std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const KernelSet& set,
+std::variant<KernelText, Reason> kernelOf(const KernelRequest& request, const KernelSet& set,
                                           const std::vector<KernelPart>& parts) {
     KernelText kernel;
     std::vector<ExtraParameter> extra;
@@ -211,7 +211,8 @@ std::variant<KernelText, Reason> kernelOf(const EmitRequest& request, const Kern
 
 } // namespace
 
-EmitResult finish(const char* variant, const EmitRequest& request, std::vector<KernelPart> parts) {
+EmitResult finish(const char* variant, const KernelRequest& request,
+                  std::vector<KernelPart> parts) {
     std::erase_if(parts, [](const KernelPart& part) { return part.blocks == 0; });
     auto set = emptySet(variant, request, parts);
     if (auto* reason = std::get_if<Reason>(&set))
@@ -226,7 +227,7 @@ EmitResult finish(const char* variant, const EmitRequest& request, std::vector<K
     return std::move(out);
 }
 
-EmitResult finishInOrder(const char* variant, const EmitRequest& request,
+EmitResult finishInOrder(const char* variant, const KernelRequest& request,
                          std::vector<KernelPart> launches, SetNeeds needs) {
     auto set = emptySet(variant, request, launches);
     if (auto* reason = std::get_if<Reason>(&set))
@@ -246,7 +247,7 @@ EmitResult finishInOrder(const char* variant, const EmitRequest& request,
     return std::move(out);
 }
 
-EmitResult finish(const char* variant, const EmitRequest& request, PartResult part) {
+EmitResult finish(const char* variant, const KernelRequest& request, PartResult part) {
     if (auto* reason = std::get_if<Reason>(&part)) {
         reason->facts.push_back({"variant", variant});
         return *reason;

@@ -44,10 +44,10 @@ struct KernelPart {
 using PartResult = std::variant<KernelPart, Reason>;
 
 /// One kernel from one part (several: by block ranges, all with the same number of threads).
-EmitResult finish(const char* variant, const EmitRequest& request, std::vector<KernelPart> parts);
+EmitResult finish(const char* variant, const KernelRequest& request, std::vector<KernelPart> parts);
 
 /// finish() of a single part, or its reason with the variant's name.
-EmitResult finish(const char* variant, const EmitRequest& request, PartResult part);
+EmitResult finish(const char* variant, const KernelRequest& request, PartResult part);
 
 /// What the kernels of a set need beside the operands.
 struct SetNeeds {
@@ -57,12 +57,12 @@ struct SetNeeds {
 };
 
 /// One kernel a part, launched in order.
-EmitResult finishInOrder(const char* variant, const EmitRequest& request,
+EmitResult finishInOrder(const char* variant, const KernelRequest& request,
                          std::vector<KernelPart> launches, SetNeeds needs);
 
 /// "const Half* __restrict__ in0, float* __restrict__ out0", or only the names; then the extra
 /// ones.
-std::string parameterList(const EmitRequest& request, const std::vector<ExtraParameter>& extra,
+std::string parameterList(const KernelRequest& request, const std::vector<ExtraParameter>& extra,
                           bool types);
 
 /// Reason of a variant that does not accept a request.
@@ -72,9 +72,9 @@ Reason refusal(const char* code, std::string message, std::vector<ReasonFact> fa
 double toleranceOf(const KernelProgram& program, NumericClass numeric);
 
 /// Every tape output is stored in 16 bits, and narrow forms are allowed.
-bool storesNarrow(const EmitRequest& request, const std::vector<KernelOperand>& writes);
+bool storesNarrow(const KernelRequest& request, const std::vector<KernelOperand>& writes);
 
 /// A dtype that kernels can hold, for every operand.
-std::optional<Reason> refuseTypes(const EmitRequest& request);
+std::optional<Reason> refuseTypes(const KernelRequest& request);
 
 } // namespace fuselage::gpu

@@ -69,10 +69,6 @@ std::string integerLiteral(DType type, int64_t value) {
 
 namespace {
 
-bool isNarrowFloat(DType type) {
-    return type == DType::Float16 || type == DType::BFloat16;
-}
-
 class TapePrinter {
 public:
     TapePrinter(const Tape& tape, const TapeStyle& style)

@@ -68,7 +68,7 @@ template <typename Body> void eachRead(Window& code, Body body) {
 
 class RequestFolder {
 public:
-    explicit RequestFolder(const EmitRequest& request) : m_request(request) {}
+    explicit RequestFolder(const KernelRequest& request) : m_request(request) {}
 
     std::unique_ptr<FoldedRequest> run() {
         auto out = std::make_unique<FoldedRequest>();
@@ -101,7 +101,7 @@ private:
     std::vector<ConstantOperand> operands() const {
         std::vector<ConstantOperand> out;
         for (size_t i = 0; i < m_request.inputs.size(); ++i)
-            out.push_back({m_request.inputs[i].extents, m_request.contents[i]});
+            out.push_back({m_request.inputs[i].extents, m_request.constants[i]});
         return out;
     }
 
@@ -130,10 +130,9 @@ private:
         std::vector<bool> read(count + m_results.size(), false);
         eachRead(code, [&](uint32_t operand) { read[operand] = true; });
         std::vector<uint32_t> number(read.size(), 0);
-        EmitRequest& request = out.request = m_request;
+        KernelRequest& request = out.request = m_request;
         out.program.inputs.clear();
         request.inputs.clear();
-        request.contents.clear();
         request.constants.clear();
         for (uint32_t i = 0; i < read.size(); ++i) {
             if (!read[i])
@@ -142,9 +141,7 @@ private:
             if (i < count) {
                 out.program.inputs.push_back(m_request.program->inputs[i]);
                 request.inputs.push_back(m_request.inputs[i]);
-                request.contents.push_back(m_request.contents[i]);
-                request.constants.push_back(i < m_request.constants.size() &&
-                                            m_request.constants[i]);
+                request.constants.push_back(m_request.constants[i]);
                 out.given.emplace_back(i);
                 continue;
             }
@@ -152,8 +149,7 @@ private:
             out.program.inputs.push_back({table.dtype(), table.extents()});
             request.inputs.push_back(
                 {table.dtype(), table.extents(), rowMajorStrides(table.extents()), 16});
-            request.contents.push_back(m_results[i - count]);
-            request.constants.push_back(true);
+            request.constants.push_back(m_results[i - count]);
             out.given.emplace_back(std::nullopt);
             out.tables.emplace_back(reinterpret_cast<const char*>(table.bytes()),
                                     table.byteCount());
@@ -161,25 +157,23 @@ private:
         eachRead(code, [&](uint32_t& operand) { operand = number[operand]; });
     }
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     std::vector<TensorPtr> m_results;
 };
 
 /// What a member of a group is asked for: operands of its own.
-EmitRequest requestOf(const EmitRequest& group, const KernelProgram& member, size_t input,
-                      size_t output) {
+KernelRequest requestOf(const KernelRequest& group, const KernelProgram& member, size_t input,
+                        size_t output) {
     auto cut = [](const auto& from, size_t first, size_t count) {
         if (from.empty())
             return from;
         const auto begin = from.begin() + static_cast<ptrdiff_t>(first);
         return std::decay_t<decltype(from)>(begin, begin + static_cast<ptrdiff_t>(count));
     };
-    EmitRequest out = group;
+    KernelRequest out = group;
     out.program = &member;
     out.inputs = cut(group.inputs, input, member.inputs.size());
-    out.contents = cut(group.contents, input, member.inputs.size());
     out.constants = cut(group.constants, input, member.inputs.size());
-    out.constants.resize(member.inputs.size(), false);
     out.outputs = cut(group.outputs, output, member.outputs.size());
     return out;
 }
@@ -189,21 +183,19 @@ template <typename T> void append(std::vector<T>& to, const std::vector<T>& from
 }
 
 /// Each member on its own; the group's operands are those of its members one after the other.
-std::unique_ptr<FoldedRequest> foldGroup(const EmitRequest& request) {
+std::unique_ptr<FoldedRequest> foldGroup(const KernelRequest& request) {
     auto out = std::make_unique<FoldedRequest>();
     out->program = *request.program;
     out->program.inputs.clear();
     out->request = request;
     out->request.inputs.clear();
-    out->request.contents.clear();
     out->request.constants.clear();
     size_t input = 0, output = 0;
     for (KernelProgram& member : std::get<Group>(out->program.code).members) {
-        const EmitRequest of = requestOf(request, member, input, output);
+        const KernelRequest of = requestOf(request, member, input, output);
         const std::unique_ptr<FoldedRequest> folded = RequestFolder(of).run();
-        const EmitRequest& becomes = folded ? folded->request : of;
+        const KernelRequest& becomes = folded ? folded->request : of;
         append(out->request.inputs, becomes.inputs);
-        append(out->request.contents, becomes.contents);
         append(out->request.constants, becomes.constants);
         for (size_t i = 0; i < becomes.inputs.size(); ++i) {
             const std::optional<uint32_t> own =
@@ -231,9 +223,9 @@ bool FoldedRequest::reads(uint32_t operand) const {
     return std::find(given.begin(), given.end(), std::optional(operand)) != given.end();
 }
 
-std::unique_ptr<FoldedRequest> foldConstants(const EmitRequest& request) {
+std::unique_ptr<FoldedRequest> foldConstants(const KernelRequest& request) {
     if (request.strict || request.allowed < NumericClass::Wider ||
-        request.contents.size() != request.inputs.size())
+        request.constants.size() != request.inputs.size())
         return nullptr;
     if (std::holds_alternative<Group>(request.program->code))
         return foldGroup(request);

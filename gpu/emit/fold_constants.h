@@ -13,7 +13,7 @@ namespace fuselage::gpu {
 
 struct FoldedRequest {
     KernelProgram program;
-    EmitRequest request; ///< of that program; operands that nobody reads any more are gone
+    KernelRequest request; ///< of that program; operands that nobody reads any more are gone
     /// Parallel to the request's inputs: the operand of the given program; none: the next table.
     std::vector<std::optional<uint32_t>> given;
     std::vector<std::string> tables; ///< bytes
@@ -23,7 +23,7 @@ struct FoldedRequest {
 };
 
 /// Null when there is nothing to fold, or the request is strict or allows no wider numbers.
-std::unique_ptr<FoldedRequest> foldConstants(const EmitRequest& request);
+std::unique_ptr<FoldedRequest> foldConstants(const KernelRequest& request);
 
 /// The kernels of the folded request as kernels of the given one.
 void renumber(KernelSet& set, const FoldedRequest& folded);

@@ -7,8 +7,10 @@
 #include "core/kernel/program.h"
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fuselage::gpu {
@@ -28,7 +30,7 @@ struct KernelArgument {
     int64_t offset = 0;
 };
 
-/// A tensor as sm_90's copy engine reads it: what the driver's cuTensorMapEncodeTiled is told, but
+/// A tensor as sm_90's TMA reads it: what the driver's cuTensorMapEncodeTiled is told, but
 /// for the address, which is known at the launch. Rows of the box have at most 128 bytes and land
 /// with their units of 16 bytes exchanged as by tileByte<8>; zeros behind the tensor's end.
 struct TensorMapText {
@@ -54,6 +56,19 @@ struct KernelText {
     std::vector<KernelArgument> arguments;
     std::vector<TensorMapText> maps;
 };
+
+/// 90 of "sm_90"; 0 when it is not so written.
+inline uint32_t capabilityOf(std::string_view arch) {
+    uint32_t out = 0;
+    if (arch.starts_with("sm_"))
+        std::from_chars(arch.data() + 3, arch.data() + arch.size(), out);
+    return out;
+}
+
+/// "sm_90" of 90.
+inline std::string archName(uint32_t capability) {
+    return "sm_" + std::to_string(capability);
+}
 
 /// The architecture to compile the kernel for on a device of `arch`.
 inline std::string archOf(const KernelText& kernel, const std::string& arch) {

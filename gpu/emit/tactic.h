@@ -22,15 +22,6 @@ class Stream; ///< gpu/runtime/stream.h
 
 using DevicePointer = uint64_t;
 
-/// One step, as a source meets it.
-struct TacticRequest {
-    EmitRequest emit;                 ///< program, layouts, profile, allowed numeric class
-    std::vector<TensorPtr> constants; ///< parallel to the program's inputs; null: not a weight
-    std::string arch = "sm_90";
-    bool tf32 = false;          ///< float32 contractions may round their operands to TF32
-    int64_t workspaceLimit = 0; ///< bytes a tactic may ask for
-};
-
 /// What is known of a tactic once it is built; goes into the timing cache and the report.
 struct TacticFacts {
     NumericClass numeric = NumericClass::Exact;
@@ -87,7 +78,7 @@ public:
     virtual const char* name() const = 0;
     /// Of the library behind it; part of every key of the timing cache.
     virtual std::string version() const = 0;
-    virtual TacticList candidates(const TacticRequest& request) = 0;
+    virtual TacticList candidates(const KernelRequest& request) = 0;
 };
 
 } // namespace fuselage::gpu

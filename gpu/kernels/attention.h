@@ -9,7 +9,7 @@ namespace fuselage::gpu {
 
 /// What the attention kernels share: operands over [batch..., row, column] and the text of a score.
 struct AttentionSpec {
-    const EmitRequest* request = nullptr;
+    const KernelRequest* request = nullptr;
     const Attention* code = nullptr;
     KernelOperand q, k, v, output;
     std::vector<KernelOperand> masks;
@@ -37,10 +37,10 @@ struct AttentionSpec {
 /// What a score is that does not count, as a literal: minus infinity.
 std::string lowestScore(DType dtype);
 
-std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request);
+std::variant<AttentionSpec, Reason> attentionSpec(const KernelRequest& request);
 
-EmitResult emitAttentionTensor(const EmitRequest& request);
-EmitResult emitAttentionTiled(const EmitRequest& request);
-EmitResult emitAttentionPlain(const EmitRequest& request);
+EmitResult emitAttentionTensor(const KernelRequest& request);
+EmitResult emitAttentionTiled(const KernelRequest& request);
+EmitResult emitAttentionPlain(const KernelRequest& request);
 
 } // namespace fuselage::gpu

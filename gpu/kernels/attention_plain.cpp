@@ -53,7 +53,7 @@ KernelPart plainPart(const AttentionSpec& spec) {
 
 } // namespace
 
-EmitResult emitAttentionPlain(const EmitRequest& request) {
+EmitResult emitAttentionPlain(const KernelRequest& request) {
     auto spec = attentionSpec(request);
     if (auto* reason = std::get_if<Reason>(&spec))
         return finish("attention_plain", request, PartResult(*reason));

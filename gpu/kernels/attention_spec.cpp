@@ -11,7 +11,7 @@ namespace fuselage::gpu {
 
 namespace {
 
-bool fitsInts(const EmitRequest& request) {
+bool fitsInts(const KernelRequest& request) {
     constexpr int64_t limit = std::numeric_limits<int32_t>::max() / 2;
     for (const auto* layouts : {&request.inputs, &request.outputs})
         for (const OperandLayout& layout : *layouts) {
@@ -30,7 +30,7 @@ std::string lowestScore(DType dtype) {
     return floatLiteral(dtype, -std::numeric_limits<double>::infinity());
 }
 
-std::variant<AttentionSpec, Reason> attentionSpec(const EmitRequest& request) {
+std::variant<AttentionSpec, Reason> attentionSpec(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return *reason;
     const auto& code = std::get<Attention>(request.program->code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on matrix units: a warp owns 16 queries, whose scores and sums stay in its registers;
+// Attention on tensor cores: a warp owns 16 queries, whose scores and sums stay in its registers;
 // keys and values pass through shared memory. Scores become 16-bit weights for the second product.
 #include "gpu/kernels/attention.h"
 
@@ -236,7 +236,7 @@ KernelPart TensorEmitter::emit() const {
     part.residentBlocks = 2;
     part.numeric = NumericClass::Reassociated;
     part.comment = {
-        fmt::format("attention of {} queries to {} keys, {} batches, on matrix units: 16 "
+        fmt::format("attention of {} queries to {} keys, {} batches, on tensor cores: 16 "
                     "queries a warp, {} keys at a time; weights are rounded to {}",
                     m_code.l, m_code.s, m_spec.batches, m_keys, nameOf(m_spec.q.dtype))};
     part.body =
@@ -251,7 +251,7 @@ KernelPart TensorEmitter::emit() const {
 }
 
 std::optional<Reason> refuseTensor(const AttentionSpec& spec) {
-    const EmitRequest& request = *spec.request;
+    const KernelRequest& request = *spec.request;
     const DType type = spec.q.dtype;
     if ((type != DType::Float16 && type != DType::BFloat16) || spec.k.dtype != type ||
         spec.v.dtype != type || spec.output.dtype == DType::Float64)
@@ -268,7 +268,7 @@ std::optional<Reason> refuseTensor(const AttentionSpec& spec) {
 
 } // namespace
 
-EmitResult emitAttentionTensor(const EmitRequest& request) {
+EmitResult emitAttentionTensor(const KernelRequest& request) {
     const char* name = "attention_tensor";
     auto made = attentionSpec(request);
     if (auto* reason = std::get_if<Reason>(&made))

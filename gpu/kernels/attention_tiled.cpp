@@ -192,7 +192,7 @@ KernelPart TiledEmitter::emit() const {
 
 } // namespace
 
-EmitResult emitAttentionTiled(const EmitRequest& request) {
+EmitResult emitAttentionTiled(const KernelRequest& request) {
     const char* name = "attention_tiled";
     auto made = attentionSpec(request);
     if (auto* reason = std::get_if<Reason>(&made))

@@ -15,7 +15,7 @@ namespace {
 
 class PlainEmitter {
 public:
-    explicit PlainEmitter(const EmitRequest& request)
+    explicit PlainEmitter(const KernelRequest& request)
         : m_request(request), m_code(std::get<Contraction>(request.program->code)),
           m_view(viewOf(request)), m_type(registerType(m_code.accumulate)),
           m_parameters(parameterList(request, {}, false)) {
@@ -42,7 +42,7 @@ private:
     std::string poolStep() const;
     std::string storePooled() const;
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     const Contraction& m_code;
     ContractionView m_view;
     std::string m_type, m_parameters;
@@ -264,7 +264,7 @@ KernelPart PlainEmitter::emit() {
 
 } // namespace
 
-EmitResult emitContractPlain(const EmitRequest& request) {
+EmitResult emitContractPlain(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return finish("contract_plain", request, PartResult(*reason));
     const auto& code = std::get<Contraction>(request.program->code);

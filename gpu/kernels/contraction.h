@@ -3,44 +3,24 @@
 // weight, and one thread a result for everything else.
 #pragma once
 
-#include "gpu/emit/emit.h"
+#include "gpu/kernels/variant_table.h"
+
+#include <vector>
 
 namespace fuselage::gpu {
 
-/// Tiles of m x n results of a warpgroup whose operands the copy engine of sm_90 brings.
-EmitResult emitBulk192x128(const EmitRequest& request);
-EmitResult emitBulk128x128(const EmitRequest& request);
-EmitResult emitBulk64x256(const EmitRequest& request);
-EmitResult emitBulk64x128(const EmitRequest& request);
-EmitResult emitBulk128x64(const EmitRequest& request);
+/// Tiles of m x n results of a warpgroup whose operands TMA, the tensor memory accelerator of
+/// sm_90, brings: a row each.
+std::vector<VariantRow> tmaVariants();
 
-/// Tensor-core tiles of m x n results a block.
-EmitResult emitWarpgroup128x256(const EmitRequest& request);
-EmitResult emitWarpgroup128x128(const EmitRequest& request);
-EmitResult emitWarpgroup128x64(const EmitRequest& request);
-EmitResult emitTensor256x128(const EmitRequest& request);
-EmitResult emitTensor128x128(const EmitRequest& request);
-EmitResult emitTensor128x64(const EmitRequest& request);
-EmitResult emitTensor64x128(const EmitRequest& request);
-EmitResult emitTensor64x64(const EmitRequest& request);
-EmitResult emitTensor64x32(const EmitRequest& request);
-EmitResult emitTensor32x64(const EmitRequest& request);
-EmitResult emitTensor16x64(const EmitRequest& request);
-
-/// The same with k cut into parts that a second kernel adds: few results, long sums.
-EmitResult emitTensor128x64Split(const EmitRequest& request);
-EmitResult emitTensor64x64Split(const EmitRequest& request);
-EmitResult emitTensor32x64Split(const EmitRequest& request);
-EmitResult emitTensor16x64Split(const EmitRequest& request);
-
-/// The same tiles for float32 operands that may not be rounded, without matrix units.
-EmitResult emitFloat128x128(const EmitRequest& request);
-EmitResult emitFloat64x64(const EmitRequest& request);
-EmitResult emitFloat64x64Split(const EmitRequest& request);
+/// Tiles of m x n results a block: by tensor cores from shared memory (wgmma), by tensor cores from
+/// registers (mma), by float32 arithmetic for operands that may not be rounded. A row each, and one
+/// more where k may be cut into parts that a second kernel adds: few results, long sums.
+std::vector<VariantRow> tileVariants();
 
 /// Up to 8 rows: the weight is streamed once, threads share k.
-EmitResult emitGemvSplit(const EmitRequest& request);
+EmitResult emitGemvSplit(const KernelRequest& request);
 
-EmitResult emitContractPlain(const EmitRequest& request);
+EmitResult emitContractPlain(const KernelRequest& request);
 
 } // namespace fuselage::gpu

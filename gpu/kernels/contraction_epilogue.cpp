@@ -57,7 +57,7 @@ ResultLanes widestResults(const ContractionView& view) {
     return {};
 }
 
-EpilogueText::EpilogueText(const EmitRequest& request, const ContractionView& view,
+EpilogueText::EpilogueText(const KernelRequest& request, const ContractionView& view,
                            ResultLanes lanes, bool stores)
     : m_request(request), m_view(view), m_lanes(lanes), m_stores(stores),
       m_operands(joined(view, stores)), m_batch(axisNest(view, view.batch, 0, m_operands)),

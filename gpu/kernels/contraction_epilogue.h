@@ -19,7 +19,7 @@ ResultLanes widestResults(const ContractionView& view);
 class EpilogueText {
 public:
     /// `stores` false: returns the tape's only result instead, for one lane.
-    EpilogueText(const EmitRequest& request, const ContractionView& view, ResultLanes lanes,
+    EpilogueText(const KernelRequest& request, const ContractionView& view, ResultLanes lanes,
                  bool stores = true);
 
     /// The device functions: the tape and "@finish".
@@ -36,7 +36,7 @@ private:
     std::string loads(const TapeFunction& tape);
     std::string results(const TapeFunction& tape);
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     const ContractionView& m_view;
     ResultLanes m_lanes;
     bool m_stores;

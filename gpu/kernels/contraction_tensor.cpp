@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variants in tiles, with matrix units or float32 arithmetic: one row a tile, chosen for shapes and
+// Variants in tiles, with tensor cores or float32 arithmetic: one row a tile, chosen for shapes and
 // devices that it suits; whether it is the fastest is measured, not decided here.
 #include "core/graph/type.h"
 #include "gpu/kernels/contraction.h"
@@ -13,20 +13,34 @@ namespace fuselage::gpu {
 
 namespace {
 
-constexpr TensorTile tiles[] = {
-    {"256x128", 256, 128, 64, 4, 2, 4, 1},
-    {"128x128", 128, 128, 64, 2, 4, 4, 2},
-    {"128x64", 128, 64, 64, 2, 2, 4, 3},
-    {"64x128", 64, 128, 64, 2, 2, 4, 3},
-    {"64x64", 64, 64, 128, 2, 2, 3, 3},
-    {"64x32", 64, 32, 128, 2, 2, 4, 3},
-    {"32x64", 32, 64, 128, 2, 2, 4, 4},
-    {"16x64", 16, 64, 128, 1, 4, 4, 4},
-    {"128x128", 128, 128, 64, 2, 4, 4, 2, false},
-    {"64x64", 64, 64, 64, 2, 2, 4, 3, false},
-    {"128x256", 128, 256, 128, 8, 1, 4, 1, true, true},
-    {"128x128", 128, 128, 128, 8, 1, 3, 2, true, true},
-    {"128x64", 128, 64, 128, 8, 1, 4, 2, true, true},
+// m, n, bytes of k a stage, warps by m and n, stages, blocks a multiprocessor, split
+constexpr TensorTile wgmmaTiles[] = {
+    {"128x256", 128, 256, 128, 8, 1, 4, 1, false, true, true},
+    {"128x128", 128, 128, 128, 8, 1, 3, 2, false, true, true},
+    {"128x64", 128, 64, 128, 8, 1, 4, 2, false, true, true},
+};
+constexpr TensorTile mmaTiles[] = {
+    {"256x128", 256, 128, 64, 4, 2, 4, 1},     {"128x128", 128, 128, 64, 2, 4, 4, 2},
+    {"128x64", 128, 64, 64, 2, 2, 4, 3, true}, {"64x128", 64, 128, 64, 2, 2, 4, 3},
+    {"64x64", 64, 64, 128, 2, 2, 3, 3, true},  {"64x32", 64, 32, 128, 2, 2, 4, 3},
+    {"32x64", 32, 64, 128, 2, 2, 4, 4, true},  {"16x64", 16, 64, 128, 1, 4, 4, 4, true},
+};
+constexpr TensorTile floatTiles[] = {
+    {"128x128", 128, 128, 64, 2, 4, 4, 2, false, false},
+    {"64x64", 64, 64, 64, 2, 2, 4, 3, true, false},
+};
+
+/// What multiplies the tiles.
+struct Unit {
+    const char* name;
+    const char* summary;
+    std::span<const TensorTile> tiles;
+};
+
+constexpr Unit units[] = {
+    {"wgmma", "tensor cores of sm_90 from shared memory (wgmma)", wgmmaTiles},
+    {"tensor", "tensor cores (mma)", mmaTiles},
+    {"float", "float32 arithmetic", floatTiles},
 };
 
 constexpr double assumedUnits = 132;
@@ -65,11 +79,13 @@ std::optional<Reason> refuseShape(const TensorPlan& plan) {
 
 /// Parts that k is cut into so that every multiprocessor gets a block; 1 when there is no need.
 int splitsOf(const TensorPlan& plan) {
-    const double units = plan.request.profile ? plan.request.profile->units : assumedUnits;
+    const double multiprocessors =
+        plan.request.profile ? plan.request.profile->units : assumedUnits;
     const auto blocks = static_cast<double>(plan.blocks());
-    if (blocks * 2 > units)
+    if (blocks * 2 > multiprocessors)
         return 1;
-    const int64_t wanted = std::min<int64_t>(static_cast<int64_t>(units / blocks), mostSplits);
+    const int64_t wanted =
+        std::min<int64_t>(static_cast<int64_t>(multiprocessors / blocks), mostSplits);
     const int64_t parts = std::min(wanted, plan.tilesK() / 2);
     if (parts < 2)
         return 1;
@@ -77,7 +93,7 @@ int splitsOf(const TensorPlan& plan) {
     return static_cast<int>((plan.tilesK() + per - 1) / per);
 }
 
-EmitResult emitTile(const std::string& name, const EmitRequest& request, const TensorTile& tile,
+EmitResult emitTile(const std::string& name, const KernelRequest& request, const TensorTile& tile,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
     if (auto reason = refuseTensorProgram(request, code, tile.matrix, tile.warpgroup))
@@ -98,7 +114,7 @@ EmitResult emitTile(const std::string& name, const EmitRequest& request, const T
     if (TensorOperand(request, view, tile, false).load() == TileLoad::Staged)
         packB(request, view);
     const EpilogueText epilogue(request, view, widestResults(view));
-    EmitRequest own = request;
+    KernelRequest own = request;
     const bool tf32 = tile.matrix && tensorElement(request, true) == DType::Float32;
     std::vector<KernelPart> parts = {tensorPart(plan, epilogue)};
     SetNeeds needs;
@@ -118,17 +134,9 @@ EmitResult emitTile(const std::string& name, const EmitRequest& request, const T
     return out;
 }
 
-template <size_t tile, bool split> EmitResult emitRow(const EmitRequest& request) {
-    const char* units = tiles[tile].warpgroup ? "warpgroup"
-                        : tiles[tile].matrix  ? "tensor"
-                                              : "float";
-    return emitTile(fmt::format("{}_{}{}", units, tiles[tile].name, split ? "_split" : ""), request,
-                    tiles[tile], split);
-}
-
 } // namespace
 
-std::optional<Reason> refuseTensorProgram(const EmitRequest& request, const Contraction& code,
+std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Contraction& code,
                                           bool matrix, bool warpgroup) {
     if (auto reason = refuseTypes(request))
         return reason;
@@ -139,7 +147,7 @@ std::optional<Reason> refuseTensorProgram(const EmitRequest& request, const Cont
                                             nameOf(b), nameOf(code.accumulate)));
     if (!matrix && a != DType::Float32)
         return refusal("dtype",
-                       fmt::format("products of {} belong to the matrix units", nameOf(a)));
+                       fmt::format("products of {} belong to the tensor cores", nameOf(a)));
     if (matrix && a == DType::Float32 && !request.tf32)
         return refusal("numeric-class", "float32 operands would be rounded to TF32");
     if (a != DType::Float32 && a != DType::Float16 && a != DType::BFloat16)
@@ -159,76 +167,27 @@ std::optional<Reason> refuseTensorProgram(const EmitRequest& request, const Cont
     return std::nullopt;
 }
 
-EmitResult emitWarpgroup128x256(const EmitRequest& request) {
-    return emitRow<10, false>(request);
-}
-
-EmitResult emitWarpgroup128x128(const EmitRequest& request) {
-    return emitRow<11, false>(request);
-}
-
-EmitResult emitWarpgroup128x64(const EmitRequest& request) {
-    return emitRow<12, false>(request);
-}
-
-EmitResult emitTensor256x128(const EmitRequest& request) {
-    return emitRow<0, false>(request);
-}
-
-EmitResult emitTensor128x128(const EmitRequest& request) {
-    return emitRow<1, false>(request);
-}
-
-EmitResult emitTensor128x64(const EmitRequest& request) {
-    return emitRow<2, false>(request);
-}
-
-EmitResult emitTensor64x128(const EmitRequest& request) {
-    return emitRow<3, false>(request);
-}
-
-EmitResult emitTensor64x64(const EmitRequest& request) {
-    return emitRow<4, false>(request);
-}
-
-EmitResult emitTensor64x32(const EmitRequest& request) {
-    return emitRow<5, false>(request);
-}
-
-EmitResult emitTensor32x64(const EmitRequest& request) {
-    return emitRow<6, false>(request);
-}
-
-EmitResult emitTensor16x64(const EmitRequest& request) {
-    return emitRow<7, false>(request);
-}
-
-EmitResult emitTensor128x64Split(const EmitRequest& request) {
-    return emitRow<2, true>(request);
-}
-
-EmitResult emitTensor64x64Split(const EmitRequest& request) {
-    return emitRow<4, true>(request);
-}
-
-EmitResult emitTensor32x64Split(const EmitRequest& request) {
-    return emitRow<6, true>(request);
-}
-
-EmitResult emitTensor16x64Split(const EmitRequest& request) {
-    return emitRow<7, true>(request);
-}
-
-EmitResult emitFloat128x128(const EmitRequest& request) {
-    return emitRow<8, false>(request);
-}
-
-EmitResult emitFloat64x64(const EmitRequest& request) {
-    return emitRow<9, false>(request);
-}
-
-EmitResult emitFloat64x64Split(const EmitRequest& request) {
-    return emitRow<9, true>(request);
+std::vector<VariantRow> tileVariants() {
+    std::vector<VariantRow> out;
+    auto add = [&](const Unit& unit, const TensorTile& tile, bool split) {
+        const std::string name =
+            fmt::format("{}_{}{}", unit.name, tile.name, split ? "_split" : "");
+        out.push_back({name, ProgramKind::Contraction,
+                       [name, &tile, split](const KernelRequest& request) {
+                           return emitTile(name, request, tile, split);
+                       },
+                       split ? "the same with k in parts, added by a second kernel"
+                             : fmt::format("{}, {} x {} results a block of {} threads",
+                                           unit.summary, tile.m, tile.n, tile.threads())});
+    };
+    for (const Unit& unit : units) {
+        for (const TensorTile& tile : unit.tiles)
+            add(unit, tile, false);
+        for (const TensorTile& tile : unit.tiles)
+            if (tile.splits)
+                add(unit, tile, true);
+    }
+    return out;
 }
 
 } // namespace fuselage::gpu

@@ -23,7 +23,7 @@ int64_t product(const Extents& extents) {
 /// Builds the view of one program.
 class Viewer {
 public:
-    explicit Viewer(const EmitRequest& request)
+    explicit Viewer(const KernelRequest& request)
         : m_request(request), m_code(std::get<Contraction>(request.program->code)) {}
 
     ContractionView run();
@@ -44,7 +44,7 @@ private:
     void addOperands();
     bool isWide() const;
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     const Contraction& m_code;
     ContractionView m_view;
 };
@@ -232,15 +232,14 @@ bool ContractionView::moves(const KernelOperand& operand, size_t first, size_t c
                        [](int64_t stride) { return stride != 0; });
 }
 
-ContractionView viewOf(const EmitRequest& request) {
+ContractionView viewOf(const KernelRequest& request) {
     return Viewer(request).run();
 }
 
-bool packB(const EmitRequest& request, ContractionView& view) {
+bool packB(const KernelRequest& request, ContractionView& view) {
     const auto& code = std::get<Contraction>(request.program->code);
     const auto roles = rolesOfB(code);
-    const bool constant =
-        code.b.operand < request.constants.size() && request.constants[code.b.operand];
+    const bool constant = request.constant(code.b.operand) != nullptr;
     if (!roles || !constant || code.prologueB)
         return false;
     PackedOperand packed;

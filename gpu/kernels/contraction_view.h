@@ -40,11 +40,11 @@ struct ContractionView {
     bool moves(const KernelOperand& operand, size_t first, size_t count) const;
 };
 
-ContractionView viewOf(const EmitRequest& request);
+ContractionView viewOf(const KernelRequest& request);
 
 /// Lets B be packed with k innermost, where it is a constant whose dims are n's or k's alone.
 /// False and unchanged when it cannot.
-bool packB(const EmitRequest& request, ContractionView& view);
+bool packB(const KernelRequest& request, ContractionView& view);
 
 /// The pointer of a packed B as a parameter; none when it is not packed.
 std::vector<ExtraParameter> packedParameters(const ContractionView& view);

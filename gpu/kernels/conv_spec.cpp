@@ -14,7 +14,7 @@ namespace fuselage::gpu {
 namespace {
 
 /// Every offset fits 32 bits.
-bool fitsInts(const EmitRequest& request) {
+bool fitsInts(const KernelRequest& request) {
     constexpr int64_t limit = std::numeric_limits<int32_t>::max() / 2;
     for (const auto* layouts : {&request.inputs, &request.outputs})
         for (const OperandLayout& layout : *layouts) {
@@ -31,14 +31,14 @@ ConvAxis axisOf(const SlidingWindow& window, size_t d, int64_t in, int64_t out) 
     return {in, out, window.kernel[d], window.strides[d], window.dilations[d], window.padsBegin[d]};
 }
 
-KernelOperand ownOperand(const EmitRequest& request, uint32_t number) {
+KernelOperand ownOperand(const KernelRequest& request, uint32_t number) {
     const OperandLayout& layout = request.inputs[number];
     return {fmt::format("in{}", number), layout.dtype, {0, layout.strides}, layout.alignment};
 }
 
 } // namespace
 
-std::variant<ConvSpec, Reason> convSpec(const EmitRequest& request) {
+std::variant<ConvSpec, Reason> convSpec(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return *reason;
     const auto& code = std::get<Contraction>(request.program->code);

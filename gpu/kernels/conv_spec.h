@@ -14,7 +14,7 @@ struct ConvAxis {
 };
 
 struct ConvSpec {
-    const EmitRequest* request = nullptr;
+    const KernelRequest* request = nullptr;
     const Contraction* code = nullptr;
     KernelOperand x, w; ///< strides over their own dims
     std::vector<KernelOperand> reads, writes;
@@ -44,6 +44,6 @@ struct ConvSpec {
 
 /// Refuses what is no forward convolution with one or two spatial dims, float operands and no
 /// prologue.
-std::variant<ConvSpec, Reason> convSpec(const EmitRequest& request);
+std::variant<ConvSpec, Reason> convSpec(const KernelRequest& request);
 
 } // namespace fuselage::gpu

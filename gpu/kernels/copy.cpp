@@ -44,7 +44,7 @@ int64_t bitsOf(DType type, double value) {
     }
 }
 
-PointwiseSpec pieceSpec(const EmitRequest& request, const Copy::Piece& piece) {
+PointwiseSpec pieceSpec(const KernelRequest& request, const Copy::Piece& piece) {
     PointwiseSpec out;
     out.space = piece.space;
     const KernelOperand write = writtenOperand(request, piece.write, piece.space.size());
@@ -142,7 +142,7 @@ KernelOperand asBits(KernelOperand operand, bool written) {
     return operand;
 }
 
-std::vector<KernelPart> copyParts(const EmitRequest& request, const Copy& program, bool& any) {
+std::vector<KernelPart> copyParts(const KernelRequest& request, const Copy& program, bool& any) {
     std::vector<KernelPart> out;
     for (const Copy::Piece& piece : program.pieces) {
         const PointwiseSpec spec = pieceSpec(request, piece);
@@ -157,7 +157,7 @@ std::vector<KernelPart> copyParts(const EmitRequest& request, const Copy& progra
     return out;
 }
 
-EmitResult emitCopyVector(const EmitRequest& request) {
+EmitResult emitCopyVector(const KernelRequest& request) {
     const char* name = "copy_vector";
     if (auto reason = refuseTypes(request))
         return finish(name, request, PartResult(*reason));
@@ -169,7 +169,7 @@ EmitResult emitCopyVector(const EmitRequest& request) {
     return finish(name, request, std::move(parts));
 }
 
-EmitResult emitCopyTranspose(const EmitRequest& request) {
+EmitResult emitCopyTranspose(const KernelRequest& request) {
     const char* name = "copy_transpose";
     if (auto reason = refuseTypes(request))
         return finish(name, request, PartResult(*reason));
@@ -193,7 +193,7 @@ EmitResult emitCopyTranspose(const EmitRequest& request) {
     return finish(name, request, std::move(parts));
 }
 
-EmitResult emitCopyPlain(const EmitRequest& request) {
+EmitResult emitCopyPlain(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return finish("copy_plain", request, PartResult(*reason));
     std::vector<KernelPart> parts;

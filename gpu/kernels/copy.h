@@ -7,13 +7,13 @@
 namespace fuselage::gpu {
 
 /// The pieces with vector accesses where possible; `any` tells whether one was.
-std::vector<KernelPart> copyParts(const EmitRequest& request, const Copy& program, bool& any);
+std::vector<KernelPart> copyParts(const KernelRequest& request, const Copy& program, bool& any);
 
 /// The same operand as unsigned integers.
 KernelOperand asBits(KernelOperand operand, bool written);
 
-EmitResult emitCopyVector(const EmitRequest& request);
-EmitResult emitCopyTranspose(const EmitRequest& request);
-EmitResult emitCopyPlain(const EmitRequest& request);
+EmitResult emitCopyVector(const KernelRequest& request);
+EmitResult emitCopyTranspose(const KernelRequest& request);
+EmitResult emitCopyPlain(const KernelRequest& request);
 
 } // namespace fuselage::gpu

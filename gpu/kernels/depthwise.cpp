@@ -272,7 +272,7 @@ KernelPart DepthwiseEmitter::emit() {
 
 } // namespace
 
-EmitResult emitDepthwiseTiled(const EmitRequest& request) {
+EmitResult emitDepthwiseTiled(const KernelRequest& request) {
     const char* name = "depthwise_tiled";
     auto made = convSpec(request);
     if (auto* reason = std::get_if<Reason>(&made))

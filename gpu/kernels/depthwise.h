@@ -41,6 +41,6 @@ struct DepthwiseChunks {
 
 DepthwiseChunks depthwiseChunks(const ConvSpec& spec, const DepthwiseShape& shape);
 
-EmitResult emitDepthwiseTiled(const EmitRequest& request);
+EmitResult emitDepthwiseTiled(const KernelRequest& request);
 
 } // namespace fuselage::gpu

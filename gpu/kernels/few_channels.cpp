@@ -304,7 +304,7 @@ KernelPart FewChannelsEmitter::emit() {
         "{} channels from {} by {} sums, by {}",
         m_spec.rows.kernel, m_spec.columns.kernel, m_spec.channels, m_shape.outRows,
         m_shape.outColumns, m_pooled ? " of a pool" : "", m_shape.results, m_shape.convRows,
-        m_shape.convColumns, m_shape.matrix ? "matrix units" : "multiply-adds")};
+        m_shape.convColumns, m_shape.matrix ? "tensor cores" : "multiply-adds")};
     const ConvResult result(m_spec, m_pooled ? epilogueWidth(m_shape) : m_width, "@epilogue");
     part.functions = result.function().text;
     part.numeric = std::max(result.function().numeric,
@@ -327,7 +327,7 @@ KernelPart FewChannelsEmitter::emit() {
     return part;
 }
 
-EmitResult emitFewChannels(const char* name, const EmitRequest& request, bool pooled) {
+EmitResult emitFewChannels(const char* name, const KernelRequest& request, bool pooled) {
     auto made = convSpec(request);
     if (auto* reason = std::get_if<Reason>(&made))
         return finish(name, request, PartResult(*reason));
@@ -348,11 +348,11 @@ EmitResult emitFewChannels(const char* name, const EmitRequest& request, bool po
 
 } // namespace
 
-EmitResult emitStemPool(const EmitRequest& request) {
+EmitResult emitStemPool(const KernelRequest& request) {
     return emitFewChannels("stem_pool", request, true);
 }
 
-EmitResult emitConvDirect(const EmitRequest& request) {
+EmitResult emitConvDirect(const KernelRequest& request) {
     return emitFewChannels("conv_direct", request, false);
 }
 

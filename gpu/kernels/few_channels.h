@@ -10,14 +10,14 @@ namespace fuselage::gpu {
 
 /// Sizes of a block's tiles; elements unless said.
 struct FewChannelsShape {
-    bool matrix = false;  ///< sums by matrix units, from 16-bit operands
+    bool matrix = false;  ///< sums by tensor cores, from 16-bit operands
     bool packed = false;  ///< weights come as [result, row, column, channel]
-    int64_t channels = 3; ///< of the picture in shared memory: padded for the matrix units
+    int64_t channels = 3; ///< of the picture in shared memory: padded for the tensor cores
     int64_t results = 16; ///< channels of the result a block computes
     int64_t outRows = 1, outColumns = 1;   ///< written by a block: of the pool, if there is one
     int64_t convRows = 1, convColumns = 1; ///< sums that this needs
     int64_t inRows = 1, inColumns = 1;     ///< of the picture
-    int64_t pairPitch = 0;                 ///< words of its rows, for the matrix units
+    int64_t pairPitch = 0;                 ///< words of its rows, for the tensor cores
     int64_t warps = 8;
     bool narrowCells = false; ///< the tile of sums holds results as they are stored
     // Shared memory: bytes of each part, in this order.
@@ -25,7 +25,7 @@ struct FewChannelsShape {
 
     int64_t places() const { return convRows * convColumns; }
     int64_t sharedBytes() const { return pictureBytes + weightBytes + offsetBytes + cellBytes; }
-    /// Words of 32 bits of a row of the picture; elements for sums without matrix units.
+    /// Words of 32 bits of a row of the picture; elements for sums without tensor cores.
     int64_t picturePitch() const;
     /// Taps times channels, in pairs of elements, and steps of 16 elements.
     int64_t pairs(const ConvSpec& spec) const { return spec.taps() * channels / 2; }
@@ -46,7 +46,7 @@ std::string fewChannelsProducts(const ConvSpec& spec, const FewChannelsShape& sh
 /// Channels that a thread of the products holds when it applies the epilogue.
 int epilogueWidth(const FewChannelsShape& shape);
 
-EmitResult emitStemPool(const EmitRequest& request);
-EmitResult emitConvDirect(const EmitRequest& request);
+EmitResult emitStemPool(const KernelRequest& request);
+EmitResult emitConvDirect(const KernelRequest& request);
 
 } // namespace fuselage::gpu

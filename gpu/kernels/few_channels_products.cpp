@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of a tile of a convolution with few channels: by matrix units, a warp takes 32 places
+// The sums of a tile of a convolution with few channels: by tensor cores, a warp takes 32 places
 // and all results; without them, 64 places and 8 results.
 #include "gpu/kernels/few_channels.h"
 

@@ -23,9 +23,9 @@ int64_t roundUp(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
 }
 
-/// Whether the matrix units take the operands, and how many channels they see.
+/// Whether the tensor cores take the operands, and how many channels they see.
 bool chooseMatrix(const ConvSpec& spec, FewChannelsShape& shape) {
-    const EmitRequest& request = *spec.request;
+    const KernelRequest& request = *spec.request;
     const uint32_t needed = spec.x.dtype == DType::BFloat16 ? 80 : 75;
     if (!narrow(spec.x.dtype) || spec.w.dtype != spec.x.dtype || request.strict ||
         request.allowed < NumericClass::Reassociated || spec.columns.dilation != 1 ||
@@ -110,8 +110,7 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
     FewChannelsShape shape;
     shape.channels = spec.channels;
     shape.matrix = chooseMatrix(spec, shape);
-    const bool constant =
-        code.b.operand < spec.request->constants.size() && spec.request->constants[code.b.operand];
+    const bool constant = spec.request->constant(code.b.operand) != nullptr;
     shape.packed = shape.matrix && constant;
     shape.narrowCells = pooled && code.poolKind == PoolKind::Max && narrow(spec.writes[0].dtype);
     const DeviceProfile* profile = spec.request->profile;

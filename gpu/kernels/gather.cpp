@@ -96,7 +96,7 @@ KernelPart gatherPart(const GatherOperands& operands, const Extents& space) {
 
 } // namespace
 
-EmitResult emitGather(const EmitRequest& request) {
+EmitResult emitGather(const KernelRequest& request) {
     const char* name = "gather";
     auto view = LibraryView::make(request, {Op::Gather});
     if (auto* reason = std::get_if<Reason>(&view))

@@ -29,7 +29,7 @@ struct GemvShape {
 
 class GemvEmitter {
 public:
-    GemvEmitter(const EmitRequest& request, const ContractionView& view, GemvShape shape)
+    GemvEmitter(const KernelRequest& request, const ContractionView& view, GemvShape shape)
         : m_view(view), m_shape(shape), m_epilogue(request, view, {}),
           m_batch(axisNest(view, view.batch, 0, {view.a, view.b})),
           m_m(axisNest(view, view.m, view.batch.size(), {view.a, view.b})),
@@ -160,7 +160,8 @@ bool vectors(const KernelOperand& operand, size_t number, const LoopNest& along,
 }
 
 /// Along k where both operands allow, else along n where the weight does.
-std::variant<GemvShape, Reason> shapeFor(const EmitRequest& request, const ContractionView& view) {
+std::variant<GemvShape, Reason> shapeFor(const KernelRequest& request,
+                                         const ContractionView& view) {
     const std::vector<KernelOperand> operands = {view.a, view.b};
     const LoopNest batch = axisNest(view, view.batch, 0, operands);
     const LoopNest m = axisNest(view, view.m, view.batch.size(), operands);
@@ -186,7 +187,7 @@ std::variant<GemvShape, Reason> shapeFor(const EmitRequest& request, const Contr
     return out;
 }
 
-PartResult gemvPart(const EmitRequest& request, ContractionView& view) {
+PartResult gemvPart(const KernelRequest& request, ContractionView& view) {
     if (auto reason = refuseTypes(request))
         return *reason;
     const auto& code = std::get<Contraction>(request.program->code);
@@ -210,7 +211,7 @@ PartResult gemvPart(const EmitRequest& request, ContractionView& view) {
 
 } // namespace
 
-EmitResult emitGemvSplit(const EmitRequest& request) {
+EmitResult emitGemvSplit(const KernelRequest& request) {
     ContractionView view = viewOf(request);
     PartResult part = gemvPart(request, view);
     if (std::holds_alternative<Reason>(part))

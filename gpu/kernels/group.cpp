@@ -47,7 +47,7 @@ struct Renumber {
 };
 
 /// Parts of one member, all of `defaultThreads` threads.
-std::variant<std::vector<KernelPart>, Reason> partsOf(const EmitRequest& request) {
+std::variant<std::vector<KernelPart>, Reason> partsOf(const KernelRequest& request) {
     const KernelProgram& program = *request.program;
     if (const auto* code = std::get_if<Pointwise>(&program.code)) {
         const PointwiseSpec spec = pointwiseSpec(request, *code);
@@ -66,12 +66,13 @@ std::variant<std::vector<KernelPart>, Reason> partsOf(const EmitRequest& request
             return *reason;
         return std::vector<KernelPart>{std::move(std::get<KernelPart>(part))};
     }
-    return refusal("kind", fmt::format("a {} program is no member of a group", kindOf(program)));
+    return refusal("kind",
+                   fmt::format("a {} program is no member of a group", nameOf(kindOf(program))));
 }
 
 } // namespace
 
-EmitResult emitGroup(const EmitRequest& request) {
+EmitResult emitGroup(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return finish("group", request, PartResult(*reason));
     std::vector<KernelPart> parts;
@@ -79,7 +80,7 @@ EmitResult emitGroup(const EmitRequest& request) {
     for (const KernelProgram& original : std::get<Group>(request.program->code).members) {
         KernelProgram member = original;
         std::visit(renumber, member.code);
-        EmitRequest of = request;
+        KernelRequest of = request;
         of.program = &member;
         auto made = partsOf(of);
         if (auto* reason = std::get_if<Reason>(&made))

@@ -6,6 +6,6 @@
 
 namespace fuselage::gpu {
 
-EmitResult emitGroup(const EmitRequest& request);
+EmitResult emitGroup(const KernelRequest& request);
 
 } // namespace fuselage::gpu

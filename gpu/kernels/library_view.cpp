@@ -31,7 +31,7 @@ LibraryOperand operandOf(const Graph& body, ValueId id, const std::vector<ValueI
 
 } // namespace
 
-std::variant<LibraryView, Reason> LibraryView::make(const EmitRequest& request,
+std::variant<LibraryView, Reason> LibraryView::make(const KernelRequest& request,
                                                     std::initializer_list<Op> ops) {
     const KernelProgram& program = *request.program;
     const auto& code = std::get<Library>(program.code);
@@ -49,9 +49,9 @@ std::variant<LibraryView, Reason> LibraryView::make(const EmitRequest& request,
     for (ValueId id : out.m_node->outputs)
         out.m_outputs.push_back(operandOf(body, id, body.outputs(), request.outputs, "out"));
     for (LibraryOperand& operand : out.m_inputs)
-        for (size_t slot = 0; slot < request.contents.size(); ++slot)
-            if (operand.pointer == fmt::format("in{}", slot) && request.contents[slot])
-                operand.contents = request.contents[slot];
+        for (size_t slot = 0; slot < request.constants.size(); ++slot)
+            if (operand.pointer == fmt::format("in{}", slot) && request.constants[slot])
+                operand.contents = request.constants[slot];
     return out;
 }
 

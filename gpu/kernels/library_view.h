@@ -22,7 +22,7 @@ struct LibraryOperand {
 class LibraryView {
 public:
     /// Refused when the node is none of `ops` or a type is not for kernels.
-    static std::variant<LibraryView, Reason> make(const EmitRequest& request,
+    static std::variant<LibraryView, Reason> make(const KernelRequest& request,
                                                   std::initializer_list<Op> ops);
 
     const Node& node() const { return *m_node; }
@@ -38,8 +38,8 @@ private:
 /// Every offset into the operand fits 32 bits.
 bool fitsInts(const OperandLayout& layout);
 
-EmitResult emitGather(const EmitRequest& request);
-EmitResult emitResize(const EmitRequest& request);
-EmitResult emitRecurrent(const EmitRequest& request);
+EmitResult emitGather(const KernelRequest& request);
+EmitResult emitResize(const KernelRequest& request);
+EmitResult emitRecurrent(const KernelRequest& request);
 
 } // namespace fuselage::gpu

@@ -226,7 +226,7 @@ int chooseWidth(const PointwiseSpec& spec) {
 
 } // namespace
 
-PointwiseSpec pointwiseSpec(const EmitRequest& request, const Pointwise& program) {
+PointwiseSpec pointwiseSpec(const KernelRequest& request, const Pointwise& program) {
     PointwiseSpec out;
     out.space = program.space;
     out.tape = program.tape;
@@ -266,7 +266,7 @@ PartResult vectorPart(const PointwiseSpec& spec, const DeviceProfile* profile) {
     return PointwiseEmitter(spec, width, two ? 2 : 1, static_cast<double>(bytes) > l2).emit();
 }
 
-EmitResult emitPointwiseVector(const EmitRequest& request) {
+EmitResult emitPointwiseVector(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return finish("pointwise_vector", request, PartResult(*reason));
     return finish("pointwise_vector", request,
@@ -274,7 +274,7 @@ EmitResult emitPointwiseVector(const EmitRequest& request) {
                              request.profile));
 }
 
-EmitResult emitPointwisePlain(const EmitRequest& request) {
+EmitResult emitPointwisePlain(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return finish("pointwise_plain", request, PartResult(*reason));
     return finish(

@@ -15,7 +15,7 @@ struct PointwiseSpec {
     TapeStyle style;
 };
 
-PointwiseSpec pointwiseSpec(const EmitRequest& request, const Pointwise& program);
+PointwiseSpec pointwiseSpec(const KernelRequest& request, const Pointwise& program);
 
 /// One element a thread: every type, stride and size.
 KernelPart plainPart(const PointwiseSpec& spec);
@@ -24,7 +24,7 @@ KernelPart plainPart(const PointwiseSpec& spec);
 /// has consecutive aligned elements.
 PartResult vectorPart(const PointwiseSpec& spec, const DeviceProfile* profile);
 
-EmitResult emitPointwiseVector(const EmitRequest& request);
-EmitResult emitPointwisePlain(const EmitRequest& request);
+EmitResult emitPointwiseVector(const KernelRequest& request);
+EmitResult emitPointwisePlain(const KernelRequest& request);
 
 } // namespace fuselage::gpu

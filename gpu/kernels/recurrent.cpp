@@ -246,7 +246,7 @@ KernelPart RecurrentEmitter::emit() const {
 
 } // namespace
 
-EmitResult emitRecurrent(const EmitRequest& request) {
+EmitResult emitRecurrent(const KernelRequest& request) {
     const char* name = "recurrent";
     auto view = LibraryView::make(request, {Op::LSTM, Op::GRU, Op::RNN});
     if (auto* reason = std::get_if<Reason>(&view))

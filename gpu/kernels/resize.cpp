@@ -224,7 +224,7 @@ std::variant<ResizeTable, Reason> tableOf(const LibraryView& view) {
 
 } // namespace
 
-EmitResult emitResize(const EmitRequest& request) {
+EmitResult emitResize(const KernelRequest& request) {
     const char* name = "resize_table";
     auto view = LibraryView::make(request, {Op::Resize, Op::Upsample});
     if (auto* reason = std::get_if<Reason>(&view))

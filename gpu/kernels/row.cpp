@@ -72,7 +72,7 @@ PartResult outerPart(RowEmitter& emitter) {
 }
 
 template <typename Make>
-EmitResult emitRow(const char* variant, const EmitRequest& request, Make&& make) {
+EmitResult emitRow(const char* variant, const KernelRequest& request, Make&& make) {
     if (auto reason = refuseTypes(request))
         return finish(variant, request, PartResult(*reason));
     RowEmitter emitter(request);
@@ -83,30 +83,30 @@ EmitResult emitRow(const char* variant, const EmitRequest& request, Make&& make)
 
 } // namespace
 
-EmitResult emitRowWarp(const EmitRequest& request) {
+EmitResult emitRowWarp(const KernelRequest& request) {
     return emitRow("row_warp", request, warpPart);
 }
 
-EmitResult emitRowBlock(const EmitRequest& request) {
+EmitResult emitRowBlock(const KernelRequest& request) {
     return emitRow("row_block", request,
                    [](RowEmitter& emitter) { return blockPart(emitter, 1024); });
 }
 
-EmitResult emitRowTwoPass(const EmitRequest& request) {
+EmitResult emitRowTwoPass(const KernelRequest& request) {
     return emitRow("row_two_pass", request, twoPassPart);
 }
 
-EmitResult emitRowOuter(const EmitRequest& request) {
+EmitResult emitRowOuter(const KernelRequest& request) {
     return emitRow("row_outer", request, outerPart);
 }
 
-EmitResult emitRowPlain(const EmitRequest& request) {
+EmitResult emitRowPlain(const KernelRequest& request) {
     return emitRow("row_plain", request, [](RowEmitter& emitter) -> PartResult {
         return emitter.emit({RowTeam::Thread, defaultThreads, 1, false, -1});
     });
 }
 
-PartResult rowPartForGroup(const EmitRequest& request) {
+PartResult rowPartForGroup(const KernelRequest& request) {
     RowEmitter emitter(request);
     if (emitter.rows() == 0)
         return KernelPart{};

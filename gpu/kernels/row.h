@@ -22,14 +22,14 @@ struct RowGeometry {
     int outerLoop = -1; ///< loop over rows that becomes the innermost one
 };
 
-EmitResult emitRowWarp(const EmitRequest& request);
-EmitResult emitRowBlock(const EmitRequest& request);
-EmitResult emitRowTwoPass(const EmitRequest& request);
-EmitResult emitRowOuter(const EmitRequest& request);
-EmitResult emitRowPlain(const EmitRequest& request);
+EmitResult emitRowWarp(const KernelRequest& request);
+EmitResult emitRowBlock(const KernelRequest& request);
+EmitResult emitRowTwoPass(const KernelRequest& request);
+EmitResult emitRowOuter(const KernelRequest& request);
+EmitResult emitRowPlain(const KernelRequest& request);
 
 /// The part of row_warp, or of row_two_pass for longer rows; for groups, whose blocks have
 /// `defaultThreads` threads.
-PartResult rowPartForGroup(const EmitRequest& request);
+PartResult rowPartForGroup(const KernelRequest& request);
 
 } // namespace fuselage::gpu

@@ -74,7 +74,7 @@ uint32_t reduceBytes(uint32_t threads) {
     return threads / 32 * 16;
 }
 
-std::vector<KernelOperand> operandsOf(const EmitRequest& request, const Row& program) {
+std::vector<KernelOperand> operandsOf(const KernelRequest& request, const Row& program) {
     const size_t dims = program.outer.size() + program.inner.size();
     std::vector<KernelOperand> out;
     for (const Access& write : program.elementWrites)
@@ -88,7 +88,7 @@ std::vector<KernelOperand> operandsOf(const EmitRequest& request, const Row& pro
 
 } // namespace
 
-RowEmitter::RowEmitter(const EmitRequest& request)
+RowEmitter::RowEmitter(const KernelRequest& request)
     : m_request(request), m_program(std::get<Row>(request.program->code)),
       m_operands(operandsOf(request, m_program)),
       m_firstRead(m_program.elementWrites.size() + m_program.rowWrites.size()),

@@ -13,7 +13,7 @@ namespace fuselage::gpu {
 /// A Row program with its operands resolved.
 class RowEmitter {
 public:
-    explicit RowEmitter(const EmitRequest& request);
+    explicit RowEmitter(const KernelRequest& request);
 
     int64_t rows() const { return m_outer.count(); }
 
@@ -61,7 +61,7 @@ private:
     std::string reduced(ReduceKind kind, const std::string& value);
     std::string loadInto(size_t read, const std::string& target, const std::string& indent) const;
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     const Row& m_program;
     std::vector<KernelOperand> m_operands; ///< element writes, row writes, reads
     size_t m_firstRead;

@@ -252,7 +252,7 @@ KernelPart TensorEmitter::emit() {
     part.comment = {comment()};
     part.helpers = {"vectors", "async"};
     if (m_tile.matrix)
-        part.helpers.push_back(m_tile.warpgroup ? "warpgroup" : "mma");
+        part.helpers.push_back(m_tile.warpgroup ? "wgmma" : "mma");
     part.ownArch = m_tile.warpgroup;
     part.functions = m_a.functions() + m_b.functions();
     if (m_plan.splits == 1)

@@ -10,7 +10,7 @@
 namespace fuselage::gpu {
 
 struct TensorPlan {
-    const EmitRequest& request;
+    const KernelRequest& request;
     const ContractionView& view;
     const TensorTile& tile;
     int splits = 1;
@@ -22,8 +22,8 @@ struct TensorPlan {
     int64_t tilesK() const { return (view.kCount + kElements() - 1) / kElements(); }
 };
 
-/// What no tile computes, with matrix units or without, with those of warpgroups.
-std::optional<Reason> refuseTensorProgram(const EmitRequest& request, const Contraction& code,
+/// What no tile computes, with tensor cores or without, with those of warpgroups.
+std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Contraction& code,
                                           bool matrix, bool warpgroup);
 
 /// Bytes of partial sums.

@@ -36,12 +36,12 @@ LoopNest nestOf(const ContractionView& view, const Extents& axis, size_t first,
 
 } // namespace
 
-DType tensorElement(const EmitRequest& request, bool isA) {
+DType tensorElement(const KernelRequest& request, bool isA) {
     const KernelProgram& program = *request.program;
     return productElement(std::get<Contraction>(program.code), program.inputs, isA);
 }
 
-TensorOperand::TensorOperand(const EmitRequest& request, const ContractionView& view,
+TensorOperand::TensorOperand(const KernelRequest& request, const ContractionView& view,
                              const TensorTile& tile, bool isA)
     : m_request(request), m_view(view), m_tile(tile), m_isA(isA), m_operands(operandsOf(view, isA)),
       m_bounds(isA ? view.bounds : std::vector<TapBound>()),

@@ -17,13 +17,13 @@ enum class TileLoad : uint8_t {
     Staged,    ///< one by one through registers, into rows along k; applies a prologue
 };
 
-/// Type of an operand's elements as the matrix units take them. What a prologue makes for a product
+/// Type of an operand's elements as the tensor cores take them. What a prologue makes for a product
 /// with a 16-bit operand is rounded to that type, as the edge between them was.
-DType tensorElement(const EmitRequest& request, bool isA);
+DType tensorElement(const KernelRequest& request, bool isA);
 
 class TensorOperand {
 public:
-    TensorOperand(const EmitRequest& request, const ContractionView& view, const TensorTile& tile,
+    TensorOperand(const KernelRequest& request, const ContractionView& view, const TensorTile& tile,
                   bool isA);
 
     TileLoad load() const { return m_load; }
@@ -38,7 +38,7 @@ public:
     /// Statements before the pipeline: where the warp's fragments lie in a stage.
     std::string fragmentSetup() const;
     /// Statements that read k step `step` from `stageA` or `stageB`: fragments a[i][4], b[j][2], or
-    /// without matrix units 4 elements along k of the lane's rows, a[i][4] and, for row `j`, b[4].
+    /// without tensor cores 4 elements along k of the lane's rows, a[i][4] and, for row `j`, b[4].
     std::string fragments() const;
 
 private:
@@ -66,7 +66,7 @@ private:
     std::string moveStaged() const;
     std::string stagedElements() const;
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     const ContractionView& m_view;
     const TensorTile& m_tile;
     bool m_isA;

@@ -14,8 +14,9 @@ struct TensorTile {
     int warpsM, warpsN; ///< warps of a block
     int stages;         ///< copies in flight, plus the tile that is used
     uint32_t residentBlocks;
+    bool splits = false; ///< there is a variant besides that cuts k into parts
     bool matrix =
-        true; ///< matrix units; else float32 arithmetic, 8 x 4 lanes over a warp's results
+        true; ///< tensor cores; else float32 arithmetic, 8 x 4 lanes over a warp's results
     /// Four warps multiply 64 rows from shared memory while they go on: sm_90. Stages: two are
     /// read.
     bool warpgroup = false;

@@ -24,7 +24,7 @@ struct WindowGeometry {
 
 class WindowEmitter {
 public:
-    explicit WindowEmitter(const EmitRequest& request);
+    explicit WindowEmitter(const KernelRequest& request);
 
     int64_t columnCount(int strip) const {
         const size_t last = spatial() - 1;
@@ -55,7 +55,7 @@ private:
     std::string finished(const std::string& accumulator) const;
     std::string count() const;
 
-    const EmitRequest& m_request;
+    const KernelRequest& m_request;
     const Window& m_program;
     KernelOperand m_source;
     std::vector<KernelOperand> m_prologueReads, m_reads, m_writes;
@@ -66,7 +66,7 @@ private:
     KernelPart m_part;
 };
 
-WindowEmitter::WindowEmitter(const EmitRequest& request)
+WindowEmitter::WindowEmitter(const KernelRequest& request)
     : m_request(request), m_program(std::get<Window>(request.program->code)) {
     const OperandLayout& layout = request.inputs[m_program.operand];
     const size_t dims = m_program.space.size();
@@ -355,7 +355,7 @@ KernelPart WindowEmitter::emit(const WindowGeometry& geometry) {
     return m_part;
 }
 
-std::optional<Reason> refuseWindow(const EmitRequest& request) {
+std::optional<Reason> refuseWindow(const KernelRequest& request) {
     if (auto reason = refuseTypes(request))
         return reason;
     const auto& program = std::get<Window>(request.program->code);
@@ -371,7 +371,7 @@ std::optional<Reason> refuseWindow(const EmitRequest& request) {
     return std::nullopt;
 }
 
-EmitResult emitWindow(const char* variant, const EmitRequest& request, bool row) {
+EmitResult emitWindow(const char* variant, const KernelRequest& request, bool row) {
     if (auto reason = refuseWindow(request))
         return finish(variant, request, PartResult(*reason));
     WindowEmitter emitter(request);
@@ -391,11 +391,11 @@ EmitResult emitWindow(const char* variant, const EmitRequest& request, bool row)
 
 } // namespace
 
-EmitResult emitWindowRow(const EmitRequest& request) {
+EmitResult emitWindowRow(const KernelRequest& request) {
     return emitWindow("window_row", request, true);
 }
 
-EmitResult emitWindowPlain(const EmitRequest& request) {
+EmitResult emitWindowPlain(const KernelRequest& request) {
     return emitWindow("window_plain", request, false);
 }
 

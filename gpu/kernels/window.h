@@ -6,7 +6,7 @@
 
 namespace fuselage::gpu {
 
-EmitResult emitWindowRow(const EmitRequest& request);
-EmitResult emitWindowPlain(const EmitRequest& request);
+EmitResult emitWindowRow(const KernelRequest& request);
+EmitResult emitWindowPlain(const KernelRequest& request);
 
 } // namespace fuselage::gpu

@@ -13,9 +13,9 @@ bool isLibraryType(DType type) {
     return type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
 }
 
-std::optional<Reason> typeReason(const TacticRequest& request, const Contraction& program) {
-    const EmitRequest& emit = request.emit;
-    const DType a = emit.inputs[program.a.operand].dtype, b = emit.inputs[program.b.operand].dtype;
+std::optional<Reason> typeReason(const KernelRequest& request, const Contraction& program) {
+    const DType a = request.inputs[program.a.operand].dtype,
+                b = request.inputs[program.b.operand].dtype;
     auto refuse = [](DType type, const char* what) {
         return Reason{"dtype",
                       std::string(what) + " is " + nameOf(type) +
@@ -30,12 +30,12 @@ std::optional<Reason> typeReason(const TacticRequest& request, const Contraction
                       std::string("the operands are ") + nameOf(a) + " and " + nameOf(b),
                       "one type for both",
                       {}};
-    for (const OperandLayout& output : emit.outputs)
+    for (const OperandLayout& output : request.outputs)
         if (!isLibraryType(output.dtype))
             return refuse(output.dtype, "a result");
     for (const Access& read : program.epilogue.reads)
-        if (!isLibraryType(emit.inputs[read.operand].dtype))
-            return refuse(emit.inputs[read.operand].dtype, "an operand of the epilogue");
+        if (!isLibraryType(request.inputs[read.operand].dtype))
+            return refuse(request.inputs[read.operand].dtype, "an operand of the epilogue");
     if (program.accumulate != DType::Float32)
         return refuse(program.accumulate, "the sum");
     return std::nullopt;
@@ -52,14 +52,14 @@ bool roundsInside(const Tape& tape) {
     return false;
 }
 
-std::optional<Reason> formReason(const TacticRequest& request, const Contraction& program) {
+std::optional<Reason> formReason(const KernelRequest& request, const Contraction& program) {
     if (program.kind == Contraction::Kind::ConvTranspose)
         return Reason{"kind", "transposed convolutions have generated kernels only", {}, {}};
     if (program.prologueA || program.prologueB)
         return Reason{"prologue", "work on an operand before the product is not described", {}, {}};
     if (program.poolWindow)
         return Reason{"kind", "a pool in the same launch is slower than two launches", {}, {}};
-    if (request.emit.strict || request.emit.allowed < NumericClass::Reassociated)
+    if (request.strict || request.allowed < NumericClass::Reassociated)
         return Reason{"numeric",
                       "libraries sum in an order of their own",
                       "allow the class `reassociated`",
@@ -71,7 +71,7 @@ std::optional<Reason> formReason(const TacticRequest& request, const Contraction
 
 /// One unit in the last place of the widest result: a model in 16 bits holds the constants of its
 /// functions (the square root of two in GELU) in 16 bits.
-double toleranceOf(const EmitRequest& request) {
+double toleranceOf(const KernelRequest& request) {
     double out = 0x1p-7;
     for (const OperandLayout& output : request.outputs)
         out = std::min(out, output.dtype == DType::BFloat16  ? 0x1p-7
@@ -82,12 +82,12 @@ double toleranceOf(const EmitRequest& request) {
 
 } // namespace
 
-std::variant<MatchedContraction, Reason> matchContraction(const TacticRequest& request,
+std::variant<MatchedContraction, Reason> matchContraction(const KernelRequest& request,
                                                           EpilogueAbilities abilities) {
-    const auto* program = std::get_if<Contraction>(&request.emit.program->code);
+    const auto* program = std::get_if<Contraction>(&request.program->code);
     if (program == nullptr)
         return Reason{"kind",
-                      std::string("this ") + kindOf(*request.emit.program) +
+                      std::string("this ") + nameOf(kindOf(*request.program)) +
                           " program is no contraction",
                       {},
                       {}};
@@ -95,11 +95,10 @@ std::variant<MatchedContraction, Reason> matchContraction(const TacticRequest& r
         return std::move(*reason);
     if (auto reason = typeReason(request, *program))
         return std::move(*reason);
-    abilities.tolerance = toleranceOf(request.emit);
+    abilities.tolerance = toleranceOf(request);
     auto operandAt = [&](uint32_t operand) {
-        const OperandLayout& layout = request.emit.inputs[operand];
-        const Tensor* constant =
-            operand < request.constants.size() ? request.constants[operand].get() : nullptr;
+        const OperandLayout& layout = request.inputs[operand];
+        const Tensor* constant = request.constant(operand).get();
         // A constant's data is row-major whatever the plan's strides are.
         return EpilogueOperand{
             layout.dtype, constant ? rowMajorStrides(layout.extents) : layout.strides, constant};
@@ -109,7 +108,7 @@ std::variant<MatchedContraction, Reason> matchContraction(const TacticRequest& r
     if (auto* reason = std::get_if<Reason>(&matched))
         return std::move(*reason);
     return MatchedContraction{program, std::move(std::get<MatchedEpilogue>(matched)),
-                              request.emit.inputs[program->a.operand].dtype};
+                              request.inputs[program->a.operand].dtype};
 }
 
 bool scaledWeightsFit(const Tensor& weights, const std::vector<double>& scale) {

@@ -18,7 +18,7 @@ struct MatchedContraction {
 
 /// `abilities` of the library; its tolerance is set by the results' types. Reasons "kind", "dtype",
 /// "numeric", "prologue", "epilogue", "io-count".
-std::variant<MatchedContraction, Reason> matchContraction(const TacticRequest& request,
+std::variant<MatchedContraction, Reason> matchContraction(const KernelRequest& request,
                                                           EpilogueAbilities abilities);
 
 /// Whether weights times the scale can be stored in the weights' type: a scale that leaves the

@@ -20,7 +20,7 @@ Reason noEpilogue(const std::string& what) {
 
 class LtDescriber {
 public:
-    LtDescriber(const TacticRequest& request, const MatchedContraction& matched,
+    LtDescriber(const KernelRequest& request, const MatchedContraction& matched,
                 const MatrixProduct& product)
         : m_request(request), m_matched(matched), m_product(product), m_program(*matched.program),
           m_loops(product.loops) {}
@@ -29,7 +29,7 @@ public:
         if (m_loops.batch.size() > 1)
             return Reason{"layout", "more than one batch dimension", {}, {}};
         m_out.batch = m_loops.batch.empty() ? 1 : m_loops.batch[0].extent;
-        m_out.tf32 = (m_request.tf32 || m_request.emit.tf32) && m_matched.dtype == DType::Float32;
+        m_out.tf32 = m_request.tf32 && m_matched.dtype == DType::Float32;
         if (!placeResult() || !placeFactors() || !placeScale() || !placePostOps() || !placeBias())
             return std::move(m_reason);
         return std::move(m_out);
@@ -76,7 +76,7 @@ private:
     bool placeResult() {
         const size_t at = MatrixProduct::firstWrite;
         const uint32_t output = m_program.epilogue.writes[0].operand;
-        const OperandLayout& layout = m_request.emit.outputs[output];
+        const OperandLayout& layout = m_request.outputs[output];
         if (!contiguous(m_loops.n, at) || !apart(m_loops.n, m_loops.m, at))
             return failLayout("the rows of the result are not contiguous");
         if (layout.dtype != m_matched.dtype && layout.dtype != DType::Float32)
@@ -114,11 +114,10 @@ private:
                          inputAt(m_program.a.operand, MatrixProduct::a), false, m_out.b,
                          m_out.transposeB))
             return false;
-        const EmitRequest& emit = m_request.emit;
         if (!m_product.packedB)
-            m_out.a.alignment = alignmentAt(emit.inputs[m_program.b.operand], b.offset);
+            m_out.a.alignment = alignmentAt(m_request.inputs[m_program.b.operand], b.offset);
         m_out.b.alignment =
-            alignmentAt(emit.inputs[m_program.a.operand], m_product.offsets[MatrixProduct::a]);
+            alignmentAt(m_request.inputs[m_program.a.operand], m_product.offsets[MatrixProduct::a]);
         return true;
     }
 
@@ -135,7 +134,7 @@ private:
     bool placeAddend(const PostOp& op) {
         const size_t at = m_product.firstRead + op.read;
         const uint32_t operand = m_program.epilogue.reads[op.read].operand;
-        const OperandLayout& layout = m_request.emit.inputs[operand];
+        const OperandLayout& layout = m_request.inputs[operand];
         const bool moves = (m_loops.n.extent == 1 || m_loops.n.strides[at] == 1) &&
                            (m_loops.m.extent == 1 || m_loops.m.strides[at] >= m_loops.n.extent);
         if (m_out.c)
@@ -154,7 +153,7 @@ private:
             m_out.activation = LtActivation::Relu;
             return true;
         }
-        if (f.kind == Activation::GeluErf && m_request.emit.allowed < NumericClass::Approximate)
+        if (f.kind == Activation::GeluErf && m_request.allowed < NumericClass::Approximate)
             return fail({"numeric",
                          "cuBLASLt's GELU is the tanh form, the model's is exact",
                          "allow the class `approximate`",
@@ -203,7 +202,7 @@ private:
         return true;
     }
 
-    const TacticRequest& m_request;
+    const KernelRequest& m_request;
     const MatchedContraction& m_matched;
     const MatrixProduct& m_product;
     const Contraction& m_program;
@@ -233,7 +232,7 @@ std::string text(const LtCall& call) {
                        call.batch > 1 ? fmt::format(" batch {}", call.batch) : "");
 }
 
-std::variant<LtCall, Reason> describeLt(const TacticRequest& request) {
+std::variant<LtCall, Reason> describeLt(const KernelRequest& request) {
     auto found = matchContraction(request, {});
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);

@@ -39,6 +39,6 @@ std::string text(const LtCall& call);
 
 /// MatMul contractions with one result. Reasons as those of describe(), and "epilogue" for what the
 /// library has no epilogue for.
-std::variant<LtCall, Reason> describeLt(const TacticRequest& request);
+std::variant<LtCall, Reason> describeLt(const KernelRequest& request);
 
 } // namespace fuselage::gpu

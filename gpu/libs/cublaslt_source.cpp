@@ -125,7 +125,7 @@ public:
 
     std::string version() const override { return m_session->library->version(); }
 
-    TacticList candidates(const TacticRequest& request) override {
+    TacticList candidates(const KernelRequest& request) override {
         TacticList out;
         if (auto reason = add(request, out)) {
             reason->facts.insert(reason->facts.begin(), {"tactic", "cublaslt"});
@@ -135,7 +135,7 @@ public:
     }
 
 private:
-    std::optional<Reason> add(const TacticRequest& request, TacticList& out) {
+    std::optional<Reason> add(const KernelRequest& request, TacticList& out) {
         auto call = describeLt(request);
         if (auto* reason = std::get_if<Reason>(&call))
             return std::move(*reason);
@@ -148,7 +148,7 @@ private:
             std::make_shared<SharedCall>(std::move(std::get<LtCall>(call)), request.constants,
                                          std::move(std::get<Descriptors>(made)));
         auto found = choices(m_session->library, m_session->handle, shared->call,
-                             shared->descriptors, request.workspaceLimit, request.emit.allowed);
+                             shared->descriptors, request.workspaceLimit, request.allowed);
         if (auto* reason = std::get_if<Reason>(&found))
             return std::move(*reason);
         for (Choice& choice : std::get<std::vector<Choice>>(found))

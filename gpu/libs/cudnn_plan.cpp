@@ -192,17 +192,16 @@ Reason workspaceReason(int64_t need, int64_t limit) {
 }
 
 std::optional<Reason> configurationReason(const Configuration& configuration,
-                                          const TacticRequest& request,
+                                          const KernelRequest& request,
                                           const GraphDescription& description) {
     const NumericClass numeric = std::max(configuration.numeric, description.numeric);
-    if (numeric > request.emit.allowed)
+    if (numeric > request.allowed)
         return Reason{"numeric",
                       std::string("the engine is `") + nameOf(numeric) + "`, allowed is `" +
-                          nameOf(request.emit.allowed) + "`",
+                          nameOf(request.allowed) + "`",
                       "allow the class `approximate`",
                       {{"notes", joined(configuration.notes)}}};
-    if (description.operands == DType::Float32 && configuration.tensorCore && !request.tf32 &&
-        !request.emit.tf32)
+    if (description.operands == DType::Float32 && configuration.tensorCore && !request.tf32)
         return Reason{"numeric",
                       "the engine rounds float32 operands to TF32",
                       "run with the precision tf32",

@@ -55,7 +55,7 @@ Reason workspaceReason(int64_t need, int64_t limit);
 /// Why the request does not allow the configuration: its numeric class, TF32,
 /// workspace, reordered weights.
 std::optional<Reason> configurationReason(const Configuration& configuration,
-                                          const TacticRequest& request,
+                                          const KernelRequest& request,
                                           const GraphDescription& description);
 
 /// Where a convolution was refused that is not channels last, that is the first thing to change.

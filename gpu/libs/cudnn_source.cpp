@@ -163,7 +163,7 @@ public:
 
     std::string version() const override { return m_handles->library()->version(); }
 
-    TacticList candidates(const TacticRequest& request) override {
+    TacticList candidates(const KernelRequest& request) override {
         TacticList out;
         auto described = describe(request);
         if (auto* reason = std::get_if<Reason>(&described)) {
@@ -177,7 +177,7 @@ public:
     }
 
 private:
-    std::optional<Reason> addForm(const TacticRequest& request, GraphDescription description,
+    std::optional<Reason> addForm(const KernelRequest& request, GraphDescription description,
                                   TacticList& out) {
         auto planned = m_plans->of(description);
         if (planned->refused)

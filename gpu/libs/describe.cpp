@@ -16,15 +16,15 @@ bool hasErfGelu(const GraphDescription& graph) {
 
 } // namespace
 
-std::variant<std::vector<GraphDescription>, Reason> describe(const TacticRequest& request) {
-    auto one = std::holds_alternative<Attention>(request.emit.program->code)
+std::variant<std::vector<GraphDescription>, Reason> describe(const KernelRequest& request) {
+    auto one = std::holds_alternative<Attention>(request.program->code)
                    ? describeAttention(request)
                    : describeContraction(request, false);
     if (auto* reason = std::get_if<Reason>(&one))
         return std::move(*reason);
     std::vector<GraphDescription> out;
     out.push_back(std::move(std::get<GraphDescription>(one)));
-    if (request.emit.allowed == NumericClass::Approximate && hasErfGelu(out[0])) {
+    if (request.allowed == NumericClass::Approximate && hasErfGelu(out[0])) {
         auto other = describeContraction(request, true);
         if (auto* graph = std::get_if<GraphDescription>(&other)) {
             graph->form = "tanh";

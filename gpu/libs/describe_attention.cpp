@@ -31,15 +31,15 @@ std::variant<std::vector<Loop>, Reason> twoLoops(const Extents& batch,
     return loops;
 }
 
-std::optional<Reason> maskReason(const TacticRequest& request, const Attention& program) {
+std::optional<Reason> maskReason(const KernelRequest& request, const Attention& program) {
     for (const ScoreMask& mask : program.masks) {
         if (mask.kind != ScoreMask::Kind::Additive)
             return Reason{"mask",
                           "cuDNN's attention takes masks that are added to the scores",
                           "write the mask as a sum with zero and minus infinity",
                           {}};
-        const DType type = request.emit.inputs[mask.access.operand].dtype;
-        if (type != DType::Float32 && type != request.emit.inputs[program.q.operand].dtype)
+        const DType type = request.inputs[mask.access.operand].dtype;
+        if (type != DType::Float32 && type != request.inputs[program.q.operand].dtype)
             return Reason{"dtype",
                           std::string("a mask is ") + nameOf(type) +
                               ": float or the operands' type is supported",
@@ -49,13 +49,13 @@ std::optional<Reason> maskReason(const TacticRequest& request, const Attention& 
     return std::nullopt;
 }
 
-std::optional<Reason> attentionReason(const TacticRequest& request, const Attention& program) {
-    if (request.emit.strict || request.emit.allowed < NumericClass::Reassociated)
+std::optional<Reason> attentionReason(const KernelRequest& request, const Attention& program) {
+    if (request.strict || request.allowed < NumericClass::Reassociated)
         return Reason{"numeric",
                       "cuDNN's attention sums in an order of its own",
                       "allow the class `reassociated`",
                       {}};
-    const DType type = request.emit.inputs[program.q.operand].dtype;
+    const DType type = request.inputs[program.q.operand].dtype;
     if (type != DType::Float16 && type != DType::BFloat16)
         return Reason{"dtype",
                       std::string("cuDNN's attention is for float16 and bfloat16, this is ") +
@@ -63,7 +63,7 @@ std::optional<Reason> attentionReason(const TacticRequest& request, const Attent
                       "run in float16 or bfloat16",
                       {{"dtype", nameOf(type)}}};
     for (uint32_t operand : {program.k.operand, program.v.operand})
-        if (request.emit.inputs[operand].dtype != type)
+        if (request.inputs[operand].dtype != type)
             return Reason{"dtype", "query, key and value differ in type", {}, {}};
     return maskReason(request, program);
 }
@@ -103,16 +103,16 @@ private:
     std::vector<Loop> m_loops;
 };
 
-std::variant<Frame, Reason> frameOf(const TacticRequest& request, const Attention& program) {
+std::variant<Frame, Reason> frameOf(const KernelRequest& request, const Attention& program) {
     const size_t dims = program.batch.size() + 2;
     std::vector<StridedAccess> operands;
     auto read = [&](const Access& access) {
-        operands.push_back(strided(access, request.emit.inputs[access.operand].strides, dims));
+        operands.push_back(strided(access, request.inputs[access.operand].strides, dims));
     };
     for (const Access* access : {&program.q, &program.k, &program.v})
         read(*access);
     operands.push_back(
-        strided(program.output, request.emit.outputs[program.output.operand].strides, dims));
+        strided(program.output, request.outputs[program.output.operand].strides, dims));
     for (const ScoreMask& mask : program.masks)
         read(mask.access);
     auto found = twoLoops(program.batch, operands);
@@ -122,7 +122,7 @@ std::variant<Frame, Reason> frameOf(const TacticRequest& request, const Attentio
 }
 
 /// The operation of its own.
-DescribeResult describeWhole(const TacticRequest& request, const Attention& program,
+DescribeResult describeWhole(const KernelRequest& request, const Attention& program,
                              const Frame& frame) {
     GraphBuilder builder(request, {frame.extents(program.l, program.e), {3, 2, 1, 0}});
     const Extents q = frame.extents(program.l, program.d), k = frame.extents(program.s, program.d),
@@ -144,7 +144,7 @@ DescribeResult describeWhole(const TacticRequest& request, const Attention& prog
 
 /// Product, scale, masks, maximum, difference, exponential, sum, quotient, product. cuDNN's engine
 /// wants the scale in memory and the quotient in the operands' type.
-DescribeResult describeParts(const TacticRequest& request, const Attention& program,
+DescribeResult describeParts(const KernelRequest& request, const Attention& program,
                              const Frame& frame) {
     GraphBuilder builder(request, {frame.extents(program.l, program.s), {3, 2, 1, 0}});
     const Extents q = frame.extents(program.l, program.d), k = frame.extents(program.d, program.s),
@@ -170,8 +170,8 @@ DescribeResult describeParts(const TacticRequest& request, const Attention& prog
     x = builder.pointwise(PointwiseMode::Exp, x);
     values.a =
         builder.pointwise(PointwiseMode::Divide, x, builder.reduce(ReductionMode::Sum, x, 3));
-    builder.graph.tensors[values.a].dtype = request.emit.inputs[program.v.operand].dtype;
-    const OperandLayout& result = request.emit.outputs[program.output.operand];
+    builder.graph.tensors[values.a].dtype = request.inputs[program.v.operand].dtype;
+    const OperandLayout& result = request.outputs[program.output.operand];
     GraphTensor bound = builder.moved(
         o, frame.strides(Frame::output), result.dtype,
         {TensorMemory::Kind::Output, program.output.operand, frame.offset(Frame::output), 0});
@@ -183,8 +183,8 @@ DescribeResult describeParts(const TacticRequest& request, const Attention& prog
 
 } // namespace
 
-DescribeResult describeAttention(const TacticRequest& request) {
-    const auto& program = std::get<Attention>(request.emit.program->code);
+DescribeResult describeAttention(const KernelRequest& request) {
+    const auto& program = std::get<Attention>(request.program->code);
     if (auto reason = attentionReason(request, program))
         return std::move(*reason);
     auto frame = frameOf(request, program);
@@ -194,7 +194,7 @@ DescribeResult describeAttention(const TacticRequest& request) {
                              ? describeWhole(request, program, std::get<Frame>(frame))
                              : describeParts(request, program, std::get<Frame>(frame));
     if (auto* graph = std::get_if<GraphDescription>(&out))
-        graph->operands = request.emit.inputs[program.q.operand].dtype;
+        graph->operands = request.inputs[program.q.operand].dtype;
     return out;
 }
 

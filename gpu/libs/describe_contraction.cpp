@@ -18,7 +18,7 @@ StridedAccess accessOf(const Access& access, const OperandLayout& layout, size_t
 }
 
 /// The scale goes into the weights: they are known, and it may be rounded with them.
-bool foldsScale(const TacticRequest& request, const MatchedContraction& matched) {
+bool foldsScale(const KernelRequest& request, const MatchedContraction& matched) {
     const TensorPtr weights = constantOf(request, matched.program->b.operand);
     return weights && scaledWeightsFit(*weights, matched.epilogue.scale);
 }
@@ -68,10 +68,10 @@ std::optional<Reason> geometryReason(const Contraction& program, const Extents& 
     return std::nullopt;
 }
 
-size_t addFilter(GraphBuilder& builder, const TacticRequest& request,
+size_t addFilter(GraphBuilder& builder, const KernelRequest& request,
                  const MatchedContraction& matched, bool folded) {
     const Contraction& program = *matched.program;
-    const OperandLayout& layout = request.emit.inputs[program.b.operand];
+    const OperandLayout& layout = request.inputs[program.b.operand];
     const Extents extents = planar(layout.extents, 1);
     if (!constantOf(request, program.b.operand))
         return builder.addInput(program.b.operand, extents, planar(layout.strides, 0), 0);
@@ -92,11 +92,10 @@ size_t addFilter(GraphBuilder& builder, const TacticRequest& request,
         {layout.dtype, extents, packed.strides, {TensorMemory::Kind::Packed, index, 0, 0}, 16});
 }
 
-DescribeResult describeConvolution(const TacticRequest& request, const MatchedContraction& matched,
+DescribeResult describeConvolution(const KernelRequest& request, const MatchedContraction& matched,
                                    bool tanhGelu) {
     const Contraction& program = *matched.program;
-    const EmitRequest& emit = request.emit;
-    const OperandLayout& x = emit.inputs[program.a.operand];
+    const OperandLayout& x = request.inputs[program.a.operand];
     const size_t rank = program.space.size();
     if (rank < 3 || rank > 5)
         return Reason{"shape", "cuDNN convolves in one to three dimensions", {}, {}};
@@ -111,7 +110,7 @@ DescribeResult describeConvolution(const TacticRequest& request, const MatchedCo
     node.x = builder.addInput(program.a.operand, planar(x.extents, 1), planar(x.strides, 0), 0);
     node.w = addFilter(builder, request, matched, folded);
     if (builder.repeats(node.x, planar(x.extents, 1), 0) ||
-        builder.repeats(node.w, planar(emit.inputs[program.b.operand].extents, 1), 0))
+        builder.repeats(node.w, planar(request.inputs[program.b.operand].extents, 1), 0))
         return repeatingOperand();
     node.y = builder.addVirtual();
     node.padsBegin = planarWindow(program.window.padsBegin, spatial, 0);
@@ -121,9 +120,9 @@ DescribeResult describeConvolution(const TacticRequest& request, const MatchedCo
     builder.graph.nodes.emplace_back(node);
     EpilogueFrame frame;
     for (const Access& write : program.epilogue.writes)
-        frame.writes.push_back(planar(accessOf(write, emit.outputs[write.operand], rank)));
+        frame.writes.push_back(planar(accessOf(write, request.outputs[write.operand], rank)));
     for (const Access& read : program.epilogue.reads)
-        frame.reads.push_back(planar(accessOf(read, emit.inputs[read.operand], rank)));
+        frame.reads.push_back(planar(accessOf(read, request.inputs[read.operand], rank)));
     frame.channel = Extents(dims.size(), 0);
     frame.channel[1] = 1;
     if (auto reason = addEpilogue(builder, node.y, matched, frame, folded, tanhGelu))
@@ -159,7 +158,7 @@ Extents framedExtents(const MatMulLoops& loops, const Loop& rows, const Loop& co
     return out;
 }
 
-size_t addMatrixB(GraphBuilder& builder, const TacticRequest& request, const Contraction& program,
+size_t addMatrixB(GraphBuilder& builder, const KernelRequest& request, const Contraction& program,
                   const MatrixProduct& product) {
     const MatMulLoops& loops = product.loops;
     const Extents extents = framedExtents(loops, loops.k, loops.n);
@@ -169,11 +168,11 @@ size_t addMatrixB(GraphBuilder& builder, const TacticRequest& request, const Con
                                 product.offsets[MatrixProduct::b]);
     builder.graph.packed.push_back(*product.packedB);
     const auto index = static_cast<uint32_t>(builder.graph.packed.size() - 1);
-    return builder.add(builder.moved(extents, strides, request.emit.inputs[program.b.operand].dtype,
+    return builder.add(builder.moved(extents, strides, request.inputs[program.b.operand].dtype,
                                      {TensorMemory::Kind::Packed, index, 0, 0}));
 }
 
-DescribeResult describeMatMul(const TacticRequest& request, const MatchedContraction& matched,
+DescribeResult describeMatMul(const KernelRequest& request, const MatchedContraction& matched,
                               bool tanhGelu) {
     const Contraction& program = *matched.program;
     auto found = matrixProduct(request, matched);
@@ -213,7 +212,7 @@ DescribeResult describeMatMul(const TacticRequest& request, const MatchedContrac
 
 } // namespace
 
-DescribeResult describeContraction(const TacticRequest& request, bool tanhGelu) {
+DescribeResult describeContraction(const KernelRequest& request, bool tanhGelu) {
     auto found = matchContraction(request, {true, true});
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);

@@ -9,8 +9,8 @@ namespace fuselage::gpu {
 using DescribeResult = std::variant<GraphDescription, Reason>;
 
 /// `tanhGelu`: the tanh form where the epilogue has the erf one.
-DescribeResult describeContraction(const TacticRequest& request, bool tanhGelu);
+DescribeResult describeContraction(const KernelRequest& request, bool tanhGelu);
 
-DescribeResult describeAttention(const TacticRequest& request);
+DescribeResult describeAttention(const KernelRequest& request);
 
 } // namespace fuselage::gpu

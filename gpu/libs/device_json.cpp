@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/libs/device_json.h"
 
-#include <fmt/format.h>
+#include "gpu/emit/kernel_text.h"
 
-#include <charconv>
+#include <fmt/format.h>
 
 namespace fuselage::gpu {
 
@@ -35,15 +35,8 @@ constexpr int64_t memoryClockKilohertz = 2000000;
 
 } // namespace
 
-int archNumber(const std::string& arch) {
-    int out = 0;
-    if (arch.starts_with("sm_"))
-        std::from_chars(arch.data() + 3, arch.data() + arch.size(), out);
-    return out;
-}
-
 std::string deviceJson(const DeviceProfile& profile) {
-    const int arch = archNumber(profile.arch);
+    const auto arch = static_cast<int>(capabilityOf(profile.arch));
     const ArchLimits row = limitsOf(arch);
     const auto shared = static_cast<int64_t>(profile.sharedBytesPerUnit);
     const auto registers = static_cast<int64_t>(profile.registersPerUnit);

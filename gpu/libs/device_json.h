@@ -11,7 +11,4 @@ namespace fuselage::gpu {
 /// Of the profile where it has the figure, else what every device of the architecture has.
 std::string deviceJson(const DeviceProfile& profile);
 
-/// 90 for "sm_90"; 0 when the text is no architecture.
-int archNumber(const std::string& arch);
-
 } // namespace fuselage::gpu

@@ -42,7 +42,7 @@ size_t GraphBuilder::add(GraphTensor tensor) {
 }
 
 size_t GraphBuilder::addInput(uint32_t operand, Extents dims, Extents strides, int64_t offset) {
-    const OperandLayout& layout = m_request.emit.inputs[operand];
+    const OperandLayout& layout = m_request.inputs[operand];
     GraphTensor tensor = moved(std::move(dims), std::move(strides), layout.dtype,
                                {TensorMemory::Kind::Input, operand, offset, 0});
     tensor.alignment = alignmentAt(layout, offset);
@@ -95,7 +95,7 @@ size_t GraphBuilder::addChannels(const std::vector<double>& values, const Extent
 
 void GraphBuilder::bindOutput(size_t tensor, uint32_t output, const Extents& strides,
                               int64_t offset) {
-    const OperandLayout& layout = m_request.emit.outputs[output];
+    const OperandLayout& layout = m_request.outputs[output];
     GraphTensor bound =
         moved(m_frame.dims, strides, layout.dtype, {TensorMemory::Kind::Output, output, offset, 0});
     bound.alignment = alignmentAt(layout, offset);

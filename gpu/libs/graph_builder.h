@@ -19,7 +19,7 @@ Extents denseStrides(const Extents& extents, const std::vector<size_t>& order);
 
 class GraphBuilder {
 public:
-    GraphBuilder(const TacticRequest& request, GraphFrame frame)
+    GraphBuilder(const KernelRequest& request, GraphFrame frame)
         : m_request(request), m_frame(std::move(frame)) {}
 
     GraphDescription graph;
@@ -56,7 +56,7 @@ private:
     size_t linear(size_t x, double scale, double shift);
     PointwiseNode& append(PointwiseMode mode, size_t x);
 
-    const TacticRequest& m_request;
+    const KernelRequest& m_request;
     GraphFrame m_frame;
 };
 

@@ -114,6 +114,6 @@ std::string planKey(const GraphDescription& graph);
 
 /// Contractions (Conv, MatMul) and Attention; a program may have a second form where the request
 /// allows approximations. A Reason when it is not such a program or uses what cuDNN graphs lack.
-std::variant<std::vector<GraphDescription>, Reason> describe(const TacticRequest& request);
+std::variant<std::vector<GraphDescription>, Reason> describe(const KernelRequest& request);
 
 } // namespace fuselage::gpu

@@ -31,12 +31,12 @@ public:
 
     bool asksCompilingEngines() const override { return m_driver != nullptr; }
 
-    std::vector<LibrarySupport> support(const TacticRequest& request, bool finish) override {
+    std::vector<LibrarySupport> support(const KernelRequest& request, bool finish) override {
         return {askCudnn(request, finish), askCublasLt(request)};
     }
 
 private:
-    static LibrarySupport askCublasLt(const TacticRequest& request) {
+    static LibrarySupport askCublasLt(const KernelRequest& request) {
         LibrarySupport out;
         out.library = "cublaslt";
         auto call = describeLt(request);
@@ -49,7 +49,7 @@ private:
         return out;
     }
 
-    LibrarySupport askCudnn(const TacticRequest& request, bool finish) {
+    LibrarySupport askCudnn(const KernelRequest& request, bool finish) {
         LibrarySupport out;
         out.library = "cudnn";
         auto described = describe(request);
@@ -60,14 +60,14 @@ private:
         const GraphDescription& graph = std::get<std::vector<GraphDescription>>(described)[0];
         const std::string key =
             fmt::format("{}{} {} {} {}", planKey(graph), request.workspaceLimit, request.tf32,
-                        static_cast<int>(request.emit.allowed), finish);
+                        static_cast<int>(request.allowed), finish);
         auto known = m_known.find(key);
         if (known == m_known.end())
             known = m_known.emplace(key, planned(request, graph, finish)).first;
         return known->second;
     }
 
-    LibrarySupport planned(const TacticRequest& request, const GraphDescription& description,
+    LibrarySupport planned(const KernelRequest& request, const GraphDescription& description,
                            bool finish) const {
         LibrarySupport out;
         out.library = "cudnn";
@@ -85,7 +85,7 @@ private:
         return out;
     }
 
-    void count(const TacticRequest& request, const GraphDescription& description,
+    void count(const KernelRequest& request, const GraphDescription& description,
                const std::vector<FoundConfiguration>& found, bool finish,
                LibrarySupport& out) const {
         const FoundConfiguration* first = nullptr;

@@ -42,7 +42,7 @@ public:
 
     /// cuDNN, then cuBLASLt. `finish`: also finishes cuDNN's first plan, which may compile for
     /// seconds, for its exact workspace.
-    virtual std::vector<LibrarySupport> support(const TacticRequest& request, bool finish) = 0;
+    virtual std::vector<LibrarySupport> support(const KernelRequest& request, bool finish) = 0;
 };
 
 } // namespace fuselage::gpu

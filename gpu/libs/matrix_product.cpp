@@ -26,10 +26,10 @@ StridedAccess denseFrom(size_t first, const Extents& extents, size_t dims) {
     return out;
 }
 
-PackedConstant packedWeights(const TacticRequest& request, const MatchedContraction& matched,
+PackedConstant packedWeights(const KernelRequest& request, const MatchedContraction& matched,
                              const Extents& extents, size_t firstN, bool scaleFolded) {
     const Contraction& program = *matched.program;
-    const OperandLayout& layout = request.emit.inputs[program.b.operand];
+    const OperandLayout& layout = request.inputs[program.b.operand];
     const StridedAccess from = strided(program.b, rowMajorStrides(layout.extents),
                                        program.space.size() + program.k.size());
     PackedConstant out;
@@ -51,20 +51,19 @@ PackedConstant packedWeights(const TacticRequest& request, const MatchedContract
 
 } // namespace
 
-TensorPtr constantOf(const TacticRequest& request, uint32_t operand) {
-    return operand < request.constants.size() ? request.constants[operand] : nullptr;
+TensorPtr constantOf(const KernelRequest& request, uint32_t operand) {
+    return request.constant(operand);
 }
 
-std::variant<MatrixProduct, Reason> matrixProduct(const TacticRequest& request,
+std::variant<MatrixProduct, Reason> matrixProduct(const KernelRequest& request,
                                                   const MatchedContraction& matched) {
     const Contraction& program = *matched.program;
-    const EmitRequest& emit = request.emit;
     const size_t space = program.space.size(), all = space + program.k.size();
     const size_t firstN = program.batchDims + program.mDims;
     MatrixProduct out;
     std::vector<StridedAccess> operands;
-    operands.push_back(strided(program.a, emit.inputs[program.a.operand].strides, all));
-    StridedAccess b = strided(program.b, emit.inputs[program.b.operand].strides, all);
+    operands.push_back(strided(program.a, request.inputs[program.a.operand].strides, all));
+    StridedAccess b = strided(program.b, request.inputs[program.b.operand].strides, all);
     const TensorPtr weights = constantOf(request, program.b.operand);
     if (weights && !movesOverBatch(program, b)) {
         Extents extents = tail(program.space, firstN);
@@ -76,10 +75,10 @@ std::variant<MatrixProduct, Reason> matrixProduct(const TacticRequest& request,
     operands.push_back(std::move(b));
     operands.push_back(denseFrom(firstN, tail(program.space, firstN), space));
     for (const Access& write : program.epilogue.writes)
-        operands.push_back(strided(write, emit.outputs[write.operand].strides, space));
+        operands.push_back(strided(write, request.outputs[write.operand].strides, space));
     out.firstRead = operands.size();
     for (const Access& read : program.epilogue.reads)
-        operands.push_back(strided(read, emit.inputs[read.operand].strides, space));
+        operands.push_back(strided(read, request.inputs[read.operand].strides, space));
     auto loops = matMulLoops(program, operands);
     if (auto* reason = std::get_if<Reason>(&loops))
         return std::move(*reason);

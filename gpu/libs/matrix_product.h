@@ -22,10 +22,10 @@ struct MatrixProduct {
 
 /// `channel` is a dense vector along the program's n dimensions. Reason "layout" when there are no
 /// matrices.
-std::variant<MatrixProduct, Reason> matrixProduct(const TacticRequest& request,
+std::variant<MatrixProduct, Reason> matrixProduct(const KernelRequest& request,
                                                   const MatchedContraction& matched);
 
 /// The tensor of an input that never changes, else null.
-TensorPtr constantOf(const TacticRequest& request, uint32_t operand);
+TensorPtr constantOf(const KernelRequest& request, uint32_t operand);
 
 } // namespace fuselage::gpu

@@ -51,7 +51,7 @@ struct SumLength {
     template <typename Other> double operator()(const Other&) const { return 1; }
 };
 
-/// What sums of so many terms lose in float32: their roundings, and matrix units that cut instead.
+/// What sums of so many terms lose in float32: their roundings, and tensor cores that cut instead.
 double lossOfSums(double terms) {
     return 4 * std::sqrt(terms) * std::ldexp(1.0, -24) + terms * std::ldexp(1.0, -26);
 }

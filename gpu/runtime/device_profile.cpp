@@ -2,11 +2,11 @@
 // What the driver says of a device beside a built-in profile: bandwidths and the numbers of the
 // time model come from the profile, what can be asked is asked.
 #include "core/support/text.h"
+#include "gpu/emit/kernel_text.h"
 #include "gpu/runtime/device.h"
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
@@ -31,20 +31,13 @@ bool sameDevice(const DeviceProfile& profile, const DeviceFacts& facts) {
     return beginsWithWords(profile.title, facts.name) || beginsWithWords(facts.name, profile.title);
 }
 
-/// 90 of "sm_90"; 0 when it is not so written.
-int numberOf(const std::string& arch) {
-    int out = 0;
-    if (arch.starts_with("sm_"))
-        std::from_chars(arch.data() + 3, arch.data() + arch.size(), out);
-    return out;
-}
-
 /// How well a profile stands for the device: its own, one of its architecture, the nearest one.
 int rankOf(const DeviceProfile& profile, const DeviceFacts& facts) {
     constexpr int itself = 2000, sameArch = 1000;
     if (sameDevice(profile, facts))
         return itself;
-    const int distance = std::abs(numberOf(profile.arch) - numberOf(facts.arch));
+    const int distance = std::abs(static_cast<int>(capabilityOf(profile.arch)) -
+                                  static_cast<int>(capabilityOf(facts.arch)));
     return distance == 0 ? sameArch : std::max(0, sameArch - 1 - distance);
 }
 

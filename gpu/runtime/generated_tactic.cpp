@@ -2,6 +2,7 @@
 #include "gpu/runtime/generated_tactic.h"
 
 #include "gpu/emit/packed_constant.h"
+#include "gpu/kernels/variant_table.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/occupancy.h"
 #include "gpu/runtime/tensor_map.h"
@@ -19,14 +20,14 @@ using Kind = KernelArgument::Kind;
 
 class GeneratedTactic final : public Tactic {
 public:
-    GeneratedTactic(std::string name, KernelSet set, const TacticRequest& request,
+    GeneratedTactic(std::string name, KernelSet set, const KernelRequest& request,
                     std::shared_ptr<CubinCache> cache)
         : m_name(std::move(name)), m_set(std::move(set)), m_constants(request.constants),
           m_cache(std::move(cache)) {
-        m_options.arch = request.arch;
-        m_options.contraction = !request.emit.strict;
-        if (request.emit.profile != nullptr)
-            m_limits = smLimits(*request.emit.profile, request.emit.capability);
+        m_options.arch = archName(request.capability);
+        m_options.contraction = !request.strict;
+        if (request.profile != nullptr)
+            m_limits = smLimits(*request.profile, request.capability);
     }
 
     std::string name() const override { return m_name; }
@@ -191,9 +192,9 @@ public:
 
     std::string version() const override { return m_cache->compiler().version(); }
 
-    TacticList candidates(const TacticRequest& request) override {
+    TacticList candidates(const KernelRequest& request) override {
         TacticList out;
-        Candidates all = emitAll(request.emit);
+        Candidates all = emitAll(request);
         out.refused = std::move(all.refused);
         std::map<std::string, int> seen;
         for (KernelSet& set : all.accepted) {

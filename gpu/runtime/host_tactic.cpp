@@ -36,15 +36,14 @@ PlanValue valueOf(const OperandLayout& layout, const std::string& name) {
 
 class HostTactic final : public Tactic {
 public:
-    HostTactic(const TacticRequest& request, std::shared_ptr<ThreadPool> threads)
-        : m_body(request.emit.program->body), m_constants(request.constants),
+    HostTactic(const KernelRequest& request, std::shared_ptr<ThreadPool> threads)
+        : m_body(request.program->body), m_constants(request.constants),
           m_threads(std::move(threads)) {
         const Graph& body = *m_body;
-        for (size_t i = 0; i < request.emit.inputs.size(); ++i)
-            m_inputs.push_back(valueOf(request.emit.inputs[i], body.value(body.inputs()[i]).name));
-        for (size_t i = 0; i < request.emit.outputs.size(); ++i)
-            m_outputs.push_back(
-                valueOf(request.emit.outputs[i], body.value(body.outputs()[i]).name));
+        for (size_t i = 0; i < request.inputs.size(); ++i)
+            m_inputs.push_back(valueOf(request.inputs[i], body.value(body.inputs()[i]).name));
+        for (size_t i = 0; i < request.outputs.size(); ++i)
+            m_outputs.push_back(valueOf(request.outputs[i], body.value(body.outputs()[i]).name));
     }
 
     std::string name() const override { return "host"; }
@@ -122,9 +121,9 @@ public:
 
     std::string version() const override { return "1"; }
 
-    TacticList candidates(const TacticRequest& request) override {
+    TacticList candidates(const KernelRequest& request) override {
         TacticList out;
-        if (request.emit.program->body)
+        if (request.program->body)
             out.candidates.push_back(std::make_unique<HostTactic>(request, m_threads));
         else
             out.refused.push_back({"kind",

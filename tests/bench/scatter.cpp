@@ -116,7 +116,7 @@ Result<Subject> subjectOf(const std::string& model, const Options& options,
     for (size_t i = 0; i < after->plan->steps.size(); ++i) {
         const Step& step = after->plan->steps[i];
         out.points.push_back(
-            {step.name, kindOf(step.program), step.predicted.seconds, after->measured[i]});
+            {step.name, nameOf(kindOf(step.program)), step.predicted.seconds, after->measured[i]});
     }
     return out;
 }

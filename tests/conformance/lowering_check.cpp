@@ -95,7 +95,7 @@ void checkBody(const std::string& name, const LowerRequest& request,
         return;
     }
     const auto& program = std::get<KernelProgram>(result);
-    ++totals.kinds[kindOf(program)];
+    ++totals.kinds[nameOf(kindOf(program))];
     if (std::holds_alternative<Library>(program.code) || !isSmall(program))
         return;
     if (inputs.empty())

@@ -72,7 +72,7 @@ int compile(Program& program) {
                                 .text(text)
                                 .text(FAKECUDA_COMPILER)
                                 .text(readFile(FAKECUDA_SOURCES "/tests/shim/simt.h"))
-                                .text(readFile(FAKECUDA_SOURCES "/tests/shim/bulk.h"))
+                                .text(readFile(FAKECUDA_SOURCES "/tests/shim/tma.h"))
                                 .text(readFile(FAKECUDA_SOURCES "/tests/fakecuda/module_glue.h"))
                                 .text(driver.string())
                                 .hex();

@@ -49,8 +49,8 @@ protected:
     std::unique_ptr<Tactic> tactic(const std::string& name) {
         auto compiler = Nvrtc::open();
         EXPECT_TRUE(compiler) << compiler.error().text();
-        TacticRequest request;
-        request.emit = m_prepared.request;
+        KernelRequest request;
+        request = m_prepared.request;
         ReferenceValue weight = ReferenceValue::tensor(DType::Float16, {inner, columns});
         for (int64_t i = 0; i < inner * columns; ++i)
             weight.floats[static_cast<size_t>(i)] = w(i / columns, i % columns);
@@ -99,7 +99,7 @@ protected:
 };
 
 TEST_F(TensorMaps, areMadeForTheAddressesOfALaunch) {
-    auto tactic = this->tactic("bulk_128x128");
+    auto tactic = this->tactic("tma_128x128");
     ASSERT_NE(tactic, nullptr);
     for (int launch = 0; launch < 2; ++launch) {
         const DeviceMemory in = memoryOfX();
@@ -112,7 +112,7 @@ TEST_F(TensorMaps, areMadeForTheAddressesOfALaunch) {
 }
 
 TEST_F(TensorMaps, areKeptByACapturedGraph) {
-    auto tactic = this->tactic("bulk_64x128");
+    auto tactic = this->tactic("tma_64x128");
     ASSERT_NE(tactic, nullptr);
     const DeviceMemory in = memoryOfX();
     auto out = m_device->allocate(rows * columns * 2);
@@ -128,7 +128,7 @@ TEST_F(TensorMaps, areKeptByACapturedGraph) {
 }
 
 TEST_F(TensorMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {
-    auto tactic = this->tactic("bulk_64x128");
+    auto tactic = this->tactic("tma_64x128");
     ASSERT_NE(tactic, nullptr);
     auto out = m_device->allocate(rows * columns * 2);
     auto in = m_device->allocate(rows * inner * 2);

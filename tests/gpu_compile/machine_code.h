@@ -20,7 +20,7 @@ struct Instructions {
 /// Of the only kernel of a cubin; all zeros when it holds none.
 Instructions count(const std::string& cubin);
 
-/// What kernels for the copy engine and the warpgroups of sm_90 are made of, in the whole code.
+/// What kernels for TMA and the warpgroups of sm_90 are made of, in the whole code.
 struct HopperInstructions {
     uint32_t products = 0;      ///< HGMMA
     uint32_t boxCopies = 0;     ///< UTMALDG

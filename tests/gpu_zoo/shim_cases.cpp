@@ -2,6 +2,7 @@
 #include "tests/gpu_zoo/shim_cases.h"
 
 #include "app/zoo/zoo.h"
+#include "gpu/kernels/variant_table.h"
 #include "tests/gpu_zoo/zoo_kernels.h"
 
 #include <fmt/format.h>
@@ -51,7 +52,7 @@ std::string formOfProgram(const ZooProgram& program) {
     return out;
 }
 
-std::set<std::string> variantsOf(const gpu::EmitRequest& request,
+std::set<std::string> variantsOf(const gpu::KernelRequest& request,
                                  std::vector<gpu::KernelSet>* sets = nullptr) {
     std::set<std::string> out;
     for (gpu::KernelSet& set : gpu::emitAll(request).accepted)

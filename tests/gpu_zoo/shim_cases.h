@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs of zoo models that run in the shim: one of each form, shrunk as far as the kernels
-// stay of the same variants, with the kernels that need no matrix units.
+// stay of the same variants, with the kernels that need no tensor cores.
 #pragma once
 
 #include "tests/gpu_zoo/shrink.h"

@@ -19,11 +19,11 @@ const gpu_zoo::ShimCases& all() {
 }
 
 std::vector<ReferenceValue> inputsOf(const gpu_zoo::ShimCase& one, gpu_suite::Random& random) {
-    const gpu::EmitRequest& request = one.made.request;
+    const gpu::KernelRequest& request = one.made.request;
     std::vector<ReferenceValue> out;
     for (size_t i = 0; i < one.made.program->inputs.size(); ++i)
-        out.push_back(i < request.contents.size() && request.contents[i]
-                          ? ReferenceValue::from(*request.contents[i])
+        out.push_back(i < request.constants.size() && request.constants[i]
+                          ? ReferenceValue::from(*request.constants[i])
                           : gpu_suite::dataFor(one.made.program->inputs[i], false, random));
     return out;
 }

@@ -33,7 +33,7 @@ int64_t leastResults(const SlidingWindow& window, size_t d) {
 
 class Shrinker {
 public:
-    Shrinker(const gpu::EmitRequest& request, int64_t most)
+    Shrinker(const gpu::KernelRequest& request, int64_t most)
         : m_request(request), m_most(most), m_program(*request.program) {}
 
     std::optional<ShrunkProgram> run() {
@@ -51,9 +51,9 @@ public:
         out.request.program = out.program.get();
         for (size_t i = 0; i < out.program->inputs.size(); ++i)
             place(m_request.inputs[i], out.program->inputs[i].extents, out.request.inputs[i]);
-        for (size_t i = 0; i < out.request.contents.size(); ++i)
-            if (out.request.contents[i])
-                out.request.contents[i] = weights(out.request.inputs[i]);
+        for (size_t i = 0; i < out.request.constants.size(); ++i)
+            if (out.request.constants[i])
+                out.request.constants[i] = weights(out.request.inputs[i]);
         for (size_t i = 0; i < out.program->outputs.size(); ++i)
             place(m_request.outputs[i], out.program->outputs[i].extents, out.request.outputs[i]);
         return out;
@@ -340,9 +340,8 @@ private:
     bool shrinkCode(Group& code) {
         size_t input = 0, output = 0;
         for (KernelProgram& member : code.members) {
-            gpu::EmitRequest part = m_request;
+            gpu::KernelRequest part = m_request;
             part.program = &member;
-            part.contents.clear();
             part.constants.clear();
             auto cut = [](const auto& from, size_t first, size_t count) {
                 const auto begin = from.begin() + static_cast<ptrdiff_t>(first);
@@ -364,7 +363,7 @@ private:
 
     bool shrinkCode(Library&) { return false; }
 
-    const gpu::EmitRequest& m_request;
+    const gpu::KernelRequest& m_request;
     int64_t m_most;
     KernelProgram m_program;
     std::set<std::pair<const Extents*, size_t>> m_seen; ///< dims of operands that an access set
@@ -385,7 +384,7 @@ int64_t shrunkExtent(int64_t extent, int64_t most) {
     return std::max<int64_t>(unit * odd, 2);
 }
 
-std::optional<ShrunkProgram> shrink(const gpu::EmitRequest& request, int64_t most) {
+std::optional<ShrunkProgram> shrink(const gpu::KernelRequest& request, int64_t most) {
     return Shrinker(request, most).run();
 }
 

@@ -13,12 +13,12 @@ namespace fuselage::gpu_zoo {
 
 struct ShrunkProgram {
     std::unique_ptr<KernelProgram> program; ///< stays at its address
-    gpu::EmitRequest request;
+    gpu::KernelRequest request;
 };
 
 /// Extents above `most` become at most `most`. None for Library programs and for accesses that
 /// cannot be scaled.
-std::optional<ShrunkProgram> shrink(const gpu::EmitRequest& request, int64_t most);
+std::optional<ShrunkProgram> shrink(const gpu::KernelRequest& request, int64_t most);
 
 /// What an extent becomes: as many trailing zero bits (up to four), odd if it was odd, not below 2.
 int64_t shrunkExtent(int64_t extent, int64_t most);

@@ -2,6 +2,7 @@
 #include "tests/gpu_zoo/zoo_kernels.h"
 
 #include "core/support/hash.h"
+#include "gpu/kernels/variant_table.h"
 
 #include <algorithm>
 #include <cctype>

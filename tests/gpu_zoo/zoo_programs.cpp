@@ -45,12 +45,11 @@ ZooProgram programOf(const Origin& origin, const std::shared_ptr<const Plan>& pl
     ZooProgram made{origin.model, origin.arch, step.name, origin.fused, channelsLast, plan, {}};
     made.request.program = &step.program;
     made.request.profile = &profileFor(origin.arch);
-    made.request.capability = capabilityOf(origin.arch);
+    made.request.capability = gpu::capabilityOf(origin.arch);
     for (uint32_t input : step.inputs) {
         const PlanValue& value = plan->values[input];
         made.request.inputs.push_back(layoutOf(*plan, input));
-        made.request.contents.push_back(value.constant);
-        made.request.constants.push_back(value.constant != nullptr);
+        made.request.constants.push_back(value.constant);
         if (channelsLast && !value.constant)
             setChannelsLast(made.request.inputs.back());
     }
@@ -96,12 +95,6 @@ std::vector<std::string> architectures() {
     return {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
 }
 
-uint32_t capabilityOf(const std::string& arch) {
-    uint32_t out = 0;
-    std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), arch.data() + arch.size(), out);
-    return out;
-}
-
 std::optional<app::LoadedModel> prepared(const std::string& model) {
     app::LoadedModel loaded;
     auto graph = zoo::build(model);
@@ -144,7 +137,7 @@ std::vector<ZooProgram> programsOf(const std::string& model, Precision precision
 std::string describe(const ZooProgram& program) {
     std::string out = program.model + (program.fused ? " fused " : " unfused ") + program.step +
                       (program.channelsLast ? " (channels last)" : "") + ": " +
-                      kindOf(*program.request.program);
+                      nameOf(kindOf(*program.request.program));
     for (const gpu::OperandLayout& input : program.request.inputs)
         out += " " + std::string(nameOf(input.dtype)) + text(input.extents);
     out += " ->";

@@ -22,14 +22,11 @@ struct ZooProgram {
     bool fused = false;
     bool channelsLast = false; ///< operands of four dims lie so, whatever the plan says
     std::shared_ptr<const Plan> plan;
-    gpu::EmitRequest request;
+    gpu::KernelRequest request;
 };
 
 /// Architectures that kernels are compiled for, oldest first.
 std::vector<std::string> architectures();
-
-/// 90 of "sm_90".
-uint32_t capabilityOf(const std::string& arch);
 
 /// The profile that stands for an architecture of architectures(): T4, A100, A10, L4, H200, B200,
 /// RTX 5090.

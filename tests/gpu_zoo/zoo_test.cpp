@@ -2,6 +2,7 @@
 // No step of a zoo model needs the host: some generated kernel accepts each program, on an H200 and
 // on the oldest and smallest device.
 #include "app/zoo/zoo.h"
+#include "gpu/kernels/variant_table.h"
 #include "tests/gpu_zoo/zoo_programs.h"
 
 #include <gtest/gtest.h>

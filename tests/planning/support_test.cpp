@@ -78,9 +78,8 @@ protected:
             LibraryCase made(typed(body, row.type), constants, channelsLast);
             made.request.workspaceLimit = workspaceLimit;
             made.request.tf32 = true;
-            made.request.emit.allowed = std::string(row.type) == "float"
-                                            ? NumericClass::Approximate
-                                            : NumericClass::Reassociated;
+            made.request.allowed = std::string(row.type) == "float" ? NumericClass::Approximate
+                                                                    : NumericClass::Reassociated;
             const LibrarySupport got = with->support(made.request, false).at(0);
             EXPECT_EQ(got.supported(), row.supported) << text(got);
             if (!row.supported || !got.supported())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions: sizes beside every tile, transposed operands, heads, groups,
-// padding, epilogues with several results, prologues, pools, types without matrix units.
+// padding, epilogues with several results, prologues, pools, types without tensor cores.
 #include "tests/shim/suite_cases.h"
 
 namespace fuselage::gpu_suite {
@@ -47,7 +47,7 @@ void addProducts(Family& out) {
 /// rows, and through a prologue; a constant weight comes packed.
 void addWarpgroups(Family& out) {
     auto add = [&](const std::string& name, const std::string& body, const std::string& variants) {
-        Case& made = out.add("warpgroup_" + name, body, variants);
+        Case& made = out.add("wgmma_" + name, body, variants);
         made.capability = 90;
         made.constants = "in1";
     };
@@ -56,23 +56,23 @@ void addWarpgroups(Family& out) {
         "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
         "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
         "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
-        "warpgroup_128x256 warpgroup_128x128 warpgroup_128x64");
+        "wgmma_128x256 wgmma_128x128 wgmma_128x64");
     add("bfloat16_transposed",
         "(bfloat16[72,130] x, bfloat16[70,72] w, bfloat16[70] c) => (bfloat16[130,70] y) "
         "{ y = Gemm<transA=1, transB=1>(x, w, c) }",
-        "warpgroup_128x128 warpgroup_128x64");
+        "wgmma_128x128 wgmma_128x64");
     add("prologue",
         "(float16[66,100] x, float16[100,24] w, float16[100] s) => (float16[66,24] y) "
         "{ d = Mul(x, s) e = Relu(d) y = MatMul(e, w) }",
-        "warpgroup_128x64");
+        "wgmma_128x64");
 }
 
 /// More tiles than blocks, rests of rows, columns and k; a batch between the rows; results along m;
 /// a residual; a convolution that is a product.
-void addBulk(Family& out) {
+void addTma(Family& out) {
     auto add = [&](const std::string& name, const std::string& body,
                    const std::string& variants) -> Case& {
-        Case& made = out.add("bulk_" + name, body, variants);
+        Case& made = out.add("tma_" + name, body, variants);
         made.capability = 90;
         made.units = 1;
         made.constants = "in1";
@@ -83,21 +83,21 @@ void addBulk(Family& out) {
         "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
         "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
         "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
-        "bulk_192x128 bulk_128x128 bulk_64x256 bulk_64x128 bulk_128x64");
+        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64");
     add("batch_between_rows",
         "(bfloat16[3,66,40] x, bfloat16[3,40,68] w, bfloat16[3,66,68] r) => (bfloat16[3,66,68] y) "
         "{ m = MatMul(x, w) a = Add(m, r) y = Relu(a) }",
-        "bulk_128x128 bulk_64x128 bulk_128x64")
+        "tma_128x128 tma_64x128 tma_128x64")
         .placements = {{"in0", {{1, 0, 2}}}, {"in1", {{0, 2, 1}}}};
     add("along_m",
         "(float16[72,45] x, float16[45,70] w) => (float16[70,72] y) "
         "{ m = MatMul(x, w) y = Transpose<perm=[1,0]>(m) }",
-        "bulk_128x128 bulk_64x128 bulk_128x64")
+        "tma_128x128 tma_64x128 tma_128x64")
         .placements = {{"in0", {{0, 1}, 3}}};
     add("conv_1x1",
         "(float16[2,72,9,8] x, float16[70,72,1,1] w, float16[70] b) => (float16[2,70,9,8] y) "
         "{ c = Conv<kernel_shape=[1,1]>(x, w, b) y = Relu(c) }",
-        "bulk_128x128 bulk_64x128 bulk_128x64")
+        "tma_128x128 tma_64x128 tma_128x64")
         .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
 }
 
@@ -109,7 +109,7 @@ void addTiles(Family& out) {
             "(float16[133,72] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
             all);
     addWarpgroups(out);
-    addBulk(out);
+    addTma(out);
     out.add("float_tiles",
             "(float[70,36] x, float[36,66] w, float[66] b) => (float[70,66] y) "
             "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
@@ -211,7 +211,7 @@ void addConvolutions(Family& out) {
                  "(float16[2,16,7,6] x, float16[24,16,3,3] w, float16[2,24,7,6] r) => "
                  "(float16[2,24,7,6] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "
                  "s = Add(c, r) y = Relu(s) }",
-                 "warpgroup_128x64 tensor_64x32 tensor_32x64"))
+                 "wgmma_128x64 tensor_64x32 tensor_32x64"))
         .capability = 90;
     last(out.add("conv_half_one_tap",
                  "(float16[2,64,5,5] x, float16[24,64,3,3] w) => (float16[2,24,3,3] y) { y = "

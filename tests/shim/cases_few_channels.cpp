@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of pictures with few channels, with and without the pool after them, on matrix units
+// Convolutions of pictures with few channels, with and without the pool after them, on tensor cores
 // and without: borders, odd sizes, several tiles a picture, results that are no whole block.
 #include "tests/shim/suite_cases.h"
 

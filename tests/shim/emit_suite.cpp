@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generator: writes every kernel of the suite, or with a second argument those whose traffic is
 // counted, as one C++ file to the path given.
+#include "gpu/kernels/variant_table.h"
 #include "tests/shim/suite.h"
 #include "tests/shim/suite_text.h"
 #include "tests/shim/traffic_cases.h"

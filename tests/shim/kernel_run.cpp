@@ -113,7 +113,7 @@ void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<Referen
     }
 }
 
-Arena arenaFor(const gpu::EmitRequest& request, const std::vector<ReferenceValue>& values) {
+Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceValue>& values) {
     Arena out;
     for (size_t i = 0; i < values.size(); ++i) {
         const gpu::OperandLayout& layout = request.inputs[i];
@@ -228,7 +228,7 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies) 
 
 namespace {
 
-void runOnce(const gpu::EmitRequest& request, const gpu::KernelSet& set,
+void runOnce(const gpu::KernelRequest& request, const gpu::KernelSet& set,
              const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted,
              bool earlyCopies) {
     SCOPED_TRACE(set.variant + (earlyCopies ? ", copies done early" : ""));
@@ -254,7 +254,7 @@ bool copiesLater(const gpu::KernelSet& set) {
 
 } // namespace
 
-void runSet(const gpu::EmitRequest& request, const gpu::KernelSet& set,
+void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
     for (const bool early : {false, true})
         if (!early || copiesLater(set))

@@ -29,7 +29,7 @@ struct Arena {
     std::vector<simt::GuardedMemory> packed, scratch, tables; ///< of the set that runs
 };
 
-Arena arenaFor(const gpu::EmitRequest& request, const std::vector<ReferenceValue>& values);
+Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceValue>& values);
 
 /// Weights as the set wants them, its tables and its scratch memory.
 void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<ReferenceValue>& values);
@@ -41,7 +41,7 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies =
 double loadFloat(const std::byte* at, DType type);
 
 /// Runs a set on fresh memory and compares; with asynchronous copies in both orders.
-void runSet(const gpu::EmitRequest& request, const gpu::KernelSet& set,
+void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted);
 
 /// Outputs of the program, or of the members of a group one after the other.

@@ -261,7 +261,7 @@ void noteProduct(const void* address, size_t bytes, const void* place) {
             reportUnfenced("a product reads in thread ", *byte);
 }
 
-void beginBulkCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place) {
+void beginTmaCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place) {
     Byte* const first = bytesOf(to, bytes);
     for (Byte* byte = first; byte != first + bytes; ++byte)
         if (unfenced(*byte))
@@ -275,7 +275,7 @@ void beginBulkCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, 
     }
 }
 
-void endBulkCopy(const void* to, size_t bytes) {
+void endTmaCopy(const void* to, size_t bytes) {
     Byte* const first = bytesOf(to, bytes);
     for (Byte* byte = first; byte != first + bytes; ++byte)
         byte->copy = {};

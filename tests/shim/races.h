@@ -45,8 +45,8 @@ void addCopies(Knowledge& into, size_t copier, uint32_t phases);
 
 /// A copy of the copier's phase is on its way until it has landed; who has not acquired that phase
 /// may not touch its target afterwards either.
-void beginBulkCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place);
-void endBulkCopy(const void* to, size_t bytes);
+void beginTmaCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place);
+void endTmaCopy(const void* to, size_t bytes);
 
 /// The running thread touches memory; `place` is an address in the code. Only shared memory counts.
 void note(const void* address, size_t bytes, bool write, const void* place);

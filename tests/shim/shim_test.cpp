@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of the suite, run as host code, against the evaluator of its program; and what GELU
 // gives for every 16-bit number.
+#include "gpu/kernels/variant_table.h"
 #include "tests/shim/kernel_run.h"
 #include "tests/shim/suite.h"
 

@@ -201,7 +201,7 @@ void startBlock(const Launch& launch) {
     races::startBlock(machine.fibers.size());
     counts::startBlock();
     startWarpgroups(machine.fibers.size(), launch.earlyCopies);
-    startBulk(machine.fibers.size(), launch.earlyCopies);
+    startTma(machine.fibers.size(), launch.earlyCopies);
     std::memset(sharedMemory, 0xff, launch.sharedBytes);
     std::memset(sharedMemory + launch.sharedBytes, sharedMargin, 128);
 }
@@ -237,7 +237,7 @@ void runBlock(const Launch& launch) {
             stopForever();
     }
     endWarpgroups();
-    endBulk();
+    endTma();
     counts::settle(machine.fibers.size());
     for (size_t i = 0; i < 128; ++i)
         if (sharedMemory[launch.sharedBytes + i] != sharedMargin)

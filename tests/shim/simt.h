@@ -4,7 +4,7 @@
 // Included by the generated suite only, before any kernel.
 #pragma once
 
-#include "tests/shim/bulk.h"
+#include "tests/shim/tma.h"
 
 #include <cmath>
 #include <cstdint>
@@ -49,7 +49,7 @@ void copyLater(void* to, const void* from, int bytes, bool inside);
 void commitCopies();
 void waitCopies(int pending);
 
-/// Products of warpgroups, see gpu/device/warpgroup.cuh: done between being asked for and the wait.
+/// Products of warpgroups, see gpu/device/wgmma.cuh: done between being asked for and the wait.
 using Number = float (*)(uint16_t); ///< an element's value
 void fenceForProducts();
 void openProducts();

@@ -20,9 +20,9 @@ bool running();
 void startWarpgroups(size_t threads, bool early);
 void endWarpgroups();
 
-/// Barriers in shared memory and copies of boxes (bulk.cpp), in the same way.
-void startBulk(size_t threads, bool early);
-void endBulk();
+/// Barriers in shared memory and copies of boxes (tma.cpp), in the same way.
+void startTma(size_t threads, bool early);
+void endTma();
 /// Lets a late copy land; false when there is none.
 bool landCopy();
 /// Whether what a thread that called waitForSignal() waits for is there; and it in words.

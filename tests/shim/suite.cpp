@@ -116,7 +116,9 @@ Prepared prepare(const Case& source) {
     for (std::string name; constants >> name;) {
         const auto number = static_cast<size_t>(std::stoi(name.substr(2)));
         out.request.constants.resize(out.program->inputs.size());
-        out.request.constants[number] = true;
+        // A weight that kernels may pack: they read the operand, never these zeros.
+        const OperandType& type = out.program->inputs[number];
+        out.request.constants[number] = std::make_shared<Tensor>(type.dtype, type.extents);
     }
     return out;
 }

@@ -50,7 +50,7 @@ struct Prepared {
     Case source;
     std::unique_ptr<KernelProgram> program;
     std::unique_ptr<DeviceProfile> profile;
-    gpu::EmitRequest request;
+    gpu::KernelRequest request;
 };
 
 /// Lowers the bodies; an empty program and a message on stderr when that fails.

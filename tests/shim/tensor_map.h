@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stand-in for the driver's tensor maps: made by the rules of cuda.h for cuTensorMapEncodeTiled
-// and read by the shim's copies (bulk.cpp). The real driver's maps look different.
+// and read by the shim's copies (tma.cpp). The real driver's maps look different.
 #pragma once
 
 #include <array>

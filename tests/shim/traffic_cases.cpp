@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/shim/traffic_cases.h"
 
+#include "gpu/kernels/variant_table.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -151,8 +153,8 @@ void addProducts(Family& out) {
                                 "(float16[256,256] y) "
                                 "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }";
     Case& tiles = out.add("product_half", product,
-                          "bulk_128x128 bulk_64x256 bulk_128x64 warpgroup_128x256 "
-                          "warpgroup_128x128 warpgroup_128x64 tensor_256x128 "
+                          "tma_128x128 tma_64x256 tma_128x64 wgmma_128x256 "
+                          "wgmma_128x128 wgmma_128x64 tensor_256x128 "
                           "tensor_128x128 tensor_128x64 tensor_64x128 tensor_64x64 tensor_64x32 "
                           "tensor_32x64 tensor_16x64");
     tiles.constants = "in1";
@@ -160,7 +162,7 @@ void addProducts(Family& out) {
     Case& residual = out.add("product_residual_half",
                              "(float16[128,128] x, float16[128,128] w, float16[128,128] r) => "
                              "(float16[128,128] y) { m = MatMul(x, w) y = Add(m, r) }",
-                             "warpgroup_128x128 tensor_128x128 tensor_64x64");
+                             "wgmma_128x128 tensor_128x128 tensor_64x64");
     residual.constants = "in1";
     residual.capability = 90;
     out.add("product_heads_half",
@@ -176,7 +178,7 @@ void addProducts(Family& out) {
                          "(float16[1,64,14,14] x, float16[64,64,3,3] w, float16[1,64,14,14] r) => "
                          "(float16[1,64,14,14] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>"
                          "(x, w) s = Add(c, r) y = Relu(s) }",
-                         "warpgroup_128x64 tensor_128x64 tensor_64x64");
+                         "wgmma_128x64 tensor_128x64 tensor_64x64");
     conv.placements = channelsLast;
     conv.constants = "in1";
     conv.capability = 90;

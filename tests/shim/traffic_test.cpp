@@ -155,7 +155,7 @@ What is not good, and why it stays:
 - `resize_nearest_half_first`: every result reads its entry of the tables, which stay in the first cache.
 - `attention_tiled`, `float_*` and transposes of narrow elements move an element a lane: coalesced, but
   more instructions than bytes need. `attention_tensor` takes what is stored in 16 bits.
-- `bulk_*`: what the copy engine moves is not counted here, only what threads read and write.
+- `tma_*`: what TMA moves is not counted here, only what threads read and write.
 - `vector_half_along_k`: a warp a result, so 2 bytes of a sector at a time; the results are few.
 )";
 
@@ -215,8 +215,8 @@ TEST(Traffic, memoryBoundSequencesMoveTheirOperandsOnce) {
 TEST(Traffic, tilesMoveWideAndMeetInNoBank) {
     size_t seen = 0;
     for (const Measured& one : all()) {
-        if (!one.variant.starts_with("tensor_") && !one.variant.starts_with("warpgroup_") &&
-            !one.variant.starts_with("bulk_") && one.variant != "attention_tensor")
+        if (!one.variant.starts_with("tensor_") && !one.variant.starts_with("wgmma_") &&
+            !one.variant.starts_with("tma_") && one.variant != "attention_tensor")
             continue;
         SCOPED_TRACE(one.name + " " + one.variant);
         ++seen;

@@ -75,7 +75,7 @@ std::string expectExact(const Case& drawn, const std::string& body) {
     KernelProgram program = programOf(request);
     if (!program.body)
         return {};
-    EXPECT_STREQ(kindOf(program), "Contraction");
+    EXPECT_STREQ(nameOf(kindOf(program)), "Contraction");
     std::vector<ReferenceValue> inputs;
     for (ValueId id : request.body->inputs()) {
         const std::string& name = request.body->value(id).name;

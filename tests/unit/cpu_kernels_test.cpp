@@ -289,7 +289,7 @@ namespace {
 
 KernelProgram gatherProgram(const LowerRequest& request) {
     KernelProgram program = programOf(request);
-    EXPECT_STREQ(kindOf(program), "Library");
+    EXPECT_STREQ(nameOf(kindOf(program)), "Library");
     return program;
 }
 

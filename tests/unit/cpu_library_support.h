@@ -35,7 +35,7 @@ inline CpuRun expectLibrary(const std::string& text,
     CpuRun last;
     if (!program.body)
         return last;
-    EXPECT_STREQ(kindOf(program), "Library") << text;
+    EXPECT_STREQ(nameOf(kindOf(program)), "Library") << text;
     std::vector<ReferenceValue> inputs = inputsFor(request);
     if (change)
         change(inputs);

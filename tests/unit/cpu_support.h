@@ -106,7 +106,7 @@ inline CpuRun expectRuns(const LowerRequest& request, const std::string& kind, d
     CpuRun last;
     if (!program.body)
         return last;
-    EXPECT_EQ(kindOf(program), kind);
+    EXPECT_EQ(nameOf(kindOf(program)), kind);
     const std::vector<ReferenceValue> inputs = inputsFor(request);
     auto wanted = evaluate(program, inputs);
     EXPECT_TRUE(wanted) << (wanted ? "" : wanted.error().text());

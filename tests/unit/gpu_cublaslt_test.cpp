@@ -137,7 +137,7 @@ TEST(CublasLt, HeadsSplitInTheWritesAreABatchWithABiasOfItsOwn) {
 TEST(CublasLt, GeluIsTheTanhFormAndSaysSo) {
     EXPECT_EQ(refused(std::string(linear) + "y = Gelu(u) }", weights()).code, "numeric");
     LibraryCase made(std::string(linear) + "y = Gelu(u) }", weights());
-    made.request.emit.allowed = NumericClass::Approximate;
+    made.request.allowed = NumericClass::Approximate;
     EXPECT_EQ(expectCall(made, 1e-3).numeric, NumericClass::Approximate);
     const LtCall exact = expectCall(
         LibraryCase(std::string(linear) + "y = Gelu<approximate=\"tanh\">(u) }", weights()));

@@ -183,13 +183,13 @@ TEST(Describe, TanhGeluIsASecondFormWhereApproximationsAreAllowed) {
     LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) "
                      "{ t = MatMul(x, w) y = Gelu(t) }",
                      {{"w", weightsOf({8, 6})}});
-    made.request.emit.allowed = NumericClass::Approximate;
+    made.request.allowed = NumericClass::Approximate;
     const GraphDescription exact = expectDescribed(made, 1e-5, 0);
     EXPECT_EQ(exact.numeric, NumericClass::Reassociated);
     const GraphDescription nearby = expectDescribed(made, 1e-3, 1);
     EXPECT_EQ(nearby.numeric, NumericClass::Approximate);
     EXPECT_NE(text(nearby).find("gelu_tanh("), std::string::npos);
-    made.request.emit.allowed = NumericClass::Reassociated;
+    made.request.allowed = NumericClass::Reassociated;
     EXPECT_EQ(std::get<std::vector<GraphDescription>>(describe(made.request)).size(), 1U);
 }
 
@@ -286,7 +286,7 @@ TEST(Describe, AttentionThatKeepsScoresByAConditionIsRefused) {
 
 TEST(Describe, RefusalsNameTheirCause) {
     LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) { y = MatMul(x, w) }");
-    made.request.emit.allowed = NumericClass::Exact;
+    made.request.allowed = NumericClass::Exact;
     EXPECT_EQ(expectRefused(made.request).code, "numeric");
     EXPECT_EQ(
         expectRefused(LibraryCase("(float[4] x) => (float[4] y) { y = Relu(x) }").request).code,

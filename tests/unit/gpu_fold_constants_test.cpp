@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What constants alone decide is computed before a kernel is written: tables in their place.
 #include "gpu/emit/fold_constants.h"
+#include "gpu/kernels/variant_table.h"
 #include "gpu_libs_support.h"
 
 #include <algorithm>
@@ -29,11 +30,7 @@ std::map<std::string, Tensor> parameters() {
 struct FoldCase : LibraryCase {
     explicit FoldCase(const char* text = convBnRelu,
                       const std::map<std::string, Tensor>& constants = parameters())
-        : LibraryCase(text, constants) {
-        request.emit.contents = body.constants;
-        for (const TensorPtr& constant : body.constants)
-            request.emit.constants.push_back(constant != nullptr);
-    }
+        : LibraryCase(text, constants) {}
 };
 
 bool hasOp(const Tape& tape, TapeOp op) {
@@ -43,7 +40,7 @@ bool hasOp(const Tape& tape, TapeOp op) {
 
 TEST(FoldConstants, BatchNormalizationIsTwoNumbersAChannel) {
     const FoldCase made;
-    const auto folded = foldConstants(made.request.emit);
+    const auto folded = foldConstants(made.request);
     ASSERT_NE(folded, nullptr);
     ASSERT_EQ(folded->tables.size(), 2U);
     EXPECT_EQ(folded->given, (std::vector<std::optional<uint32_t>>{0, 1, {}, {}}));
@@ -62,7 +59,7 @@ void expectTheSame(const FoldedRequest& folded, const KernelProgram& program,
     std::vector<ReferenceValue> values;
     for (size_t i = 0; i < folded.given.size(); ++i)
         values.push_back(folded.given[i] ? inputs[*folded.given[i]]
-                                         : ReferenceValue::from(*folded.request.contents[i]));
+                                         : ReferenceValue::from(*folded.request.constants[i]));
     auto got = evaluate(folded.program, values), wanted = evaluate(program, inputs);
     ASSERT_TRUE(got && wanted);
     ASSERT_EQ(got->outputs.size(), wanted->outputs.size());
@@ -75,7 +72,7 @@ void expectTheSame(const FoldedRequest& folded, const KernelProgram& program,
 
 TEST(FoldConstants, TheFoldedProgramComputesTheSame) {
     const FoldCase made;
-    const auto folded = foldConstants(made.request.emit);
+    const auto folded = foldConstants(made.request);
     ASSERT_NE(folded, nullptr);
     expectTheSame(*folded, made.program, inputsFor(made.body));
 }
@@ -84,7 +81,7 @@ TEST(FoldConstants, ARowReadsOneTableInAllOfItsPasses) {
     const FoldCase made("(float[5,6] x, float[6] s) => (float[5,6] y) {"
                         " u = Sqrt(s)  a = Mul(x, u)  y = Softmax<axis=-1>(a) }",
                         {{"s", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}});
-    const auto folded = foldConstants(made.request.emit);
+    const auto folded = foldConstants(made.request);
     ASSERT_NE(folded, nullptr);
     EXPECT_EQ(folded->tables.size(), 1U);
     EXPECT_EQ(folded->given, (std::vector<std::optional<uint32_t>>{0, {}}));
@@ -101,7 +98,7 @@ TEST(FoldConstants, WhatARowAddsToItsScalarsStays) {
     const FoldCase made("(float[5,6] x, float[6] s, float[6] b) => (float[5,6] y) {"
                         " u = Exp(s)  n = LayerNormalization<axis=-1>(x, s, b)  y = Mul(n, u) }",
                         {{"s", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}, {"b", weightsOf({6})}});
-    const auto folded = foldConstants(made.request.emit);
+    const auto folded = foldConstants(made.request);
     ASSERT_NE(folded, nullptr);
     EXPECT_FALSE(hasOp(std::get<Row>(folded->program.code).element, TapeOp::Exp));
     expectTheSame(*folded, made.program, inputsFor(made.body));
@@ -117,7 +114,7 @@ TEST(FoldConstants, ARowKeepsItsNarrowParametersAndReadsWhatItNeeds) {
                         {{"s", weightsOf({6}, DType::Float16, 3)},
                          {"b", weightsOf({6}, DType::Float16, 4)},
                          {"r", std::move(roots)}});
-    const auto folded = foldConstants(made.request.emit);
+    const auto folded = foldConstants(made.request);
     ASSERT_NE(folded, nullptr);
     EXPECT_EQ(folded->given, (std::vector<std::optional<uint32_t>>{0, 1, 2, {}}));
     expectTheSame(*folded, made.program, inputsFor(made.body));
@@ -130,16 +127,16 @@ TEST(FoldConstants, MembersOfAGroupAreFoldedEachOnItsOwn) {
                         " u = Sqrt(s)  y = Mul(x, u) }",
                         scale);
     KernelProgram group;
-    EmitRequest request;
+    KernelRequest request;
     std::vector<ReferenceValue> inputs;
     Group code;
     for (const FoldCase* one : {&plain, &root}) {
-        const EmitRequest& of = one->request.emit;
+        const KernelRequest& of = one->request;
         code.members.push_back(one->program);
         for (auto [to, from] :
              {std::pair(&request.inputs, &of.inputs), std::pair(&request.outputs, &of.outputs)})
             to->insert(to->end(), from->begin(), from->end());
-        request.contents.insert(request.contents.end(), of.contents.begin(), of.contents.end());
+        request.constants.insert(request.constants.end(), of.constants.begin(), of.constants.end());
         for (auto [to, from] : {std::pair(&group.inputs, &one->program.inputs),
                                 std::pair(&group.outputs, &one->program.outputs)})
             to->insert(to->end(), from->begin(), from->end());
@@ -166,7 +163,7 @@ TEST(FoldConstants, MembersOfAGroupAreFoldedEachOnItsOwn) {
 
 TEST(FoldConstants, KernelsReadTablesInPlaceOfTheParameters) {
     const FoldCase made;
-    const Candidates candidates = emitAll(made.request.emit);
+    const Candidates candidates = emitAll(made.request);
     ASSERT_FALSE(candidates.accepted.empty());
     for (const KernelSet& set : candidates.accepted) {
         SCOPED_TRACE(set.variant);
@@ -182,14 +179,14 @@ TEST(FoldConstants, KernelsReadTablesInPlaceOfTheParameters) {
 
 TEST(FoldConstants, StrictRequestsKeepEveryStep) {
     FoldCase made;
-    made.request.emit.strict = true;
-    EXPECT_EQ(foldConstants(made.request.emit), nullptr);
+    made.request.strict = true;
+    EXPECT_EQ(foldConstants(made.request), nullptr);
 }
 
 TEST(FoldConstants, ParametersThatAreNotKnownStay) {
     FoldCase made;
-    made.request.emit.contents[5] = nullptr;
-    const auto folded = foldConstants(made.request.emit);
+    made.request.constants[5] = nullptr;
+    const auto folded = foldConstants(made.request);
     EXPECT_TRUE(folded == nullptr || folded->reads(5));
 }
 

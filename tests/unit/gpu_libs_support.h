@@ -13,22 +13,22 @@ using namespace fuselage::testing_kernel;
 struct LibraryCase {
     LowerRequest body;
     KernelProgram program;
-    TacticRequest request;
+    KernelRequest request;
 
     explicit LibraryCase(const std::string& text,
                          const std::map<std::string, Tensor>& constants = {},
                          bool channelsLast = false)
         : body(bodyFrom(text, constants)), program(programOf(body)) {
-        request.emit.program = &program;
+        request.program = &program;
         request.constants = body.constants;
         for (const OperandType& type : program.inputs)
-            request.emit.inputs.push_back(layoutOf(type, channelsLast));
+            request.inputs.push_back(layoutOf(type, channelsLast));
         for (const OperandType& type : program.outputs)
-            request.emit.outputs.push_back(layoutOf(type, channelsLast));
+            request.outputs.push_back(layoutOf(type, channelsLast));
         // What never changes lies as the model has it.
         for (size_t i = 0; i < program.inputs.size(); ++i)
             if (body.constants[i])
-                request.emit.inputs[i].strides = rowMajorStrides(program.inputs[i].extents);
+                request.inputs[i].strides = rowMajorStrides(program.inputs[i].extents);
     }
 
     LibraryCase(const LibraryCase&) = delete;
@@ -70,13 +70,13 @@ template <typename F> void eachElement(const OperandLayout& layout, F f) {
 inline GraphMemory memoryOf(const LibraryCase& of, const std::vector<ReferenceValue>& inputs) {
     GraphMemory out;
     for (size_t i = 0; i < inputs.size(); ++i) {
-        const OperandLayout& layout = of.request.emit.inputs[i];
+        const OperandLayout& layout = of.request.inputs[i];
         out.inputs.emplace_back(spanOf(layout), std::nan(""));
         eachElement(layout, [&](size_t element, size_t offset) {
             out.inputs[i][offset] = inputs[i].at(static_cast<int64_t>(element));
         });
     }
-    for (const OperandLayout& layout : of.request.emit.outputs)
+    for (const OperandLayout& layout : of.request.outputs)
         out.outputs.emplace_back(spanOf(layout), std::nan(""));
     out.constants = of.body.constants;
     return out;
@@ -88,7 +88,7 @@ inline void expectEvaluated(const LibraryCase& of, const std::vector<ReferenceVa
     auto wanted = evaluate(of.program, inputs);
     ASSERT_TRUE(wanted) << wanted.error().text();
     for (size_t i = 0; i < memory.outputs.size(); ++i)
-        eachElement(of.request.emit.outputs[i], [&](size_t element, size_t offset) {
+        eachElement(of.request.outputs[i], [&](size_t element, size_t offset) {
             const double value = wanted->outputs[i].at(static_cast<int64_t>(element));
             ASSERT_NEAR(memory.outputs[i][offset], value, tolerance * (1 + std::abs(value)))
                 << "output " << i << " element " << element;
@@ -112,7 +112,7 @@ inline GraphDescription expectDescribed(const LibraryCase& of, double tolerance 
     return graph;
 }
 
-inline Reason expectRefused(const TacticRequest& request) {
+inline Reason expectRefused(const KernelRequest& request) {
     auto described = describe(request);
     auto* reason = std::get_if<Reason>(&described);
     EXPECT_NE(reason, nullptr);

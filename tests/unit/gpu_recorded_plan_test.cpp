@@ -5,7 +5,7 @@
 #include "core/cost/tactic_efficiency.h"
 #include "core/support/file.h"
 #include "gpu/backend/plan_steps.h"
-#include "gpu/emit/emit.h"
+#include "gpu/kernels/variant_table.h"
 #include "tests/unit/gpu_tune_support.h"
 #include "tests/unit/kernel_support.h"
 
@@ -32,18 +32,18 @@ struct Planned {
     SyntheticTable table;
 };
 
-TacticRequest requestOf(const Plan& plan, const Step& step, const DeviceProfile& profile) {
-    TacticRequest out;
+KernelRequest requestOf(const Plan& plan, const Step& step, const DeviceProfile& profile) {
+    KernelRequest out;
     auto layout = [&](uint32_t number) {
         const PlanValue& value = plan.values[number];
         return OperandLayout{value.dtype, value.extents, value.strides, 16};
     };
-    out.emit.program = &step.program;
-    out.emit.profile = &profile;
+    out.program = &step.program;
+    out.profile = &profile;
     for (uint32_t input : step.inputs)
-        out.emit.inputs.push_back(layout(input));
+        out.inputs.push_back(layout(input));
     for (uint32_t output : step.outputs)
-        out.emit.outputs.push_back(layout(output));
+        out.outputs.push_back(layout(output));
     return out;
 }
 
@@ -72,9 +72,9 @@ Planned planned() {
     const TuneEnvironment environment{
         "synthetic H200", 132, "synthetic", {{"cublaslt", "synthetic"}}, "synthetic"};
     for (const Step& step : out.plan->steps) {
-        const TacticRequest asked = requestOf(*out.plan, step, profile);
+        const KernelRequest asked = requestOf(*out.plan, step, profile);
         std::vector<std::string> names;
-        for (const KernelSet& kernels : emitAll(asked.emit).accepted)
+        for (const KernelSet& kernels : emitAll(asked).accepted)
             names.push_back(kernels.variant);
         if (std::holds_alternative<Contraction>(step.program.code))
             names.insert(names.end(), {"cublaslt 128x64", "cublaslt 64x64 k2"});

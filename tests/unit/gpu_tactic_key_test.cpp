@@ -18,21 +18,18 @@ namespace {
 struct Asked {
     KernelProgram program;
     DeviceProfile profile;
-    TacticRequest request;
+    KernelRequest request;
     TuneEnvironment environment{"NVIDIA H200", 132, "default", {{"cudnn", "9.19"}}, "e1"};
 
     explicit Asked(const std::string& body) : program(programOf(bodyFrom(body))) {
-        request.emit.program = &program;
-        request.emit.profile = &profile;
+        request.program = &program;
+        request.profile = &profile;
         for (const OperandType& type : program.inputs)
-            request.emit.inputs.push_back(
-                {type.dtype, type.extents, rowMajorStrides(type.extents), 16});
+            request.inputs.push_back({type.dtype, type.extents, rowMajorStrides(type.extents), 16});
         for (const OperandType& type : program.outputs)
-            request.emit.outputs.push_back(
+            request.outputs.push_back(
                 {type.dtype, type.extents, rowMajorStrides(type.extents), 16});
         request.constants.resize(program.inputs.size());
-        request.emit.constants.resize(program.inputs.size());
-        request.emit.contents.resize(program.inputs.size());
         request.workspaceLimit = 1 << 20;
     }
 
@@ -66,26 +63,26 @@ TEST(TacticKeys, EverythingThatCanChangeATimeChangesTheKey) {
     const std::vector<std::function<void(Asked&)>> changes = {
         [](Asked&) {},
         [](Asked& a) {
-            a.request.emit.inputs[0].strides = {1, 4};
+            a.request.inputs[0].strides = {1, 4};
         },
-        [](Asked& a) { a.request.emit.inputs[0].alignment = 4; },
+        [](Asked& a) { a.request.inputs[0].alignment = 4; },
         [](Asked& a) {
-            a.request.emit.outputs[0].strides = {16, 1};
+            a.request.outputs[0].strides = {16, 1};
         },
-        [](Asked& a) { a.request.emit.inputs[1].dtype = DType::Float16; },
-        [](Asked& a) { a.request.emit.allowed = NumericClass::Approximate; },
-        [](Asked& a) { a.request.emit.strict = true; },
+        [](Asked& a) { a.request.inputs[1].dtype = DType::Float16; },
+        [](Asked& a) { a.request.allowed = NumericClass::Approximate; },
+        [](Asked& a) { a.request.strict = true; },
         [](Asked& a) { a.request.tf32 = true; },
         [](Asked& a) { a.request.workspaceLimit = 0; },
-        [](Asked& a) { a.request.arch = "sm_80"; },
-        [](Asked& a) { a.request.emit.capability = 80; },
-        [](Asked& a) { a.request.emit.constants[1] = true; },
-        [](Asked& a) { a.request.constants[1] = std::make_shared<Tensor>(Tensor::ofInts({1})); },
+        [](Asked& a) { a.request.capability = 80; },
         [](Asked& a) {
-            a.request.emit.contents[1] = std::make_shared<Tensor>(Tensor::ofInts({1, 2}));
+            a.request.constants[1] = std::make_shared<Tensor>(DType::Float32, Extents{8, 4});
         },
         [](Asked& a) {
-            a.request.emit.contents[1] = std::make_shared<Tensor>(Tensor::ofInts({1, 3}));
+            a.request.constants[1] = std::make_shared<Tensor>(Tensor::ofInts({1, 2}));
+        },
+        [](Asked& a) {
+            a.request.constants[1] = std::make_shared<Tensor>(Tensor::ofInts({1, 3}));
         },
         [](Asked& a) { a.profile.units = 114; },
         [](Asked& a) { a.environment.device = "NVIDIA H100"; },

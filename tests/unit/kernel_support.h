@@ -103,7 +103,7 @@ inline KernelProgram expectLowers(const LowerRequest& request, const std::string
     KernelProgram program = programOf(request);
     if (!program.body)
         return program;
-    EXPECT_EQ(kindOf(program), kind);
+    EXPECT_EQ(nameOf(kindOf(program)), kind);
     if (kind == "Library")
         return program;
     const std::vector<ReferenceValue> inputs = inputsFor(request);

@@ -20,7 +20,7 @@ protected:
     caseOf(const std::string& text, const std::map<std::string, Tensor>& constants = {}) {
         auto out = std::make_unique<LibraryCase>(text, constants);
         out->request.workspaceLimit = 1 << 20;
-        out->request.emit.allowed = NumericClass::Reassociated;
+        out->request.allowed = NumericClass::Reassociated;
         return out;
     }
 

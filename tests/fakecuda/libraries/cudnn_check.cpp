@@ -24,7 +24,7 @@ bool isElement(int type) {
 }
 
 Numbers dimsOf(const Object& operation, Attribute attribute) {
-    return operation.reference(attribute)->list<int64_t>(Attribute::TensorDimensions);
+    return operation.reference(attribute)->list<int64_t>(Attribute::CUDNN_ATTR_TENSOR_DIMENSIONS);
 }
 
 bool floatMath(const Object& object, Attribute attribute) {
@@ -32,10 +32,10 @@ bool floatMath(const Object& object, Attribute attribute) {
 }
 
 int checkTensor(const Object& x) {
-    const Numbers dims = x.list<int64_t>(Attribute::TensorDimensions);
-    const Numbers strides = x.list<int64_t>(Attribute::TensorStrides);
-    const auto alignment = x.one<int64_t>(Attribute::TensorAlignment, 0);
-    const int type = x.one<int>(Attribute::TensorDataType, -1);
+    const Numbers dims = x.list<int64_t>(Attribute::CUDNN_ATTR_TENSOR_DIMENSIONS);
+    const Numbers strides = x.list<int64_t>(Attribute::CUDNN_ATTR_TENSOR_STRIDES);
+    const auto alignment = x.one<int64_t>(Attribute::CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 0);
+    const int type = x.one<int>(Attribute::CUDNN_ATTR_TENSOR_DATA_TYPE, -1);
     if (!isElement(type))
         return refuse(DnnNotSupported, "the tensor's type");
     if (dims.size() != strides.size() || dims.size() < 3)
@@ -46,36 +46,43 @@ int checkTensor(const Object& x) {
     if (alignment < static_cast<int64_t>(sizeOf(elementOf(type))) ||
         (alignment & (alignment - 1)) != 0)
         return bad("the tensor's alignment");
-    if (x.one<char>(Attribute::TensorIsVirtual, 0) && x.one<char>(Attribute::TensorIsByValue, 0))
+    if (x.one<char>(Attribute::CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0) &&
+        x.one<char>(Attribute::CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0))
         return bad("a virtual tensor that is passed by value");
     return DnnSuccess;
 }
 
 int checkConvolution(const Object& x) {
-    const auto dims = static_cast<size_t>(x.one<int64_t>(Attribute::ConvolutionSpatialDims, 0));
-    for (Attribute list : {Attribute::ConvolutionDilations, Attribute::ConvolutionStrides,
-                           Attribute::ConvolutionPrePaddings, Attribute::ConvolutionPostPaddings})
+    const auto dims =
+        static_cast<size_t>(x.one<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 0));
+    for (Attribute list : {Attribute::CUDNN_ATTR_CONVOLUTION_DILATIONS,
+                           Attribute::CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+                           Attribute::CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS,
+                           Attribute::CUDNN_ATTR_CONVOLUTION_POST_PADDINGS})
         if (x.list<int64_t>(list).size() != dims)
             return bad("a list of the convolution has not one entry a spatial dimension");
-    for (Attribute list : {Attribute::ConvolutionDilations, Attribute::ConvolutionStrides})
+    for (Attribute list : {Attribute::CUDNN_ATTR_CONVOLUTION_DILATIONS,
+                           Attribute::CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES})
         for (int64_t value : x.list<int64_t>(list))
             if (value < 1)
                 return bad("a stride or dilation below one");
     if (dims < 2 || dims > 3)
         return refuse(DnnNotSupported, "spatial dimensions");
-    return floatMath(x, Attribute::ConvolutionComputeType) ? int{DnnSuccess}
-                                                           : bad("the convolution's type");
+    return floatMath(x, Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE)
+               ? int{DnnSuccess}
+               : bad("the convolution's type");
 }
 
 int checkConvolutionForward(const Object& op) {
-    const Object& conv = *op.reference(Attribute::ConvolutionForwardDescriptor);
-    const Numbers x = dimsOf(op, Attribute::ConvolutionForwardX);
-    const Numbers w = dimsOf(op, Attribute::ConvolutionForwardW);
-    const Numbers y = dimsOf(op, Attribute::ConvolutionForwardY);
-    const Numbers pre = conv.list<int64_t>(Attribute::ConvolutionPrePaddings);
-    const Numbers post = conv.list<int64_t>(Attribute::ConvolutionPostPaddings);
-    const Numbers strides = conv.list<int64_t>(Attribute::ConvolutionStrides);
-    const Numbers dilations = conv.list<int64_t>(Attribute::ConvolutionDilations);
+    const Object& conv =
+        *op.reference(Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+    const Numbers x = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
+    const Numbers w = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
+    const Numbers y = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+    const Numbers pre = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+    const Numbers post = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+    const Numbers strides = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+    const Numbers dilations = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_DILATIONS);
     if (x.size() != pre.size() + 2 || w.size() != x.size() || y.size() != x.size())
         return bad("ranks of the convolution's tensors");
     if (y[0] != x[0] || y[1] != w[0] || x[1] % w[1] != 0 || w[0] % (x[1] / w[1]) != 0)
@@ -85,34 +92,37 @@ int checkConvolutionForward(const Object& op) {
         if (room < 0 || room / strides[d] + 1 != y[d + 2])
             return bad("the convolution's result has other extents");
     }
-    if (op.one<float>(Attribute::ConvolutionForwardAlpha, 0) != 1 ||
-        op.one<float>(Attribute::ConvolutionForwardBeta, 1) != 0)
+    if (op.one<float>(Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 0) != 1 ||
+        op.one<float>(Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 1) != 0)
         return refuse(DnnNotSupported, "alpha and beta");
     return DnnSuccess;
 }
 
 bool takesTwo(int mode) {
     using dnn::Pointwise;
-    for (Pointwise known : {Pointwise::Add, Pointwise::Multiply, Pointwise::Minimum,
-                            Pointwise::Subtract, Pointwise::Divide})
+    for (Pointwise known : {Pointwise::CUDNN_POINTWISE_ADD, Pointwise::CUDNN_POINTWISE_MUL,
+                            Pointwise::CUDNN_POINTWISE_MIN, Pointwise::CUDNN_POINTWISE_SUB,
+                            Pointwise::CUDNN_POINTWISE_DIV})
         if (mode == static_cast<int>(known))
             return true;
     return false;
 }
 
 int checkPointwise(const Object& op) {
-    const Object& pointwise = *op.reference(Attribute::PointwiseDescriptor);
-    if (!floatMath(pointwise, Attribute::PointwiseMathType))
+    const Object& pointwise =
+        *op.reference(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    if (!floatMath(pointwise, Attribute::CUDNN_ATTR_POINTWISE_MATH_PREC))
         return bad("the type of a pointwise operation");
-    const bool two = takesTwo(pointwise.one<int>(Attribute::PointwiseMode, -1));
-    if (two != (op.find(Attribute::PointwiseB) != nullptr))
+    const bool two = takesTwo(pointwise.one<int>(Attribute::CUDNN_ATTR_POINTWISE_MODE, -1));
+    if (two != (op.find(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_BDESC) != nullptr))
         return bad("a pointwise operation has another number of operands");
-    const Numbers x = dimsOf(op, Attribute::PointwiseX), y = dimsOf(op, Attribute::PointwiseY);
+    const Numbers x = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                  y = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
     if (x != y)
         return bad("a pointwise operation's first operand is broadcast");
     if (!two)
         return DnnSuccess;
-    const Numbers b = dimsOf(op, Attribute::PointwiseB);
+    const Numbers b = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
     if (b.size() != x.size())
         return bad("ranks of a pointwise operation");
     for (size_t d = 0; d < x.size(); ++d)
@@ -122,9 +132,9 @@ int checkPointwise(const Object& op) {
 }
 
 int checkMatMul(const Object& op) {
-    const Numbers a = dimsOf(op, Attribute::OperationMatMulA);
-    const Numbers b = dimsOf(op, Attribute::OperationMatMulB);
-    const Numbers c = dimsOf(op, Attribute::OperationMatMulC);
+    const Numbers a = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    const Numbers b = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+    const Numbers c = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_MATMUL_CDESC);
     if (a.size() != c.size() || b.size() != c.size() || c.size() < 3)
         return bad("ranks of a matrix product");
     const size_t m = c.size() - 2, n = c.size() - 1;
@@ -133,15 +143,15 @@ int checkMatMul(const Object& op) {
             return bad("batches of a matrix product");
     if (a[m] != c[m] || b[n] != c[n] || a[n] != b[m])
         return bad("extents of a matrix product");
-    return floatMath(*op.reference(Attribute::OperationMatMulDescriptor),
-                     Attribute::MatMulComputeType)
+    return floatMath(*op.reference(Attribute::CUDNN_ATTR_OPERATION_MATMUL_DESC),
+                     Attribute::CUDNN_ATTR_MATMUL_COMP_TYPE)
                ? int{DnnSuccess}
                : bad("the type of a matrix product");
 }
 
 int checkReduction(const Object& op) {
-    const Numbers x = dimsOf(op, Attribute::OperationReductionX);
-    const Numbers y = dimsOf(op, Attribute::OperationReductionY);
+    const Numbers x = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
+    const Numbers y = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
     if (x.size() != y.size())
         return bad("ranks of a reduction");
     for (size_t d = 0; d < x.size(); ++d)
@@ -151,14 +161,16 @@ int checkReduction(const Object& op) {
 }
 
 int checkAttention(const Object& op) {
-    const Numbers q = dimsOf(op, Attribute::SdpaQ), k = dimsOf(op, Attribute::SdpaK);
-    const Numbers v = dimsOf(op, Attribute::SdpaV), o = dimsOf(op, Attribute::SdpaO);
+    const Numbers q = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC),
+                  k = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC);
+    const Numbers v = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC),
+                  o = dimsOf(op, Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC);
     for (const Numbers* dims : {&q, &k, &v, &o})
         if (dims->size() != 4 || (*dims)[0] != q[0] || (*dims)[1] != q[1])
             return bad("batch and heads of attention");
     if (q[3] != k[3] || k[2] != v[2] || o[2] != q[2] || o[3] != v[3])
         return bad("extents of attention");
-    if (const ObjectPtr scale = op.reference(Attribute::SdpaScale)) {
+    if (const ObjectPtr scale = op.reference(Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC)) {
         const GraphTensor tensor = tensorOf(*scale);
         if (!tensor.byValue || countOf(tensor.layout.extents) != 1 ||
             tensor.layout.type != Element::Float32)
@@ -177,14 +189,15 @@ bool same(const GraphTensor& a, const GraphTensor& b) {
 int checkGraph(Object& graph) {
     auto out = std::make_shared<PlannedGraph>();
     std::set<int64_t> written, read;
-    for (const ObjectPtr& object : graph.find(Attribute::GraphOperations)->references) {
+    for (const ObjectPtr& object :
+         graph.find(Attribute::CUDNN_ATTR_OPERATIONGRAPH_OPS)->references) {
         const Ends* ends = endsOf(object->kind);
         if (ends == nullptr)
             return bad("a graph is made of operations");
         GraphOperation operation{object, {}, 0};
         auto note = [&](Attribute attribute) -> std::optional<int64_t> {
             const ObjectPtr from = object->reference(attribute);
-            if (from == nullptr || from->kind != Kind::Tensor)
+            if (from == nullptr || from->kind != Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR)
                 return std::nullopt;
             const GraphTensor tensor = tensorOf(*from);
             auto [known, fresh] = out->tensors.emplace(tensor.id, tensor);
@@ -219,9 +232,9 @@ int checkGraph(Object& graph) {
 }
 
 int checkPack(const Object& pack) {
-    const Numbers ids = pack.list<int64_t>(Attribute::PackUniqueIds);
+    const Numbers ids = pack.list<int64_t>(Attribute::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     if (std::set<int64_t>(ids.begin(), ids.end()).size() != ids.size() ||
-        pack.list<void*>(Attribute::PackPointers).size() != ids.size())
+        pack.list<void*>(Attribute::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS).size() != ids.size())
         return bad("unique ids and pointers of a pack");
     return DnnSuccess;
 }
@@ -230,13 +243,14 @@ int checkHeuristics(Object& object) {
     const fakecuda::Call call("cudnn heuristics", fakecuda::Call::Needs::Nothing);
     if (call.code() != 0)
         return refuse(call.code(), "the heuristics were told to fail");
-    const ObjectPtr graph = object.reference(Attribute::HeuristicsGraph);
-    const auto mode = static_cast<dnn::Heuristics>(object.one<int>(Attribute::HeuristicsMode, -1));
+    const ObjectPtr graph = object.reference(Attribute::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    const auto mode =
+        static_cast<dnn::Heuristics>(object.one<int>(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, -1));
     std::vector<ObjectPtr> found = configurationsOf(graph, mode);
     if (found.empty())
         return refuse(lastWords() == "layout" ? DnnLayout : DnnNotSupported,
                       "no engine for the graph: " + lastWords());
-    object.refer(Attribute::HeuristicsResults, std::move(found));
+    object.refer(Attribute::CUDNN_ATTR_ENGINEHEUR_RESULTS, std::move(found));
     return DnnSuccess;
 }
 
@@ -250,30 +264,39 @@ Element elementOf(int type) {
 
 GraphTensor tensorOf(const Object& x) {
     GraphTensor out;
-    out.id = x.one<int64_t>(Attribute::TensorUniqueId, 0);
-    out.layout = {elementOf(x.one<int>(Attribute::TensorDataType, 0)),
-                  x.list<int64_t>(Attribute::TensorDimensions),
-                  x.list<int64_t>(Attribute::TensorStrides)};
-    out.isVirtual = x.one<char>(Attribute::TensorIsVirtual, 0) != 0;
-    out.byValue = x.one<char>(Attribute::TensorIsByValue, 0) != 0;
-    out.alignment = x.one<int64_t>(Attribute::TensorAlignment, 1);
+    out.id = x.one<int64_t>(Attribute::CUDNN_ATTR_TENSOR_UNIQUE_ID, 0);
+    out.layout = {elementOf(x.one<int>(Attribute::CUDNN_ATTR_TENSOR_DATA_TYPE, 0)),
+                  x.list<int64_t>(Attribute::CUDNN_ATTR_TENSOR_DIMENSIONS),
+                  x.list<int64_t>(Attribute::CUDNN_ATTR_TENSOR_STRIDES)};
+    out.isVirtual = x.one<char>(Attribute::CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0) != 0;
+    out.byValue = x.one<char>(Attribute::CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0) != 0;
+    out.alignment = x.one<int64_t>(Attribute::CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);
     return out;
 }
 
 const Ends* endsOf(Kind kind) {
     static const std::map<Kind, Ends> table = {
-        {Kind::OperationConvolutionForward,
-         {{Attribute::ConvolutionForwardX, Attribute::ConvolutionForwardW},
-          Attribute::ConvolutionForwardY}},
-        {Kind::OperationMatMul,
-         {{Attribute::OperationMatMulA, Attribute::OperationMatMulB}, Attribute::OperationMatMulC}},
-        {Kind::OperationPointwise,
-         {{Attribute::PointwiseX, Attribute::PointwiseB}, Attribute::PointwiseY}},
-        {Kind::OperationReduction,
-         {{Attribute::OperationReductionX}, Attribute::OperationReductionY}},
-        {Kind::OperationSdpaForward,
-         {{Attribute::SdpaQ, Attribute::SdpaK, Attribute::SdpaV, Attribute::SdpaScale},
-          Attribute::SdpaO}},
+        {Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+         {{Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+           Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W},
+          Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y}},
+        {Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+         {{Attribute::CUDNN_ATTR_OPERATION_MATMUL_ADESC,
+           Attribute::CUDNN_ATTR_OPERATION_MATMUL_BDESC},
+          Attribute::CUDNN_ATTR_OPERATION_MATMUL_CDESC}},
+        {Kind::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+         {{Attribute::CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+           Attribute::CUDNN_ATTR_OPERATION_POINTWISE_BDESC},
+          Attribute::CUDNN_ATTR_OPERATION_POINTWISE_YDESC}},
+        {Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR,
+         {{Attribute::CUDNN_ATTR_OPERATION_REDUCTION_XDESC},
+          Attribute::CUDNN_ATTR_OPERATION_REDUCTION_YDESC}},
+        {Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
+         {{Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC,
+           Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+           Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,
+           Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC},
+          Attribute::CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC}},
     };
     auto found = table.find(kind);
     return found == table.end() ? nullptr : &found->second;
@@ -286,37 +309,37 @@ int finish(Object& object) {
         return bad("attribute " + std::to_string(attribute) + " is not set");
     int status = DnnSuccess;
     switch (object.kind) {
-    case Kind::Tensor:
+    case Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR:
         status = checkTensor(object);
         break;
-    case Kind::Convolution:
+    case Kind::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
         status = checkConvolution(object);
         break;
-    case Kind::OperationConvolutionForward:
+    case Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
         status = checkConvolutionForward(object);
         break;
-    case Kind::OperationPointwise:
+    case Kind::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
         status = checkPointwise(object);
         break;
-    case Kind::OperationMatMul:
+    case Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
         status = checkMatMul(object);
         break;
-    case Kind::OperationReduction:
+    case Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
         status = checkReduction(object);
         break;
-    case Kind::OperationSdpaForward:
+    case Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
         status = checkAttention(object);
         break;
-    case Kind::OperationGraph:
+    case Kind::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
         status = checkGraph(object);
         break;
-    case Kind::EngineHeuristics:
+    case Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
         status = checkHeuristics(object);
         break;
-    case Kind::ExecutionPlan:
+    case Kind::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
         status = finishPlan(object);
         break;
-    case Kind::VariantPack:
+    case Kind::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
         status = checkPack(object);
         break;
     default:

@@ -38,24 +38,26 @@ Kind kindAt(const PlannedGraph& graph, size_t operation) {
 }
 
 int modeAt(const PlannedGraph& graph, size_t operation) {
-    const ObjectPtr pointwise =
-        graph.operations[operation].object->reference(Attribute::PointwiseDescriptor);
-    return pointwise ? pointwise->one<int>(Attribute::PointwiseMode, -1) : -1;
+    const ObjectPtr pointwise = graph.operations[operation].object->reference(
+        Attribute::CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    return pointwise ? pointwise->one<int>(Attribute::CUDNN_ATTR_POINTWISE_MODE, -1) : -1;
 }
 
 bool onlyPointwiseAfter(const PlannedGraph& graph, size_t first) {
     for (size_t i = first; i < graph.operations.size(); ++i)
-        if (kindAt(graph, i) != Kind::OperationPointwise)
+        if (kindAt(graph, i) != Kind::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
             return false;
     return true;
 }
 
 bool isConvolution(const PlannedGraph& graph) {
-    return kindAt(graph, 0) == Kind::OperationConvolutionForward && onlyPointwiseAfter(graph, 1);
+    return kindAt(graph, 0) == Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR &&
+           onlyPointwiseAfter(graph, 1);
 }
 
 bool isProduct(const PlannedGraph& graph) {
-    return kindAt(graph, 0) == Kind::OperationMatMul && onlyPointwiseAfter(graph, 1);
+    return kindAt(graph, 0) == Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR &&
+           onlyPointwiseAfter(graph, 1);
 }
 
 /// A convolution, a bias of its operands' type, a plain ReLU.
@@ -85,7 +87,8 @@ bool isWinograd(const PlannedGraph& graph) {
 }
 
 bool isAttention(const PlannedGraph& graph) {
-    if (graph.operations.size() != 1 || kindAt(graph, 0) != Kind::OperationSdpaForward)
+    if (graph.operations.size() != 1 ||
+        kindAt(graph, 0) != Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR)
         return false;
     const Numbers& q = tensorAt(graph, 0, 0).layout.extents;
     return isHalf(tensorAt(graph, 0, 0)) && q[3] % 8 == 0 && q[3] <= 128;
@@ -95,18 +98,19 @@ bool isAttention(const PlannedGraph& graph) {
 /// in 16 bits, the scale lies in memory, heads have 64 channels.
 bool isAttentionOfParts(const PlannedGraph& graph) {
     const size_t count = graph.operations.size();
-    if (count < 8 || kindAt(graph, 0) != Kind::OperationMatMul ||
+    if (count < 8 || kindAt(graph, 0) != Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR ||
         modeAt(graph, 1) != static_cast<int>(dnn::Pointwise::Multiply))
         return false;
     size_t at = 2;
     while (at < count && modeAt(graph, at) == static_cast<int>(dnn::Pointwise::Add))
         ++at;
-    if (at + 6 != count || kindAt(graph, at) != Kind::OperationReduction ||
+    if (at + 6 != count ||
+        kindAt(graph, at) != Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR ||
         modeAt(graph, at + 1) != static_cast<int>(dnn::Pointwise::Subtract) ||
         modeAt(graph, at + 2) != static_cast<int>(dnn::Pointwise::Exp) ||
-        kindAt(graph, at + 3) != Kind::OperationReduction ||
+        kindAt(graph, at + 3) != Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR ||
         modeAt(graph, at + 4) != static_cast<int>(dnn::Pointwise::Divide) ||
-        kindAt(graph, at + 5) != Kind::OperationMatMul)
+        kindAt(graph, at + 5) != Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
         return false;
     return isHalf(tensorAt(graph, 0, 0)) && tensorAt(graph, 0, 0).layout.extents.back() == 64 &&
            !tensorAt(graph, 1, 1).byValue &&
@@ -126,14 +130,39 @@ struct Engine {
 
 const std::vector<Engine>& engines() {
     static const std::vector<Engine> table = {
-        {1, comesCompiled, {}, {}, {{Knob::TileSize, 13}, {Knob::Stages, 4}}, 0},
-        {10, compiles, {}, {BehaviorNote::RuntimeCompilation}, {{Knob::TileM, 128}}, 1024},
-        {10, compiles, {}, {BehaviorNote::RuntimeCompilation}, {{Knob::TileM, 64}}, 0},
+        {1,
+         comesCompiled,
+         {},
+         {},
+         {{Knob::CUDNN_KNOB_TYPE_TILE_SIZE, 13}, {Knob::CUDNN_KNOB_TYPE_STAGES, 4}},
+         0},
+        {10,
+         compiles,
+         {},
+         {BehaviorNote::CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION},
+         {{Knob::CUDNN_KNOB_TYPE_TILE_M, 128}},
+         1024},
+        {10,
+         compiles,
+         {},
+         {BehaviorNote::CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION},
+         {{Knob::CUDNN_KNOB_TYPE_TILE_M, 64}},
+         0},
         {5, isAttention, {}, {}, {}, 256},
-        {6, isAttentionOfParts, {}, {BehaviorNote::RuntimeCompilation}, {}, 0},
-        {21, isWinograd, {NumericalNote::Winograd}, {}, {}, 0},
-        {22, isWinograd, {NumericalNote::Nondeterministic}, {}, {{Knob::SplitKSlices, 2}}, 2048},
-        {30, comesCompiled, {}, {BehaviorNote::FilterReorder}, {}, 0},
+        {6, isAttentionOfParts, {}, {BehaviorNote::CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION}, {}, 0},
+        {21, isWinograd, {NumericalNote::CUDNN_NUMERICAL_NOTE_WINOGRAD}, {}, {}, 0},
+        {22,
+         isWinograd,
+         {NumericalNote::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC},
+         {},
+         {{Knob::CUDNN_KNOB_TYPE_SPLIT_K_SLC, 2}},
+         2048},
+        {30,
+         comesCompiled,
+         {},
+         {BehaviorNote::CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER},
+         {},
+         0},
         {90, isProduct, {}, {}, {}, 0, dnn::Heuristics::Fallback},
     };
     return table;
@@ -148,30 +177,36 @@ template <typename T> std::vector<int> codes(const std::vector<T>& notes) {
 
 ObjectPtr configuration(const Engine& from, const ObjectPtr& graph) {
     auto engine = std::make_shared<Object>();
-    engine->kind = Kind::Engine;
+    engine->kind = Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR;
     engine->finished = true;
-    engine->put<int64_t>(Attribute::EngineGlobalIndex, Type::Int64, {from.index});
+    engine->put<int64_t>(Attribute::CUDNN_ATTR_ENGINE_GLOBAL_INDEX, Type::CUDNN_TYPE_INT64,
+                         {from.index});
     std::vector<int> numeric = codes(from.numeric);
     if (isHalf(tensorAt(*graph->graph, 0, 0)))
-        numeric.push_back(static_cast<int>(NumericalNote::TensorCore));
-    engine->put(Attribute::EngineNumericalNotes, Type::NumericalNote, numeric);
-    engine->put(Attribute::EngineBehaviorNotes, Type::BehaviorNote, codes(from.behavior));
+        numeric.push_back(static_cast<int>(NumericalNote::CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
+    engine->put(Attribute::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, Type::CUDNN_TYPE_NUMERICAL_NOTE,
+                numeric);
+    engine->put(Attribute::CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, Type::CUDNN_TYPE_BEHAVIOR_NOTE,
+                codes(from.behavior));
     auto out = std::make_shared<Object>();
-    out->kind = Kind::EngineConfig;
+    out->kind = Kind::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
     out->finished = true;
     out->graph = graph->graph;
-    out->refer(Attribute::ConfigEngine, {engine});
+    out->refer(Attribute::CUDNN_ATTR_ENGINECFG_ENGINE, {engine});
     std::vector<ObjectPtr> choices;
     for (auto [knob, value] : from.knobs) {
         auto choice = std::make_shared<Object>();
-        choice->kind = Kind::KnobChoice;
+        choice->kind = Kind::CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR;
         choice->finished = true;
-        choice->put<int>(Attribute::KnobChoiceType, Type::KnobType, {static_cast<int>(knob)});
-        choice->put<int64_t>(Attribute::KnobChoiceValue, Type::Int64, {value});
+        choice->put<int>(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, Type::CUDNN_TYPE_KNOB_TYPE,
+                         {static_cast<int>(knob)});
+        choice->put<int64_t>(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, Type::CUDNN_TYPE_INT64,
+                             {value});
         choices.push_back(std::move(choice));
     }
-    out->refer(Attribute::ConfigKnobChoices, std::move(choices));
-    out->put<int64_t>(Attribute::ConfigWorkspaceSize, Type::Int64, {from.workspace});
+    out->refer(Attribute::CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::move(choices));
+    out->put<int64_t>(Attribute::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, Type::CUDNN_TYPE_INT64,
+                      {from.workspace});
     return out;
 }
 
@@ -187,20 +222,21 @@ std::vector<ObjectPtr> configurationsOf(const ObjectPtr& graph, dnn::Heuristics 
 }
 
 int finishPlan(Object& plan) {
-    if (plan.find(Attribute::PlanJson) != nullptr)
+    if (plan.find(Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) != nullptr)
         return restorePlan(plan);
-    const ObjectPtr configuration = plan.reference(Attribute::PlanEngineConfig);
+    const ObjectPtr configuration =
+        plan.reference(Attribute::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     if (configuration == nullptr)
         return refuse(DnnBadParam, "a plan without a configuration");
-    const auto index = configuration->reference(Attribute::ConfigEngine)
-                           ->one<int64_t>(Attribute::EngineGlobalIndex, -1);
+    const auto index = configuration->reference(Attribute::CUDNN_ATTR_ENGINECFG_ENGINE)
+                           ->one<int64_t>(Attribute::CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1);
     const std::string name = "cudnn plan e" + std::to_string(index);
     const fakecuda::Call call(name.c_str(), fakecuda::Call::Needs::Nothing);
     if (call.code() != 0)
         return refuse(call.code(), "this engine was told to fail");
     plan.graph = configuration->graph;
-    plan.put<int64_t>(Attribute::PlanWorkspaceSize, Type::Int64,
-                      configuration->list<int64_t>(Attribute::ConfigWorkspaceSize));
+    plan.put<int64_t>(Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, Type::CUDNN_TYPE_INT64,
+                      configuration->list<int64_t>(Attribute::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE));
     keepText(plan);
     return DnnSuccess;
 }

@@ -48,10 +48,11 @@ Dense made(const Numbers& extents, const std::function<double(const Numbers&)>& 
 }
 
 Dense convolution(const Object& op, const Dense& x, const Dense& w, const Numbers& y) {
-    const Object& conv = *op.reference(Attribute::ConvolutionForwardDescriptor);
-    const Numbers pads = conv.list<int64_t>(Attribute::ConvolutionPrePaddings);
-    const Numbers strides = conv.list<int64_t>(Attribute::ConvolutionStrides);
-    const Numbers dilations = conv.list<int64_t>(Attribute::ConvolutionDilations);
+    const Object& conv =
+        *op.reference(Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+    const Numbers pads = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+    const Numbers strides = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+    const Numbers dilations = conv.list<int64_t>(Attribute::CUDNN_ATTR_CONVOLUTION_DILATIONS);
     const int64_t filtersOfGroup = w.extents[0] / (x.extents[1] / w.extents[1]);
     return made(y, [&](const Numbers& out) {
         double sum = 0;
@@ -88,62 +89,62 @@ double apply(const Object& pointwise, double x, double b) {
     auto number = [&](Attribute attribute, double otherwise) {
         return pointwise.one<double>(attribute, otherwise);
     };
-    switch (static_cast<Pointwise>(pointwise.one<int>(Attribute::PointwiseMode, -1))) {
-    case Pointwise::Add:
+    switch (static_cast<Pointwise>(pointwise.one<int>(Attribute::CUDNN_ATTR_POINTWISE_MODE, -1))) {
+    case Pointwise::CUDNN_POINTWISE_ADD:
         return x + b;
-    case Pointwise::Multiply:
+    case Pointwise::CUDNN_POINTWISE_MUL:
         return x * b;
-    case Pointwise::Minimum:
+    case Pointwise::CUDNN_POINTWISE_MIN:
         return std::min(x, b);
-    case Pointwise::Subtract:
+    case Pointwise::CUDNN_POINTWISE_SUB:
         return x - b;
-    case Pointwise::Divide:
+    case Pointwise::CUDNN_POINTWISE_DIV:
         return x / b;
-    case Pointwise::Sqrt:
+    case Pointwise::CUDNN_POINTWISE_SQRT:
         return std::sqrt(x);
-    case Pointwise::Abs:
+    case Pointwise::CUDNN_POINTWISE_ABS:
         return std::abs(x);
-    case Pointwise::Exp:
+    case Pointwise::CUDNN_POINTWISE_EXP:
         return std::exp(x);
-    case Pointwise::Identity:
+    case Pointwise::CUDNN_POINTWISE_IDENTITY:
         return x;
-    case Pointwise::Relu: {
-        const double low = number(Attribute::PointwiseReluLowerClip, 0);
-        const double high =
-            number(Attribute::PointwiseReluUpperClip, std::numeric_limits<double>::infinity());
-        const double slope = number(Attribute::PointwiseReluLowerClipSlope, 0);
+    case Pointwise::CUDNN_POINTWISE_RELU_FWD: {
+        const double low = number(Attribute::CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, 0);
+        const double high = number(Attribute::CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP,
+                                   std::numeric_limits<double>::infinity());
+        const double slope = number(Attribute::CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0);
         return x > low ? std::min(x, high) : low + slope * (x - low);
     }
-    case Pointwise::Tanh:
+    case Pointwise::CUDNN_POINTWISE_TANH_FWD:
         return std::tanh(x);
-    case Pointwise::Sigmoid:
+    case Pointwise::CUDNN_POINTWISE_SIGMOID_FWD:
         return 1 / (1 + std::exp(-x));
-    case Pointwise::Elu:
-        return x > 0 ? x : number(Attribute::PointwiseEluAlpha, 1) * std::expm1(x);
-    case Pointwise::Gelu:
+    case Pointwise::CUDNN_POINTWISE_ELU_FWD:
+        return x > 0 ? x : number(Attribute::CUDNN_ATTR_POINTWISE_ELU_ALPHA, 1) * std::expm1(x);
+    case Pointwise::CUDNN_POINTWISE_GELU_FWD:
         return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
-    case Pointwise::Softplus: {
-        const double beta = number(Attribute::PointwiseSoftplusBeta, 1);
+    case Pointwise::CUDNN_POINTWISE_SOFTPLUS_FWD: {
+        const double beta = number(Attribute::CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, 1);
         return std::log1p(std::exp(beta * x)) / beta;
     }
-    case Pointwise::Swish:
-        return x / (1 + std::exp(-number(Attribute::PointwiseSwishBeta, 1) * x));
-    case Pointwise::GeluTanh:
+    case Pointwise::CUDNN_POINTWISE_SWISH_FWD:
+        return x / (1 + std::exp(-number(Attribute::CUDNN_ATTR_POINTWISE_SWISH_BETA, 1) * x));
+    case Pointwise::CUDNN_POINTWISE_GELU_APPROX_TANH_FWD:
         return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
     }
     return std::nan("");
 }
 
 Dense pointwise(const Object& op, const Dense& x, const Dense* b) {
-    const Object& mode = *op.reference(Attribute::PointwiseDescriptor);
+    const Object& mode = *op.reference(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     return made(x.extents,
                 [&](const Numbers& at) { return apply(mode, x.at(at), b ? b->at(at) : 0); });
 }
 
 Dense reduction(const Object& op, const Dense& x, const Numbers& y) {
-    const bool adds =
-        op.reference(Attribute::OperationReductionDescriptor)
-            ->one<int>(Attribute::ReductionOperator, -1) == static_cast<int>(dnn::Reduce::Add);
+    const bool adds = op.reference(Attribute::CUDNN_ATTR_OPERATION_REDUCTION_DESC)
+                          ->one<int>(Attribute::CUDNN_ATTR_REDUCTION_OPERATOR, -1) ==
+                      static_cast<int>(dnn::Reduce::Add);
     Dense out{y, {}};
     out.values.assign(static_cast<size_t>(countOf(y)),
                       adds ? 0 : -std::numeric_limits<double>::infinity());
@@ -198,13 +199,13 @@ void run(const PlannedGraph& graph, const std::map<int64_t, void*>& addresses,
         const GraphTensor& target = graph.tensors.at(op.output);
         const Numbers& extents = target.layout.extents;
         Dense out;
-        if (op.object->kind == Kind::OperationConvolutionForward)
+        if (op.object->kind == Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR)
             out = convolution(*op.object, *in[0], *in[1], extents);
-        else if (op.object->kind == Kind::OperationMatMul)
+        else if (op.object->kind == Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
             out = product(*in[0], *in[1], extents);
-        else if (op.object->kind == Kind::OperationPointwise)
+        else if (op.object->kind == Kind::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
             out = pointwise(*op.object, *in[0], in.size() > 1 ? in[1] : nullptr);
-        else if (op.object->kind == Kind::OperationReduction)
+        else if (op.object->kind == Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR)
             out = reduction(*op.object, *in[0], extents);
         else
             out = attention(*in[0], *in[1], *in[2], in.size() > 3 ? in[3]->values[0] : 1, extents);

@@ -15,7 +15,7 @@ protected:
                                                bool channelsLast = true) {
         auto out = std::make_unique<LibraryCase>(text, constants, channelsLast);
         out->request.workspaceLimit = 1 << 20;
-        out->request.emit.allowed = NumericClass::Reassociated;
+        out->request.allowed = NumericClass::Reassociated;
         return out;
     }
 
@@ -71,7 +71,7 @@ TEST_F(Cudnn, AnEngineThatReordersWeightsIsRefused) {
 TEST_F(Cudnn, WinogradWantsTheClassApproximate) {
     auto one = caseOf(conv, {{"w", weightsOf({6, 4, 3, 3})}});
     EXPECT_FALSE(runAll(*one).has("e21"));
-    one->request.emit.allowed = NumericClass::Approximate;
+    one->request.allowed = NumericClass::Approximate;
     const SourceRun got = runAll(*one);
     EXPECT_TRUE(got.has("e21")) << got.text();
     for (size_t i = 0; i < got.ran.size(); ++i)

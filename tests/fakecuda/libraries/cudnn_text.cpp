@@ -19,10 +19,10 @@ using dnn::Type;
 void put(std::ostream& out, const Object& object) {
     size_t count = 0;
     for (const auto& [attribute, values] : object.values)
-        count += values.type != Type::Handle;
+        count += values.type != Type::CUDNN_TYPE_HANDLE;
     out << static_cast<int>(object.kind) << ' ' << count << ' ';
     for (const auto& [attribute, values] : object.values) {
-        if (values.type == Type::Handle)
+        if (values.type == Type::CUDNN_TYPE_HANDLE)
             continue;
         out << static_cast<int>(attribute) << ' ' << static_cast<int>(values.type) << ' '
             << values.count << ' ' << values.bytes.size() << ' ';
@@ -50,7 +50,8 @@ std::shared_ptr<Object> take(std::istream& in) {
             in >> byte;
             values.bytes.push_back(static_cast<std::byte>(byte));
         }
-        for (int64_t at = 0; values.type == Type::Descriptor && at < values.count && in; ++at) {
+        for (int64_t at = 0;
+             values.type == Type::CUDNN_TYPE_BACKEND_DESCRIPTOR && at < values.count && in; ++at) {
             auto reference = take(in);
             if (reference == nullptr || finish(*reference) != DnnSuccess)
                 return nullptr;
@@ -65,21 +66,23 @@ std::shared_ptr<Object> take(std::istream& in) {
 
 void keepText(Object& plan) {
     Object graph;
-    graph.kind = Kind::OperationGraph;
+    graph.kind = Kind::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
     std::vector<ObjectPtr> operations;
     for (const GraphOperation& operation : plan.graph->operations)
         operations.push_back(operation.object);
-    graph.refer(Attribute::GraphOperations, std::move(operations));
+    graph.refer(Attribute::CUDNN_ATTR_OPERATIONGRAPH_OPS, std::move(operations));
     std::ostringstream out;
-    out << cudnnGetVersion() << ' ' << plan.one<int64_t>(Attribute::PlanWorkspaceSize, 0) << ' ';
+    out << cudnnGetVersion() << ' '
+        << plan.one<int64_t>(Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0) << ' ';
     put(out, graph);
     const std::string text = out.str();
-    plan.put(Attribute::PlanJson, Type::Char, std::vector<char>(text.begin(), text.end()));
+    plan.put(Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, Type::CUDNN_TYPE_CHAR,
+             std::vector<char>(text.begin(), text.end()));
 }
 
 int restorePlan(Object& plan) {
     const fakecuda::Call call("cudnn restore", fakecuda::Call::Needs::Nothing);
-    const auto text = plan.list<char>(Attribute::PlanJson);
+    const auto text = plan.list<char>(Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
     std::istringstream in(std::string(text.begin(), text.end()));
     size_t version = 0;
     int64_t workspace = 0;
@@ -90,7 +93,8 @@ int restorePlan(Object& plan) {
     if (graph == nullptr || finish(*graph) != DnnSuccess || graph->graph == nullptr)
         return refuse(DnnBadParam, "no text of a plan");
     plan.graph = graph->graph;
-    plan.put<int64_t>(Attribute::PlanWorkspaceSize, Type::Int64, {workspace});
+    plan.put<int64_t>(Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, Type::CUDNN_TYPE_INT64,
+                      {workspace});
     return DnnSuccess;
 }
 

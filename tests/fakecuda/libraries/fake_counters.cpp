@@ -172,7 +172,7 @@ int cuptiProfilerDeviceSupported(api::DeviceSupported* p) {
     FAKE_CALL("cuptiProfilerDeviceSupported", Start);
     if (!initialised())
         return NotInitialised;
-    if (!sized(p) || p->api != api::apiRangeProfiling)
+    if (!sized(p) || p->api != api::CUPTI_PROFILER_RANGE_PROFILING)
         return InvalidParameter;
     api::Support* const fields[] = {&p->architecture, &p->sli,    &p->vGpu,
                                     &p->confidential, &p->mining, &p->wsl};
@@ -194,7 +194,7 @@ int cuptiDeviceGetChipName(api::ChipName* p) {
 
 int cuptiProfilerHostInitialize(api::HostInitialize* p) {
     FAKE_CALL("cuptiProfilerHostInitialize", Nothing);
-    if (!sized(p) || p->type != api::rangeProfiler || p->chip == nullptr)
+    if (!sized(p) || p->type != api::CUPTI_PROFILER_TYPE_RANGE_PROFILER || p->chip == nullptr)
         return InvalidParameter;
     const std::string chip = p->chip;
     if (std::none_of(std::begin(metrics), std::end(metrics),
@@ -329,9 +329,10 @@ int cuptiRangeProfilerSetConfig(api::SetConfig* p) {
         !readCounters(p->counters, p->counterBytes, counters))
         return InvalidParameter;
     // Kernels of a range of the caller's cannot be replayed one by one.
-    if (p->range != api::userRange || p->replay != api::userReplay || p->rangesPerPass == 0 ||
-        p->rangesPerPass > mostRanges || p->rangesPerPass > counters.most || p->levels != 1 ||
-        p->firstLevel != 1 || p->pass != 0 || profiler()->started)
+    if (p->range != api::CUPTI_UserRange || p->replay != api::CUPTI_UserReplay ||
+        p->rangesPerPass == 0 || p->rangesPerPass > mostRanges ||
+        p->rangesPerPass > counters.most || p->levels != 1 || p->firstLevel != 1 || p->pass != 0 ||
+        profiler()->started)
         return InvalidOperation;
     Open fresh;
     fresh.configured = true;

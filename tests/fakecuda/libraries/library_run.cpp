@@ -50,10 +50,9 @@ Result<void> runOnce(Tactic& tactic, Device& device, const LibraryCase& of,
     Stream stream = value(device.stream());
     Operands operands;
     for (size_t i = 0; i < inputs.size(); ++i)
-        operands.add(device, stream, of.request.emit.inputs[i], memory.inputs[i], operands.inputs);
+        operands.add(device, stream, of.request.inputs[i], memory.inputs[i], operands.inputs);
     for (size_t i = 0; i < of.program.outputs.size(); ++i)
-        operands.add(device, stream, of.request.emit.outputs[i], memory.outputs[i],
-                     operands.outputs);
+        operands.add(device, stream, of.request.outputs[i], memory.outputs[i], operands.outputs);
     operands.workspace = value(device.allocate(tactic.facts().workspaceBytes));
     auto capture = value(StreamCapture::begin(stream));
     if (auto added = tactic.enqueue(
@@ -67,7 +66,7 @@ Result<void> runOnce(Tactic& tactic, Device& device, const LibraryCase& of,
         value(graph.launch(stream));
     value(stream.synchronize());
     for (size_t i = 0; i < operands.outputs.size(); ++i) {
-        Tensor data = Operands::flat(of.request.emit.outputs[i], memory.outputs[i]);
+        Tensor data = Operands::flat(of.request.outputs[i], memory.outputs[i]);
         value(stream.copyOut(data.bytes(), operands.outputs[i], data.byteCount()));
         value(stream.synchronize());
         for (size_t at = 0; at < memory.outputs[i].size(); ++at)

@@ -32,7 +32,7 @@ protected:
         LibraryCase of(
             body, {{"w", weightsOf({6, 4, 3, 3})}, {"b", weightsOf({6}, DType::Float32, 7)}}, true);
         of.request.workspaceLimit = 1 << 20;
-        of.request.emit.allowed = NumericClass::Reassociated;
+        of.request.allowed = NumericClass::Reassociated;
         return runAll(of);
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product of one warpgroup, 64 x 64 x 64, with the steps that make it right or without some. The
 // elements are whole numbers. Compiled with the thread instrumentation, as the suite is.
-#include "tests/shim/warpgroup_kernels.h"
+#include "tests/shim/wgmma_kernels.h"
 
 #include "tests/shim/simt.h"
 
-namespace warpgroup {
+namespace wgmma {
 
 namespace {
 
@@ -51,4 +51,4 @@ void product(void* const* arguments) {
         out[i] = sums[i];
 }
 
-} // namespace warpgroup
+} // namespace wgmma

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of stages with the steps that make it right or without some. Compiled with the thread
 // instrumentation, as the suite is.
-#include "tests/shim/bulk_kernels.h"
+#include "tests/shim/tma_kernels.h"
 
 #include "tests/shim/simt.h"
 
-namespace bulk {
+namespace tma {
 
 namespace {
 
@@ -80,4 +80,4 @@ void ring(void* const* arguments) {
         drain(steps, static_cast<float*>(arguments[2]));
 }
 
-} // namespace bulk
+} // namespace tma

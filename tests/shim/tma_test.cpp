@@ -2,9 +2,9 @@
 // Barriers in shared memory and copies of boxes in the shim: what lands where, and that each step
 // that a device needs is missed when it is not there. Tensor maps: every rule of the driver's
 // header.
-#include "tests/shim/bulk_kernels.h"
 #include "tests/shim/simt_launch.h"
 #include "tests/shim/tensor_map.h"
+#include "tests/shim/tma_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct alignas(64) Map {
 constexpr int float32 = 7, swizzle128 = 3;
 
 struct Result {
-    std::vector<float> out = std::vector<float>(size_t{bulk::tiles} * 32);
+    std::vector<float> out = std::vector<float>(size_t{tma::tiles} * 32);
     std::string message;
 };
 
@@ -29,16 +29,16 @@ float at(int row, int column) {
 }
 
 /// The tensor ends with its last element: a copy that reads behind it faults.
-Result resultOf(bulk::Steps steps, bool early) {
-    const size_t floats = size_t{bulk::rows - 1} * bulk::pitch + bulk::columns;
+Result resultOf(tma::Steps steps, bool early) {
+    const size_t floats = size_t{tma::rows - 1} * tma::pitch + tma::columns;
     simt::GuardedMemory memory((floats * 4 + 15) / 16 * 16);
     auto* const tensor = reinterpret_cast<float*>(memory.data());
-    for (int row = 0; row < bulk::rows; ++row)
-        for (int column = 0; column < bulk::columns; ++column)
-            tensor[row * bulk::pitch + column] = at(row, column);
+    for (int row = 0; row < tma::rows; ++row)
+        for (int column = 0; column < tma::columns; ++column)
+            tensor[row * tma::pitch + column] = at(row, column);
     Map map;
-    const uint64_t dims[] = {bulk::columns, bulk::rows}, strides[] = {bulk::pitch * 4};
-    const uint32_t box[] = {bulk::boxColumns, bulk::boxRows}, ones[] = {1, 1};
+    const uint64_t dims[] = {tma::columns, tma::rows}, strides[] = {tma::pitch * 4};
+    const uint32_t box[] = {tma::boxColumns, tma::boxRows}, ones[] = {1, 1};
     const char* broken = simt::encodeTensorMap(
         &map, {float32, 2, tensor, dims, strides, box, ones, 0, swizzle128, 0, 0});
     EXPECT_EQ(broken, nullptr) << broken;
@@ -46,20 +46,20 @@ Result resultOf(bulk::Steps steps, bool early) {
     void* const arguments[] = {&steps, &map, result.out.data()};
     result.message =
         simt::tryRun(
-            {"ring", bulk::ring, arguments, {1, 1, 1}, {64, 1, 1}, bulk::ringBytes + 32, early})
+            {"ring", tma::ring, arguments, {1, 1, 1}, {64, 1, 1}, tma::ringBytes + 32, early})
             .message;
     return result;
 }
 
-TEST(Bulk, boxesLandWithTheSwizzleAndZerosBehindTheEnd) {
+TEST(Tma, boxesLandWithTheSwizzleAndZerosBehindTheEnd) {
     for (const bool early : {false, true}) {
         const Result result = resultOf({}, early);
         ASSERT_EQ(result.message, "");
-        for (int tile = 0; tile < bulk::tiles; ++tile)
+        for (int tile = 0; tile < tma::tiles; ++tile)
             for (int column = 0; column < 32; ++column) {
                 float wanted = 0;
                 for (int row = tile * 8; row < tile * 8 + 8; ++row)
-                    wanted += row < bulk::rows && column < bulk::columns ? at(row, column) : 0;
+                    wanted += row < tma::rows && column < tma::columns ? at(row, column) : 0;
                 ASSERT_EQ(result.out[static_cast<size_t>(tile * 32 + column)], wanted)
                     << "tile " << tile << ", column " << column;
             }
@@ -67,7 +67,7 @@ TEST(Bulk, boxesLandWithTheSwizzleAndZerosBehindTheEnd) {
 }
 
 /// `late`: what is found with late copies, where that is something else.
-void expectFound(bulk::Steps steps, const char* words, const char* late = nullptr) {
+void expectFound(tma::Steps steps, const char* words, const char* late = nullptr) {
     for (const bool early : {false, true}) {
         const std::string message = resultOf(steps, early).message;
         EXPECT_NE(message.find(early || late == nullptr ? words : late), std::string::npos)
@@ -75,53 +75,53 @@ void expectFound(bulk::Steps steps, const char* words, const char* late = nullpt
     }
 }
 
-TEST(Bulk, aStageThatIsReadBeforeItIsFullIsFound) {
+TEST(Tma, aStageThatIsReadBeforeItIsFullIsFound) {
     expectFound({.waitFull = false}, "a race in shared memory");
 }
 
-TEST(Bulk, aStageThatIsFilledBeforeItIsEmptyIsFound) {
+TEST(Tma, aStageThatIsFilledBeforeItIsEmptyIsFound) {
     expectFound({.waitEmpty = false}, "a race in shared memory", "an arrival too many");
 }
 
-TEST(Bulk, aStageThatIsGivenBackBeforeItIsReadIsFound) {
+TEST(Tma, aStageThatIsGivenBackBeforeItIsReadIsFound) {
     expectFound({.late = true}, "a race in shared memory");
 }
 
-TEST(Bulk, lanesThatAreNotWaitedForAreFound) {
+TEST(Tma, lanesThatAreNotWaitedForAreFound) {
     expectFound({.sync = false}, "a race in shared memory");
 }
 
-TEST(Bulk, aWrongParityIsFound) {
+TEST(Tma, aWrongParityIsFound) {
     expectFound({.flip = false}, "a race in shared memory", "an arrival too many");
 }
 
-TEST(Bulk, stagesThatNobodyGivesBackAreADeadlockWithTheBarriersName) {
+TEST(Tma, stagesThatNobodyGivesBackAreADeadlockWithTheBarriersName) {
     expectFound({.empty = false}, "thread 0 waits for parity 0 of the barrier at byte 2064, phase "
                                   "0: 1 arrivals and 0 bytes are missing");
 }
 
-TEST(Bulk, arrivalsThatNeverComeAreADeadlock) {
+TEST(Tma, arrivalsThatNeverComeAreADeadlock) {
     expectFound({.arrivals = 2}, "waits for parity 0 of the barrier at byte 2048, phase 0: 1 "
                                  "arrivals and 0 bytes are missing");
 }
 
-TEST(Bulk, bytesThatNeverComeAreADeadlock) {
-    expectFound({.expect = bulk::boxBytes + 16}, "0 arrivals and 16 bytes are missing");
+TEST(Tma, bytesThatNeverComeAreADeadlock) {
+    expectFound({.expect = tma::boxBytes + 16}, "0 arrivals and 16 bytes are missing");
 }
 
-TEST(Bulk, arrivalsTooManyAreFound) {
+TEST(Tma, arrivalsTooManyAreFound) {
     expectFound({.again = 1}, "an arrival too many at the barrier at byte 2048, phase 0");
 }
 
-TEST(Bulk, barriersWithoutTheirFenceAreFound) {
+TEST(Tma, barriersWithoutTheirFenceAreFound) {
     expectFound({.publish = false}, "made without fence.mbarrier_init");
 }
 
-TEST(Bulk, barriersThatNobodyWaitedForAreFound) {
+TEST(Tma, barriersThatNobodyWaitedForAreFound) {
     expectFound({.meet = false}, "a race in shared memory");
 }
 
-TEST(Bulk, ordinaryWritesBeforeACopyNeedAFence) {
+TEST(Tma, ordinaryWritesBeforeACopyNeedAFence) {
     expectFound({.generic = true}, "a copy of a box overwrites in thread 0 what thread 0 writes");
 }
 

@@ -3,8 +3,8 @@
 // both read from shared memory while the warps go on, sums in registers. Sums lie as those of
 // mma.cuh: warp w of the four has rows 16 w to 16 w + 15. As host code a product happens as late as
 // is allowed, or as early.
-#ifndef FUSELAGE_WARPGROUP
-#define FUSELAGE_WARPGROUP
+#ifndef FUSELAGE_WGMMA
+#define FUSELAGE_WGMMA
 
 /// What this thread wrote to shared memory so far, copies that it waited for among it, is there for
 /// products that start behind the next barrier.

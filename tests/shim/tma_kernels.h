@@ -3,7 +3,7 @@
 // that fills it and a warp that empties it, with steps that may be left out or wrong.
 #pragma once
 
-namespace bulk {
+namespace tma {
 
 constexpr int columns = 30, rows = 37, pitch = 32; ///< of the tensor, floats
 constexpr int boxColumns = 32, boxRows = 8, tiles = 5, stages = 2;
@@ -28,4 +28,4 @@ struct Steps {
 /// ringBytes + 32 bytes of shared memory.
 void ring(void* const* arguments);
 
-} // namespace bulk
+} // namespace tma

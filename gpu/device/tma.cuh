@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of a tensor copied to shared memory by the copy engine (TMA), and the barriers in shared
+// Boxes of a tensor copied to shared memory by TMA, and the barriers in shared
 // memory (mbarriers) that say when a stage is full or empty: sm_90. A barrier's phase ends when so
 // many threads have arrived as it was made for and all bytes that it expects are there. As host
 // code a copy lands as early or as late as is allowed.
-#ifndef FUSELAGE_BULK
-#define FUSELAGE_BULK
+#ifndef FUSELAGE_TMA
+#define FUSELAGE_TMA
 
 /// What the driver made of an operand's address, extents, strides and box.
 struct __align__(128) TensorMap {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void initBarrier(Barrier* barrier, unsigned arrivals)
 #endif
 }
 
-/// The barriers that this thread made are there for other threads and for the copy engine.
+/// The barriers that this thread made are there for other threads and for TMA.
 __device__ __forceinline__ void publishBarriers() {
 #ifdef __CUDA_ARCH__
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/type.h"
-#include "gpu/kernels/bulk_kernel.h"
+#include "gpu/kernels/tma_kernel.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct MapDim {
 
 /// The dims of the rows and of the batch, or why there are none.
 std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
-                                                    const BulkTile& tile, bool isA,
+                                                    const TmaTile& tile, bool isA,
                                                     const KernelOperand& operand) {
     const std::vector<KernelOperand> operands = {operand};
     const Extents& axis = isA ? view.m : view.n;
@@ -45,7 +45,7 @@ std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
 }
 
 /// Where the operand's memory begins.
-KernelArgument memoryOf(const EmitRequest& request, const ContractionView& view, bool isA) {
+KernelArgument memoryOf(const KernelRequest& request, const ContractionView& view, bool isA) {
     const auto& code = std::get<Contraction>(request.program->code);
     const int64_t offset = (isA ? view.a : view.b).access.offset * 2;
     if (!isA && view.packed)
@@ -55,13 +55,13 @@ KernelArgument memoryOf(const EmitRequest& request, const ContractionView& view,
 
 } // namespace
 
-std::variant<BulkOperand, Reason> bulkOperand(const EmitRequest& request,
-                                              const ContractionView& view, const BulkTile& tile,
-                                              bool isA) {
+std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
+                                            const ContractionView& view, const TmaTile& tile,
+                                            bool isA) {
     const KernelOperand& operand = isA ? view.a : view.b;
     const LoopNest k = axisNest(view, view.k, view.resultDims(), {operand});
     if (k.loops().size() != 1 || k.innerStride(0) != 1)
-        return refusal("layout", "the copy engine wants k innermost");
+        return refusal("layout", "TMA wants k innermost");
     auto outer = outerDims(view, tile, isA, operand);
     if (auto* reason = std::get_if<Reason>(&outer))
         return std::move(*reason);
@@ -69,11 +69,11 @@ std::variant<BulkOperand, Reason> bulkOperand(const EmitRequest& request,
     // The header wants strides that grow; boxes lie the same whatever the order of dims of one.
     std::stable_sort(dims.begin(), dims.end(),
                      [](const MapDim& x, const MapDim& y) { return x.stride < y.stride; });
-    BulkOperand out;
+    TmaOperand out;
     out.map.memory = memoryOf(request, view, isA);
     out.map.element = operand.dtype;
     out.map.dims = {view.kCount};
-    out.map.box = {bulkRowBytes / 2};
+    out.map.box = {tmaRowBytes / 2};
     out.coordinates = {"k * 64"};
     int64_t reach = view.kCount;
     for (const MapDim& dim : dims) {

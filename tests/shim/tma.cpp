@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in shared memory and the copy engine as host code, after the PTX manual's "mbarrier" and
+// Barriers in shared memory and TMA as host code, after the PTX manual's "mbarrier" and
 // "cp.async.bulk.tensor": phases with arrivals and bytes, boxes with zeros behind the tensor's end,
 // the swizzle of shared memory's addresses. Late copies land when no thread can go on, the one
 // asked for last first; early ones at once. Who may rely on what is decided by races.cpp.
-#include "tests/shim/bulk.h"
+#include "tests/shim/tma.h"
 
 #include "tests/shim/races.h"
 #include "tests/shim/simt_internal.h"
@@ -138,7 +138,7 @@ void land(const BoxCopy& copy) {
         }
         landRow(copy, index, copy.to + row * rowBytes);
     }
-    races::endBulkCopy(sharedMemory + copy.to, map.boxBytes());
+    races::endTmaCopy(sharedMemory + copy.to, map.boxBytes());
     addBytes(copy.barrier, -static_cast<int64_t>(map.boxBytes()));
     endPhase(copy.barrier);
 }
@@ -149,14 +149,14 @@ bool open(const Waiting& wait) {
 
 } // namespace
 
-void startBulk(size_t threads, bool early) {
+void startTma(size_t threads, bool early) {
     signals.barriers.clear();
     signals.copies.clear();
     signals.waits.assign(threads, {});
     signals.early = early;
 }
 
-void endBulk() {
+void endTma() {
     if (!signals.copies.empty())
         stop("a kernel ends before its copies of boxes", 0);
     for (const Phases& barrier : signals.barriers)
@@ -244,8 +244,8 @@ void copyBox(void* to, const void* map, const void* address, const int* at, int 
     if (!signals.barriers[copy.barrier].published)
         stop("a copy for a barrier that was made without fence.mbarrier_init", 0);
     copy.at.assign(at, at + rank);
-    races::beginBulkCopy(to, bytes, copy.barrier, signals.barriers[copy.barrier].ended,
-                         __builtin_return_address(0));
+    races::beginTmaCopy(to, bytes, copy.barrier, signals.barriers[copy.barrier].ended,
+                        __builtin_return_address(0));
     if (signals.early)
         land(copy);
     else

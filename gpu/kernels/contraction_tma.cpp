@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variants whose stages the copy engine fills: which tiles there are, and what each refuses.
+// Variants whose stages TMA fills: which tiles there are, and what each refuses.
 #include "core/graph/type.h"
-#include "gpu/kernels/bulk_kernel.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/tensor_kernel.h"
+#include "gpu/kernels/tma_kernel.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace fuselage::gpu {
 
 namespace {
 
-constexpr BulkTile bulkTiles[] = {
+constexpr TmaTile tmaTiles[] = {
     {"192x128", 192, 128, 4}, {"128x128", 128, 128, 6}, {"64x256", 64, 256, 4},
     {"64x128", 64, 128, 8},   {"128x64", 128, 64, 8},
 };
@@ -21,16 +21,16 @@ constexpr BulkTile bulkTiles[] = {
 constexpr double assumedMultiprocessors = 132;
 constexpr int64_t reservedBytes = 1024; ///< of shared memory, for the driver
 
-std::optional<Reason> refuseOperands(const EmitRequest& request, const Contraction& code) {
+std::optional<Reason> refuseOperands(const KernelRequest& request, const Contraction& code) {
     if (auto reason = refuseTensorProgram(request, code, true, true))
         return reason;
     if (code.prologueA || code.prologueB)
-        return refusal("kind", "the copy engine applies no prologue");
+        return refusal("kind", "TMA applies no prologue");
     return std::nullopt;
 }
 
 /// What this tile is wrong for.
-std::optional<Reason> refuseSizes(const ContractionView& view, const BulkTile& tile) {
+std::optional<Reason> refuseSizes(const ContractionView& view, const TmaTile& tile) {
     if (view.wide)
         return refusal("support", "an operand has more than 2^30 elements");
     if (view.mCount == 0 || view.nCount == 0 || view.batchCount == 0 || view.kCount == 0)
@@ -43,7 +43,7 @@ std::optional<Reason> refuseSizes(const ContractionView& view, const BulkTile& t
     return std::nullopt;
 }
 
-std::optional<Reason> refuseDevice(const BulkPlan& plan) {
+std::optional<Reason> refuseDevice(const TmaPlan& plan) {
     const DeviceProfile* profile = plan.request.profile;
     if (profile == nullptr)
         return std::nullopt;
@@ -58,18 +58,18 @@ std::optional<Reason> refuseDevice(const BulkPlan& plan) {
 }
 
 /// The plan over a view whose weight may have been packed, or why there is none.
-std::variant<BulkPlan, Reason> planOf(const EmitRequest& request, ContractionView& view,
-                                      const BulkTile& tile) {
-    auto a = bulkOperand(request, view, tile, true);
+std::variant<TmaPlan, Reason> planOf(const KernelRequest& request, ContractionView& view,
+                                     const TmaTile& tile) {
+    auto a = tmaOperand(request, view, tile, true);
     if (auto* reason = std::get_if<Reason>(&a))
         return std::move(*reason);
-    auto b = bulkOperand(request, view, tile, false);
+    auto b = tmaOperand(request, view, tile, false);
     if (std::holds_alternative<Reason>(b) && packB(request, view))
-        b = bulkOperand(request, view, tile, false);
+        b = tmaOperand(request, view, tile, false);
     if (auto* reason = std::get_if<Reason>(&b))
         return std::move(*reason);
-    BulkPlan plan{request, view, tile, std::move(std::get<BulkOperand>(a)),
-                  std::move(std::get<BulkOperand>(b))};
+    TmaPlan plan{request, view, tile, std::move(std::get<TmaOperand>(a)),
+                 std::move(std::get<TmaOperand>(b))};
     const double units = request.profile ? request.profile->units : assumedMultiprocessors;
     plan.blocks = std::clamp<int64_t>(static_cast<int64_t>(units), 1, plan.tiles());
     if (auto reason = refuseDevice(plan))
@@ -77,9 +77,7 @@ std::variant<BulkPlan, Reason> planOf(const EmitRequest& request, ContractionVie
     return plan;
 }
 
-template <size_t row> EmitResult emitBulk(const EmitRequest& request) {
-    const BulkTile& tile = bulkTiles[row];
-    const std::string name = fmt::format("bulk_{}", tile.name);
+EmitResult emitTma(const std::string& name, const TmaTile& tile, const KernelRequest& request) {
     const auto& code = std::get<Contraction>(request.program->code);
     if (auto reason = refuseOperands(request, code))
         return finish(name.c_str(), request, PartResult(*reason));
@@ -93,30 +91,24 @@ template <size_t row> EmitResult emitBulk(const EmitRequest& request) {
     SetNeeds needs;
     if (view.packed)
         needs.packed = {*view.packed};
-    return finishInOrder(name.c_str(), request, {bulkPart(std::get<BulkPlan>(plan), epilogue)},
+    return finishInOrder(name.c_str(), request, {tmaPart(std::get<TmaPlan>(plan), epilogue)},
                          std::move(needs));
 }
 
 } // namespace
 
-EmitResult emitBulk192x128(const EmitRequest& request) {
-    return emitBulk<0>(request);
-}
-
-EmitResult emitBulk128x128(const EmitRequest& request) {
-    return emitBulk<1>(request);
-}
-
-EmitResult emitBulk64x256(const EmitRequest& request) {
-    return emitBulk<2>(request);
-}
-
-EmitResult emitBulk64x128(const EmitRequest& request) {
-    return emitBulk<3>(request);
-}
-
-EmitResult emitBulk128x64(const EmitRequest& request) {
-    return emitBulk<4>(request);
+std::vector<VariantRow> tmaVariants() {
+    std::vector<VariantRow> out;
+    for (const TmaTile& tile : tmaTiles) {
+        const std::string name = fmt::format("tma_{}", tile.name);
+        out.push_back(
+            {name, ProgramKind::Contraction,
+             [name, &tile](const KernelRequest& request) { return emitTma(name, tile, request); },
+             fmt::format("tensor cores of sm_90 (wgmma) fed by TMA, {} x {} results a "
+                         "warpgroup, two in turn",
+                         tile.m, tile.n)});
+    }
+    return out;
 }
 
 } // namespace fuselage::gpu

@@ -2,7 +2,7 @@
 // Products of warpgroups in the shim: which thread holds which sum, and that each step that a
 // device needs is missed when it is not there.
 #include "tests/shim/simt_launch.h"
-#include "tests/shim/warpgroup_kernels.h"
+#include "tests/shim/wgmma_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -16,12 +16,11 @@ struct Result {
     std::string message;
 };
 
-Result resultOf(warpgroup::Steps steps, bool early = false) {
+Result resultOf(wgmma::Steps steps, bool early = false) {
     Result result;
     void* const arguments[] = {&steps, result.out.data()};
     result.message =
-        simt::tryRun(
-            {"product", warpgroup::product, arguments, {1, 1, 1}, {128, 1, 1}, 16384, early})
+        simt::tryRun({"product", wgmma::product, arguments, {1, 1, 1}, {128, 1, 1}, 16384, early})
             .message;
     return result;
 }
@@ -29,7 +28,7 @@ Result resultOf(warpgroup::Steps steps, bool early = false) {
 float wantedAt(int row, int column) {
     int sum = 0;
     for (int k = 0; k < 64; ++k)
-        sum += warpgroup::a(row, k) * warpgroup::b(k, column);
+        sum += wgmma::a(row, k) * wgmma::b(k, column);
     return static_cast<float>(sum);
 }
 
@@ -52,7 +51,7 @@ TEST(Warpgroup, sumsAreNotThereBeforeTheWait) {
         EXPECT_TRUE(std::isnan(resultOf({}, early).out[32]));
 }
 
-void expectFound(warpgroup::Steps steps, const char* words) {
+void expectFound(wgmma::Steps steps, const char* words) {
     for (const bool early : {false, true}) {
         const std::string message = resultOf(steps, early).message;
         EXPECT_NE(message.find(words), std::string::npos) << message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gpu/device/bulk.cuh calls as host code: barriers in shared memory and copies of boxes. Part
+// What gpu/device/tma.cuh calls as host code: barriers in shared memory and copies of boxes. Part
 // of simt.h.
 #pragma once
 

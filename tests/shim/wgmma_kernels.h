@@ -2,7 +2,7 @@
 // The kernel of the tests of warpgroups' products: steps that may be left out.
 #pragma once
 
-namespace warpgroup {
+namespace wgmma {
 
 struct Steps {
     bool fence = true;    ///< of what was written, for the product
@@ -25,4 +25,4 @@ inline int b(int k, int column) {
 /// wait. Blocks of 128 threads, 16 KiB of shared memory.
 void product(void* const* arguments);
 
-} // namespace warpgroup
+} // namespace wgmma

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/kernels/bulk_kernel.h"
+#include "gpu/kernels/tma_kernel.h"
 
 #include "core/graph/type.h"
 #include "core/support/text.h"
@@ -16,9 +16,9 @@ namespace {
 constexpr int producerRegisters = 40, consumerRegisters = 232;
 static_assert((producerRegisters + 2 * consumerRegisters) * 128 <= 65536);
 
-class BulkEmitter {
+class TmaEmitter {
 public:
-    BulkEmitter(const BulkPlan& plan, const EpilogueText& epilogue)
+    TmaEmitter(const TmaPlan& plan, const EpilogueText& epilogue)
         : m_plan(plan), m_tile(plan.tile), m_view(plan.view), m_epilogue(epilogue) {}
 
     KernelPart emit() const;
@@ -27,21 +27,21 @@ private:
     std::string functions() const;
     std::string setup() const;
     std::string producer() const;
-    std::string copy(const char* name, const BulkOperand& operand, int map) const;
+    std::string copy(const char* name, const TmaOperand& operand, int map) const;
     std::string consumer() const;
     std::string products() const;
     std::string results() const;
     std::string ending() const;
 
-    const BulkPlan& m_plan;
-    const BulkTile& m_tile;
+    const TmaPlan& m_plan;
+    const TmaTile& m_tile;
     const ContractionView& m_view;
     const EpilogueText& m_epilogue;
 };
 
 /// Where a tile lies: bands of rows of tiles, so that what is multiplied at a time is about as wide
 /// as high and shares its operands in the cache; and a position in the ring `count` stages on.
-std::string BulkEmitter::functions() const {
+std::string TmaEmitter::functions() const {
     const int64_t m = m_plan.tilesM(), n = m_plan.tilesN();
     const double square =
         std::sqrt(static_cast<double>(m_plan.blocks) * m_tile.n / static_cast<double>(m_tile.m));
@@ -62,7 +62,7 @@ std::string BulkEmitter::functions() const {
         m * n, height * n, (m - 1) / height, last, height, m_tile.stages);
 }
 
-std::string BulkEmitter::setup() const {
+std::string TmaEmitter::setup() const {
     return fmt::format(
         "    extern __shared__ __align__(1024) unsigned char sharedMemory[];\n"
         "    Barrier* const full = reinterpret_cast<Barrier*>(sharedMemory + {0});\n"
@@ -74,18 +74,18 @@ std::string BulkEmitter::setup() const {
         "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n"
         "        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
         "    }}\n    __syncthreads();\n",
-        m_tile.ringBytes() + 8 * bulkSlabBytes, m_tile.stages);
+        m_tile.ringBytes() + 8 * tmaSlabBytes, m_tile.stages);
 }
 
-std::string BulkEmitter::copy(const char* name, const BulkOperand& operand, int map) const {
+std::string TmaEmitter::copy(const char* name, const TmaOperand& operand, int map) const {
     return fmt::format("                    const int {0}At[] = {{{1}}};\n"
                        "                    copyBox(to{2}, map{3}, full + stage, {0}At);\n",
                        name,
                        joined(operand.coordinates, [](const std::string& text) { return text; }),
-                       map == 0 ? "" : fmt::format(" + {}", m_tile.m * bulkRowBytes), map);
+                       map == 0 ? "" : fmt::format(" + {}", m_tile.m * tmaRowBytes), map);
 }
 
-std::string BulkEmitter::producer() const {
+std::string TmaEmitter::producer() const {
     return fmt::format("        releaseRegisters<{0}>();\n        if (threadIdx.x == 0) {{\n"
                        "            int stage = 0;\n            unsigned parity = 1;\n"
                        "#pragma unroll 1\n"
@@ -105,7 +105,7 @@ std::string BulkEmitter::producer() const {
 }
 
 /// The products of a tile; a stage is given back when the products of the next one are under way.
-std::string BulkEmitter::products() const {
+std::string TmaEmitter::products() const {
     const char* element = storageType(m_plan.a.map.element);
     return fmt::format(
         "            float sums[{0}][{1}][4];\n#pragma unroll\n"
@@ -132,12 +132,12 @@ std::string BulkEmitter::products() const {
         "            waitProducts<0>();\n            __syncwarp();\n"
         "            if (lane == 0)\n                arrive(empty + before);\n"
         "            @advance<{2}>(stage, parity);\n",
-        m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(),
-        m_tile.m * bulkRowBytes, m_tile.n, element);
+        m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(), m_tile.m * tmaRowBytes,
+        m_tile.n, element);
 }
 
 /// The neighbouring results of one lane from the slab, ended.
-std::string BulkEmitter::ending() const {
+std::string TmaEmitter::ending() const {
     const ResultLanes& lanes = m_epilogue.lanes();
     const int width = lanes.width, perLine = (lanes.alongM ? 16 : 64) / width;
     const std::string line = fmt::format("part / {}", perLine);
@@ -170,7 +170,7 @@ std::string BulkEmitter::ending() const {
 }
 
 /// 16 x 64 sums of a warp at a time, through its slab.
-std::string BulkEmitter::results() const {
+std::string TmaEmitter::results() const {
     return fmt::format(
                "#pragma unroll\n            for (int i = 0; i < {}; ++i)\n#pragma unroll\n"
                "                for (int j = 0; j < {}; ++j) {{\n"
@@ -186,7 +186,7 @@ std::string BulkEmitter::results() const {
            ending() + "                }\n";
 }
 
-std::string BulkEmitter::consumer() const {
+std::string TmaEmitter::consumer() const {
     return fmt::format("        claimRegisters<{0}>();\n"
                        "        const unsigned group = warp / 4 - 1;\n"
                        "        float* const slab = reinterpret_cast<float*>(sharedMemory + {1}) + "
@@ -198,24 +198,24 @@ std::string BulkEmitter::consumer() const {
                        "{6}u) {{\n"
                        "            unsigned batch, tileM, tileN;\n"
                        "            @place(tile, batch, tileM, tileN);\n",
-                       consumerRegisters, m_tile.ringBytes(), bulkSlabBytes / 4, m_plan.tilesK(),
+                       consumerRegisters, m_tile.ringBytes(), tmaSlabBytes / 4, m_plan.tilesK(),
                        m_plan.blocks, m_plan.tiles(), 2 * m_plan.blocks) +
            products() + results() + "        }\n";
 }
 
-KernelPart BulkEmitter::emit() const {
+KernelPart TmaEmitter::emit() const {
     KernelPart part;
     part.comment = {fmt::format(
         "{} x {} x {} x {} products: tiles of {}, two warpgroups in turn, {} stages of {} bytes",
         m_view.batchCount, m_view.mCount, m_view.nCount, m_view.kCount, m_tile.name, m_tile.stages,
         m_tile.stageBytes())};
-    part.helpers = {"vectors", "async", "warpgroup", "bulk"};
+    part.helpers = {"vectors", "async", "wgmma", "tma"};
     part.ownArch = true;
     part.functions = functions() + m_epilogue.text();
     part.body =
         setup() + "    if (warp < 4) {\n" + producer() + "    } else {\n" + consumer() + "    }\n";
     part.blocks = m_plan.blocks;
-    part.threads = bulkThreads;
+    part.threads = tmaThreads;
     part.sharedBytes = static_cast<uint32_t>(m_plan.sharedBytes());
     part.residentBlocks = 1;
     part.maps = {m_plan.a.map, m_plan.b.map};
@@ -225,8 +225,8 @@ KernelPart BulkEmitter::emit() const {
 
 } // namespace
 
-KernelPart bulkPart(const BulkPlan& plan, const EpilogueText& epilogue) {
-    return BulkEmitter(plan, epilogue).emit();
+KernelPart tmaPart(const TmaPlan& plan, const EpilogueText& epilogue) {
+    return TmaEmitter(plan, epilogue).emit();
 }
 
 } // namespace fuselage::gpu
