@@ -13,22 +13,22 @@ Result<std::shared_ptr<const Library>> Library::open() {
     out->m_library = *library;
     SymbolReader find(**library);
     Functions& call = out->m_functions;
-    find(call.getVersion, "cublasLtGetVersion");
-    find(call.statusString, "cublasLtGetStatusString");
-    find(call.create, "cublasLtCreate");
-    find(call.destroy, "cublasLtDestroy");
-    find(call.operationCreate, "cublasLtMatmulDescCreate");
-    find(call.operationDestroy, "cublasLtMatmulDescDestroy");
-    find(call.operationSet, "cublasLtMatmulDescSetAttribute");
-    find(call.layoutCreate, "cublasLtMatrixLayoutCreate");
-    find(call.layoutDestroy, "cublasLtMatrixLayoutDestroy");
-    find(call.layoutSet, "cublasLtMatrixLayoutSetAttribute");
-    find(call.preferenceCreate, "cublasLtMatmulPreferenceCreate");
-    find(call.preferenceDestroy, "cublasLtMatmulPreferenceDestroy");
-    find(call.preferenceSet, "cublasLtMatmulPreferenceSetAttribute");
-    find(call.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-    find(call.algorithmGet, "cublasLtMatmulAlgoConfigGetAttribute");
-    find(call.matmul, "cublasLtMatmul");
+    find(call.cublasLtGetVersion, "cublasLtGetVersion");
+    find(call.cublasLtGetStatusString, "cublasLtGetStatusString");
+    find(call.cublasLtCreate, "cublasLtCreate");
+    find(call.cublasLtDestroy, "cublasLtDestroy");
+    find(call.cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate");
+    find(call.cublasLtMatmulDescDestroy, "cublasLtMatmulDescDestroy");
+    find(call.cublasLtMatmulDescSetAttribute, "cublasLtMatmulDescSetAttribute");
+    find(call.cublasLtMatrixLayoutCreate, "cublasLtMatrixLayoutCreate");
+    find(call.cublasLtMatrixLayoutDestroy, "cublasLtMatrixLayoutDestroy");
+    find(call.cublasLtMatrixLayoutSetAttribute, "cublasLtMatrixLayoutSetAttribute");
+    find(call.cublasLtMatmulPreferenceCreate, "cublasLtMatmulPreferenceCreate");
+    find(call.cublasLtMatmulPreferenceDestroy, "cublasLtMatmulPreferenceDestroy");
+    find(call.cublasLtMatmulPreferenceSetAttribute, "cublasLtMatmulPreferenceSetAttribute");
+    find(call.cublasLtMatmulAlgoGetHeuristic, "cublasLtMatmulAlgoGetHeuristic");
+    find(call.cublasLtMatmulAlgoConfigGetAttribute, "cublasLtMatmulAlgoConfigGetAttribute");
+    find(call.cublasLtMatmul, "cublasLtMatmul");
     if (!find.absent().empty())
         return failure("library-missing",
                        fmt::format("`{}` lacks `{}`", out->path(), find.absent()), {},
@@ -37,7 +37,7 @@ Result<std::shared_ptr<const Library>> Library::open() {
 }
 
 std::string Library::version() const {
-    const size_t version = m_functions.getVersion();
+    const size_t version = m_functions.cublasLtGetVersion();
     return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 

@@ -20,54 +20,67 @@ using LayoutDescriptor = struct LayoutOfCublasLt*;
 using PreferenceDescriptor = struct PreferenceOfCublasLt*;
 
 /// cudaDataType
-enum class DataType : int { Float32 = 0, Float16 = 2, BFloat16 = 14 };
+enum class DataType : int { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 
 /// cublasComputeType_t
-enum class Compute : int { Float32 = 68, Float32FastTf32 = 77 };
+enum class Compute : int { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_TF32 = 77 };
 
 /// cublasOperation_t
-enum class Transpose : int { No = 0, Yes = 1 };
+enum class Transpose : int { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
 
 /// cublasLtMatmulDescAttributes_t
 enum class OperationAttribute : int {
-    TransposeA = 3,
-    TransposeB = 4,
-    Epilogue = 7,
-    BiasPointer = 8,
-    BiasBatchStride = 10,
-    BiasDataType = 26,
+    CUBLASLT_MATMUL_DESC_TRANSA = 3,
+    CUBLASLT_MATMUL_DESC_TRANSB = 4,
+    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
+    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
+    CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10,
+    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,
 };
 
 /// cublasLtMatrixLayoutAttribute_t
-enum class LayoutAttribute : int { BatchCount = 5, BatchStride = 6 };
+enum class LayoutAttribute : int {
+    CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
+    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
+};
 
 /// cublasLtMatmulPreferenceAttributes_t
 enum class PreferenceAttribute : int {
-    MaxWorkspace = 1,
-    ReductionSchemes = 3,
-    AlignmentA = 5,
-    AlignmentB = 6,
-    AlignmentC = 7,
-    AlignmentD = 8,
+    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
+    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8,
 };
 
 /// cublasLtReductionScheme_t: how the parts of a split sum meet.
-enum class Reduction : uint32_t { None = 0, InPlace = 1, ComputeType = 2, OutputType = 4 };
+enum class Reduction : uint32_t {
+    CUBLASLT_REDUCTION_SCHEME_NONE = 0,
+    CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,
+    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
+    CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4
+};
 
 /// cublasLtEpilogue_t, bits
-enum class Epilogue : uint32_t { Default = 1, Relu = 2, Bias = 4, Gelu = 32 };
+enum class Epilogue : uint32_t {
+    CUBLASLT_EPILOGUE_DEFAULT = 1,
+    CUBLASLT_EPILOGUE_RELU = 2,
+    CUBLASLT_EPILOGUE_BIAS = 4,
+    CUBLASLT_EPILOGUE_GELU = 32
+};
 
 /// cublasLtMatmulAlgoConfigAttributes_t: the fields that name an algorithm.
 enum class AlgorithmField : int {
-    Id = 0,
-    Tile = 1,
-    SplitK = 2,
-    ReductionScheme = 3,
-    Swizzle = 4,
-    CustomOption = 5,
-    Stages = 6,
-    InnerShape = 7,
-    ClusterShape = 8,
+    CUBLASLT_ALGO_CONFIG_ID = 0,
+    CUBLASLT_ALGO_CONFIG_TILE_ID = 1,
+    CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2,
+    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME = 3,
+    CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING = 4,
+    CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION = 5,
+    CUBLASLT_ALGO_CONFIG_STAGES_ID = 6,
+    CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID = 7,
+    CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID = 8,
 };
 
 /// cublasLtMatmulAlgo_t
@@ -85,28 +98,28 @@ struct HeuristicResult {
 };
 
 struct Functions {
-    size_t (*getVersion)();
-    const char* (*statusString)(Status);
-    Status (*create)(Handle*);
-    Status (*destroy)(Handle);
-    Status (*operationCreate)(OperationDescriptor*, int computeType, int scaleType);
-    Status (*operationDestroy)(OperationDescriptor);
-    Status (*operationSet)(OperationDescriptor, int, const void*, size_t);
-    Status (*layoutCreate)(LayoutDescriptor*, int type, uint64_t rows, uint64_t cols,
-                           int64_t leading);
-    Status (*layoutDestroy)(LayoutDescriptor);
-    Status (*layoutSet)(LayoutDescriptor, int, const void*, size_t);
-    Status (*preferenceCreate)(PreferenceDescriptor*);
-    Status (*preferenceDestroy)(PreferenceDescriptor);
-    Status (*preferenceSet)(PreferenceDescriptor, int, const void*, size_t);
-    Status (*heuristic)(Handle, OperationDescriptor, LayoutDescriptor, LayoutDescriptor,
-                        LayoutDescriptor, LayoutDescriptor, PreferenceDescriptor, int,
-                        HeuristicResult*, int*);
-    Status (*algorithmGet)(const Algorithm*, int, void*, size_t, size_t*);
-    Status (*matmul)(Handle, OperationDescriptor, const void* alpha, const void* a,
-                     LayoutDescriptor, const void* b, LayoutDescriptor, const void* beta,
-                     const void* c, LayoutDescriptor, void* d, LayoutDescriptor, const Algorithm*,
-                     void* workspace, size_t, void* stream);
+    size_t (*cublasLtGetVersion)();
+    const char* (*cublasLtGetStatusString)(Status);
+    Status (*cublasLtCreate)(Handle*);
+    Status (*cublasLtDestroy)(Handle);
+    Status (*cublasLtMatmulDescCreate)(OperationDescriptor*, int computeType, int scaleType);
+    Status (*cublasLtMatmulDescDestroy)(OperationDescriptor);
+    Status (*cublasLtMatmulDescSetAttribute)(OperationDescriptor, int, const void*, size_t);
+    Status (*cublasLtMatrixLayoutCreate)(LayoutDescriptor*, int type, uint64_t rows, uint64_t cols,
+                                         int64_t leading);
+    Status (*cublasLtMatrixLayoutDestroy)(LayoutDescriptor);
+    Status (*cublasLtMatrixLayoutSetAttribute)(LayoutDescriptor, int, const void*, size_t);
+    Status (*cublasLtMatmulPreferenceCreate)(PreferenceDescriptor*);
+    Status (*cublasLtMatmulPreferenceDestroy)(PreferenceDescriptor);
+    Status (*cublasLtMatmulPreferenceSetAttribute)(PreferenceDescriptor, int, const void*, size_t);
+    Status (*cublasLtMatmulAlgoGetHeuristic)(Handle, OperationDescriptor, LayoutDescriptor,
+                                             LayoutDescriptor, LayoutDescriptor, LayoutDescriptor,
+                                             PreferenceDescriptor, int, HeuristicResult*, int*);
+    Status (*cublasLtMatmulAlgoConfigGetAttribute)(const Algorithm*, int, void*, size_t, size_t*);
+    Status (*cublasLtMatmul)(Handle, OperationDescriptor, const void* alpha, const void* a,
+                             LayoutDescriptor, const void* b, LayoutDescriptor, const void* beta,
+                             const void* c, LayoutDescriptor, void* d, LayoutDescriptor,
+                             const Algorithm*, void* workspace, size_t, void* stream);
 };
 
 /// The opened library.
@@ -121,7 +134,7 @@ public:
 
     const std::string& path() const { return m_library->path(); }
 
-    std::string words(Status status) const { return m_functions.statusString(status); }
+    std::string words(Status status) const { return m_functions.cublasLtGetStatusString(status); }
 
 private:
     std::shared_ptr<SharedLibrary> m_library;

@@ -14,9 +14,9 @@ namespace {
 constexpr int mostChoices = 16;
 
 DataType dataType(DType type) {
-    return type == DType::Float16    ? DataType::Float16
-           : type == DType::BFloat16 ? DataType::BFloat16
-                                     : DataType::Float32;
+    return type == DType::Float16    ? DataType::CUDA_R_16F
+           : type == DType::BFloat16 ? DataType::CUDA_R_16BF
+                                     : DataType::CUDA_R_32F;
 }
 
 Reason refusal(const Library& library, Status status, const std::string& what) {
@@ -29,12 +29,12 @@ Reason refusal(const Library& library, Status status, const std::string& what) {
 uint32_t epilogueOf(const LtCall& call) {
     uint32_t out = 0;
     if (call.activation == LtActivation::Relu)
-        out |= static_cast<uint32_t>(Epilogue::Relu);
+        out |= static_cast<uint32_t>(Epilogue::CUBLASLT_EPILOGUE_RELU);
     if (call.activation == LtActivation::GeluTanh)
-        out |= static_cast<uint32_t>(Epilogue::Gelu);
+        out |= static_cast<uint32_t>(Epilogue::CUBLASLT_EPILOGUE_GELU);
     if (call.bias)
-        out |= static_cast<uint32_t>(Epilogue::Bias);
-    return out != 0 ? out : static_cast<uint32_t>(Epilogue::Default);
+        out |= static_cast<uint32_t>(Epilogue::CUBLASLT_EPILOGUE_BIAS);
+    return out != 0 ? out : static_cast<uint32_t>(Epilogue::CUBLASLT_EPILOGUE_DEFAULT);
 }
 
 /// Calls after the first failure do nothing.
@@ -57,20 +57,21 @@ struct FieldName {
 };
 
 constexpr FieldName fields[] = {
-    {AlgorithmField::Id, "a", ~0U},
-    {AlgorithmField::Tile, " tile ", ~0U},
-    {AlgorithmField::Stages, " stages ", ~0U},
-    {AlgorithmField::SplitK, " split-k ", 1},
-    {AlgorithmField::ReductionScheme, " reduction ", 0},
-    {AlgorithmField::Swizzle, " swizzle ", 0},
-    {AlgorithmField::CustomOption, " option ", 0},
-    {AlgorithmField::InnerShape, " inner ", 0},
-    {AlgorithmField::ClusterShape, " cluster ", 0},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_ID, "a", ~0U},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_TILE_ID, " tile ", ~0U},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_STAGES_ID, " stages ", ~0U},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_SPLITK_NUM, " split-k ", 1},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, " reduction ", 0},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, " swizzle ", 0},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, " option ", 0},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, " inner ", 0},
+    {AlgorithmField::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, " cluster ", 0},
 };
 
 /// The last two are 16 bits wide.
 bool isNarrow(AlgorithmField field) {
-    return field == AlgorithmField::InnerShape || field == AlgorithmField::ClusterShape;
+    return field == AlgorithmField::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+           field == AlgorithmField::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
 }
 
 uint32_t read(const Library& library, const Algorithm& algorithm, AlgorithmField field) {
@@ -78,8 +79,9 @@ uint32_t read(const Library& library, const Algorithm& algorithm, AlgorithmField
     uint16_t narrow = 0;
     size_t written = 0;
     void* to = isNarrow(field) ? static_cast<void*>(&narrow) : &wide;
-    if (library.call().algorithmGet(&algorithm, static_cast<int>(field), to,
-                                    isNarrow(field) ? sizeof narrow : sizeof wide, &written) != 0)
+    if (library.call().cublasLtMatmulAlgoConfigGetAttribute(
+            &algorithm, static_cast<int>(field), to, isNarrow(field) ? sizeof narrow : sizeof wide,
+            &written) != 0)
         return 0;
     return isNarrow(field) ? narrow : wide;
 }
@@ -92,7 +94,7 @@ Choice choiceOf(const Library& library, const HeuristicResult& result) {
         const uint32_t value = read(library, result.algorithm, row.field);
         if (value != row.usual)
             out.name += row.name + std::to_string(value);
-        if (row.field == AlgorithmField::SplitK)
+        if (row.field == AlgorithmField::CUBLASLT_ALGO_CONFIG_SPLITK_NUM)
             out.splitK = std::max(value, 1U);
     }
     return out;
@@ -105,7 +107,7 @@ struct Preference {
 
     ~Preference() {
         if (descriptor != nullptr)
-            (void)library.call().preferenceDestroy(descriptor);
+            (void)library.call().cublasLtMatmulPreferenceDestroy(descriptor);
     }
 };
 
@@ -119,48 +121,55 @@ Descriptors::Descriptors(Descriptors&& other) noexcept
 Descriptors::~Descriptors() {
     for (LayoutDescriptor layout : {a, b, c, d})
         if (layout != nullptr)
-            (void)m_library->call().layoutDestroy(layout);
+            (void)m_library->call().cublasLtMatrixLayoutDestroy(layout);
     if (operation != nullptr)
-        (void)m_library->call().operationDestroy(operation);
+        (void)m_library->call().cublasLtMatmulDescDestroy(operation);
 }
 
 Status Descriptors::makeLayout(const LtMatrix& matrix, int64_t batch, LayoutDescriptor& out) {
     const Functions& call = m_library->call();
-    if (Status status = call.layoutCreate(&out, static_cast<int>(dataType(matrix.dtype)),
-                                          static_cast<uint64_t>(matrix.rows),
-                                          static_cast<uint64_t>(matrix.cols), matrix.leading);
+    if (Status status = call.cublasLtMatrixLayoutCreate(
+            &out, static_cast<int>(dataType(matrix.dtype)), static_cast<uint64_t>(matrix.rows),
+            static_cast<uint64_t>(matrix.cols), matrix.leading);
         status != 0)
         return status;
     Setter set;
     if (batch > 1) {
-        set(call.layoutSet, out, LayoutAttribute::BatchCount, static_cast<int32_t>(batch));
-        set(call.layoutSet, out, LayoutAttribute::BatchStride, matrix.batchStride);
+        set(call.cublasLtMatrixLayoutSetAttribute, out,
+            LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(batch));
+        set(call.cublasLtMatrixLayoutSetAttribute, out,
+            LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.batchStride);
     }
     return set.status;
 }
 
 void Descriptors::setBias(const void* address) {
-    (void)m_library->call().operationSet(
-        operation, static_cast<int>(OperationAttribute::BiasPointer), &address, sizeof address);
+    (void)m_library->call().cublasLtMatmulDescSetAttribute(
+        operation, static_cast<int>(OperationAttribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER),
+        &address, sizeof address);
 }
 
 std::variant<Descriptors, Reason> Descriptors::make(const LibraryPtr& library, const LtCall& call) {
     Descriptors out(library);
     const Functions& lt = library->call();
-    const Compute compute = call.tf32 ? Compute::Float32FastTf32 : Compute::Float32;
+    const Compute compute =
+        call.tf32 ? Compute::CUBLAS_COMPUTE_32F_FAST_TF32 : Compute::CUBLAS_COMPUTE_32F;
     Setter set;
-    set.status = lt.operationCreate(&out.operation, static_cast<int>(compute),
-                                    static_cast<int>(DataType::Float32));
-    auto transpose = [](bool yes) { return yes ? Transpose::Yes : Transpose::No; };
-    set(lt.operationSet, out.operation, OperationAttribute::TransposeA, transpose(call.transposeA));
-    set(lt.operationSet, out.operation, OperationAttribute::TransposeB, transpose(call.transposeB));
-    set(lt.operationSet, out.operation, OperationAttribute::Epilogue, epilogueOf(call));
+    set.status = lt.cublasLtMatmulDescCreate(&out.operation, static_cast<int>(compute),
+                                             static_cast<int>(DataType::CUDA_R_32F));
+    auto transpose = [](bool yes) { return yes ? Transpose::CUBLAS_OP_T : Transpose::CUBLAS_OP_N; };
+    set(lt.cublasLtMatmulDescSetAttribute, out.operation,
+        OperationAttribute::CUBLASLT_MATMUL_DESC_TRANSA, transpose(call.transposeA));
+    set(lt.cublasLtMatmulDescSetAttribute, out.operation,
+        OperationAttribute::CUBLASLT_MATMUL_DESC_TRANSB, transpose(call.transposeB));
+    set(lt.cublasLtMatmulDescSetAttribute, out.operation,
+        OperationAttribute::CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(call));
     if (call.bias) {
-        set(lt.operationSet, out.operation, OperationAttribute::BiasDataType,
-            dataType(call.d.dtype));
+        set(lt.cublasLtMatmulDescSetAttribute, out.operation,
+            OperationAttribute::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(call.d.dtype));
         if (call.batch > 1)
-            set(lt.operationSet, out.operation, OperationAttribute::BiasBatchStride,
-                call.biasBatchStride);
+            set(lt.cublasLtMatmulDescSetAttribute, out.operation,
+                OperationAttribute::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, call.biasBatchStride);
     }
     if (set.status != 0)
         return refusal(*library, set.status, "the operation");
@@ -178,29 +187,32 @@ std::variant<std::vector<Choice>, Reason> choices(const LibraryPtr& library, Han
     const Functions& lt = library->call();
     Preference preference{*library};
     Setter set;
-    set.status = lt.preferenceCreate(&preference.descriptor);
-    set(lt.preferenceSet, preference.descriptor, PreferenceAttribute::MaxWorkspace,
+    set.status = lt.cublasLtMatmulPreferenceCreate(&preference.descriptor);
+    set(lt.cublasLtMatmulPreferenceSetAttribute, preference.descriptor,
+        PreferenceAttribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
         static_cast<uint64_t>(std::max<int64_t>(workspaceLimit, 0)));
-    auto schemes = static_cast<uint32_t>(Reduction::ComputeType);
+    auto schemes = static_cast<uint32_t>(Reduction::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
     if (allowed == NumericClass::Approximate || call.d.dtype == DType::Float32)
-        schemes |= static_cast<uint32_t>(Reduction::InPlace) |
-                   static_cast<uint32_t>(Reduction::OutputType);
-    set(lt.preferenceSet, preference.descriptor, PreferenceAttribute::ReductionSchemes, schemes);
+        schemes |= static_cast<uint32_t>(Reduction::CUBLASLT_REDUCTION_SCHEME_INPLACE) |
+                   static_cast<uint32_t>(Reduction::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
+    set(lt.cublasLtMatmulPreferenceSetAttribute, preference.descriptor,
+        PreferenceAttribute::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
     const LtMatrix& c = call.c ? *call.c : call.d;
-    for (auto [attribute, matrix] : {std::pair{PreferenceAttribute::AlignmentA, &call.a},
-                                     std::pair{PreferenceAttribute::AlignmentB, &call.b},
-                                     std::pair{PreferenceAttribute::AlignmentC, &c},
-                                     std::pair{PreferenceAttribute::AlignmentD, &call.d}})
-        set(lt.preferenceSet, preference.descriptor, attribute,
+    for (auto [attribute, matrix] :
+         {std::pair{PreferenceAttribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &call.a},
+          std::pair{PreferenceAttribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &call.b},
+          std::pair{PreferenceAttribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &c},
+          std::pair{PreferenceAttribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &call.d}})
+        set(lt.cublasLtMatmulPreferenceSetAttribute, preference.descriptor, attribute,
             static_cast<uint32_t>(matrix->alignment));
     if (call.bias) // its alignment counts, not what lies there
         descriptors.setBias(reinterpret_cast<const void*>(uintptr_t{256}));
     std::array<HeuristicResult, mostChoices> results{};
     int count = 0;
     if (set.status == 0)
-        set.status =
-            lt.heuristic(handle, descriptors.operation, descriptors.a, descriptors.b, descriptors.c,
-                         descriptors.d, preference.descriptor, mostChoices, results.data(), &count);
+        set.status = lt.cublasLtMatmulAlgoGetHeuristic(
+            handle, descriptors.operation, descriptors.a, descriptors.b, descriptors.c,
+            descriptors.d, preference.descriptor, mostChoices, results.data(), &count);
     if (set.status != 0)
         return refusal(*library, set.status, "`" + text(call) + "`");
     std::vector<Choice> out;

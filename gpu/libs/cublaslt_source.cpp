@@ -25,7 +25,7 @@ struct Session {
 
     ~Session() {
         if (handle != nullptr && context->makeCurrent())
-            (void)library->call().destroy(handle);
+            (void)library->call().cublasLtDestroy(handle);
     }
 };
 
@@ -84,7 +84,7 @@ public:
         Descriptors& made = m_shared->descriptors;
         if (call.bias)
             made.setBias(addressOf(*call.bias, call.d.dtype, arguments));
-        const Status status = m_session->library->call().matmul(
+        const Status status = m_session->library->call().cublasLtMatmul(
             m_session->handle, made.operation, &alpha, addressOf(call.a, arguments), made.a,
             addressOf(call.b, arguments), made.b, &beta, c, made.c, d, made.d, &m_choice.algorithm,
             reinterpret_cast<void*>(arguments.workspace),
@@ -171,7 +171,7 @@ Result<std::unique_ptr<TacticSource>> makeCublasLtSource(Device& device) {
     session->context = device.context();
     if (auto done = device.makeCurrent(); !done)
         return failure(done.error());
-    if (Status status = session->library->call().create(&session->handle); status != 0)
+    if (Status status = session->library->call().cublasLtCreate(&session->handle); status != 0)
         return failure("cublaslt.create",
                        "cuBLASLt does not start: " + session->library->words(status),
                        session->library->path());

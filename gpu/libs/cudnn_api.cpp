@@ -25,23 +25,23 @@ Result<std::shared_ptr<const Library>> Library::open() {
     out->m_library = *library;
     SymbolReader find(**library);
     Functions& call = out->m_functions;
-    find(call.getVersion, "cudnnGetVersion");
-    find(call.getErrorString, "cudnnGetErrorString");
-    find(call.getLastErrorString, "cudnnGetLastErrorString");
-    find(call.create, "cudnnCreate");
-    find(call.destroy, "cudnnDestroy");
-    find(call.setStream, "cudnnSetStream");
-    find(call.createDescriptor, "cudnnBackendCreateDescriptor");
-    find(call.destroyDescriptor, "cudnnBackendDestroyDescriptor");
-    find(call.finalize, "cudnnBackendFinalize");
-    find(call.setAttribute, "cudnnBackendSetAttribute");
-    find(call.getAttribute, "cudnnBackendGetAttribute");
-    find(call.execute, "cudnnBackendExecute");
+    find(call.cudnnGetVersion, "cudnnGetVersion");
+    find(call.cudnnGetErrorString, "cudnnGetErrorString");
+    find(call.cudnnGetLastErrorString, "cudnnGetLastErrorString");
+    find(call.cudnnCreate, "cudnnCreate");
+    find(call.cudnnDestroy, "cudnnDestroy");
+    find(call.cudnnSetStream, "cudnnSetStream");
+    find(call.cudnnBackendCreateDescriptor, "cudnnBackendCreateDescriptor");
+    find(call.cudnnBackendDestroyDescriptor, "cudnnBackendDestroyDescriptor");
+    find(call.cudnnBackendFinalize, "cudnnBackendFinalize");
+    find(call.cudnnBackendSetAttribute, "cudnnBackendSetAttribute");
+    find(call.cudnnBackendGetAttribute, "cudnnBackendGetAttribute");
+    find(call.cudnnBackendExecute, "cudnnBackendExecute");
     if (!find.absent().empty())
         return failure("library-missing",
                        fmt::format("`{}` lacks `{}`", out->path(), find.absent()), {},
                        "install cuDNN 9");
-    out->m_version = call.getVersion();
+    out->m_version = call.cudnnGetVersion();
     if (out->m_version < oldest)
         return failure("library-missing",
                        fmt::format("`{}` is cuDNN {}", out->path(), textOf(out->m_version)), {},
@@ -55,8 +55,8 @@ std::string Library::version() const {
 
 std::string Library::words(Status status) const {
     std::array<char, 1024> condition{};
-    m_functions.getLastErrorString(condition.data(), condition.size());
-    std::string out = m_functions.getErrorString(status);
+    m_functions.cudnnGetLastErrorString(condition.data(), condition.size());
+    std::string out = m_functions.cudnnGetErrorString(status);
     if (condition[0] != '\0')
         out += std::string(": ") + condition.data();
     return out;

@@ -18,213 +18,214 @@ using RawDescriptor = void*;
 using Handle = struct HandleOfCudnn*;
 
 enum StatusCodes : Status {
-    Success = 0,
-    NotSupported = 3000,
-    NotSupportedShape = 3002,
-    NotSupportedDataType = 3003,
-    NotSupportedLayout = 3004,
-    NotSupportedEnd = 4000, ///< codes from NotSupported on, below this, say: not this way
+    CUDNN_STATUS_SUCCESS = 0,
+    CUDNN_STATUS_NOT_SUPPORTED = 3000,
+    CUDNN_STATUS_NOT_SUPPORTED_SHAPE = 3002,
+    CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE = 3003,
+    CUDNN_STATUS_NOT_SUPPORTED_LAYOUT = 3004,
+    CUDNN_STATUS_INTERNAL_ERROR =
+        4000, ///< codes from CUDNN_STATUS_NOT_SUPPORTED on, below this, say: not this way
 };
 
 /// cudnnBackendDescriptorType_t
 enum class Kind : int {
-    Pointwise = 0,
-    Convolution = 1,
-    Engine = 2,
-    EngineConfig = 3,
-    EngineHeuristics = 4,
-    ExecutionPlan = 5,
-    KnobChoice = 7,
-    OperationConvolutionForward = 10,
-    OperationPointwise = 13,
-    OperationGraph = 15,
-    VariantPack = 16,
-    Tensor = 17,
-    MatMul = 18,
-    OperationMatMul = 19,
-    Reduction = 21,
-    OperationReduction = 22,
-    DeviceProperties = 38,
-    OperationSdpaForward = 41,
+    CUDNN_BACKEND_POINTWISE_DESCRIPTOR = 0,
+    CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR = 1,
+    CUDNN_BACKEND_ENGINE_DESCRIPTOR = 2,
+    CUDNN_BACKEND_ENGINECFG_DESCRIPTOR = 3,
+    CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR = 4,
+    CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR = 5,
+    CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR = 7,
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR = 10,
+    CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR = 13,
+    CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR = 15,
+    CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR = 16,
+    CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
+    CUDNN_BACKEND_MATMUL_DESCRIPTOR = 18,
+    CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR = 19,
+    CUDNN_BACKEND_REDUCTION_DESCRIPTOR = 21,
+    CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR = 22,
+    CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR = 38,
+    CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR = 41,
 };
 
 /// cudnnBackendAttributeName_t
 enum class Attribute : int {
-    PointwiseMode = 0,
-    PointwiseMathType = 1,
-    PointwiseReluLowerClip = 3,
-    PointwiseReluUpperClip = 4,
-    PointwiseReluLowerClipSlope = 5,
-    PointwiseEluAlpha = 6,
-    PointwiseSoftplusBeta = 7,
-    PointwiseSwishBeta = 8,
-    ConvolutionComputeType = 100,
-    ConvolutionMode = 101,
-    ConvolutionDilations = 102,
-    ConvolutionStrides = 103,
-    ConvolutionPostPaddings = 104,
-    ConvolutionPrePaddings = 105,
-    ConvolutionSpatialDims = 106,
-    HeuristicsMode = 200,
-    HeuristicsGraph = 201,
-    HeuristicsResults = 202,
-    HeuristicsDeviceProperties = 204,
-    ConfigEngine = 300,
-    ConfigKnobChoices = 302,
-    ConfigWorkspaceSize = 303,
-    PlanHandle = 400,
-    PlanEngineConfig = 401,
-    PlanWorkspaceSize = 402,
-    PlanJson = 405,
-    PlanDeviceProperties = 407,
-    KnobChoiceType = 600,
-    KnobChoiceValue = 601,
-    ConvolutionForwardAlpha = 700,
-    ConvolutionForwardBeta = 701,
-    ConvolutionForwardDescriptor = 702,
-    ConvolutionForwardW = 703,
-    ConvolutionForwardX = 704,
-    ConvolutionForwardY = 705,
-    PointwiseDescriptor = 750,
-    PointwiseX = 751,
-    PointwiseB = 752,
-    PointwiseY = 753,
-    GraphHandle = 800,
-    GraphOperations = 801,
-    TensorAlignment = 900,
-    TensorDataType = 901,
-    TensorDimensions = 902,
-    TensorStrides = 903,
-    TensorUniqueId = 906,
-    TensorIsVirtual = 907,
-    TensorIsByValue = 908,
-    PackUniqueIds = 1000,
-    PackPointers = 1001,
-    PackWorkspace = 1003,
-    EngineGlobalIndex = 1301,
-    EngineNumericalNotes = 1303,
-    EngineBehaviorNotes = 1305,
-    MatMulComputeType = 1500,
-    OperationMatMulA = 1520,
-    OperationMatMulB = 1521,
-    OperationMatMulC = 1522,
-    OperationMatMulDescriptor = 1523,
-    ReductionOperator = 1600,
-    ReductionComputeType = 1601,
-    OperationReductionX = 1610,
-    OperationReductionY = 1611,
-    OperationReductionDescriptor = 1612,
-    DevicePropertiesJson = 2702,
-    SdpaQ = 2800,
-    SdpaK = 2801,
-    SdpaV = 2802,
-    SdpaO = 2803,
-    SdpaScale = 2805,
+    CUDNN_ATTR_POINTWISE_MODE = 0,
+    CUDNN_ATTR_POINTWISE_MATH_PREC = 1,
+    CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP = 3,
+    CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP = 4,
+    CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE = 5,
+    CUDNN_ATTR_POINTWISE_ELU_ALPHA = 6,
+    CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA = 7,
+    CUDNN_ATTR_POINTWISE_SWISH_BETA = 8,
+    CUDNN_ATTR_CONVOLUTION_COMP_TYPE = 100,
+    CUDNN_ATTR_CONVOLUTION_CONV_MODE = 101,
+    CUDNN_ATTR_CONVOLUTION_DILATIONS = 102,
+    CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES = 103,
+    CUDNN_ATTR_CONVOLUTION_POST_PADDINGS = 104,
+    CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS = 105,
+    CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS = 106,
+    CUDNN_ATTR_ENGINEHEUR_MODE = 200,
+    CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 201,
+    CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,
+    CUDNN_ATTR_ENGINEHEUR_DEVICEPROP = 204,
+    CUDNN_ATTR_ENGINECFG_ENGINE = 300,
+    CUDNN_ATTR_ENGINECFG_KNOB_CHOICES = 302,
+    CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE = 303,
+    CUDNN_ATTR_EXECUTION_PLAN_HANDLE = 400,
+    CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG = 401,
+    CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,
+    CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION = 405,
+    CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP = 407,
+    CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE = 600,
+    CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE = 601,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA = 700,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA = 701,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC = 702,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W = 703,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X = 704,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y = 705,
+    CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR = 750,
+    CUDNN_ATTR_OPERATION_POINTWISE_XDESC = 751,
+    CUDNN_ATTR_OPERATION_POINTWISE_BDESC = 752,
+    CUDNN_ATTR_OPERATION_POINTWISE_YDESC = 753,
+    CUDNN_ATTR_OPERATIONGRAPH_HANDLE = 800,
+    CUDNN_ATTR_OPERATIONGRAPH_OPS = 801,
+    CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT = 900,
+    CUDNN_ATTR_TENSOR_DATA_TYPE = 901,
+    CUDNN_ATTR_TENSOR_DIMENSIONS = 902,
+    CUDNN_ATTR_TENSOR_STRIDES = 903,
+    CUDNN_ATTR_TENSOR_UNIQUE_ID = 906,
+    CUDNN_ATTR_TENSOR_IS_VIRTUAL = 907,
+    CUDNN_ATTR_TENSOR_IS_BY_VALUE = 908,
+    CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS = 1000,
+    CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS = 1001,
+    CUDNN_ATTR_VARIANT_PACK_WORKSPACE = 1003,
+    CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
+    CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
+    CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE = 1305,
+    CUDNN_ATTR_MATMUL_COMP_TYPE = 1500,
+    CUDNN_ATTR_OPERATION_MATMUL_ADESC = 1520,
+    CUDNN_ATTR_OPERATION_MATMUL_BDESC = 1521,
+    CUDNN_ATTR_OPERATION_MATMUL_CDESC = 1522,
+    CUDNN_ATTR_OPERATION_MATMUL_DESC = 1523,
+    CUDNN_ATTR_REDUCTION_OPERATOR = 1600,
+    CUDNN_ATTR_REDUCTION_COMP_TYPE = 1601,
+    CUDNN_ATTR_OPERATION_REDUCTION_XDESC = 1610,
+    CUDNN_ATTR_OPERATION_REDUCTION_YDESC = 1611,
+    CUDNN_ATTR_OPERATION_REDUCTION_DESC = 1612,
+    CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION = 2702,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC = 2800,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC = 2801,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC = 2802,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC = 2803,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC = 2805,
 };
 
 /// cudnnBackendAttributeType_t
 enum class Type : int {
-    Handle = 0,
-    DataType = 1,
-    Boolean = 2,
-    Int64 = 3,
-    Float = 4,
-    Double = 5,
-    VoidPointer = 6,
-    ConvolutionMode = 7,
-    HeuristicsMode = 8,
-    KnobType = 9,
-    NumericalNote = 11,
-    PointwiseMode = 14,
-    Descriptor = 15,
-    ReductionOperator = 18,
-    BehaviorNote = 19,
-    Char = 24,
+    CUDNN_TYPE_HANDLE = 0,
+    CUDNN_TYPE_DATA_TYPE = 1,
+    CUDNN_TYPE_BOOLEAN = 2,
+    CUDNN_TYPE_INT64 = 3,
+    CUDNN_TYPE_FLOAT = 4,
+    CUDNN_TYPE_DOUBLE = 5,
+    CUDNN_TYPE_VOID_PTR = 6,
+    CUDNN_TYPE_CONVOLUTION_MODE = 7,
+    CUDNN_TYPE_HEUR_MODE = 8,
+    CUDNN_TYPE_KNOB_TYPE = 9,
+    CUDNN_TYPE_NUMERICAL_NOTE = 11,
+    CUDNN_TYPE_POINTWISE_MODE = 14,
+    CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
+    CUDNN_TYPE_REDUCTION_OPERATOR_TYPE = 18,
+    CUDNN_TYPE_BEHAVIOR_NOTE = 19,
+    CUDNN_TYPE_CHAR = 24,
 };
 
 /// cudnnDataType_t
-enum class DataType : int { Float = 0, Half = 2, BFloat16 = 9 };
+enum class DataType : int { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_HALF = 2, CUDNN_DATA_BFLOAT16 = 9 };
 
 /// cudnnPointwiseMode_t
 enum class Pointwise : int {
-    Add = 0,
-    Multiply = 1,
-    Minimum = 2,
-    Sqrt = 4,
-    Divide = 6,
-    Subtract = 9,
-    Abs = 10,
-    Exp = 13,
-    Identity = 21,
-    Relu = 100,
-    Tanh = 101,
-    Sigmoid = 102,
-    Elu = 103,
-    Gelu = 104,
-    Softplus = 105,
-    Swish = 106,
-    GeluTanh = 107,
+    CUDNN_POINTWISE_ADD = 0,
+    CUDNN_POINTWISE_MUL = 1,
+    CUDNN_POINTWISE_MIN = 2,
+    CUDNN_POINTWISE_SQRT = 4,
+    CUDNN_POINTWISE_DIV = 6,
+    CUDNN_POINTWISE_SUB = 9,
+    CUDNN_POINTWISE_ABS = 10,
+    CUDNN_POINTWISE_EXP = 13,
+    CUDNN_POINTWISE_IDENTITY = 21,
+    CUDNN_POINTWISE_RELU_FWD = 100,
+    CUDNN_POINTWISE_TANH_FWD = 101,
+    CUDNN_POINTWISE_SIGMOID_FWD = 102,
+    CUDNN_POINTWISE_ELU_FWD = 103,
+    CUDNN_POINTWISE_GELU_FWD = 104,
+    CUDNN_POINTWISE_SOFTPLUS_FWD = 105,
+    CUDNN_POINTWISE_SWISH_FWD = 106,
+    CUDNN_POINTWISE_GELU_APPROX_TANH_FWD = 107,
 };
 
 /// cudnnReduceTensorOp_t
-enum class Reduce : int { Add = 0, Maximum = 3 };
+enum class Reduce : int { CUDNN_REDUCE_TENSOR_ADD = 0, CUDNN_REDUCE_TENSOR_MAX = 3 };
 
-constexpr int crossCorrelation = 1; ///< cudnnConvolutionMode_t
+constexpr int CUDNN_CROSS_CORRELATION = 1; ///< cudnnConvolutionMode_t
 
 /// cudnnBackendHeurMode_t
-enum class Heuristics : int { Fallback = 2, A = 3 };
+enum class Heuristics : int { CUDNN_HEUR_MODE_FALLBACK = 2, CUDNN_HEUR_MODE_A = 3 };
 
 /// cudnnBackendNumericalNote_t
 enum class NumericalNote : int {
-    TensorCore = 0,
-    DownConvertInputs = 1,
-    ReducedPrecisionReduction = 2,
-    Fft = 3,
-    Nondeterministic = 4,
-    Winograd = 5,
-    WinogradTile4 = 6,
-    WinogradTile6 = 7,
-    WinogradTile13 = 8,
-    Count = 10,
+    CUDNN_NUMERICAL_NOTE_TENSOR_CORE = 0,
+    CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS = 1,
+    CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION = 2,
+    CUDNN_NUMERICAL_NOTE_FFT = 3,
+    CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4,
+    CUDNN_NUMERICAL_NOTE_WINOGRAD = 5,
+    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 = 6,
+    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 = 7,
+    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 = 8,
+    CUDNN_NUMERICAL_NOTE_TYPE_COUNT = 10,
 };
 
 /// cudnnBackendBehaviorNote_t
 enum class BehaviorNote : int {
-    RuntimeCompilation = 0,
-    FilterReorder = 1,
-    BiasReorder = 2,
-    GraphNative = 3,
-    Count = 5,
+    CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION = 0,
+    CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER = 1,
+    CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER = 2,
+    CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API = 3,
+    CUDNN_BEHAVIOR_NOTE_TYPE_COUNT = 5,
 };
 
 /// cudnnBackendKnobType_t, those with a name in tactics.
 enum class Knob : int {
-    Swizzle = 1,
-    TileSize = 2,
-    TileK = 13,
-    Stages = 14,
-    SplitKSlices = 17,
-    KernelConfig = 24,
-    TileCgaM = 27,
-    TileCgaN = 28,
-    StreamK = 38,
-    TileM = 40,
-    TileN = 41,
+    CUDNN_KNOB_TYPE_SWIZZLE = 1,
+    CUDNN_KNOB_TYPE_TILE_SIZE = 2,
+    CUDNN_KNOB_TYPE_TILEK = 13,
+    CUDNN_KNOB_TYPE_STAGES = 14,
+    CUDNN_KNOB_TYPE_SPLIT_K_SLC = 17,
+    CUDNN_KNOB_TYPE_KERNEL_CFG = 24,
+    CUDNN_KNOB_TYPE_TILE_CGA_M = 27,
+    CUDNN_KNOB_TYPE_TILE_CGA_N = 28,
+    CUDNN_KNOB_TYPE_STREAM_K = 38,
+    CUDNN_KNOB_TYPE_TILE_M = 40,
+    CUDNN_KNOB_TYPE_TILE_N = 41,
 };
 
 struct Functions {
-    size_t (*getVersion)();
-    const char* (*getErrorString)(Status);
-    void (*getLastErrorString)(char*, size_t);
-    Status (*create)(Handle*);
-    Status (*destroy)(Handle);
-    Status (*setStream)(Handle, void*);
-    Status (*createDescriptor)(int, RawDescriptor*);
-    Status (*destroyDescriptor)(RawDescriptor);
-    Status (*finalize)(RawDescriptor);
-    Status (*setAttribute)(RawDescriptor, int, int, int64_t, const void*);
-    Status (*getAttribute)(RawDescriptor, int, int, int64_t, int64_t*, void*);
-    Status (*execute)(Handle, RawDescriptor, RawDescriptor);
+    size_t (*cudnnGetVersion)();
+    const char* (*cudnnGetErrorString)(Status);
+    void (*cudnnGetLastErrorString)(char*, size_t);
+    Status (*cudnnCreate)(Handle*);
+    Status (*cudnnDestroy)(Handle);
+    Status (*cudnnSetStream)(Handle, void*);
+    Status (*cudnnBackendCreateDescriptor)(int, RawDescriptor*);
+    Status (*cudnnBackendDestroyDescriptor)(RawDescriptor);
+    Status (*cudnnBackendFinalize)(RawDescriptor);
+    Status (*cudnnBackendSetAttribute)(RawDescriptor, int, int, int64_t, const void*);
+    Status (*cudnnBackendGetAttribute)(RawDescriptor, int, int, int64_t, int64_t*, void*);
+    Status (*cudnnBackendExecute)(Handle, RawDescriptor, RawDescriptor);
 };
 
 /// The opened library, of a version that is known to work.

@@ -10,11 +10,11 @@ namespace {
 
 const char* codeOf(Status status) {
     switch (status) {
-    case NotSupportedShape:
+    case CUDNN_STATUS_NOT_SUPPORTED_SHAPE:
         return "shape";
-    case NotSupportedDataType:
+    case CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE:
         return "dtype";
-    case NotSupportedLayout:
+    case CUDNN_STATUS_NOT_SUPPORTED_LAYOUT:
         return "layout";
     default:
         return "support";
@@ -35,8 +35,8 @@ Reason reasonOf(const Library& library, Status status, const std::string& what) 
 }
 
 Descriptor::Descriptor(LibraryPtr library, Kind kind) : m_library(std::move(library)) {
-    m_status = m_library->call().createDescriptor(static_cast<int>(kind), &m_raw);
-    if (m_status != Success) {
+    m_status = m_library->call().cudnnBackendCreateDescriptor(static_cast<int>(kind), &m_raw);
+    if (m_status != CUDNN_STATUS_SUCCESS) {
         m_words = m_library->words(m_status);
         m_raw = nullptr;
     }
@@ -56,45 +56,45 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 
 Descriptor::~Descriptor() {
     if (m_raw != nullptr)
-        (void)m_library->call().destroyDescriptor(m_raw);
+        (void)m_library->call().cudnnBackendDestroyDescriptor(m_raw);
 }
 
 void Descriptor::set(Attribute attribute, Type type, const void* values, size_t count) {
-    if (m_status != Success)
+    if (m_status != CUDNN_STATUS_SUCCESS)
         return;
-    m_status =
-        m_library->call().setAttribute(m_raw, static_cast<int>(attribute), static_cast<int>(type),
-                                       static_cast<int64_t>(count), values);
-    if (m_status != Success)
+    m_status = m_library->call().cudnnBackendSetAttribute(m_raw, static_cast<int>(attribute),
+                                                          static_cast<int>(type),
+                                                          static_cast<int64_t>(count), values);
+    if (m_status != CUDNN_STATUS_SUCCESS)
         m_words = m_library->words(m_status);
 }
 
 void Descriptor::set(Attribute attribute, const std::vector<int64_t>& values) {
-    set(attribute, Type::Int64, values.data(), values.size());
+    set(attribute, Type::CUDNN_TYPE_INT64, values.data(), values.size());
 }
 
 void Descriptor::set(Attribute attribute, int64_t value) {
-    set(attribute, Type::Int64, &value, 1);
+    set(attribute, Type::CUDNN_TYPE_INT64, &value, 1);
 }
 
 void Descriptor::set(Attribute attribute, bool value) {
-    set(attribute, Type::Boolean, &value, 1);
+    set(attribute, Type::CUDNN_TYPE_BOOLEAN, &value, 1);
 }
 
 void Descriptor::set(Attribute attribute, double value) {
-    set(attribute, Type::Double, &value, 1);
+    set(attribute, Type::CUDNN_TYPE_DOUBLE, &value, 1);
 }
 
 void Descriptor::set(Attribute attribute, float value) {
-    set(attribute, Type::Float, &value, 1);
+    set(attribute, Type::CUDNN_TYPE_FLOAT, &value, 1);
 }
 
 void Descriptor::set(Attribute attribute, DataType value) {
-    setCode(attribute, Type::DataType, static_cast<int>(value));
+    setCode(attribute, Type::CUDNN_TYPE_DATA_TYPE, static_cast<int>(value));
 }
 
 void Descriptor::set(Attribute attribute, const Descriptor& value) {
-    set(attribute, Type::Descriptor, &value.m_raw, 1);
+    set(attribute, Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, &value.m_raw, 1);
 }
 
 void Descriptor::setCode(Attribute attribute, Type type, int value) {
@@ -102,19 +102,20 @@ void Descriptor::setCode(Attribute attribute, Type type, int value) {
 }
 
 std::optional<Reason> Descriptor::finish(const std::string& what) {
-    if (m_status == Success) {
-        m_status = m_library->call().finalize(m_raw);
-        if (m_status != Success)
+    if (m_status == CUDNN_STATUS_SUCCESS) {
+        m_status = m_library->call().cudnnBackendFinalize(m_raw);
+        if (m_status != CUDNN_STATUS_SUCCESS)
             m_words = m_library->words(m_status);
     }
-    return m_status == Success ? std::nullopt : std::optional(refusal(m_status, what, m_words));
+    return m_status == CUDNN_STATUS_SUCCESS ? std::nullopt
+                                            : std::optional(refusal(m_status, what, m_words));
 }
 
 size_t Descriptor::readRaw(Attribute attribute, Type type, void* to, size_t room) const {
     int64_t count = 0;
-    if (m_raw == nullptr ||
-        m_library->call().getAttribute(m_raw, static_cast<int>(attribute), static_cast<int>(type),
-                                       static_cast<int64_t>(room), &count, to) != Success)
+    if (m_raw == nullptr || m_library->call().cudnnBackendGetAttribute(
+                                m_raw, static_cast<int>(attribute), static_cast<int>(type),
+                                static_cast<int64_t>(room), &count, to) != CUDNN_STATUS_SUCCESS)
         return 0;
     return std::min(room, static_cast<size_t>(std::max<int64_t>(count, 0)));
 }
@@ -123,17 +124,18 @@ size_t Descriptor::readInto(Attribute attribute, std::span<Descriptor> out) cons
     std::vector<RawDescriptor> raw;
     for (const Descriptor& descriptor : out)
         raw.push_back(descriptor.m_raw);
-    return readRaw(attribute, Type::Descriptor, raw.data(), raw.size());
+    return readRaw(attribute, Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, raw.data(), raw.size());
 }
 
 std::string Descriptor::readText(Attribute attribute) const {
     int64_t count = 0;
     if (m_raw == nullptr ||
-        m_library->call().getAttribute(m_raw, static_cast<int>(attribute),
-                                       static_cast<int>(Type::Char), 0, &count, nullptr) != Success)
+        m_library->call().cudnnBackendGetAttribute(m_raw, static_cast<int>(attribute),
+                                                   static_cast<int>(Type::CUDNN_TYPE_CHAR), 0,
+                                                   &count, nullptr) != CUDNN_STATUS_SUCCESS)
         return {};
     std::string out(static_cast<size_t>(std::max<int64_t>(count, 0)), '\0');
-    out.resize(readRaw(attribute, Type::Char, out.data(), out.size()));
+    out.resize(readRaw(attribute, Type::CUDNN_TYPE_CHAR, out.data(), out.size()));
     return out.substr(0, out.find('\0'));
 }
 

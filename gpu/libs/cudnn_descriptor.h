@@ -58,7 +58,7 @@ private:
 
     LibraryPtr m_library;
     RawDescriptor m_raw = nullptr;
-    Status m_status = Success;
+    Status m_status = CUDNN_STATUS_SUCCESS;
     std::string m_words;
 };
 

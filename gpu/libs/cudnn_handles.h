@@ -22,7 +22,7 @@ public:
     ~Handles() {
         if (m_context->makeCurrent())
             for (Handle handle : m_all)
-                (void)m_library->call().destroy(handle);
+                (void)m_library->call().cudnnDestroy(handle);
     }
 
     /// Binds the device's context to the thread.
@@ -36,7 +36,7 @@ public:
             return out;
         }
         Handle out = nullptr;
-        if (Status status = m_library->call().create(&out); status != Success)
+        if (Status status = m_library->call().cudnnCreate(&out); status != CUDNN_STATUS_SUCCESS)
             return failure("cudnn.create", "cuDNN does not start: " + m_library->words(status),
                            m_library->path());
         m_all.push_back(out);

@@ -19,12 +19,12 @@ struct KnobName {
 };
 
 constexpr KnobName knobNames[] = {
-    {Knob::TileSize, "tile"},    {Knob::TileM, "m"},
-    {Knob::TileN, "n"},          {Knob::TileK, "k"},
-    {Knob::Stages, "stages"},    {Knob::SplitKSlices, "split-k"},
-    {Knob::TileCgaM, "cga-m"},   {Knob::TileCgaN, "cga-n"},
-    {Knob::StreamK, "stream-k"}, {Knob::KernelConfig, "kernel"},
-    {Knob::Swizzle, "swizzle"},
+    {Knob::CUDNN_KNOB_TYPE_TILE_SIZE, "tile"},    {Knob::CUDNN_KNOB_TYPE_TILE_M, "m"},
+    {Knob::CUDNN_KNOB_TYPE_TILE_N, "n"},          {Knob::CUDNN_KNOB_TYPE_TILEK, "k"},
+    {Knob::CUDNN_KNOB_TYPE_STAGES, "stages"},     {Knob::CUDNN_KNOB_TYPE_SPLIT_K_SLC, "split-k"},
+    {Knob::CUDNN_KNOB_TYPE_TILE_CGA_M, "cga-m"},  {Knob::CUDNN_KNOB_TYPE_TILE_CGA_N, "cga-n"},
+    {Knob::CUDNN_KNOB_TYPE_STREAM_K, "stream-k"}, {Knob::CUDNN_KNOB_TYPE_KERNEL_CFG, "kernel"},
+    {Knob::CUDNN_KNOB_TYPE_SWIZZLE, "swizzle"},
 };
 
 std::string knobName(int type) {
@@ -35,33 +35,34 @@ std::string knobName(int type) {
 }
 
 void readNumericalNotes(const Descriptor& engine, Configuration& out) {
-    const auto room = static_cast<size_t>(NumericalNote::Count);
-    for (int note : engine.read<int>(Attribute::EngineNumericalNotes, Type::NumericalNote, room)) {
+    const auto room = static_cast<size_t>(NumericalNote::CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+    for (int note : engine.read<int>(Attribute::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                     Type::CUDNN_TYPE_NUMERICAL_NOTE, room)) {
         switch (static_cast<NumericalNote>(note)) {
-        case NumericalNote::TensorCore:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
             out.tensorCore = true;
             out.notes.emplace_back("tensor cores");
             break;
-        case NumericalNote::DownConvertInputs:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
             out.numeric = NumericClass::Approximate;
             out.notes.emplace_back("narrows its inputs");
             break;
-        case NumericalNote::ReducedPrecisionReduction:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
             out.numeric = NumericClass::Approximate;
             out.notes.emplace_back("sums in less than float32");
             break;
-        case NumericalNote::Fft:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_FFT:
             out.numeric = NumericClass::Approximate;
             out.notes.emplace_back("FFT");
             break;
-        case NumericalNote::Winograd:
-        case NumericalNote::WinogradTile4:
-        case NumericalNote::WinogradTile6:
-        case NumericalNote::WinogradTile13:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_WINOGRAD:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
             out.numeric = NumericClass::Approximate;
             out.notes.emplace_back("Winograd");
             break;
-        case NumericalNote::Nondeterministic:
+        case NumericalNote::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
             out.deterministic = false;
             out.notes.emplace_back("not deterministic");
             break;
@@ -72,19 +73,20 @@ void readNumericalNotes(const Descriptor& engine, Configuration& out) {
 }
 
 void readBehaviorNotes(const Descriptor& engine, Configuration& out) {
-    const auto room = static_cast<size_t>(BehaviorNote::Count);
-    for (int note : engine.read<int>(Attribute::EngineBehaviorNotes, Type::BehaviorNote, room)) {
+    const auto room = static_cast<size_t>(BehaviorNote::CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+    for (int note : engine.read<int>(Attribute::CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                     Type::CUDNN_TYPE_BEHAVIOR_NOTE, room)) {
         switch (static_cast<BehaviorNote>(note)) {
-        case BehaviorNote::RuntimeCompilation:
+        case BehaviorNote::CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION:
             out.runtimeCompiled = true;
             out.notes.emplace_back("compiled at run time");
             break;
-        case BehaviorNote::FilterReorder:
-        case BehaviorNote::BiasReorder:
+        case BehaviorNote::CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER:
+        case BehaviorNote::CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER:
             out.reorders = true;
             out.notes.emplace_back("reorders weights");
             break;
-        case BehaviorNote::GraphNative:
+        case BehaviorNote::CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API:
             out.graphNative = true;
             break;
         default:
@@ -97,11 +99,14 @@ void readKnobs(const LibraryPtr& library, FoundConfiguration& out) {
     constexpr size_t room = 44;
     std::vector<Descriptor> choices;
     for (size_t i = 0; i < room; ++i)
-        choices.emplace_back(library, Kind::KnobChoice);
-    const size_t count = out.descriptor.readInto(Attribute::ConfigKnobChoices, choices);
+        choices.emplace_back(library, Kind::CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    const size_t count =
+        out.descriptor.readInto(Attribute::CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, choices);
     for (size_t i = 0; i < count; ++i) {
-        auto type = choices[i].read<int>(Attribute::KnobChoiceType, Type::KnobType, 1);
-        auto value = choices[i].read<int64_t>(Attribute::KnobChoiceValue, Type::Int64, 1);
+        auto type = choices[i].read<int>(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                         Type::CUDNN_TYPE_KNOB_TYPE, 1);
+        auto value = choices[i].read<int64_t>(Attribute::CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE,
+                                              Type::CUDNN_TYPE_INT64, 1);
         if (!type.empty() && !value.empty())
             out.knobs.emplace_back(type[0], value[0]);
     }
@@ -112,15 +117,17 @@ FoundConfiguration facts(const LibraryPtr& library, Descriptor config) {
     FoundConfiguration out;
     out.descriptor = std::move(config);
     std::vector<Descriptor> engine;
-    engine.emplace_back(library, Kind::Engine);
-    if (out.descriptor.readInto(Attribute::ConfigEngine, engine) == 1) {
-        auto index = engine[0].read<int64_t>(Attribute::EngineGlobalIndex, Type::Int64, 1);
+    engine.emplace_back(library, Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    if (out.descriptor.readInto(Attribute::CUDNN_ATTR_ENGINECFG_ENGINE, engine) == 1) {
+        auto index = engine[0].read<int64_t>(Attribute::CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
+                                             Type::CUDNN_TYPE_INT64, 1);
         out.engine = index.empty() ? -1 : index[0];
         readNumericalNotes(engine[0], out);
         readBehaviorNotes(engine[0], out);
     }
     readKnobs(library, out);
-    auto bytes = out.descriptor.read<int64_t>(Attribute::ConfigWorkspaceSize, Type::Int64, 1);
+    auto bytes = out.descriptor.read<int64_t>(Attribute::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE,
+                                              Type::CUDNN_TYPE_INT64, 1);
     if (!bytes.empty())
         out.workspaceBytes = bytes[0];
     std::sort(out.notes.begin(), out.notes.end());
@@ -130,17 +137,18 @@ FoundConfiguration facts(const LibraryPtr& library, Descriptor config) {
 
 std::optional<Reason> ask(const Target& target, const OperationGraph& graph, Heuristics mode,
                           size_t most, std::vector<FoundConfiguration>& out) {
-    Descriptor heuristics(target.library, Kind::EngineHeuristics);
-    heuristics.set(Attribute::HeuristicsGraph, graph.graph);
-    heuristics.setCode(Attribute::HeuristicsMode, Type::HeuristicsMode, static_cast<int>(mode));
+    Descriptor heuristics(target.library, Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristics.set(Attribute::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph);
+    heuristics.setCode(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, Type::CUDNN_TYPE_HEUR_MODE,
+                       static_cast<int>(mode));
     if (target.handle == nullptr)
-        heuristics.set(Attribute::HeuristicsDeviceProperties, target.properties);
+        heuristics.set(Attribute::CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties);
     if (auto reason = heuristics.finish("the graph"))
         return reason;
     std::vector<Descriptor> found;
     for (size_t i = 0; i < most; ++i)
-        found.emplace_back(target.library, Kind::EngineConfig);
-    const size_t count = heuristics.readInto(Attribute::HeuristicsResults, found);
+        found.emplace_back(target.library, Kind::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    const size_t count = heuristics.readInto(Attribute::CUDNN_ATTR_ENGINEHEUR_RESULTS, found);
     for (size_t i = 0; i < count; ++i)
         out.push_back(facts(target.library, std::move(found[i])));
     return std::nullopt;
@@ -156,8 +164,9 @@ Result<std::shared_ptr<const Target>> describedTarget(const LibraryPtr& library,
                        library->path(), "install cuDNN 9.8 or newer");
     auto out = std::make_shared<Target>();
     out->library = library;
-    out->properties = Descriptor(library, Kind::DeviceProperties);
-    out->properties.set(Attribute::DevicePropertiesJson, Type::Char, json.c_str(), json.size());
+    out->properties = Descriptor(library, Kind::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    out->properties.set(Attribute::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, Type::CUDNN_TYPE_CHAR,
+                        json.c_str(), json.size());
     if (auto reason = out->properties.finish("the device's properties"))
         return failure("cudnn.properties", reason->message, library->path());
     return std::shared_ptr<const Target>(std::move(out));
@@ -173,9 +182,10 @@ std::string Configuration::name() const {
 std::variant<std::vector<FoundConfiguration>, Reason>
 configurations(const Target& target, const OperationGraph& graph, size_t most) {
     std::vector<FoundConfiguration> out;
-    std::optional<Reason> first = ask(target, graph, Heuristics::A, most, out);
+    std::optional<Reason> first = ask(target, graph, Heuristics::CUDNN_HEUR_MODE_A, most, out);
     if (out.empty())
-        if (auto reason = ask(target, graph, Heuristics::Fallback, most, out); reason && !first)
+        if (auto reason = ask(target, graph, Heuristics::CUDNN_HEUR_MODE_FALLBACK, most, out);
+            reason && !first)
             first = std::move(reason);
     if (!out.empty())
         return out;
@@ -226,11 +236,12 @@ namespace {
 
 /// A plan for the target, before it is said which.
 Descriptor planFor(const Target& target) {
-    Descriptor out(target.library, Kind::ExecutionPlan);
+    Descriptor out(target.library, Kind::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     if (target.handle != nullptr)
-        out.set(Attribute::PlanHandle, Type::Handle, &target.handle, 1);
+        out.set(Attribute::CUDNN_ATTR_EXECUTION_PLAN_HANDLE, Type::CUDNN_TYPE_HANDLE,
+                &target.handle, 1);
     else
-        out.set(Attribute::PlanDeviceProperties, target.properties);
+        out.set(Attribute::CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.properties);
     return out;
 }
 
@@ -239,7 +250,8 @@ std::variant<Plan, Reason> finished(Descriptor descriptor, const std::string& na
         return std::move(*reason);
     Plan out;
     out.descriptor = std::move(descriptor);
-    auto bytes = out.descriptor.read<int64_t>(Attribute::PlanWorkspaceSize, Type::Int64, 1);
+    auto bytes = out.descriptor.read<int64_t>(Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                              Type::CUDNN_TYPE_INT64, 1);
     out.workspaceBytes = bytes.empty() ? 0 : bytes[0];
     return out;
 }
@@ -249,14 +261,15 @@ std::variant<Plan, Reason> finished(Descriptor descriptor, const std::string& na
 std::variant<Plan, Reason> finishPlan(const Target& target,
                                       const FoundConfiguration& configuration) {
     Descriptor plan = planFor(target);
-    plan.set(Attribute::PlanEngineConfig, configuration.descriptor);
+    plan.set(Attribute::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration.descriptor);
     return finished(std::move(plan), configuration.name());
 }
 
 std::variant<Plan, Reason> restorePlan(const Target& target, const std::string& json,
                                        const std::string& name) {
     Descriptor plan = planFor(target);
-    plan.set(Attribute::PlanJson, Type::Char, json.c_str(), json.size());
+    plan.set(Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, Type::CUDNN_TYPE_CHAR,
+             json.c_str(), json.size());
     return finished(std::move(plan), name);
 }
 

@@ -70,8 +70,9 @@ struct Plan {
 std::variant<Plan, Reason> finishPlan(const Target& target,
                                       const FoundConfiguration& configuration);
 
-/// The same from Attribute::PlanJson of a plan that was finished for such a device by the same
-/// version; takes a millisecond, code that was compiled included.
+/// The same from Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION of a plan that was
+/// finished for such a device by the same version; takes a millisecond, code that was compiled
+/// included.
 std::variant<Plan, Reason> restorePlan(const Target& target, const std::string& json,
                                        const std::string& name);
 

@@ -85,16 +85,18 @@ public:
             return failure(handle.handle().error());
         const Library& library = *m_handles->library();
         auto check = [&](Status status) -> Result<void> {
-            if (status == Success)
+            if (status == CUDNN_STATUS_SUCCESS)
                 return {};
             return failure("cudnn.execute", library.words(status), name());
         };
-        if (auto done = check(library.call().setStream(*handle.handle(), stream.handle())); !done)
+        if (auto done = check(library.call().cudnnSetStream(*handle.handle(), stream.handle()));
+            !done)
             return done;
         Descriptor pack = variantPack(arguments);
         if (auto reason = pack.finish("the operands"))
             return failure(reason->code, reason->message, name());
-        return check(library.call().execute(*handle.handle(), plan().descriptor.raw(), pack.raw()));
+        return check(library.call().cudnnBackendExecute(*handle.handle(), plan().descriptor.raw(),
+                                                        pack.raw()));
     }
 
 private:
@@ -133,11 +135,13 @@ private:
                 ids.push_back(uniqueId(i));
                 pointers.push_back(address);
             }
-        Descriptor out(m_handles->library(), Kind::VariantPack);
-        out.set(Attribute::PackUniqueIds, ids);
-        out.set(Attribute::PackPointers, Type::VoidPointer, pointers.data(), pointers.size());
+        Descriptor out(m_handles->library(), Kind::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+        out.set(Attribute::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+        out.set(Attribute::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, Type::CUDNN_TYPE_VOID_PTR,
+                pointers.data(), pointers.size());
         auto* workspace = reinterpret_cast<void*>(arguments.workspace);
-        out.set(Attribute::PackWorkspace, Type::VoidPointer, &workspace, 1);
+        out.set(Attribute::CUDNN_ATTR_VARIANT_PACK_WORKSPACE, Type::CUDNN_TYPE_VOID_PTR, &workspace,
+                1);
         return out;
     }
 

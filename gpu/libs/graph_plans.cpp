@@ -105,7 +105,9 @@ std::variant<Plan, Reason> GraphPlans::made(PlannedGraph& graph, const Configura
     auto plan = finishPlan(target, *found); // its list does not change once it was asked for
     if (const Plan* finished = std::get_if<Plan>(&plan)) {
         ++m_finished;
-        m_store.keepPlan(graph.key, name, finished->descriptor.readText(Attribute::PlanJson));
+        m_store.keepPlan(graph.key, name,
+                         finished->descriptor.readText(
+                             Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION));
     }
     return plan;
 }

@@ -62,7 +62,7 @@ bool lasts(const Reason& reason) {
     for (const ReasonFact& fact : reason.facts)
         if (fact.name == "status") {
             const int status = std::atoi(fact.value.c_str());
-            return status >= NotSupported && status < NotSupportedEnd;
+            return status >= CUDNN_STATUS_NOT_SUPPORTED && status < CUDNN_STATUS_INTERNAL_ERROR;
         }
     return reason.code == "support" || reason.code == "layout";
 }

@@ -45,13 +45,13 @@ CounterHost::~CounterHost() {
         return;
     profiler::HostDeinitialize end;
     end.host = m_host;
-    (void)m_api->call(m_api->functions().hostDeinitialize, end, "end");
+    (void)m_api->call(m_api->functions().cuptiProfilerHostDeinitialize, end, "end");
 }
 
 Result<void> CounterHost::initialize() {
     profiler::HostInitialize begin;
     begin.chip = m_chip.c_str();
-    if (auto made = m_api->call(m_api->functions().hostInitialize, begin,
+    if (auto made = m_api->call(m_api->functions().cuptiProfilerHostInitialize, begin,
                                 "look up the counters of the chip");
         !made)
         return failure(made.error().code, made.error().message, m_chip, made.error().fix);
@@ -65,7 +65,8 @@ void CounterHost::chooseMetrics() {
             profiler::MetricProperties ask;
             ask.host = m_host;
             ask.metric = name;
-            if (!m_api->call(m_api->functions().hostGetMetricProperties, ask, "find a metric"))
+            if (!m_api->call(m_api->functions().cuptiProfilerHostGetMetricProperties, ask,
+                             "find a metric"))
                 continue;
             m_metrics.push_back(name);
             m_fields.push_back(counter.field);
@@ -79,23 +80,28 @@ Result<void> CounterHost::makeConfig() {
     add.host = m_host;
     add.metrics = m_metrics.data();
     add.count = m_metrics.size();
-    if (auto added = m_api->call(f.hostConfigAddMetrics, add, "schedule the metrics"); !added)
+    if (auto added = m_api->call(f.cuptiProfilerHostConfigAddMetrics, add, "schedule the metrics");
+        !added)
         return added;
     profiler::ConfigSize size;
     size.host = m_host;
-    if (auto sized = m_api->call(f.hostGetConfigImageSize, size, "size the configuration"); !sized)
+    if (auto sized =
+            m_api->call(f.cuptiProfilerHostGetConfigImageSize, size, "size the configuration");
+        !sized)
         return sized;
     m_config.resize(size.bytes);
     profiler::ConfigImage image;
     image.host = m_host;
     image.bytes = m_config.size();
     image.image = m_config.data();
-    if (auto made = m_api->call(f.hostGetConfigImage, image, "make the configuration"); !made)
+    if (auto made = m_api->call(f.cuptiProfilerHostGetConfigImage, image, "make the configuration");
+        !made)
         return made;
     profiler::Passes passes;
     passes.bytes = m_config.size();
     passes.config = m_config.data();
-    if (auto counted = m_api->call(f.hostGetNumOfPasses, passes, "count the passes"); !counted)
+    if (auto counted = m_api->call(f.cuptiProfilerHostGetNumOfPasses, passes, "count the passes");
+        !counted)
         return counted;
     m_passes = passes.passes;
     return {};
@@ -112,8 +118,8 @@ Result<std::optional<MeasuredTraffic>> CounterHost::evaluate(std::span<const uin
     ask.metrics = m_metrics.data();
     ask.count = m_metrics.size();
     ask.values = values.data();
-    if (auto told =
-            m_api->call(m_api->functions().hostEvaluateToGpuValues, ask, "evaluate the counters");
+    if (auto told = m_api->call(m_api->functions().cuptiProfilerHostEvaluateToGpuValues, ask,
+                                "evaluate the counters");
         !told)
         return failure(told.error());
     MeasuredTraffic out;

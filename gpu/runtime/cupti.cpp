@@ -58,38 +58,40 @@ struct ResourceData {
 using Subscriber = struct SubscriberOfCupti*;
 
 struct Functions {
-    Code (*version)(uint32_t*);
-    Code (*resultString)(Code, const char**);
-    Code (*registerCallbacks)(void (*)(uint8_t**, size_t*, size_t*),
-                              void (*)(void*, uint32_t, uint8_t*, size_t, size_t));
-    Code (*enable)(int);
-    Code (*disable)(int);
-    Code (*flushAll)(uint32_t);
-    Code (*nextRecord)(uint8_t*, size_t, int**);
-    Code (*dropped)(void*, uint32_t, size_t*);
+    Code (*cuptiGetVersion)(uint32_t*);
+    Code (*cuptiGetResultString)(Code, const char**);
+    Code (*cuptiActivityRegisterCallbacks)(void (*)(uint8_t**, size_t*, size_t*),
+                                           void (*)(void*, uint32_t, uint8_t*, size_t, size_t));
+    Code (*cuptiActivityEnable)(int);
+    Code (*cuptiActivityDisable)(int);
+    Code (*cuptiActivityFlushAll)(uint32_t);
+    Code (*cuptiActivityGetNextRecord)(uint8_t*, size_t, int**);
+    Code (*cuptiActivityGetNumDroppedRecords)(void*, uint32_t, size_t*);
     // Null where the library lacks them: nodes are then not told apart by their ids.
-    Code (*subscribe)(Subscriber*, void (*)(void*, int, uint32_t, const void*), void*);
-    Code (*unsubscribe)(Subscriber);
-    Code (*enableCallback)(uint32_t, Subscriber, int, uint32_t);
-    Code (*graphNodeId)(void*, uint64_t*);
+    Code (*cuptiSubscribe)(Subscriber*, void (*)(void*, int, uint32_t, const void*), void*);
+    Code (*cuptiUnsubscribe)(Subscriber);
+    Code (*cuptiEnableCallback)(uint32_t, Subscriber, int, uint32_t);
+    Code (*cuptiGetGraphNodeId)(void*, uint64_t*);
 
-    bool hasNodes() const { return subscribe && unsubscribe && enableCallback && graphNodeId; }
+    bool hasNodes() const {
+        return cuptiSubscribe && cuptiUnsubscribe && cuptiEnableCallback && cuptiGetGraphNodeId;
+    }
 
     bool load(const SharedLibrary& from) {
         SymbolReader find(from);
-        find(version, "cuptiGetVersion");
-        find(resultString, "cuptiGetResultString");
-        find(registerCallbacks, "cuptiActivityRegisterCallbacks");
-        find(enable, "cuptiActivityEnable");
-        find(disable, "cuptiActivityDisable");
-        find(flushAll, "cuptiActivityFlushAll");
-        find(nextRecord, "cuptiActivityGetNextRecord");
-        find(dropped, "cuptiActivityGetNumDroppedRecords");
+        find(cuptiGetVersion, "cuptiGetVersion");
+        find(cuptiGetResultString, "cuptiGetResultString");
+        find(cuptiActivityRegisterCallbacks, "cuptiActivityRegisterCallbacks");
+        find(cuptiActivityEnable, "cuptiActivityEnable");
+        find(cuptiActivityDisable, "cuptiActivityDisable");
+        find(cuptiActivityFlushAll, "cuptiActivityFlushAll");
+        find(cuptiActivityGetNextRecord, "cuptiActivityGetNextRecord");
+        find(cuptiActivityGetNumDroppedRecords, "cuptiActivityGetNumDroppedRecords");
         SymbolReader findMore(from);
-        findMore(subscribe, "cuptiSubscribe");
-        findMore(unsubscribe, "cuptiUnsubscribe");
-        findMore(enableCallback, "cuptiEnableCallback");
-        findMore(graphNodeId, "cuptiGetGraphNodeId");
+        findMore(cuptiSubscribe, "cuptiSubscribe");
+        findMore(cuptiUnsubscribe, "cuptiUnsubscribe");
+        findMore(cuptiEnableCallback, "cuptiEnableCallback");
+        findMore(cuptiGetGraphNodeId, "cuptiGetGraphNodeId");
         return find.absent().empty();
     }
 };
@@ -107,7 +109,7 @@ void noteClone(void* user, int domain, uint32_t event, const void* data) {
     const GraphData* graph = static_cast<const ResourceData*>(data)->graph;
     auto& watch = *static_cast<NodeWatch*>(user);
     uint64_t id = 0;
-    if (graph == nullptr || watch.call.graphNodeId(graph->node, &id) != 0)
+    if (graph == nullptr || watch.call.cuptiGetGraphNodeId(graph->node, &id) != 0)
         return;
     std::lock_guard lock(watch.mutex);
     watch.ids[graph->originalNode] = id;
@@ -137,7 +139,7 @@ void takeBuffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t 
     Collector& state = collector();
     std::lock_guard lock(state.mutex);
     int* record = nullptr;
-    while (valid > 0 && state.call.nextRecord(buffer, valid, &record) == 0) {
+    while (valid > 0 && state.call.cuptiActivityGetNextRecord(buffer, valid, &record) == 0) {
         if (*record != kindConcurrentKernel || !state.active)
             continue;
         ActivityKernel kernel;
@@ -146,7 +148,7 @@ void takeBuffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t 
                                  kernel.end, kernel.graphNode});
     }
     size_t dropped = 0;
-    if (state.call.dropped(context, stream, &dropped) == 0)
+    if (state.call.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == 0)
         state.dropped += dropped;
     std::free(buffer);
 }
@@ -158,13 +160,13 @@ public:
 
     std::string version() const override {
         uint32_t version = 0;
-        return m_call.version(&version) == 0 ? std::to_string(version) : "";
+        return m_call.cuptiGetVersion(&version) == 0 ? std::to_string(version) : "";
     }
 
     Result<void> start() override {
         Collector& state = collector();
         // Buffers of before, if any, are not of this collection.
-        if (auto flushed = check(m_call.flushAll(1), "flush records"); !flushed)
+        if (auto flushed = check(m_call.cuptiActivityFlushAll(1), "flush records"); !flushed)
             return flushed;
         {
             std::lock_guard lock(state.mutex);
@@ -172,12 +174,12 @@ public:
             state.dropped = 0;
             state.active = true;
         }
-        return check(m_call.enable(kindConcurrentKernel), "record kernels");
+        return check(m_call.cuptiActivityEnable(kindConcurrentKernel), "record kernels");
     }
 
     Result<std::vector<KernelRecord>> stop() override {
-        auto flushed = check(m_call.flushAll(1), "flush records");
-        auto disabled = check(m_call.disable(kindConcurrentKernel), "stop recording");
+        auto flushed = check(m_call.cuptiActivityFlushAll(1), "flush records");
+        auto disabled = check(m_call.cuptiActivityDisable(kindConcurrentKernel), "stop recording");
         Collector& state = collector();
         std::lock_guard lock(state.mutex);
         state.active = false;
@@ -193,15 +195,15 @@ public:
             return failure("cupti.nodes", "CUPTI lacks the ids of graph nodes");
         NodeWatch watch{m_call, {}, {}};
         Subscriber subscriber = nullptr;
-        if (auto subscribed =
-                check(m_call.subscribe(&subscriber, noteClone, &watch), "watch graphs being made");
+        if (auto subscribed = check(m_call.cuptiSubscribe(&subscriber, noteClone, &watch),
+                                    "watch graphs being made");
             !subscribed)
             return failure("cupti.nodes", subscribed.error().message);
         auto enabled =
-            check(m_call.enableCallback(1, subscriber, domainResource, resourceNodeCloned),
+            check(m_call.cuptiEnableCallback(1, subscriber, domainResource, resourceNodeCloned),
                   "watch graphs being made");
         auto made = enabled ? instantiate() : Result<void>();
-        (void)m_call.unsubscribe(subscriber);
+        (void)m_call.cuptiUnsubscribe(subscriber);
         if (!enabled)
             return failure("cupti.nodes", enabled.error().message);
         if (!made)
@@ -214,7 +216,7 @@ private:
         if (code == 0)
             return {};
         const char* words = nullptr;
-        const bool known = m_call.resultString(code, &words) == 0 && words != nullptr;
+        const bool known = m_call.cuptiGetResultString(code, &words) == 0 && words != nullptr;
         return failure("cupti.call", fmt::format("CUPTI cannot {}: {}", what,
                                                  known ? words : std::to_string(code).c_str()));
     }
@@ -255,14 +257,14 @@ Result<std::shared_ptr<Cupti>> Cupti::open() {
         return failure("library-missing",
                        fmt::format("`{}` lacks functions of CUPTI", (*library)->path()));
     uint32_t version = 0;
-    if (functions.version(&version) != 0 || version < oldestVersion)
+    if (functions.cuptiGetVersion(&version) != 0 || version < oldestVersion)
         return failure("library-missing",
                        fmt::format("CUPTI {} is older than that of CUDA 12", version));
     {
         std::lock_guard collecting(collector().mutex);
         collector().call = functions;
     }
-    if (functions.registerCallbacks(giveBuffer, takeBuffer) != 0)
+    if (functions.cuptiActivityRegisterCallbacks(giveBuffer, takeBuffer) != 0)
         return failure("library-missing", "CUPTI refuses callbacks, perhaps another tool uses it");
     auto out = std::make_shared<LoadedCupti>(std::move(*library), functions);
     opened = out;

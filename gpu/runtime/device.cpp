@@ -22,40 +22,45 @@ Result<DeviceFacts> factsOf(const Driver& driver, int device) {
     DeviceFacts out;
     const DriverFunctions& call = driver.call();
     std::array<char, 256> text{};
-    if (auto named = driver.check(call.deviceGetName(text.data(), 255, device), "ask for the name");
+    if (auto named =
+            driver.check(call.cuDeviceGetName(text.data(), 255, device), "ask for the name");
         !named)
         return failure(named.error());
     out.name = text.data();
-    if (call.deviceGetPciBusId(text.data(), 255, device) == 0)
+    if (call.cuDeviceGetPCIBusId(text.data(), 255, device) == 0)
         out.pciBusId = text.data();
     size_t bytes = 0;
-    if (auto sized = driver.check(call.deviceTotalMem(&bytes, device), "ask for the memory");
+    if (auto sized = driver.check(call.cuDeviceTotalMem_v2(&bytes, device), "ask for the memory");
         !sized)
         return failure(sized.error());
     out.memoryBytes = static_cast<int64_t>(bytes);
     int major = 0, minor = 0, l2 = 0;
     // Virtual devices may not tell them; the profile has its own.
     const std::pair<DeviceAttribute, int*> wished[] = {
-        {DeviceAttribute::ClockKilohertz, &out.clockKilohertz},
-        {DeviceAttribute::MemoryClockKilohertz, &out.memoryClockKilohertz},
-        {DeviceAttribute::MemoryBusBits, &out.memoryBusBits},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &out.clockKilohertz},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &out.memoryClockKilohertz},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &out.memoryBusBits},
     };
     for (const auto& [attribute, value] : wished)
-        if (call.deviceGetAttribute(value, static_cast<int>(attribute), device) != 0)
+        if (call.cuDeviceGetAttribute(value, static_cast<int>(attribute), device) != 0)
             *value = 0;
     const std::pair<DeviceAttribute, int*> wanted[] = {
-        {DeviceAttribute::ComputeMajor, &major},
-        {DeviceAttribute::ComputeMinor, &minor},
-        {DeviceAttribute::L2Bytes, &l2},
-        {DeviceAttribute::Multiprocessors, &out.multiprocessors},
-        {DeviceAttribute::ThreadsPerMultiprocessor, &out.threadsPerMultiprocessor},
-        {DeviceAttribute::RegistersPerMultiprocessor, &out.registersPerMultiprocessor},
-        {DeviceAttribute::SharedBytesPerMultiprocessor, &out.sharedBytesPerMultiprocessor},
-        {DeviceAttribute::SharedBytesPerBlockOptIn, &out.sharedBytesPerBlock},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &l2},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &out.multiprocessors},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+         &out.threadsPerMultiprocessor},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+         &out.registersPerMultiprocessor},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+         &out.sharedBytesPerMultiprocessor},
+        {DeviceAttribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+         &out.sharedBytesPerBlock},
     };
     for (const auto& [attribute, value] : wanted)
         if (auto asked =
-                driver.check(call.deviceGetAttribute(value, static_cast<int>(attribute), device),
+                driver.check(call.cuDeviceGetAttribute(value, static_cast<int>(attribute), device),
                              "ask for an attribute of the device");
             !asked)
             return failure(asked.error());
@@ -70,26 +75,28 @@ Result<DeviceFacts> factsOf(const Driver& driver, int device) {
 Result<LoadedKernel> Module::kernel(const std::string& name, uint32_t dynamicSharedBytes) const {
     const DriverFunctions& call = context()->call();
     LoadedKernel out;
-    if (auto found = context()->check(call.moduleGetFunction(&out.function, handle(), name.c_str()),
-                                      "find `" + name + "`");
+    if (auto found = context()->check(
+            call.cuModuleGetFunction(&out.function, handle(), name.c_str()), "find `" + name + "`");
         !found)
         return failure(found.error());
     if (dynamicSharedBytes > sharedWithoutAsking)
         if (auto allowed = context()->check(
-                call.functionSetAttribute(
-                    out.function, static_cast<int>(FunctionAttribute::MaxDynamicSharedBytes),
+                call.cuFuncSetAttribute(
+                    out.function,
+                    static_cast<int>(
+                        FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
                     static_cast<int>(dynamicSharedBytes)),
                 fmt::format("give `{}` {} bytes of shared memory", name, dynamicSharedBytes));
             !allowed)
             return failure(allowed.error());
     const std::pair<FunctionAttribute, uint32_t*> wanted[] = {
-        {FunctionAttribute::Registers, &out.registers},
-        {FunctionAttribute::StaticSharedBytes, &out.staticSharedBytes},
-        {FunctionAttribute::LocalBytes, &out.localBytes},
+        {FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS, &out.registers},
+        {FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &out.staticSharedBytes},
+        {FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &out.localBytes},
     };
     for (const auto& [attribute, to] : wanted) {
         int value = 0;
-        if (call.functionGetAttribute(&value, static_cast<int>(attribute), out.function) == 0)
+        if (call.cuFuncGetAttribute(&value, static_cast<int>(attribute), out.function) == 0)
             *to = static_cast<uint32_t>(value);
     }
     return out;
@@ -101,7 +108,8 @@ Result<std::shared_ptr<Device>> Device::open(int ordinal) {
         return failure(driver.error());
     const DriverFunctions& call = (*driver)->call();
     int count = 0;
-    if (auto counted = (*driver)->check(call.deviceGetCount(&count), "count the devices"); !counted)
+    if (auto counted = (*driver)->check(call.cuDeviceGetCount(&count), "count the devices");
+        !counted)
         return failure(counted.error());
     if (ordinal < 0 || ordinal >= count)
         return failure("device.absent",
@@ -109,7 +117,8 @@ Result<std::shared_ptr<Device>> Device::open(int ordinal) {
                                   : fmt::format("no CUDA device {}: there are {}", ordinal, count),
                        {}, "check with nvidia-smi, or run with --backend cpu");
     int device = 0;
-    if (auto named = (*driver)->check(call.deviceGet(&device, ordinal), "open the device"); !named)
+    if (auto named = (*driver)->check(call.cuDeviceGet(&device, ordinal), "open the device");
+        !named)
         return failure(named.error());
     auto facts = factsOf(**driver, device);
     if (!facts)
@@ -117,7 +126,7 @@ Result<std::shared_ptr<Device>> Device::open(int ordinal) {
     auto context = std::make_shared<DeviceContext>();
     context->driver = *driver;
     context->ordinal = device;
-    if (auto retained = (*driver)->check(call.primaryContextRetain(&context->handle, device),
+    if (auto retained = (*driver)->check(call.cuDevicePrimaryCtxRetain(&context->handle, device),
                                          "make the device's context");
         !retained)
         return failure(retained.error());
@@ -133,8 +142,8 @@ Device::~Device() = default;
 
 Result<int64_t> Device::freeBytes() const {
     size_t free = 0, total = 0;
-    if (auto asked =
-            m_context->check(m_context->call().memGetInfo(&free, &total), "ask for free memory");
+    if (auto asked = m_context->check(m_context->call().cuMemGetInfo_v2(&free, &total),
+                                      "ask for free memory");
         !asked)
         return failure(asked.error());
     return static_cast<int64_t>(free);
@@ -144,7 +153,7 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) const {
     DevicePointer address = 0;
     const int64_t size = std::max(bytes, smallestAllocation);
     if (auto made =
-            m_context->check(m_context->call().memAlloc(&address, static_cast<size_t>(size)),
+            m_context->check(m_context->call().cuMemAlloc_v2(&address, static_cast<size_t>(size)),
                              fmt::format("allocate {} bytes on the device", size));
         !made)
         return failure(made.error());
@@ -154,9 +163,9 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) const {
 Result<HostMemory> Device::allocatePinned(int64_t bytes) const {
     void* address = nullptr;
     const int64_t size = std::max(bytes, smallestAllocation);
-    if (auto made =
-            m_context->check(m_context->call().memAllocHost(&address, static_cast<size_t>(size)),
-                             fmt::format("allocate {} bytes of pinned memory", size));
+    if (auto made = m_context->check(
+            m_context->call().cuMemAllocHost_v2(&address, static_cast<size_t>(size)),
+            fmt::format("allocate {} bytes of pinned memory", size));
         !made)
         return failure(made.error());
     return HostMemory(m_context, address);
@@ -169,7 +178,7 @@ Result<std::shared_ptr<const Module>> Device::load(const std::string& cubin) {
     if (auto loaded = m_modules[key].lock())
         return loaded;
     ModuleHandle handle = nullptr;
-    if (auto made = m_context->check(m_context->call().moduleLoadData(&handle, cubin.data()),
+    if (auto made = m_context->check(m_context->call().cuModuleLoadData(&handle, cubin.data()),
                                      "load a kernel's machine code");
         !made)
         return failure(made.error());

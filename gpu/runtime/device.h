@@ -32,7 +32,7 @@ struct DeviceFacts {
 DeviceProfile profileOf(const DeviceFacts& facts);
 
 /// Memory on the device, freed with the object.
-class DeviceMemory : public Owned<DevicePointer, &DriverFunctions::memFree> {
+class DeviceMemory : public Owned<DevicePointer, &DriverFunctions::cuMemFree_v2> {
 public:
     using Owned::Owned;
 
@@ -48,7 +48,7 @@ private:
 };
 
 /// Pinned memory of the host: copies from and to it are asynchronous.
-class HostMemory : public Owned<void*, &DriverFunctions::memFreeHost> {
+class HostMemory : public Owned<void*, &DriverFunctions::cuMemFreeHost> {
 public:
     using Owned::Owned;
 
@@ -62,7 +62,7 @@ struct LoadedKernel {
 };
 
 /// One cubin on the device.
-class Module : public Owned<ModuleHandle, &DriverFunctions::moduleUnload> {
+class Module : public Owned<ModuleHandle, &DriverFunctions::cuModuleUnload> {
 public:
     using Owned::Owned;
     /// Allows the dynamic shared memory where that is more than a kernel gets unasked (48 KiB).

@@ -18,56 +18,56 @@ bool losesContext(DriverCode code) {
 /// Empty, or the name of the first function that the library lacks.
 std::string load(const SharedLibrary& from, DriverFunctions& out) {
     SymbolReader find(from);
-    find(out.init, "cuInit");
-    find(out.driverGetVersion, "cuDriverGetVersion");
-    find(out.getErrorName, "cuGetErrorName");
-    find(out.getErrorString, "cuGetErrorString");
-    find(out.deviceGetCount, "cuDeviceGetCount");
-    find(out.deviceGet, "cuDeviceGet");
-    find(out.deviceGetName, "cuDeviceGetName");
-    find(out.deviceGetAttribute, "cuDeviceGetAttribute");
-    find(out.deviceTotalMem, "cuDeviceTotalMem_v2");
-    find(out.deviceGetPciBusId, "cuDeviceGetPCIBusId");
-    find(out.primaryContextRetain, "cuDevicePrimaryCtxRetain");
-    find(out.primaryContextRelease, "cuDevicePrimaryCtxRelease_v2");
-    find(out.contextSetCurrent, "cuCtxSetCurrent");
-    find(out.contextSynchronize, "cuCtxSynchronize");
-    find(out.memGetInfo, "cuMemGetInfo_v2");
-    find(out.memAlloc, "cuMemAlloc_v2");
-    find(out.memFree, "cuMemFree_v2");
-    find(out.memAllocHost, "cuMemAllocHost_v2");
-    find(out.memFreeHost, "cuMemFreeHost");
-    find(out.copyToDevice, "cuMemcpyHtoDAsync_v2");
-    find(out.copyToHost, "cuMemcpyDtoHAsync_v2");
-    find(out.copyOnDevice, "cuMemcpyDtoDAsync_v2");
-    find(out.fillBytes, "cuMemsetD8Async");
-    find(out.moduleLoadData, "cuModuleLoadData");
-    find(out.moduleUnload, "cuModuleUnload");
-    find(out.moduleGetFunction, "cuModuleGetFunction");
-    find(out.functionGetAttribute, "cuFuncGetAttribute");
-    find(out.functionSetAttribute, "cuFuncSetAttribute");
-    find(out.launchKernel, "cuLaunchKernel");
-    find(out.streamCreate, "cuStreamCreate");
-    find(out.streamDestroy, "cuStreamDestroy_v2");
-    find(out.streamSynchronize, "cuStreamSynchronize");
-    find(out.streamWaitEvent, "cuStreamWaitEvent");
-    find(out.streamBeginCapture, "cuStreamBeginCapture_v2");
-    find(out.streamEndCapture, "cuStreamEndCapture");
-    find(out.streamGetCaptureInfo, "cuStreamGetCaptureInfo_v2");
-    find(out.graphGetNodes, "cuGraphGetNodes");
-    find(out.graphNodeGetType, "cuGraphNodeGetType");
-    find(out.graphInstantiate, "cuGraphInstantiateWithFlags");
-    find(out.graphLaunch, "cuGraphLaunch");
-    find(out.graphDestroy, "cuGraphDestroy");
-    find(out.graphExecDestroy, "cuGraphExecDestroy");
-    find(out.eventCreate, "cuEventCreate");
-    find(out.eventDestroy, "cuEventDestroy_v2");
-    find(out.eventRecord, "cuEventRecord");
-    find(out.eventQuery, "cuEventQuery");
-    find(out.eventSynchronize, "cuEventSynchronize");
-    find(out.eventElapsedTime, "cuEventElapsedTime");
-    out.tensorMapEncodeTiled =
-        from.symbol<decltype(out.tensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+    find(out.cuInit, "cuInit");
+    find(out.cuDriverGetVersion, "cuDriverGetVersion");
+    find(out.cuGetErrorName, "cuGetErrorName");
+    find(out.cuGetErrorString, "cuGetErrorString");
+    find(out.cuDeviceGetCount, "cuDeviceGetCount");
+    find(out.cuDeviceGet, "cuDeviceGet");
+    find(out.cuDeviceGetName, "cuDeviceGetName");
+    find(out.cuDeviceGetAttribute, "cuDeviceGetAttribute");
+    find(out.cuDeviceTotalMem_v2, "cuDeviceTotalMem_v2");
+    find(out.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId");
+    find(out.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    find(out.cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease_v2");
+    find(out.cuCtxSetCurrent, "cuCtxSetCurrent");
+    find(out.cuCtxSynchronize, "cuCtxSynchronize");
+    find(out.cuMemGetInfo_v2, "cuMemGetInfo_v2");
+    find(out.cuMemAlloc_v2, "cuMemAlloc_v2");
+    find(out.cuMemFree_v2, "cuMemFree_v2");
+    find(out.cuMemAllocHost_v2, "cuMemAllocHost_v2");
+    find(out.cuMemFreeHost, "cuMemFreeHost");
+    find(out.cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync_v2");
+    find(out.cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2");
+    find(out.cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync_v2");
+    find(out.cuMemsetD8Async, "cuMemsetD8Async");
+    find(out.cuModuleLoadData, "cuModuleLoadData");
+    find(out.cuModuleUnload, "cuModuleUnload");
+    find(out.cuModuleGetFunction, "cuModuleGetFunction");
+    find(out.cuFuncGetAttribute, "cuFuncGetAttribute");
+    find(out.cuFuncSetAttribute, "cuFuncSetAttribute");
+    find(out.cuLaunchKernel, "cuLaunchKernel");
+    find(out.cuStreamCreate, "cuStreamCreate");
+    find(out.cuStreamDestroy_v2, "cuStreamDestroy_v2");
+    find(out.cuStreamSynchronize, "cuStreamSynchronize");
+    find(out.cuStreamWaitEvent, "cuStreamWaitEvent");
+    find(out.cuStreamBeginCapture_v2, "cuStreamBeginCapture_v2");
+    find(out.cuStreamEndCapture, "cuStreamEndCapture");
+    find(out.cuStreamGetCaptureInfo_v2, "cuStreamGetCaptureInfo_v2");
+    find(out.cuGraphGetNodes, "cuGraphGetNodes");
+    find(out.cuGraphNodeGetType, "cuGraphNodeGetType");
+    find(out.cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+    find(out.cuGraphLaunch, "cuGraphLaunch");
+    find(out.cuGraphDestroy, "cuGraphDestroy");
+    find(out.cuGraphExecDestroy, "cuGraphExecDestroy");
+    find(out.cuEventCreate, "cuEventCreate");
+    find(out.cuEventDestroy_v2, "cuEventDestroy_v2");
+    find(out.cuEventRecord, "cuEventRecord");
+    find(out.cuEventQuery, "cuEventQuery");
+    find(out.cuEventSynchronize, "cuEventSynchronize");
+    find(out.cuEventElapsedTime, "cuEventElapsedTime");
+    out.cuTensorMapEncodeTiled =
+        from.symbol<decltype(out.cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
     return find.absent();
 }
 
@@ -84,13 +84,13 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
                        fmt::format("`{}` has no function `{}`", (*library)->path(), missing), {},
                        "install a driver for CUDA 12 or newer");
     std::shared_ptr<const Driver> out(new Driver(std::move(*library), functions));
-    if (const DriverCode code = functions.init(0); code != 0) {
+    if (const DriverCode code = functions.cuInit(0); code != 0) {
         const std::string words = out->check(code, "start").error().message;
         return failure("device.driver", "the CUDA driver does not start: " + words, {},
                        "check with nvidia-smi, or run with --backend cpu");
     }
     int version = 0;
-    if (auto asked = out->check(functions.driverGetVersion(&version), "ask for the version");
+    if (auto asked = out->check(functions.cuDriverGetVersion(&version), "ask for the version");
         !asked)
         return failure(asked.error());
     if (version < oldestVersion)
@@ -103,7 +103,7 @@ Result<std::shared_ptr<const Driver>> Driver::open() {
 
 std::string Driver::version() const {
     int version = 0;
-    if (m_functions.driverGetVersion(&version) != 0)
+    if (m_functions.cuDriverGetVersion(&version) != 0)
         return {};
     return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -112,10 +112,10 @@ Result<void> Driver::check(DriverCode code, const std::string& what) const {
     if (code == 0)
         return {};
     const char *name = nullptr, *words = nullptr;
-    const bool known = m_functions.getErrorName(code, &name) == 0 && name != nullptr &&
-                       m_functions.getErrorString(code, &words) == 0 && words != nullptr;
+    const bool known = m_functions.cuGetErrorName(code, &name) == 0 && name != nullptr &&
+                       m_functions.cuGetErrorString(code, &words) == 0 && words != nullptr;
     const std::string text = known ? fmt::format("{} ({})", words, name) : fmt::format("{}", code);
-    if (code == driverOutOfMemory)
+    if (code == CUDA_ERROR_OUT_OF_MEMORY)
         return failure("device.memory", fmt::format("cannot {}: {}", what, text), {},
                        "give smaller dimensions, e.g. --dim N=1");
     if (losesContext(code))

@@ -25,35 +25,35 @@ using GraphHandle = struct GraphOfDriver*;
 using GraphNodeHandle = struct GraphNodeOfDriver*;
 using GraphExecHandle = struct GraphExecOfDriver*;
 
-constexpr DriverCode driverOutOfMemory = 2;
-constexpr DriverCode driverNotReady = 600;
+constexpr DriverCode CUDA_ERROR_OUT_OF_MEMORY = 2;
+constexpr DriverCode CUDA_ERROR_NOT_READY = 600;
 
 /// CUdevice_attribute.
 enum class DeviceAttribute : int {
-    ClockKilohertz = 13,
-    Multiprocessors = 16,
-    MemoryClockKilohertz = 36,
-    MemoryBusBits = 37,
-    L2Bytes = 38,
-    ThreadsPerMultiprocessor = 39,
-    ComputeMajor = 75,
-    ComputeMinor = 76,
-    SharedBytesPerMultiprocessor = 81,
-    RegistersPerMultiprocessor = 82,
-    SharedBytesPerBlockOptIn = 97,
+    CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
+    CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
+    CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+    CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 };
 
 /// CUfunction_attribute.
 enum class FunctionAttribute : int {
-    StaticSharedBytes = 1,
-    LocalBytes = 3,
-    Registers = 4,
-    MaxDynamicSharedBytes = 8,
+    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+    CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
 
-constexpr unsigned streamNonBlocking = 1;
-constexpr int captureRelaxed = 2;
-constexpr int graphNodeKernel = 0;
+constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
+constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
+constexpr int CU_GRAPH_NODE_TYPE_KERNEL = 0;
 
 /// CUtensorMap: passed to kernels by value.
 struct alignas(128) TensorMapValue {
@@ -61,65 +61,65 @@ struct alignas(128) TensorMapValue {
 };
 
 /// CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion: those that are used.
-constexpr int tensorMapFloat16 = 6, tensorMapBFloat16 = 9;
-constexpr int tensorMapSwizzle128 = 3, tensorMapFetch256 = 3;
+constexpr int CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9;
+constexpr int CU_TENSOR_MAP_SWIZZLE_128B = 3, CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3;
 
-/// Members have the names of the driver without `cu` and its version suffix.
+/// libcuda's functions by the names of their symbols.
 struct DriverFunctions {
-    DriverCode (*init)(unsigned);
-    DriverCode (*driverGetVersion)(int*);
-    DriverCode (*getErrorName)(DriverCode, const char**);
-    DriverCode (*getErrorString)(DriverCode, const char**);
-    DriverCode (*deviceGetCount)(int*);
-    DriverCode (*deviceGet)(int*, int);
-    DriverCode (*deviceGetName)(char*, int, int);
-    DriverCode (*deviceGetAttribute)(int*, int, int);
-    DriverCode (*deviceTotalMem)(size_t*, int);
-    DriverCode (*deviceGetPciBusId)(char*, int, int);
-    DriverCode (*primaryContextRetain)(ContextHandle*, int);
-    DriverCode (*primaryContextRelease)(int);
-    DriverCode (*contextSetCurrent)(ContextHandle);
-    DriverCode (*contextSynchronize)();
-    DriverCode (*memGetInfo)(size_t*, size_t*);
-    DriverCode (*memAlloc)(uint64_t*, size_t);
-    DriverCode (*memFree)(uint64_t);
-    DriverCode (*memAllocHost)(void**, size_t);
-    DriverCode (*memFreeHost)(void*);
-    DriverCode (*copyToDevice)(uint64_t, const void*, size_t, StreamHandle);
-    DriverCode (*copyToHost)(void*, uint64_t, size_t, StreamHandle);
-    DriverCode (*copyOnDevice)(uint64_t, uint64_t, size_t, StreamHandle);
-    DriverCode (*fillBytes)(uint64_t, unsigned char, size_t, StreamHandle);
-    DriverCode (*moduleLoadData)(ModuleHandle*, const void*);
-    DriverCode (*moduleUnload)(ModuleHandle);
-    DriverCode (*moduleGetFunction)(FunctionHandle*, ModuleHandle, const char*);
-    DriverCode (*functionGetAttribute)(int*, int, FunctionHandle);
-    DriverCode (*functionSetAttribute)(FunctionHandle, int, int);
-    DriverCode (*launchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
-                               unsigned, unsigned, StreamHandle, void**, void**);
-    DriverCode (*streamCreate)(StreamHandle*, unsigned);
-    DriverCode (*streamDestroy)(StreamHandle);
-    DriverCode (*streamSynchronize)(StreamHandle);
-    DriverCode (*streamWaitEvent)(StreamHandle, EventHandle, unsigned);
-    DriverCode (*streamBeginCapture)(StreamHandle, int);
-    DriverCode (*streamEndCapture)(StreamHandle, GraphHandle*);
-    DriverCode (*streamGetCaptureInfo)(StreamHandle, int*, uint64_t*, GraphHandle*,
-                                       const GraphNodeHandle**, size_t*);
-    DriverCode (*graphGetNodes)(GraphHandle, GraphNodeHandle*, size_t*);
-    DriverCode (*graphNodeGetType)(GraphNodeHandle, int*);
-    DriverCode (*graphInstantiate)(GraphExecHandle*, GraphHandle, unsigned long long);
-    DriverCode (*graphLaunch)(GraphExecHandle, StreamHandle);
-    DriverCode (*graphDestroy)(GraphHandle);
-    DriverCode (*graphExecDestroy)(GraphExecHandle);
-    DriverCode (*eventCreate)(EventHandle*, unsigned);
-    DriverCode (*eventDestroy)(EventHandle);
-    DriverCode (*eventRecord)(EventHandle, StreamHandle);
-    DriverCode (*eventQuery)(EventHandle);
-    DriverCode (*eventSynchronize)(EventHandle);
-    DriverCode (*eventElapsedTime)(float*, EventHandle, EventHandle);
+    DriverCode (*cuInit)(unsigned);
+    DriverCode (*cuDriverGetVersion)(int*);
+    DriverCode (*cuGetErrorName)(DriverCode, const char**);
+    DriverCode (*cuGetErrorString)(DriverCode, const char**);
+    DriverCode (*cuDeviceGetCount)(int*);
+    DriverCode (*cuDeviceGet)(int*, int);
+    DriverCode (*cuDeviceGetName)(char*, int, int);
+    DriverCode (*cuDeviceGetAttribute)(int*, int, int);
+    DriverCode (*cuDeviceTotalMem_v2)(size_t*, int);
+    DriverCode (*cuDeviceGetPCIBusId)(char*, int, int);
+    DriverCode (*cuDevicePrimaryCtxRetain)(ContextHandle*, int);
+    DriverCode (*cuDevicePrimaryCtxRelease_v2)(int);
+    DriverCode (*cuCtxSetCurrent)(ContextHandle);
+    DriverCode (*cuCtxSynchronize)();
+    DriverCode (*cuMemGetInfo_v2)(size_t*, size_t*);
+    DriverCode (*cuMemAlloc_v2)(uint64_t*, size_t);
+    DriverCode (*cuMemFree_v2)(uint64_t);
+    DriverCode (*cuMemAllocHost_v2)(void**, size_t);
+    DriverCode (*cuMemFreeHost)(void*);
+    DriverCode (*cuMemcpyHtoDAsync_v2)(uint64_t, const void*, size_t, StreamHandle);
+    DriverCode (*cuMemcpyDtoHAsync_v2)(void*, uint64_t, size_t, StreamHandle);
+    DriverCode (*cuMemcpyDtoDAsync_v2)(uint64_t, uint64_t, size_t, StreamHandle);
+    DriverCode (*cuMemsetD8Async)(uint64_t, unsigned char, size_t, StreamHandle);
+    DriverCode (*cuModuleLoadData)(ModuleHandle*, const void*);
+    DriverCode (*cuModuleUnload)(ModuleHandle);
+    DriverCode (*cuModuleGetFunction)(FunctionHandle*, ModuleHandle, const char*);
+    DriverCode (*cuFuncGetAttribute)(int*, int, FunctionHandle);
+    DriverCode (*cuFuncSetAttribute)(FunctionHandle, int, int);
+    DriverCode (*cuLaunchKernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, StreamHandle, void**, void**);
+    DriverCode (*cuStreamCreate)(StreamHandle*, unsigned);
+    DriverCode (*cuStreamDestroy_v2)(StreamHandle);
+    DriverCode (*cuStreamSynchronize)(StreamHandle);
+    DriverCode (*cuStreamWaitEvent)(StreamHandle, EventHandle, unsigned);
+    DriverCode (*cuStreamBeginCapture_v2)(StreamHandle, int);
+    DriverCode (*cuStreamEndCapture)(StreamHandle, GraphHandle*);
+    DriverCode (*cuStreamGetCaptureInfo_v2)(StreamHandle, int*, uint64_t*, GraphHandle*,
+                                            const GraphNodeHandle**, size_t*);
+    DriverCode (*cuGraphGetNodes)(GraphHandle, GraphNodeHandle*, size_t*);
+    DriverCode (*cuGraphNodeGetType)(GraphNodeHandle, int*);
+    DriverCode (*cuGraphInstantiateWithFlags)(GraphExecHandle*, GraphHandle, unsigned long long);
+    DriverCode (*cuGraphLaunch)(GraphExecHandle, StreamHandle);
+    DriverCode (*cuGraphDestroy)(GraphHandle);
+    DriverCode (*cuGraphExecDestroy)(GraphExecHandle);
+    DriverCode (*cuEventCreate)(EventHandle*, unsigned);
+    DriverCode (*cuEventDestroy_v2)(EventHandle);
+    DriverCode (*cuEventRecord)(EventHandle, StreamHandle);
+    DriverCode (*cuEventQuery)(EventHandle);
+    DriverCode (*cuEventSynchronize)(EventHandle);
+    DriverCode (*cuEventElapsedTime)(float*, EventHandle, EventHandle);
     /// Null where the driver has none: then no kernel with tensor maps runs.
-    DriverCode (*tensorMapEncodeTiled)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,
-                                       const uint64_t*, const uint32_t*, const uint32_t*, int, int,
-                                       int, int);
+    DriverCode (*cuTensorMapEncodeTiled)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,
+                                         const uint64_t*, const uint32_t*, const uint32_t*, int,
+                                         int, int, int);
 };
 
 /// The opened driver, initialised.

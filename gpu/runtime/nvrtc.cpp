@@ -15,32 +15,33 @@ using Program = struct ProgramOfNvrtc*;
 using Code = int; // 0: success
 
 struct Functions {
-    const char* (*errorString)(Code);
-    Code (*version)(int*, int*);
-    Code (*archCount)(int*);
-    Code (*archs)(int*);
-    Code (*create)(Program*, const char*, const char*, int, const char* const*, const char* const*);
-    Code (*destroy)(Program*);
-    Code (*compile)(Program, int, const char* const*);
-    Code (*cubinSize)(Program, size_t*);
-    Code (*cubin)(Program, char*);
-    Code (*logSize)(Program, size_t*);
-    Code (*log)(Program, char*);
+    const char* (*nvrtcGetErrorString)(Code);
+    Code (*nvrtcVersion)(int*, int*);
+    Code (*nvrtcGetNumSupportedArchs)(int*);
+    Code (*nvrtcGetSupportedArchs)(int*);
+    Code (*nvrtcCreateProgram)(Program*, const char*, const char*, int, const char* const*,
+                               const char* const*);
+    Code (*nvrtcDestroyProgram)(Program*);
+    Code (*nvrtcCompileProgram)(Program, int, const char* const*);
+    Code (*nvrtcGetCUBINSize)(Program, size_t*);
+    Code (*nvrtcGetCUBIN)(Program, char*);
+    Code (*nvrtcGetProgramLogSize)(Program, size_t*);
+    Code (*nvrtcGetProgramLog)(Program, char*);
 
     /// False when the library lacks one of them.
     bool load(const SharedLibrary& from) {
         SymbolReader find(from);
-        find(errorString, "nvrtcGetErrorString");
-        find(version, "nvrtcVersion");
-        find(archCount, "nvrtcGetNumSupportedArchs");
-        find(archs, "nvrtcGetSupportedArchs");
-        find(create, "nvrtcCreateProgram");
-        find(destroy, "nvrtcDestroyProgram");
-        find(compile, "nvrtcCompileProgram");
-        find(cubinSize, "nvrtcGetCUBINSize");
-        find(cubin, "nvrtcGetCUBIN");
-        find(logSize, "nvrtcGetProgramLogSize");
-        find(log, "nvrtcGetProgramLog");
+        find(nvrtcGetErrorString, "nvrtcGetErrorString");
+        find(nvrtcVersion, "nvrtcVersion");
+        find(nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs");
+        find(nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs");
+        find(nvrtcCreateProgram, "nvrtcCreateProgram");
+        find(nvrtcDestroyProgram, "nvrtcDestroyProgram");
+        find(nvrtcCompileProgram, "nvrtcCompileProgram");
+        find(nvrtcGetCUBINSize, "nvrtcGetCUBINSize");
+        find(nvrtcGetCUBIN, "nvrtcGetCUBIN");
+        find(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize");
+        find(nvrtcGetProgramLog, "nvrtcGetProgramLog");
         return find.absent().empty();
     }
 };
@@ -61,15 +62,16 @@ public:
 
     std::string version() const override {
         int major = 0, minor = 0;
-        return m_functions.version(&major, &minor) == 0 ? fmt::format("{}.{}", major, minor) : "";
+        return m_functions.nvrtcVersion(&major, &minor) == 0 ? fmt::format("{}.{}", major, minor)
+                                                             : "";
     }
 
     std::vector<std::string> architectures() const override {
         int count = 0;
-        if (m_functions.archCount(&count) != 0 || count <= 0)
+        if (m_functions.nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0)
             return {};
         std::vector<int> numbers(static_cast<size_t>(count));
-        if (m_functions.archs(numbers.data()) != 0)
+        if (m_functions.nvrtcGetSupportedArchs(numbers.data()) != 0)
             return {};
         std::vector<std::string> out;
         for (int number : numbers)
@@ -86,10 +88,10 @@ private:
 
     std::string logOf(Program program) const {
         size_t size = 0;
-        if (m_functions.logSize(program, &size) != 0 || size <= 1)
+        if (m_functions.nvrtcGetProgramLogSize(program, &size) != 0 || size <= 1)
             return {};
         std::string log(size, '\0');
-        if (m_functions.log(program, log.data()) != 0)
+        if (m_functions.nvrtcGetProgramLog(program, log.data()) != 0)
             return {};
         log.resize(size - 1);
         return log;
@@ -125,15 +127,15 @@ Result<CompiledKernel> LoadedNvrtc::compileOnce(const KernelText& kernel,
                                                 const CompileOptions& options) const {
     Program program = nullptr;
     const std::string file = kernel.name + ".cu";
-    if (Code code =
-            m_functions.create(&program, kernel.source.c_str(), file.c_str(), 0, nullptr, nullptr);
+    if (Code code = m_functions.nvrtcCreateProgram(&program, kernel.source.c_str(), file.c_str(), 0,
+                                                   nullptr, nullptr);
         code != 0)
-        return failure("nvrtc.compile", m_functions.errorString(code), kernel.name);
+        return failure("nvrtc.compile", m_functions.nvrtcGetErrorString(code), kernel.name);
     struct Owner {
         const Functions& functions;
         Program program;
 
-        ~Owner() { functions.destroy(&program); }
+        ~Owner() { functions.nvrtcDestroyProgram(&program); }
     } owner{m_functions, program};
 
     std::vector<std::string> flags = {"--gpu-architecture=" + archOf(kernel, options.arch),
@@ -144,21 +146,21 @@ Result<CompiledKernel> LoadedNvrtc::compileOnce(const KernelText& kernel,
     std::vector<const char*> pointers;
     for (const std::string& flag : flags)
         pointers.push_back(flag.c_str());
-    const Code code =
-        m_functions.compile(program, static_cast<int>(pointers.size()), pointers.data());
+    const Code code = m_functions.nvrtcCompileProgram(program, static_cast<int>(pointers.size()),
+                                                      pointers.data());
     CompiledKernel out;
     out.log = logOf(program);
     if (code != 0)
-        return failure(
-            "nvrtc.compile",
-            fmt::format("{} for {}:\n{}", m_functions.errorString(code), options.arch, out.log),
-            kernel.name);
+        return failure("nvrtc.compile",
+                       fmt::format("{} for {}:\n{}", m_functions.nvrtcGetErrorString(code),
+                                   options.arch, out.log),
+                       kernel.name);
     size_t size = 0;
-    if (m_functions.cubinSize(program, &size) != 0 || size == 0)
+    if (m_functions.nvrtcGetCUBINSize(program, &size) != 0 || size == 0)
         return failure("nvrtc.compile", "no machine code was made for " + options.arch, kernel.name,
                        "name a real architecture, as sm_90");
     out.cubin.resize(size);
-    if (m_functions.cubin(program, out.cubin.data()) != 0)
+    if (m_functions.nvrtcGetCUBIN(program, out.cubin.data()) != 0)
         return failure("nvrtc.compile", "the machine code cannot be read", kernel.name);
     out.registers = reported(out.log, "Used ([0-9]+) registers");
     out.sharedBytes = reported(out.log, "([0-9]+) bytes smem");

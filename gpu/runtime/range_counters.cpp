@@ -21,11 +21,12 @@ constexpr size_t passesAtMost = 64;
 Result<void> checkSupport(const profiler::Api& api, int device) {
     profiler::DeviceSupported ask;
     ask.device = device;
-    if (auto told = api.call(api.functions().deviceSupported, ask, "ask what the device supports");
+    if (auto told = api.call(api.functions().cuptiProfilerDeviceSupported, ask,
+                             "ask what the device supports");
         !told)
         return told;
     using profiler::Support;
-    if (ask.all == Support::Supported)
+    if (ask.all == Support::CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
         return {};
     struct Row {
         Support level;
@@ -43,7 +44,8 @@ Result<void> checkSupport(const profiler::Api& api, int device) {
         {ask.wsl, "this Windows or its driver gives WSL no counters", "measure under Linux"},
     };
     for (const Row& row : rows)
-        if (row.level != Support::Supported && row.level != Support::Unknown)
+        if (row.level != Support::CUPTI_PROFILER_CONFIGURATION_SUPPORTED &&
+            row.level != Support::Unknown)
             return failure("run.counters", row.words, {}, row.fix);
     return failure("run.counters", "CUPTI says that this device cannot be profiled");
 }
@@ -51,7 +53,7 @@ Result<void> checkSupport(const profiler::Api& api, int device) {
 Result<std::string> chipName(const profiler::Api& api, int device) {
     profiler::ChipName ask;
     ask.device = static_cast<size_t>(device);
-    if (auto told = api.call(api.functions().deviceGetChipName, ask, "name the chip"); !told)
+    if (auto told = api.call(api.functions().cuptiDeviceGetChipName, ask, "name the chip"); !told)
         return failure(told.error());
     return std::string(ask.name == nullptr ? "" : ask.name);
 }
@@ -81,13 +83,14 @@ struct RangeCounters::Turn {
             return;
         profiler::OfProfiler end;
         end.profiler = profiler;
-        (void)api.call(api.functions().disable, end, "end");
+        (void)api.call(api.functions().cuptiRangeProfilerDisable, end, "end");
     }
 
     Result<void> enable(ContextHandle context) {
         profiler::Enable begin;
         begin.context = context;
-        auto enabled = api.call(api.functions().enable, begin, "read the device's counters");
+        auto enabled =
+            api.call(api.functions().cuptiRangeProfilerEnable, begin, "read the device's counters");
         if (enabled)
             profiler = begin.profiler;
         return enabled;
@@ -107,14 +110,17 @@ Result<void> RangeCounters::Turn::configure(CounterHost& host, size_t ranges) {
     size.count = host.metrics().size();
     size.ranges = ranges;
     size.nodes = static_cast<uint32_t>(ranges);
-    if (auto sized = api.call(f.getCounterDataSize, size, "size the counters' memory"); !sized)
+    if (auto sized =
+            api.call(f.cuptiRangeProfilerGetCounterDataSize, size, "size the counters' memory");
+        !sized)
         return sized;
     image.assign(size.bytes, 0);
     profiler::CounterInitialize blank;
     blank.profiler = profiler;
     blank.bytes = image.size();
     blank.counters = image.data();
-    if (auto made = api.call(f.counterDataImageInitialize, blank, "prepare the counters' memory");
+    if (auto made = api.call(f.cuptiRangeProfilerCounterDataImageInitialize, blank,
+                             "prepare the counters' memory");
         !made)
         return made;
     profiler::SetConfig set;
@@ -124,7 +130,7 @@ Result<void> RangeCounters::Turn::configure(CounterHost& host, size_t ranges) {
     set.counterBytes = image.size();
     set.counters = image.data();
     set.rangesPerPass = ranges;
-    return api.call(f.setConfig, set, "configure the counters");
+    return api.call(f.cuptiRangeProfilerSetConfig, set, "configure the counters");
 }
 
 /// True: that was the last.
@@ -133,12 +139,13 @@ RangeCounters::Turn::pass(const RangeMarks& marks,
                           const std::function<Result<void>(const RangeMarks&)>& replay) {
     profiler::OfProfiler start;
     start.profiler = profiler;
-    if (auto begun = api.call(api.functions().start, start, "start the counters"); !begun)
+    if (auto begun = api.call(api.functions().cuptiRangeProfilerStart, start, "start the counters");
+        !begun)
         return failure(begun.error());
     auto ran = replay(marks);
     profiler::Stop stop;
     stop.profiler = profiler;
-    auto stopped = api.call(api.functions().stop, stop, "stop the counters");
+    auto stopped = api.call(api.functions().cuptiRangeProfilerStop, stop, "stop the counters");
     if (!ran || !stopped)
         return failure(!ran ? ran.error() : stopped.error());
     return stop.allSubmitted != 0;
@@ -147,7 +154,9 @@ RangeCounters::Turn::pass(const RangeMarks& marks,
 Result<void> RangeCounters::Turn::decode() {
     profiler::Decode ask;
     ask.profiler = profiler;
-    if (auto decoded = api.call(api.functions().decodeData, ask, "decode the counters"); !decoded)
+    if (auto decoded =
+            api.call(api.functions().cuptiRangeProfilerDecodeData, ask, "decode the counters");
+        !decoded)
         return decoded;
     if (ask.dropped > 0)
         return failure("run.counters", fmt::format("CUPTI dropped {} ranges", ask.dropped));
@@ -161,7 +170,7 @@ Result<void> RangeMarks::begin(size_t range) const {
     profiler::PushRange push;
     push.profiler = m_profiler;
     push.name = name.c_str();
-    return m_api.call(m_api.functions().pushRange, push, "begin a range");
+    return m_api.call(m_api.functions().cuptiRangeProfilerPushRange, push, "begin a range");
 }
 
 Result<void> RangeMarks::end(size_t range) const {
@@ -169,7 +178,7 @@ Result<void> RangeMarks::end(size_t range) const {
         return {};
     profiler::OfProfiler pop;
     pop.profiler = m_profiler;
-    return m_api.call(m_api.functions().popRange, pop, "end a range");
+    return m_api.call(m_api.functions().cuptiRangeProfilerPopRange, pop, "end a range");
 }
 
 Result<std::unique_ptr<RangeCounters>> RangeCounters::open(const Device& device) {
@@ -181,7 +190,9 @@ Result<std::unique_ptr<RangeCounters>> RangeCounters::open(const Device& device)
     const profiler::Api& call = *out->m_api;
     // Never undone: CUPTI's hooks cannot be had a second time in one process for sure.
     profiler::Initialize begin;
-    if (auto begun = call.call(call.functions().initialize, begin, "start its profiler"); !begun)
+    if (auto begun =
+            call.call(call.functions().cuptiProfilerInitialize, begin, "start its profiler");
+        !begun)
         return failure(begun.error());
     if (auto fine = checkSupport(call, out->m_context->ordinal); !fine)
         return failure(fine.error());
@@ -243,14 +254,17 @@ Result<void> RangeCounters::read(const Turn& turn,
     profiler::CounterInfo all;
     all.counters = turn.image.data();
     all.bytes = turn.image.size();
-    if (auto told = m_api->call(f.getCounterDataInfo, all, "count the ranges"); !told)
+    if (auto told = m_api->call(f.cuptiRangeProfilerGetCounterDataInfo, all, "count the ranges");
+        !told)
         return told;
     for (size_t i = 0; i < all.ranges; ++i) {
         profiler::RangeInfo ask;
         ask.counters = turn.image.data();
         ask.bytes = turn.image.size();
         ask.range = i;
-        if (auto named = m_api->call(f.counterDataGetRangeInfo, ask, "name a range"); !named)
+        if (auto named =
+                m_api->call(f.cuptiRangeProfilerCounterDataGetRangeInfo, ask, "name a range");
+            !named)
             return named;
         const auto range = numberOf(ask.name);
         if (!range || *range >= out.size())

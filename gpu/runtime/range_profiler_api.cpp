@@ -50,31 +50,32 @@ constexpr Refusal refusals[] = {
 /// Fills the table from the library; the first function that it lacks, or nothing.
 std::string load(const SharedLibrary& library, Functions& to) {
     SymbolReader find(library);
-    find(to.version, "cuptiGetVersion");
-    find(to.resultString, "cuptiGetResultString");
-    find(to.initialize, "cuptiProfilerInitialize");
-    find(to.deviceSupported, "cuptiProfilerDeviceSupported");
-    find(to.deviceGetChipName, "cuptiDeviceGetChipName");
-    find(to.hostInitialize, "cuptiProfilerHostInitialize");
-    find(to.hostDeinitialize, "cuptiProfilerHostDeinitialize");
-    find(to.hostGetMetricProperties, "cuptiProfilerHostGetMetricProperties");
-    find(to.hostConfigAddMetrics, "cuptiProfilerHostConfigAddMetrics");
-    find(to.hostGetConfigImageSize, "cuptiProfilerHostGetConfigImageSize");
-    find(to.hostGetConfigImage, "cuptiProfilerHostGetConfigImage");
-    find(to.hostGetNumOfPasses, "cuptiProfilerHostGetNumOfPasses");
-    find(to.hostEvaluateToGpuValues, "cuptiProfilerHostEvaluateToGpuValues");
-    find(to.enable, "cuptiRangeProfilerEnable");
-    find(to.disable, "cuptiRangeProfilerDisable");
-    find(to.setConfig, "cuptiRangeProfilerSetConfig");
-    find(to.start, "cuptiRangeProfilerStart");
-    find(to.stop, "cuptiRangeProfilerStop");
-    find(to.pushRange, "cuptiRangeProfilerPushRange");
-    find(to.popRange, "cuptiRangeProfilerPopRange");
-    find(to.decodeData, "cuptiRangeProfilerDecodeData");
-    find(to.getCounterDataSize, "cuptiRangeProfilerGetCounterDataSize");
-    find(to.counterDataImageInitialize, "cuptiRangeProfilerCounterDataImageInitialize");
-    find(to.getCounterDataInfo, "cuptiRangeProfilerGetCounterDataInfo");
-    find(to.counterDataGetRangeInfo, "cuptiRangeProfilerCounterDataGetRangeInfo");
+    find(to.cuptiGetVersion, "cuptiGetVersion");
+    find(to.cuptiGetResultString, "cuptiGetResultString");
+    find(to.cuptiProfilerInitialize, "cuptiProfilerInitialize");
+    find(to.cuptiProfilerDeviceSupported, "cuptiProfilerDeviceSupported");
+    find(to.cuptiDeviceGetChipName, "cuptiDeviceGetChipName");
+    find(to.cuptiProfilerHostInitialize, "cuptiProfilerHostInitialize");
+    find(to.cuptiProfilerHostDeinitialize, "cuptiProfilerHostDeinitialize");
+    find(to.cuptiProfilerHostGetMetricProperties, "cuptiProfilerHostGetMetricProperties");
+    find(to.cuptiProfilerHostConfigAddMetrics, "cuptiProfilerHostConfigAddMetrics");
+    find(to.cuptiProfilerHostGetConfigImageSize, "cuptiProfilerHostGetConfigImageSize");
+    find(to.cuptiProfilerHostGetConfigImage, "cuptiProfilerHostGetConfigImage");
+    find(to.cuptiProfilerHostGetNumOfPasses, "cuptiProfilerHostGetNumOfPasses");
+    find(to.cuptiProfilerHostEvaluateToGpuValues, "cuptiProfilerHostEvaluateToGpuValues");
+    find(to.cuptiRangeProfilerEnable, "cuptiRangeProfilerEnable");
+    find(to.cuptiRangeProfilerDisable, "cuptiRangeProfilerDisable");
+    find(to.cuptiRangeProfilerSetConfig, "cuptiRangeProfilerSetConfig");
+    find(to.cuptiRangeProfilerStart, "cuptiRangeProfilerStart");
+    find(to.cuptiRangeProfilerStop, "cuptiRangeProfilerStop");
+    find(to.cuptiRangeProfilerPushRange, "cuptiRangeProfilerPushRange");
+    find(to.cuptiRangeProfilerPopRange, "cuptiRangeProfilerPopRange");
+    find(to.cuptiRangeProfilerDecodeData, "cuptiRangeProfilerDecodeData");
+    find(to.cuptiRangeProfilerGetCounterDataSize, "cuptiRangeProfilerGetCounterDataSize");
+    find(to.cuptiRangeProfilerCounterDataImageInitialize,
+         "cuptiRangeProfilerCounterDataImageInitialize");
+    find(to.cuptiRangeProfilerGetCounterDataInfo, "cuptiRangeProfilerGetCounterDataInfo");
+    find(to.cuptiRangeProfilerCounterDataGetRangeInfo, "cuptiRangeProfilerCounterDataGetRangeInfo");
     return find.absent();
 }
 
@@ -97,7 +98,7 @@ Result<std::shared_ptr<const Api>> Api::open() {
 
 std::string Api::version() const {
     uint32_t version = 0;
-    return m_functions.version(&version) == 0 ? std::to_string(version) : "";
+    return m_functions.cuptiGetVersion(&version) == 0 ? std::to_string(version) : "";
 }
 
 Result<void> Api::check(Code code, const char* what) const {
@@ -110,7 +111,7 @@ Result<void> Api::check(Code code, const char* what) const {
                                        refusal.name),
                            {}, refusal.fix);
     const char* words = nullptr;
-    const bool known = m_functions.resultString(code, &words) == 0 && words != nullptr;
+    const bool known = m_functions.cuptiGetResultString(code, &words) == 0 && words != nullptr;
     return failure("run.counters", fmt::format("CUPTI cannot {}: {}", what,
                                                known ? words : std::to_string(code).c_str()));
 }

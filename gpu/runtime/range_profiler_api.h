@@ -20,13 +20,18 @@ using Code = int; ///< CUptiResult; 0: success
 using HostHandle = struct HostOfCupti*;   ///< CUpti_Profiler_Host_Object
 using RangeHandle = struct RangeOfCupti*; ///< CUpti_RangeProfiler_Object
 
-constexpr int rangeProfiler = 0;     ///< CUPTI_PROFILER_TYPE_RANGE_PROFILER
-constexpr int apiRangeProfiling = 0; ///< CUPTI_PROFILER_RANGE_PROFILING
-constexpr int userRange = 2;         ///< CUPTI_UserRange
-constexpr int userReplay = 3;        ///< CUPTI_UserReplay
+constexpr int CUPTI_PROFILER_TYPE_RANGE_PROFILER = 0; ///< CUPTI_PROFILER_TYPE_RANGE_PROFILER
+constexpr int CUPTI_PROFILER_RANGE_PROFILING = 0;     ///< CUPTI_PROFILER_RANGE_PROFILING
+constexpr int CUPTI_UserRange = 2;                    ///< CUPTI_UserRange
+constexpr int CUPTI_UserReplay = 3;                   ///< CUPTI_UserReplay
 
 /// CUpti_Profiler_Support_Level.
-enum class Support : int { Unknown, Unsupported, Disabled, Supported };
+enum class Support : int {
+    Unknown,
+    CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED,
+    CUPTI_PROFILER_CONFIGURATION_DISABLED,
+    CUPTI_PROFILER_CONFIGURATION_SUPPORTED
+};
 
 // Every struct begins with its size up to its last member: CUPTI refuses any other.
 
@@ -51,7 +56,7 @@ struct DeviceSupported {
     void* reserved = nullptr;
     int device = 0;
     Support all{}, architecture{}, sli{}, vGpu{}, confidential{}, mining{}, wsl{}; ///< out
-    int api = apiRangeProfiling;
+    int api = CUPTI_PROFILER_RANGE_PROFILING;
 
     static constexpr size_t exact() { return offsetof(DeviceSupported, api) + sizeof(api); }
 };
@@ -59,7 +64,7 @@ struct DeviceSupported {
 struct HostInitialize {
     size_t size = 0;
     void* reserved = nullptr;
-    int type = rangeProfiler;
+    int type = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     const char* chip = nullptr;
     const uint8_t* availability = nullptr;
     HostHandle host = nullptr; ///< out
@@ -165,8 +170,8 @@ struct SetConfig {
     const uint8_t* config = nullptr;
     size_t counterBytes = 0;
     uint8_t* counters = nullptr;
-    int range = userRange;
-    int replay = userReplay;
+    int range = CUPTI_UserRange;
+    int replay = CUPTI_UserReplay;
     size_t rangesPerPass = 0;
     uint16_t levels = 1, firstLevel = 1;
     size_t pass = 0;
@@ -248,33 +253,33 @@ struct RangeInfo {
     static constexpr size_t exact() { return sizeof(RangeInfo); }
 };
 
-/// Members have CUPTI's names without `cupti`, `Profiler` and `RangeProfiler`.
+/// CUPTI's functions by their names.
 struct Functions {
-    Code (*version)(uint32_t*);
-    Code (*resultString)(Code, const char**);
-    Code (*initialize)(Initialize*);
-    Code (*deviceSupported)(DeviceSupported*);
-    Code (*deviceGetChipName)(ChipName*);
-    Code (*hostInitialize)(HostInitialize*);
-    Code (*hostDeinitialize)(HostDeinitialize*);
-    Code (*hostGetMetricProperties)(MetricProperties*);
-    Code (*hostConfigAddMetrics)(AddMetrics*);
-    Code (*hostGetConfigImageSize)(ConfigSize*);
-    Code (*hostGetConfigImage)(ConfigImage*);
-    Code (*hostGetNumOfPasses)(Passes*);
-    Code (*hostEvaluateToGpuValues)(Evaluate*);
-    Code (*enable)(Enable*);
-    Code (*disable)(OfProfiler*);
-    Code (*setConfig)(SetConfig*);
-    Code (*start)(OfProfiler*);
-    Code (*stop)(Stop*);
-    Code (*pushRange)(PushRange*);
-    Code (*popRange)(OfProfiler*);
-    Code (*decodeData)(Decode*);
-    Code (*getCounterDataSize)(CounterSize*);
-    Code (*counterDataImageInitialize)(CounterInitialize*);
-    Code (*getCounterDataInfo)(CounterInfo*);
-    Code (*counterDataGetRangeInfo)(RangeInfo*);
+    Code (*cuptiGetVersion)(uint32_t*);
+    Code (*cuptiGetResultString)(Code, const char**);
+    Code (*cuptiProfilerInitialize)(Initialize*);
+    Code (*cuptiProfilerDeviceSupported)(DeviceSupported*);
+    Code (*cuptiDeviceGetChipName)(ChipName*);
+    Code (*cuptiProfilerHostInitialize)(HostInitialize*);
+    Code (*cuptiProfilerHostDeinitialize)(HostDeinitialize*);
+    Code (*cuptiProfilerHostGetMetricProperties)(MetricProperties*);
+    Code (*cuptiProfilerHostConfigAddMetrics)(AddMetrics*);
+    Code (*cuptiProfilerHostGetConfigImageSize)(ConfigSize*);
+    Code (*cuptiProfilerHostGetConfigImage)(ConfigImage*);
+    Code (*cuptiProfilerHostGetNumOfPasses)(Passes*);
+    Code (*cuptiProfilerHostEvaluateToGpuValues)(Evaluate*);
+    Code (*cuptiRangeProfilerEnable)(Enable*);
+    Code (*cuptiRangeProfilerDisable)(OfProfiler*);
+    Code (*cuptiRangeProfilerSetConfig)(SetConfig*);
+    Code (*cuptiRangeProfilerStart)(OfProfiler*);
+    Code (*cuptiRangeProfilerStop)(Stop*);
+    Code (*cuptiRangeProfilerPushRange)(PushRange*);
+    Code (*cuptiRangeProfilerPopRange)(OfProfiler*);
+    Code (*cuptiRangeProfilerDecodeData)(Decode*);
+    Code (*cuptiRangeProfilerGetCounterDataSize)(CounterSize*);
+    Code (*cuptiRangeProfilerCounterDataImageInitialize)(CounterInitialize*);
+    Code (*cuptiRangeProfilerGetCounterDataInfo)(CounterInfo*);
+    Code (*cuptiRangeProfilerCounterDataGetRangeInfo)(RangeInfo*);
 };
 
 /// The functions of the CUPTI that was found.

@@ -10,22 +10,23 @@ namespace fuselage::gpu {
 
 DeviceContext::~DeviceContext() {
     if (handle != nullptr && !abandoned())
-        (void)driver->call().primaryContextRelease(ordinal);
+        (void)driver->call().cuDevicePrimaryCtxRelease_v2(ordinal);
 }
 
 Result<void> DeviceContext::makeCurrent() const {
-    return check(call().contextSetCurrent(handle), "use the device's context");
+    return check(call().cuCtxSetCurrent(handle), "use the device's context");
 }
 
 Result<Event> Event::create(const ContextPtr& context) {
     EventHandle handle = nullptr;
-    if (auto made = context->check(context->call().eventCreate(&handle, 0), "make an event"); !made)
+    if (auto made = context->check(context->call().cuEventCreate(&handle, 0), "make an event");
+        !made)
         return failure(made.error());
     return Event(context, handle);
 }
 
 Result<void> Event::synchronize() const {
-    return context()->check(context()->call().eventSynchronize(handle()), "wait for an event");
+    return context()->check(context()->call().cuEventSynchronize(handle()), "wait for an event");
 }
 
 Result<void> Event::synchronize(double deadline) const {
@@ -34,8 +35,8 @@ Result<void> Event::synchronize(double deadline) const {
     // The driver has no wait with a limit, so the event is asked: at first without a pause, as most
     // kernels are short, then with pauses that are short against what is waited for.
     for (uint32_t asked = 0;; ++asked) {
-        const DriverCode code = context()->call().eventQuery(handle());
-        if (code != driverNotReady)
+        const DriverCode code = context()->call().cuEventQuery(handle());
+        if (code != CUDA_ERROR_NOT_READY)
             return context()->check(code, "finish the work on the device");
         const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
         if (waited > deadline) {
@@ -52,7 +53,7 @@ Result<double> Event::secondsBetween(const Event& begin, const Event& end) {
     float milliseconds = 0;
     const ContextPtr& context = begin.context();
     auto asked = context->check(
-        context->call().eventElapsedTime(&milliseconds, begin.handle(), end.handle()),
+        context->call().cuEventElapsedTime(&milliseconds, begin.handle(), end.handle()),
         "read the time between events");
     if (!asked)
         return failure(asked.error());
@@ -61,8 +62,8 @@ Result<double> Event::secondsBetween(const Event& begin, const Event& end) {
 
 Result<Stream> Stream::create(const ContextPtr& context) {
     StreamHandle handle = nullptr;
-    auto made =
-        context->check(context->call().streamCreate(&handle, streamNonBlocking), "make a stream");
+    auto made = context->check(context->call().cuStreamCreate(&handle, CU_STREAM_NON_BLOCKING),
+                               "make a stream");
     if (!made)
         return failure(made.error());
     return Stream(context, handle);
@@ -76,7 +77,7 @@ Result<void> Stream::launch(const KernelLaunch& launch) {
     std::vector<TensorMapValue> maps(launch.maps.begin(), launch.maps.end());
     for (TensorMapValue& map : maps)
         pointers.push_back(&map);
-    const DriverCode code = context()->call().launchKernel(
+    const DriverCode code = context()->call().cuLaunchKernel(
         launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
         launch.block[1], launch.block[2], launch.sharedBytes, handle(), pointers.data(), nullptr);
     if (code == 0)
@@ -87,48 +88,48 @@ Result<void> Stream::launch(const KernelLaunch& launch) {
 Result<void> Stream::copyIn(DevicePointer to, const void* from, size_t bytes) {
     if (bytes == 0)
         return {};
-    return context()->check(context()->call().copyToDevice(to, from, bytes, handle()),
+    return context()->check(context()->call().cuMemcpyHtoDAsync_v2(to, from, bytes, handle()),
                             "copy to the device");
 }
 
 Result<void> Stream::copyOut(void* to, DevicePointer from, size_t bytes) {
     if (bytes == 0)
         return {};
-    return context()->check(context()->call().copyToHost(to, from, bytes, handle()),
+    return context()->check(context()->call().cuMemcpyDtoHAsync_v2(to, from, bytes, handle()),
                             "copy from the device");
 }
 
 Result<void> Stream::copyWithin(DevicePointer to, DevicePointer from, size_t bytes) {
     if (bytes == 0)
         return {};
-    return context()->check(context()->call().copyOnDevice(to, from, bytes, handle()),
+    return context()->check(context()->call().cuMemcpyDtoDAsync_v2(to, from, bytes, handle()),
                             "copy on the device");
 }
 
 Result<void> Stream::fill(DevicePointer at, unsigned char byte, size_t bytes) {
     if (bytes == 0)
         return {};
-    return context()->check(context()->call().fillBytes(at, byte, bytes, handle()),
+    return context()->check(context()->call().cuMemsetD8Async(at, byte, bytes, handle()),
                             "fill device memory");
 }
 
 Result<void> Stream::record(const Event& event) {
-    return context()->check(context()->call().eventRecord(event.handle(), handle()),
+    return context()->check(context()->call().cuEventRecord(event.handle(), handle()),
                             "record an event");
 }
 
 Result<void> Stream::waitFor(const Event& event) {
-    return context()->check(context()->call().streamWaitEvent(handle(), event.handle(), 0),
+    return context()->check(context()->call().cuStreamWaitEvent(handle(), event.handle(), 0),
                             "let a stream wait for an event");
 }
 
 Result<void> Stream::synchronize() {
-    return context()->check(context()->call().streamSynchronize(handle()),
+    return context()->check(context()->call().cuStreamSynchronize(handle()),
                             "finish the work on the device");
 }
 
 Result<void> CapturedGraph::launch(Stream& stream) const {
-    return context()->check(context()->call().graphLaunch(handle(), stream.handle()),
+    return context()->check(context()->call().cuGraphLaunch(handle(), stream.handle()),
                             "launch the captured graph");
 }
 
@@ -144,20 +145,20 @@ Result<std::vector<GraphNodeHandle>> capturedNodes(const DeviceContext& context,
     size_t count = 0;
     // Not for the dependencies: where launches of a library overlap, their edges have data, and the
     // driver refuses to tell them without it.
-    auto asked =
-        context.check(call.streamGetCaptureInfo(stream, &status, &id, &graph, nullptr, nullptr),
-                      "ask for the captured graph");
+    auto asked = context.check(
+        call.cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, nullptr, nullptr),
+        "ask for the captured graph");
     if (!asked)
         return failure(asked.error());
     if (status != 1 || graph == nullptr)
         return failure("device.capture", "the capture of the plan was interrupted");
-    if (auto sized = context.check(call.graphGetNodes(graph, nullptr, &count), "count nodes");
+    if (auto sized = context.check(call.cuGraphGetNodes(graph, nullptr, &count), "count nodes");
         !sized)
         return failure(sized.error());
     std::vector<GraphNodeHandle> nodes(count);
     if (count > 0)
         if (auto read =
-                context.check(call.graphGetNodes(graph, nodes.data(), &count), "list nodes");
+                context.check(call.cuGraphGetNodes(graph, nodes.data(), &count), "list nodes");
             !read)
             return failure(read.error());
     return nodes;
@@ -165,7 +166,7 @@ Result<std::vector<GraphNodeHandle>> capturedNodes(const DeviceContext& context,
 
 Result<GraphExecHandle> makeReady(const DeviceContext& context, GraphHandle graph) {
     GraphExecHandle out = nullptr;
-    if (auto made = context.check(context.call().graphInstantiate(&out, graph, 0),
+    if (auto made = context.check(context.call().cuGraphInstantiateWithFlags(&out, graph, 0),
                                   "make the captured graph ready");
         !made)
         return failure(made.error());
@@ -177,9 +178,9 @@ Result<GraphExecHandle> makeReady(const DeviceContext& context, GraphHandle grap
 Result<StreamCapture> StreamCapture::begin(Stream& stream) {
     const ContextPtr& context = stream.context();
     // Relaxed: a library that was never called before may load its kernels and allocate meanwhile.
-    if (auto begun =
-            context->check(context->call().streamBeginCapture(stream.handle(), captureRelaxed),
-                           "start to capture");
+    if (auto begun = context->check(context->call().cuStreamBeginCapture_v2(
+                                        stream.handle(), CU_STREAM_CAPTURE_MODE_RELAXED),
+                                    "start to capture");
         !begun)
         return failure(begun.error());
     return StreamCapture(stream);
@@ -190,8 +191,8 @@ StreamCapture::~StreamCapture() {
         return;
     const DriverFunctions& call = m_stream->context()->call();
     GraphHandle graph = nullptr;
-    if (call.streamEndCapture(m_stream->handle(), &graph) == 0 && graph != nullptr)
-        (void)call.graphDestroy(graph);
+    if (call.cuStreamEndCapture(m_stream->handle(), &graph) == 0 && graph != nullptr)
+        (void)call.cuGraphDestroy(graph);
 }
 
 Result<void> StreamCapture::mark() {
@@ -204,11 +205,11 @@ Result<void> StreamCapture::mark() {
         if (!m_nodes.insert(node).second)
             continue;
         int type = -1;
-        if (auto typed = context.check(context.call().graphNodeGetType(node, &type),
+        if (auto typed = context.check(context.call().cuGraphNodeGetType(node, &type),
                                        "ask for a node's kind");
             !typed)
             return failure(typed.error());
-        if (type == graphNodeKernel)
+        if (type == CU_GRAPH_NODE_TYPE_KERNEL)
             kernels.push_back(node);
     }
     m_kernelsOfMarks.push_back(std::move(kernels));
@@ -219,11 +220,11 @@ Result<CapturedGraph> StreamCapture::finish() {
     Stream& stream = *std::exchange(m_stream, nullptr);
     const ContextPtr& context = stream.context();
     GraphHandle handle = nullptr;
-    if (auto ended = context->check(context->call().streamEndCapture(stream.handle(), &handle),
+    if (auto ended = context->check(context->call().cuStreamEndCapture(stream.handle(), &handle),
                                     "end the capture");
         !ended)
         return failure(ended.error());
-    Owned<GraphHandle, &DriverFunctions::graphDestroy> graph(context, handle);
+    Owned<GraphHandle, &DriverFunctions::cuGraphDestroy> graph(context, handle);
     auto exec = makeReady(*context, handle);
     if (!exec)
         return failure(exec.error());

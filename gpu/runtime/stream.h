@@ -80,7 +80,7 @@ private:
 };
 
 /// A point in a stream's work.
-class Event : public Owned<EventHandle, &DriverFunctions::eventDestroy> {
+class Event : public Owned<EventHandle, &DriverFunctions::cuEventDestroy_v2> {
 public:
     using Owned::Owned;
     static Result<Event> create(const ContextPtr& context);
@@ -103,7 +103,7 @@ struct KernelLaunch {
     std::span<const TensorMapValue> maps = {};
 };
 
-class Stream : public Owned<StreamHandle, &DriverFunctions::streamDestroy> {
+class Stream : public Owned<StreamHandle, &DriverFunctions::cuStreamDestroy_v2> {
 public:
     using Owned::Owned;
     static Result<Stream> create(const ContextPtr& context);
@@ -122,7 +122,7 @@ public:
 };
 
 /// Work captured from a stream, ready to be launched again and again with the same addresses.
-class CapturedGraph : public Owned<GraphExecHandle, &DriverFunctions::graphExecDestroy> {
+class CapturedGraph : public Owned<GraphExecHandle, &DriverFunctions::cuGraphExecDestroy> {
 public:
     using Owned::Owned;
     Result<void> launch(Stream& stream) const;
@@ -138,7 +138,7 @@ public:
 
 private:
     friend class StreamCapture;
-    Owned<GraphHandle, &DriverFunctions::graphDestroy> m_source;
+    Owned<GraphHandle, &DriverFunctions::cuGraphDestroy> m_source;
     std::vector<std::vector<GraphNodeHandle>> m_kernelsOfMarks;
 };
 

@@ -6,7 +6,7 @@
 namespace fuselage::gpu {
 
 Result<void> requireTensorMaps(const DeviceContext& context) {
-    if (context.call().tensorMapEncodeTiled != nullptr)
+    if (context.call().cuTensorMapEncodeTiled != nullptr)
         return {};
     return failure("library-missing", "the CUDA driver has no `cuTensorMapEncodeTiled`", {},
                    "install a driver for CUDA 12 or newer");
@@ -23,12 +23,15 @@ Result<TensorMapValue> tensorMapOf(const DeviceContext& context, const TensorMap
                    [](int64_t extent) { return static_cast<uint32_t>(extent); });
     const std::vector<uint32_t> ones(box.size(), 1);
     TensorMapValue out{};
-    auto made = context.check(
-        context.call().tensorMapEncodeTiled(
-            &out, map.element == DType::Float16 ? tensorMapFloat16 : tensorMapBFloat16,
-            static_cast<uint32_t>(dims.size()), reinterpret_cast<void*>(address), dims.data(),
-            strides.data(), box.data(), ones.data(), 0, tensorMapSwizzle128, tensorMapFetch256, 0),
-        "make a tensor map");
+    auto made =
+        context.check(context.call().cuTensorMapEncodeTiled(
+                          &out,
+                          map.element == DType::Float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                        : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                          static_cast<uint32_t>(dims.size()), reinterpret_cast<void*>(address),
+                          dims.data(), strides.data(), box.data(), ones.data(), 0,
+                          CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 0),
+                      "make a tensor map");
     if (!made)
         return failure(made.error());
     return out;

@@ -22,8 +22,9 @@ namespace {
 #define FIELD(ours, our, theirs, their)                                                            \
     static_assert(offsetof(profiler::ours, our) == offsetof(theirs, their) &&                      \
                   sizeof(profiler::ours::our) == sizeof(theirs::their))
-#define SAME(ours, theirs)                                                                         \
-    static_assert(static_cast<int>(ours) == static_cast<int>(theirs), #theirs)
+#define SAME(scope, name)                                                                          \
+    static_assert(static_cast<int>(scope::name) == static_cast<int>(::name), #name)
+#define VALUE(number, name) static_assert((number) == static_cast<int>(::name), #name)
 
 STRUCT(Initialize, CUpti_Profiler_Initialize_Params);
 
@@ -150,31 +151,31 @@ FIELD(RangeInfo, range, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, ran
 FIELD(RangeInfo, delimiter, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeDelimiter);
 FIELD(RangeInfo, name, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeName);
 
-SAME(profiler::rangeProfiler, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
-SAME(profiler::apiRangeProfiling, CUPTI_PROFILER_RANGE_PROFILING);
-SAME(profiler::userRange, CUPTI_UserRange);
-SAME(profiler::userReplay, CUPTI_UserReplay);
-SAME(profiler::Support::Unsupported, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED);
-SAME(profiler::Support::Disabled, CUPTI_PROFILER_CONFIGURATION_DISABLED);
-SAME(profiler::Support::Supported, CUPTI_PROFILER_CONFIGURATION_SUPPORTED);
+SAME(profiler, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
+SAME(profiler, CUPTI_PROFILER_RANGE_PROFILING);
+SAME(profiler, CUPTI_UserRange);
+SAME(profiler, CUPTI_UserReplay);
+SAME(profiler::Support, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED);
+SAME(profiler::Support, CUPTI_PROFILER_CONFIGURATION_DISABLED);
+SAME(profiler::Support, CUPTI_PROFILER_CONFIGURATION_SUPPORTED);
 
 // Codes that have words of their own.
-SAME(8, CUPTI_ERROR_OUT_OF_MEMORY);
-SAME(14, CUPTI_ERROR_NOT_COMPATIBLE);
-SAME(26, CUPTI_ERROR_HARDWARE_BUSY);
-SAME(27, CUPTI_ERROR_NOT_SUPPORTED);
-SAME(33, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED);
-SAME(35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
-SAME(36, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED);
-SAME(38, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED);
-SAME(39, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
-SAME(40, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
-SAME(41, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
-SAME(42, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED);
-SAME(43, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
-SAME(44, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED);
-SAME(45, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
-SAME(46, CUPTI_ERROR_INVALID_CHIP_NAME);
+VALUE(8, CUPTI_ERROR_OUT_OF_MEMORY);
+VALUE(14, CUPTI_ERROR_NOT_COMPATIBLE);
+VALUE(26, CUPTI_ERROR_HARDWARE_BUSY);
+VALUE(27, CUPTI_ERROR_NOT_SUPPORTED);
+VALUE(33, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED);
+VALUE(35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+VALUE(36, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED);
+VALUE(38, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED);
+VALUE(39, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+VALUE(40, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+VALUE(41, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
+VALUE(42, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED);
+VALUE(43, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+VALUE(44, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED);
+VALUE(45, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+VALUE(46, CUPTI_ERROR_INVALID_CHIP_NAME);
 
 } // namespace
 

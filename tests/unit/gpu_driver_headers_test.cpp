@@ -18,87 +18,87 @@ namespace {
 
 #define ALIKE(member, function)                                                                    \
     static_assert(Alike<decltype(DriverFunctions::member), decltype(&function)>::value, #function)
-#define SAME(ours, theirs)                                                                         \
-    static_assert(static_cast<int>(ours) == static_cast<int>(theirs), #theirs)
+#define SAME(scope, name)                                                                          \
+    static_assert(static_cast<int>(scope::name) == static_cast<int>(::name), #name)
+#define VALUE(number, name) static_assert((number) == static_cast<int>(::name), #name)
 
-ALIKE(init, cuInit);
-ALIKE(driverGetVersion, cuDriverGetVersion);
-ALIKE(getErrorName, cuGetErrorName);
-ALIKE(getErrorString, cuGetErrorString);
-ALIKE(deviceGetCount, cuDeviceGetCount);
-ALIKE(deviceGet, cuDeviceGet);
-ALIKE(deviceGetName, cuDeviceGetName);
-ALIKE(deviceGetAttribute, cuDeviceGetAttribute);
-ALIKE(deviceTotalMem, cuDeviceTotalMem);
-ALIKE(deviceGetPciBusId, cuDeviceGetPCIBusId);
-ALIKE(primaryContextRetain, cuDevicePrimaryCtxRetain);
-ALIKE(primaryContextRelease, cuDevicePrimaryCtxRelease);
-ALIKE(contextSetCurrent, cuCtxSetCurrent);
-ALIKE(memGetInfo, cuMemGetInfo);
-ALIKE(memAlloc, cuMemAlloc);
-ALIKE(memFree, cuMemFree);
-ALIKE(memAllocHost, cuMemAllocHost);
-ALIKE(memFreeHost, cuMemFreeHost);
-ALIKE(copyToDevice, cuMemcpyHtoDAsync);
-ALIKE(copyToHost, cuMemcpyDtoHAsync);
-ALIKE(copyOnDevice, cuMemcpyDtoDAsync);
-ALIKE(fillBytes, cuMemsetD8Async);
-ALIKE(moduleLoadData, cuModuleLoadData);
-ALIKE(moduleUnload, cuModuleUnload);
-ALIKE(moduleGetFunction, cuModuleGetFunction);
-ALIKE(functionGetAttribute, cuFuncGetAttribute);
-ALIKE(functionSetAttribute, cuFuncSetAttribute);
-ALIKE(launchKernel, cuLaunchKernel);
-ALIKE(streamCreate, cuStreamCreate);
-ALIKE(streamDestroy, cuStreamDestroy);
-ALIKE(streamSynchronize, cuStreamSynchronize);
-ALIKE(streamWaitEvent, cuStreamWaitEvent);
-ALIKE(streamBeginCapture, cuStreamBeginCapture);
-ALIKE(streamEndCapture, cuStreamEndCapture);
-ALIKE(graphGetNodes, cuGraphGetNodes);
-ALIKE(graphNodeGetType, cuGraphNodeGetType);
-ALIKE(graphInstantiate, cuGraphInstantiateWithFlags);
-ALIKE(graphLaunch, cuGraphLaunch);
-ALIKE(graphDestroy, cuGraphDestroy);
-ALIKE(graphExecDestroy, cuGraphExecDestroy);
-ALIKE(eventCreate, cuEventCreate);
-ALIKE(eventDestroy, cuEventDestroy);
-ALIKE(eventRecord, cuEventRecord);
-ALIKE(eventSynchronize, cuEventSynchronize);
-ALIKE(eventElapsedTime, cuEventElapsedTime);
-ALIKE(tensorMapEncodeTiled, cuTensorMapEncodeTiled);
+ALIKE(cuInit, cuInit);
+ALIKE(cuDriverGetVersion, cuDriverGetVersion);
+ALIKE(cuGetErrorName, cuGetErrorName);
+ALIKE(cuGetErrorString, cuGetErrorString);
+ALIKE(cuDeviceGetCount, cuDeviceGetCount);
+ALIKE(cuDeviceGet, cuDeviceGet);
+ALIKE(cuDeviceGetName, cuDeviceGetName);
+ALIKE(cuDeviceGetAttribute, cuDeviceGetAttribute);
+ALIKE(cuDeviceTotalMem_v2, cuDeviceTotalMem);
+ALIKE(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId);
+ALIKE(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain);
+ALIKE(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease);
+ALIKE(cuCtxSetCurrent, cuCtxSetCurrent);
+ALIKE(cuMemGetInfo_v2, cuMemGetInfo);
+ALIKE(cuMemAlloc_v2, cuMemAlloc);
+ALIKE(cuMemFree_v2, cuMemFree);
+ALIKE(cuMemAllocHost_v2, cuMemAllocHost);
+ALIKE(cuMemFreeHost, cuMemFreeHost);
+ALIKE(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync);
+ALIKE(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync);
+ALIKE(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync);
+ALIKE(cuMemsetD8Async, cuMemsetD8Async);
+ALIKE(cuModuleLoadData, cuModuleLoadData);
+ALIKE(cuModuleUnload, cuModuleUnload);
+ALIKE(cuModuleGetFunction, cuModuleGetFunction);
+ALIKE(cuFuncGetAttribute, cuFuncGetAttribute);
+ALIKE(cuFuncSetAttribute, cuFuncSetAttribute);
+ALIKE(cuLaunchKernel, cuLaunchKernel);
+ALIKE(cuStreamCreate, cuStreamCreate);
+ALIKE(cuStreamDestroy_v2, cuStreamDestroy);
+ALIKE(cuStreamSynchronize, cuStreamSynchronize);
+ALIKE(cuStreamWaitEvent, cuStreamWaitEvent);
+ALIKE(cuStreamBeginCapture_v2, cuStreamBeginCapture);
+ALIKE(cuStreamEndCapture, cuStreamEndCapture);
+ALIKE(cuGraphGetNodes, cuGraphGetNodes);
+ALIKE(cuGraphNodeGetType, cuGraphNodeGetType);
+ALIKE(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags);
+ALIKE(cuGraphLaunch, cuGraphLaunch);
+ALIKE(cuGraphDestroy, cuGraphDestroy);
+ALIKE(cuGraphExecDestroy, cuGraphExecDestroy);
+ALIKE(cuEventCreate, cuEventCreate);
+ALIKE(cuEventDestroy_v2, cuEventDestroy);
+ALIKE(cuEventRecord, cuEventRecord);
+ALIKE(cuEventSynchronize, cuEventSynchronize);
+#undef cuEventElapsedTime // the header gives the second version, which differs in its clock only
+ALIKE(cuEventElapsedTime, cuEventElapsedTime_v2);
+ALIKE(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled);
 static_assert(sizeof(TensorMapValue) == sizeof(CUtensorMap) &&
               alignof(TensorMapValue) == alignof(CUtensorMap));
-SAME(tensorMapFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
-SAME(tensorMapBFloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
-SAME(tensorMapSwizzle128, CU_TENSOR_MAP_SWIZZLE_128B);
-SAME(tensorMapFetch256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+SAME(fuselage::gpu, CU_TENSOR_MAP_SWIZZLE_128B);
+SAME(fuselage::gpu, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 
-SAME(DeviceAttribute::ClockKilohertz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-SAME(DeviceAttribute::Multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-SAME(DeviceAttribute::MemoryClockKilohertz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
-SAME(DeviceAttribute::MemoryBusBits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
-SAME(DeviceAttribute::L2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-SAME(DeviceAttribute::ThreadsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-SAME(DeviceAttribute::ComputeMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-SAME(DeviceAttribute::ComputeMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-SAME(DeviceAttribute::SharedBytesPerMultiprocessor,
-     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-SAME(DeviceAttribute::RegistersPerMultiprocessor,
-     CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
-SAME(DeviceAttribute::SharedBytesPerBlockOptIn,
-     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-SAME(FunctionAttribute::StaticSharedBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-SAME(FunctionAttribute::LocalBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-SAME(FunctionAttribute::Registers, CU_FUNC_ATTRIBUTE_NUM_REGS);
-SAME(FunctionAttribute::MaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-SAME(driverOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
-SAME(streamNonBlocking, CU_STREAM_NON_BLOCKING);
-SAME(captureRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
-SAME(graphNodeKernel, CU_GRAPH_NODE_TYPE_KERNEL);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+SAME(DeviceAttribute, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(FunctionAttribute, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+SAME(FunctionAttribute, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+SAME(FunctionAttribute, CU_FUNC_ATTRIBUTE_NUM_REGS);
+SAME(FunctionAttribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(fuselage::gpu, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(fuselage::gpu, CUDA_ERROR_NOT_READY);
+SAME(fuselage::gpu, CU_STREAM_NON_BLOCKING);
+SAME(fuselage::gpu, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(fuselage::gpu, CU_GRAPH_NODE_TYPE_KERNEL);
 
 // The part of a kernel's record that gpu/runtime/cupti.cpp reads.
-SAME(10, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+VALUE(10, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 static_assert(offsetof(CUpti_ActivityKernel9, kind) == 0);
 static_assert(offsetof(CUpti_ActivityKernel9, start) == 16);
 static_assert(offsetof(CUpti_ActivityKernel9, end) == 24);
@@ -106,8 +106,8 @@ static_assert(offsetof(CUpti_ActivityKernel9, name) == 104);
 static_assert(offsetof(CUpti_ActivityKernel9, graphNodeId) == 144);
 
 // What its callback about copied nodes reads.
-SAME(3, CUPTI_CB_DOMAIN_RESOURCE);
-SAME(20, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+VALUE(3, CUPTI_CB_DOMAIN_RESOURCE);
+VALUE(20, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 static_assert(offsetof(CUpti_ResourceData, resourceDescriptor) == 16);
 static_assert(offsetof(CUpti_GraphData, node) == 16);
 static_assert(offsetof(CUpti_GraphData, originalNode) == 24);

@@ -21,35 +21,35 @@ namespace {
     static_assert(Alike<decltype(cublaslt::Functions::member), decltype(&function)>::value,        \
                   #function)
 
-CUDNN(getVersion, cudnnGetVersion);
-CUDNN(getErrorString, cudnnGetErrorString);
-CUDNN(getLastErrorString, cudnnGetLastErrorString);
-CUDNN(create, cudnnCreate);
-CUDNN(destroy, cudnnDestroy);
-CUDNN(setStream, cudnnSetStream);
-CUDNN(createDescriptor, cudnnBackendCreateDescriptor);
-CUDNN(destroyDescriptor, cudnnBackendDestroyDescriptor);
-CUDNN(finalize, cudnnBackendFinalize);
-CUDNN(setAttribute, cudnnBackendSetAttribute);
-CUDNN(getAttribute, cudnnBackendGetAttribute);
-CUDNN(execute, cudnnBackendExecute);
+CUDNN(cudnnGetVersion, cudnnGetVersion);
+CUDNN(cudnnGetErrorString, cudnnGetErrorString);
+CUDNN(cudnnGetLastErrorString, cudnnGetLastErrorString);
+CUDNN(cudnnCreate, cudnnCreate);
+CUDNN(cudnnDestroy, cudnnDestroy);
+CUDNN(cudnnSetStream, cudnnSetStream);
+CUDNN(cudnnBackendCreateDescriptor, cudnnBackendCreateDescriptor);
+CUDNN(cudnnBackendDestroyDescriptor, cudnnBackendDestroyDescriptor);
+CUDNN(cudnnBackendFinalize, cudnnBackendFinalize);
+CUDNN(cudnnBackendSetAttribute, cudnnBackendSetAttribute);
+CUDNN(cudnnBackendGetAttribute, cudnnBackendGetAttribute);
+CUDNN(cudnnBackendExecute, cudnnBackendExecute);
 
-CUBLASLT(getVersion, cublasLtGetVersion);
-CUBLASLT(statusString, cublasLtGetStatusString);
-CUBLASLT(create, cublasLtCreate);
-CUBLASLT(destroy, cublasLtDestroy);
-CUBLASLT(operationCreate, cublasLtMatmulDescCreate);
-CUBLASLT(operationDestroy, cublasLtMatmulDescDestroy);
-CUBLASLT(operationSet, cublasLtMatmulDescSetAttribute);
-CUBLASLT(layoutCreate, cublasLtMatrixLayoutCreate);
-CUBLASLT(layoutDestroy, cublasLtMatrixLayoutDestroy);
-CUBLASLT(layoutSet, cublasLtMatrixLayoutSetAttribute);
-CUBLASLT(preferenceCreate, cublasLtMatmulPreferenceCreate);
-CUBLASLT(preferenceDestroy, cublasLtMatmulPreferenceDestroy);
-CUBLASLT(preferenceSet, cublasLtMatmulPreferenceSetAttribute);
-CUBLASLT(heuristic, cublasLtMatmulAlgoGetHeuristic);
-CUBLASLT(algorithmGet, cublasLtMatmulAlgoConfigGetAttribute);
-CUBLASLT(matmul, cublasLtMatmul);
+CUBLASLT(cublasLtGetVersion, cublasLtGetVersion);
+CUBLASLT(cublasLtGetStatusString, cublasLtGetStatusString);
+CUBLASLT(cublasLtCreate, cublasLtCreate);
+CUBLASLT(cublasLtDestroy, cublasLtDestroy);
+CUBLASLT(cublasLtMatmulDescCreate, cublasLtMatmulDescCreate);
+CUBLASLT(cublasLtMatmulDescDestroy, cublasLtMatmulDescDestroy);
+CUBLASLT(cublasLtMatmulDescSetAttribute, cublasLtMatmulDescSetAttribute);
+CUBLASLT(cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutCreate);
+CUBLASLT(cublasLtMatrixLayoutDestroy, cublasLtMatrixLayoutDestroy);
+CUBLASLT(cublasLtMatrixLayoutSetAttribute, cublasLtMatrixLayoutSetAttribute);
+CUBLASLT(cublasLtMatmulPreferenceCreate, cublasLtMatmulPreferenceCreate);
+CUBLASLT(cublasLtMatmulPreferenceDestroy, cublasLtMatmulPreferenceDestroy);
+CUBLASLT(cublasLtMatmulPreferenceSetAttribute, cublasLtMatmulPreferenceSetAttribute);
+CUBLASLT(cublasLtMatmulAlgoGetHeuristic, cublasLtMatmulAlgoGetHeuristic);
+CUBLASLT(cublasLtMatmulAlgoConfigGetAttribute, cublasLtMatmulAlgoConfigGetAttribute);
+CUBLASLT(cublasLtMatmul, cublasLtMatmul);
 
 static_assert(sizeof(cublaslt::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(cublaslt::HeuristicResult) == sizeof(cublasLtMatmulHeuristicResult_t));
