@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The house as ARCHITECTURE.md draws it, held against the source tree: who includes whom (read from
-// the table of rooms), which room sees which foreign library, first lines and lengths of files, names
-// in units of the release preset. Includes are read as text; what a room reaches through another
-// room's header is not seen.
+// the tables of rooms and of floors inside them), which room sees which foreign library, first
+// lines and lengths of files, names in units of the release preset. Includes are read as text; what
+// a room reaches through another room's header is not seen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,13 +90,18 @@ std::string trimmed(std::string text) {
     return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
 }
 
-/// Rooms, and single headers, by the room that may use them: the third column of section 4.
-std::map<std::string, std::set<std::string>> tableOfRooms() {
-    std::map<std::string, std::set<std::string>> table;
+struct TableRow {
+    std::string name;
+    std::set<std::string> uses; ///< words of the third column
+};
+
+/// The table below a heading of ARCHITECTURE.md, up to the next heading.
+std::vector<TableRow> tableUnder(const std::string& heading) {
+    std::vector<TableRow> table;
     bool inside = false;
     for (const std::string& line : linesOf(fs::path(FUSELAGE_SOURCE_DIR) / "ARCHITECTURE.md")) {
-        if (line.starts_with("## "))
-            inside = line.starts_with("## 4.");
+        if (line.starts_with("##"))
+            inside = line.starts_with(heading);
         if (!inside || !line.starts_with("| `"))
             continue;
         std::vector<std::string> cells;
@@ -105,11 +110,19 @@ std::map<std::string, std::set<std::string>> tableOfRooms() {
             cells.push_back(trimmed(cell));
         if (cells.size() < 3)
             continue;
-        std::set<std::string>& uses = table[cells[0]];
+        TableRow& added = table.emplace_back(TableRow{cells[0], {}});
         std::istringstream column(cells[2]);
         for (std::string word; std::getline(column, word, ',');)
-            uses.insert(trimmed(word));
+            added.uses.insert(trimmed(word));
     }
+    return table;
+}
+
+/// Rooms, and single headers, by the room that may use them.
+std::map<std::string, std::set<std::string>> tableOfRooms() {
+    std::map<std::string, std::set<std::string>> table;
+    for (TableRow& row : tableUnder("## 4."))
+        table[row.name] = std::move(row.uses);
     return table;
 }
 
@@ -182,6 +195,86 @@ TEST(Architecture, theRulesRefuseAnArrowAgainstTheFlow) {
     EXPECT_FALSE(permissions.allows("app/report", "app/pipeline/fuse.h"));
 }
 
+/// Folders inside rooms by their floor; each with everything that it may include.
+class Floors {
+public:
+    Floors() {
+        for (const TableRow& row : tableUnder("### Floors")) {
+            const std::string room = row.name.substr(0, row.name.rfind('/') + 1);
+            std::set<std::string> reaches{row.name};
+            for (const std::string& word : row.uses) {
+                if (word == "nothing")
+                    continue;
+                auto used = m_reaches.find(room + word);
+                if (used == m_reaches.end())
+                    m_upward.push_back(row.name + " uses " + word);
+                else
+                    reaches.insert(used->second.begin(), used->second.end());
+            }
+            m_reaches[row.name] = reaches;
+            m_rooms.insert(room);
+        }
+    }
+
+    size_t size() const { return m_reaches.size(); }
+
+    /// Rows that name a folder which does not stand above them.
+    const std::vector<std::string>& upward() const { return m_upward; }
+
+    /// The row of a file: empty outside of these rooms, and in a room's root, which is its roof.
+    std::string folderOf(const std::string& path) const {
+        for (const auto& [folder, reaches] : m_reaches)
+            if (path.starts_with(folder + "/"))
+                return folder;
+        return {};
+    }
+
+    /// A file of these rooms that stands in a folder without a row.
+    bool isLost(const std::string& path) const {
+        for (const std::string& room : m_rooms)
+            if (path.starts_with(room) && path.find('/', room.size()) != std::string::npos)
+                return folderOf(path).empty();
+        return false;
+    }
+
+    bool allows(const std::string& from, const std::string& header) const {
+        const std::string folder = folderOf(from), used = folderOf(header);
+        return folder.empty() || used.empty() || roomOf(from) != roomOf(header) ||
+               m_reaches.at(folder).contains(used);
+    }
+
+private:
+    std::map<std::string, std::set<std::string>> m_reaches;
+    std::set<std::string> m_rooms;
+    std::vector<std::string> m_upward;
+};
+
+TEST(Architecture, foldersInsideRoomsIncludeOnlyWhatLiesBelow) {
+    const Floors floors;
+    EXPECT_GE(floors.size(), 14U) << "the table of floors was not understood";
+    EXPECT_EQ(floors.upward(), std::vector<std::string>());
+    for (const File& file : sources()) {
+        if (!isCode(file))
+            continue;
+        EXPECT_FALSE(floors.isLost(file.path)) << file.path << ": its folder has no row";
+        for (const std::string& line : file.lines)
+            if (const std::string header = includeOf(line, '"', '"'); !header.empty()) {
+                EXPECT_TRUE(floors.allows(file.path, header))
+                    << file.path << " includes " << header;
+            }
+    }
+}
+
+TEST(Architecture, theFloorsRefuseAnArrowUp) {
+    const Floors floors;
+    EXPECT_TRUE(floors.allows("gpu/backend/x.cpp", "gpu/emit/emit.h"));
+    EXPECT_FALSE(floors.allows("gpu/emit/x.cpp", "gpu/backend/cuda_backend.h"));
+    EXPECT_FALSE(floors.allows("gpu/tune/x.cpp", "gpu/runtime/device.h"));
+    EXPECT_FALSE(floors.allows("app/studio/panels/steps/x.cpp", "app/studio/shell/main_window.h"));
+    EXPECT_TRUE(floors.allows("app/studio/main.cpp", "app/studio/shell/main_window.h"));
+    EXPECT_TRUE(floors.isLost("gpu/attic/x.cpp"));
+}
+
 TEST(Architecture, internalHeadersStayInTheirRoom) {
     for (const File& file : sources())
         for (const std::string& line : file.lines)
@@ -197,7 +290,7 @@ TEST(Architecture, foreignLibrariesStayInTheirRoom) {
         {"google/protobuf", {"core/onnx"}},
         {"boost/spirit", {"dsl"}},
         {"oneapi/dnnl", {"core/cpu"}},
-        {"nlohmann/", {"app/lsp", "app/report", "core/onnx"}},
+        {"nlohmann/", {"app/lsp", "app/report", "core/onnx", "gpu"}},
         {"toml++/", {"app/batch", "app/lsp", "core/cost"}},
         {"CLI/", {"app/cli"}},
         {"Eigen/", {"core/ops"}},
