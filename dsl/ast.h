@@ -299,6 +299,14 @@ struct Pattern {
     Span span;
 };
 
+/// "form Gelu(x)[approximate == "tanh"] { y = ...; }": another way to write an operator.
+struct Form {
+    Pattern pattern; ///< named after the operator; its result is what the body defines last
+    std::vector<NamedExpr> attributes; ///< of the operator that it is a form of
+    std::string documentation;
+    Span span;
+};
+
 /// One of "in phase", "priority n", "once", "replaces Rule".
 struct Modifier {
     std::string word;
@@ -328,7 +336,7 @@ struct Pipeline {
     Span span;
 };
 
-using Item = std::variant<Import, Opset, Class, Function, Pattern, Rule, Pipeline>;
+using Item = std::variant<Import, Opset, Class, Function, Pattern, Form, Rule, Pipeline>;
 
 struct File {
     int64_t version = 0;

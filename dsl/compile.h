@@ -8,7 +8,12 @@
 
 namespace fuselage::dsl {
 
-/// Compiles the rules and pipelines of all files of the library. Rules with errors are left out.
-RuleSet compile(const Library& library, Diagnostics& diagnostics);
+struct Compiled {
+    RuleSet rules;
+    std::vector<Rule> forms; ///< as rewrites from the body to the operator
+};
+
+/// Compiles the rules, forms and pipelines of all files of the library, each where it has no error.
+Compiled compile(const Library& library, Diagnostics& diagnostics);
 
 } // namespace fuselage::dsl

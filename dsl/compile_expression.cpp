@@ -299,6 +299,7 @@ Expression RuleCompiler::builtNode(const ast::Expr& expr, const Scope& scope,
     if (auto op = operatorNamed(expr.text)) {
         out.op = *op;
         checkBuilt(expr, *op, out.args.size());
+        carryAttributes(out);
         return out;
     }
     std::string near = closest(expr.text, operatorNames());

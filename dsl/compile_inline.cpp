@@ -2,6 +2,8 @@
 // Patterns are written out where they are used, with slots and dimensions of their own.
 #include "dsl/compile_internal.h"
 
+#include <algorithm>
+
 namespace fuselage::dsl {
 
 namespace {
@@ -31,20 +33,20 @@ const ast::Pattern* RuleCompiler::patternNamed(const ast::Term& term, const Scop
                : nullptr;
 }
 
-/// A pattern can take a Hole as parameter when it is one definition that reads its parameters only
+/// A pattern can take a Hole as parameter when it reads its parameters and inner values only
 /// outside of later chain steps, where `_` would mean another value.
 bool RuleCompiler::isSimple(const ast::Pattern& pattern, size_t depth) {
     if (auto known = m_simple.find(&pattern); known != m_simple.end())
         return known->second;
     if (depth > 32)
         return false; // recursion is reported when it is written out
-    size_t definitions = 0;
-    bool simple = true;
+    bool simple = pattern.results.size() == 1;
     for (const ast::Statement& statement : pattern.body) {
         auto* define = std::get_if<ast::Define>(&statement);
         if (!define)
             continue;
-        ++definitions;
+        simple = simple && define->names.size() == 1 &&
+                 !useOf(define->names[0].text, pattern.body).inLaterStep;
         walkTerms(define->choice, [&](const ast::Term& term, bool) {
             const Names& names = m_library.namesOf(pattern.name.span.source);
             auto inner = names.patterns.find(term.name.text);
@@ -54,7 +56,6 @@ bool RuleCompiler::isSimple(const ast::Pattern& pattern, size_t depth) {
     }
     for (const ast::Parameter& parameter : pattern.parameters)
         simple = simple && !useOf(parameter.name.text, pattern.body).inLaterStep;
-    simple = simple && definitions == 1 && pattern.results.size() == 1;
     m_simple[&pattern] = simple;
     return simple;
 }
@@ -151,48 +152,53 @@ TermId RuleCompiler::inlinedBody(const ast::Pattern& pattern, const ast::Define&
 
 Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pattern,
                               Filler* filler, bool implied, Scope& scope) {
-    Inlined out{add(makeTerm(Term::Kind::Any, reference.span, pattern.name.text)), {}};
-    for (const ast::Pattern* outer : m_patternStack)
-        if (outer == &pattern) {
-            Diagnostic& d = error("E0212", reference.span,
-                                  "pattern `" + pattern.name.text + "` contains itself");
-            d.labels.push_back({pattern.name.span, "defined here"});
-            d.fix = "write the repeated step as `Step{1..n}`";
-            return out;
-        }
+    auto nothing = [&] { return Inlined{add(makeTerm(Term::Kind::Any, reference.span)), {}}; };
     if (!reference.prefix.empty() || !reference.tests.empty()) {
         Diagnostic& d = error("E0215", reference.span,
                               "a pattern takes no `spec`, `flat`, `ordered` or `[...]`");
         d.found = "`" + std::string(m_library.sources().text(reference.span)) + "`";
         d.labels.push_back({pattern.name.span, "a pattern"});
         d.fix = "write it inside of the pattern";
-        return out;
-    }
-    const ast::Define* root = rootOf(pattern);
-    if (!root) {
-        Diagnostic& d = error("E0247", pattern.name.span,
-                              "pattern `" + pattern.name.text + "` does not define its result");
-        d.expected = "`" + pattern.results[0].text + " = ...;` in its body";
-        d.fix = "define the result with a statement";
-        return out;
+        return nothing();
     }
     Scope inner;
     inner.names = &m_library.namesOf(pattern.name.span.source);
     inner.prefix = pattern.name.text + ".";
     if (!bindParameters(reference, pattern, filler, implied, scope, inner))
-        return out;
+        return nothing();
+    return writtenOut(pattern, "pattern", reference.span, inner);
+}
+
+/// The body where a pattern or form is used; `inner` has its parameters.
+Inlined RuleCompiler::writtenOut(const ast::Pattern& pattern, const char* what, const Span& use,
+                                 Scope& inner) {
+    auto nothing = [&] { return Inlined{add(makeTerm(Term::Kind::Any, use)), {}}; };
+    const std::string named = std::string(what) + " `" + pattern.name.text + "` ";
+    if (std::find(m_patternStack.begin(), m_patternStack.end(), &pattern) != m_patternStack.end()) {
+        Diagnostic& d = error("E0212", use, named + "contains itself");
+        d.labels.push_back({pattern.name.span, "defined here"});
+        d.fix = "write the repeated step as `Step{1..n}`";
+        return nothing();
+    }
+    const ast::Define* root = rootOf(pattern);
+    if (!root) {
+        Diagnostic& d = error("E0247", pattern.name.span, named + "does not define its result");
+        d.expected = "`" + pattern.results[0].text + " = ...;` in its body";
+        d.fix = "define the result with a statement";
+        return nothing();
+    }
     m_patternStack.push_back(&pattern);
     const std::string& result = pattern.results[0].text;
     bool isSplit = root->names.size() > 1; // outputs of one operator: a definition of the block
-    bool named = isSplit || pattern.results.size() > 1 || hasConditions(pattern) ||
-                 useOf(result, pattern.body).times > 0;
+    bool isNamed = isSplit || pattern.results.size() > 1 || hasConditions(pattern) ||
+                   useOf(result, pattern.body).times > 0;
     for (const ast::Name& name : root->names)
-        if (named)
+        if (isNamed)
             inner.values[name.text].slot = freshSlot(inner.prefix + name.text, name.span);
-    if (named && !isSplit)
-        inner.values[result].step = add(makeTerm(Term::Kind::Any, reference.span));
+    if (isNamed && !isSplit)
+        inner.values[result].step = add(makeTerm(Term::Kind::Any, use));
     TermId body = inlinedBody(pattern, *root, inner);
-    if (named) {
+    if (isNamed) {
         const Bound own = inner.values[result];
         if (isSplit) {
             Definition outputs{{}, body, root->span};
@@ -202,15 +208,15 @@ Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pa
         } else {
             m_rule->terms[own.step.index()] = Term(m_rule->terms[body.index()]);
         }
-        body = boundTerm(own, reference.span, pattern.name.text);
+        body = boundTerm(own, use, pattern.name.text);
         conditions(pattern.body, inner, *m_block, own.slot);
     }
+    Inlined out{body, {}};
     for (const ast::Name& name : pattern.results) {
         const Bound* bound = inner.find(&Scope::values, name.text);
         out.results.push_back(bound ? *bound : Bound{});
     }
     m_patternStack.pop_back();
-    out.term = body;
     return out;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of compiling one rule. Split over compile_rule.cpp (clauses), compile_block.cpp
-// (statements), compile_term.cpp (chains and operators), compile_inline.cpp (patterns) and
-// compile_expression.cpp.
+// (statements), compile_term.cpp (chains and operators), compile_inline.cpp (patterns),
+// compile_spec.cpp (forms) and compile_expression.cpp.
 #pragma once
 
 #include "dsl/compile.h"
@@ -54,12 +54,30 @@ struct Inlined {
     std::vector<Bound> results; ///< by result position; the first only where it has a slot
 };
 
+/// What `spec` writes out besides the operator.
+using Forms = std::map<Op, std::vector<const ast::Form*>>;
+
+/// A `spec` in the match of a rewrite, which may build the operator again.
+struct SpecUse {
+    struct Form {
+        SlotIndex slot = 0; ///< bound where this form matched
+        std::map<std::string, Expression> attributes;
+    };
+
+    TermId choice;
+    TermId self;                     ///< the alternative that is the operator
+    std::optional<SlotIndex> itself; ///< bound where that one matched
+    std::vector<Form> forms;
+};
+
 class RuleCompiler {
 public:
-    RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file);
+    RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file,
+                 const Forms& forms);
 
     /// False when the rule has errors.
     bool compile(const ast::Rule& item, Rule& out);
+    bool compile(const ast::Form& form, Rule& out);
 
 private:
     // compile_rule.cpp
@@ -115,10 +133,21 @@ private:
                         bool implied, Scope& scope, Scope& inner);
     Bound actual(TermId term, const ast::Parameter& parameter, const NameUse& use,
                  const ast::Pattern& pattern);
+    Inlined writtenOut(const ast::Pattern& pattern, const char* what, const Span& use,
+                       Scope& inner);
     TermId inlinedBody(const ast::Pattern& pattern, const ast::Define& root, Scope& inner);
     const ast::Pattern* patternNamed(const ast::Term& term, const Scope& scope) const;
     bool needsSlot(const ast::Term& term, const Scope& scope);
     bool isSimple(const ast::Pattern& pattern, size_t depth);
+
+    // compile_spec.cpp
+    TermId spec(const ast::Term& term, Filler* filler, bool implied, Scope& scope);
+    TermId formTerm(const ast::Form& form, Op op, const Term& self, SpecUse& use);
+    bool passes(const ast::Form& form, Op op, const std::vector<AttributeTest>& tests,
+                const Scope& scope);
+    bool fits(const ast::Form& form, Op op, const Term& self) const;
+    void carryAttributes(Expression& built) const;
+    void leaveItselfOut(const Assignment& assignment);
 
     // compile_expression.cpp
     Expression expression(const ast::Expr& expr, const Scope& scope);
@@ -142,6 +171,7 @@ private:
     const Library& m_library;
     Diagnostics& m_diagnostics;
     const ast::File& m_file;
+    const Forms& m_forms;
     Rule* m_rule = nullptr;
     Block* m_block = nullptr; ///< where conditions of inlined patterns go
     Scope m_top;
@@ -152,6 +182,7 @@ private:
     std::vector<const ast::Pattern*> m_patternStack;
     std::vector<const ast::Function*> m_functionStack;
     std::map<const ast::Pattern*, bool> m_simple;
+    std::vector<SpecUse> m_specs;
     const std::map<std::string, Expression>* m_arguments = nullptr; ///< of the function written out
     const Expression* m_hole = nullptr;                             ///< of a chain in a rewrite
     size_t m_holeUses = 0;

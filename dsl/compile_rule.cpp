@@ -58,8 +58,9 @@ void applyOpset(const ast::File& file, Rule& rule) {
 
 } // namespace
 
-RuleCompiler::RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file)
-    : m_library(library), m_diagnostics(diagnostics), m_file(file) {}
+RuleCompiler::RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file,
+                           const Forms& forms)
+    : m_library(library), m_diagnostics(diagnostics), m_file(file), m_forms(forms) {}
 
 bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
     m_rule = &out;
@@ -67,6 +68,8 @@ bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
     header(item);
     if (!checkClauses(item))
         return false;
+    for (const ast::Clause& each : item.clauses)
+        m_rule->isRewrite |= std::holds_alternative<ast::Rewrite>(each);
     // The match binds the names that all other clauses use, wherever it stands.
     for (const ast::Clause& each : item.clauses)
         if (auto* match = std::get_if<ast::Match>(&each))
@@ -151,7 +154,6 @@ std::optional<SlotIndex> RuleCompiler::slotNamed(const ast::Name& name) {
 }
 
 void RuleCompiler::clause(const ast::Rewrite& rewrite) {
-    m_rule->isRewrite = true;
     m_inRewrite = true;
     for (const ast::RewriteStatement& statement : rewrite.body) {
         if (auto* assign = std::get_if<ast::Assign>(&statement)) {
@@ -189,6 +191,8 @@ void RuleCompiler::assignment(const ast::Assign& assign) {
         }
     }
     out.value = expression(assign.value, m_top);
+    if (assign.value.named.empty())
+        leaveItselfOut(out);
     m_rule->rewrite.push_back(std::move(out));
 }
 
@@ -268,8 +272,38 @@ void RuleCompiler::clause(const ast::TestBlock&) {
     // Tests are no part of the compiled rule; dsl/load collects them.
 }
 
-RuleSet compile(const Library& library, Diagnostics& diagnostics) {
-    RuleSet out;
+namespace {
+
+/// The forms of all files. Those with errors are told once, here, and stand in no rule.
+Forms compileForms(const Library& library, Diagnostics& diagnostics, std::vector<Rule>& compiled) {
+    Forms all, good;
+    auto forEach = [&](auto function) {
+        for (const auto& parsed : library.files())
+            for (const ast::Item& item : parsed->file.items)
+                if (auto* form = std::get_if<ast::Form>(&item);
+                    form && !overlapsError(parsed->diagnostics, form->span))
+                    function(*form, parsed->file);
+    };
+    forEach([&](const ast::Form& form, const ast::File&) {
+        if (auto op = operatorNamed(form.pattern.name.text); op && !form.pattern.results.empty())
+            all[*op].push_back(&form);
+    });
+    forEach([&](const ast::Form& form, const ast::File& file) {
+        Rule rule;
+        if (!RuleCompiler(library, diagnostics, file, all).compile(form, rule))
+            return;
+        good[*operatorNamed(form.pattern.name.text)].push_back(&form);
+        compiled.push_back(std::move(rule));
+    });
+    return good;
+}
+
+} // namespace
+
+Compiled compile(const Library& library, Diagnostics& diagnostics) {
+    Compiled made;
+    RuleSet& out = made.rules;
+    const Forms forms = compileForms(library, diagnostics, made.forms);
     std::map<std::string, Span> places;
     for (const auto& parsed : library.files()) {
         for (const ast::Item& item : parsed->file.items) {
@@ -279,7 +313,7 @@ RuleSet compile(const Library& library, Diagnostics& diagnostics) {
             if (!rule || overlapsError(parsed->diagnostics, rule->span))
                 continue; // what a syntax error left of a rule would only raise follow-up errors
             Rule compiled;
-            RuleCompiler compiler(library, diagnostics, parsed->file);
+            RuleCompiler compiler(library, diagnostics, parsed->file, forms);
             bool isGood = compiler.compile(*rule, compiled);
             auto [place, isNew] = places.emplace(rule->name.text, rule->name.span);
             if (!isNew && compiled.replaces != compiled.name) {
@@ -294,7 +328,7 @@ RuleSet compile(const Library& library, Diagnostics& diagnostics) {
                 out.rules.push_back(std::move(compiled));
         }
     }
-    return out;
+    return made;
 }
 
 } // namespace fuselage::dsl

@@ -154,8 +154,8 @@ TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& sco
                               : Bound{freshSlot(scope.prefix + "_", step.span), source};
         if (isRepeat) {
             Diagnostic& d =
-                error("E0245", step.span, "a pattern of several statements cannot repeat");
-            d.fix = "write the repeated step out, or use a pattern of one statement";
+                error("E0245", step.span, "a pattern that repeats reads its values behind no `->`");
+            d.fix = "write its steps inside of each other: `Sqrt(Add(x, m))`";
         }
     }
     TermId inner = term(step.term, &filler, true, scope);
@@ -212,7 +212,9 @@ TermId RuleCompiler::term(const ast::Term& term, Filler* filler, bool implied, S
     }
     if (const ast::Pattern* pattern = patternNamed(term, scope))
         return captured(inlined(term, *pattern, filler, implied, scope).term, term.capture, scope);
-    return captured(node(term, filler, implied, scope), term.capture, scope);
+    TermId made = term.prefix == "spec" ? spec(term, filler, implied, scope)
+                                        : node(term, filler, implied, scope);
+    return captured(made, term.capture, scope);
 }
 
 TermId RuleCompiler::captured(TermId id, const std::optional<ast::Name>& capture, Scope& scope) {
@@ -299,7 +301,6 @@ TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied,
 TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
     Term out = makeTerm(TermKind::Node, term.span, term.name.text);
     out.ops = opsNamed(term.name, scope);
-    out.byFunction = term.prefix == "spec";
     out.order = term.prefix == "ordered" ? OperandOrder::Ordered
                 : term.prefix == "flat"  ? OperandOrder::Flat
                                          : OperandOrder::Schema;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grammar of a file and its items: import, opset, class, fn, pattern, rule, pipeline.
+// Grammar of a file and its items: import, opset, class, fn, pattern, form, rule,
+// pipeline.
 #include "dsl/grammar_lexical.h"
 
 namespace fuselage::dsl::grammar {
@@ -22,6 +23,8 @@ struct ClassItemClass {};
 struct FunctionClass {};
 struct ParameterClass {};
 struct PatternClass {};
+struct FormAttributeClass {};
+struct FormClass {};
 struct ModifierClass {};
 struct RuleItemClass {};
 struct SelectionClass {};
@@ -39,6 +42,8 @@ const x3::rule<ClassItemClass, ast::Class> classItem = "`class`";
 const x3::rule<FunctionClass, ast::Function> function = "`fn`";
 const x3::rule<ParameterClass, ast::Parameter> parameter = "a parameter";
 const x3::rule<PatternClass, ast::Pattern> pattern = "`pattern`";
+const x3::rule<FormAttributeClass, ast::NamedExpr> formAttribute = "`attribute == value`";
+const x3::rule<FormClass, ast::Form> form = "`form`";
 const x3::rule<ModifierClass, ast::Modifier> modifier = "`in`, `priority`, `once` or `replaces`";
 const x3::rule<RuleItemClass, ast::Rule> rule = "`rule`";
 const x3::rule<SelectionClass, ast::Name> selection = "`order`, `gain` or `exact`";
@@ -75,6 +80,22 @@ const auto pattern_def =
             lower[push<&ast::Pattern::results>] > *(',' > lower[push<&ast::Pattern::results>]) >
             block[set<&ast::Pattern::body>]);
 
+constexpr auto setOperator = [](auto& context) {
+    x3::_val(context).pattern.name = std::move(x3::_attr(context));
+};
+constexpr auto pushOperand = [](auto& context) {
+    x3::_val(context).pattern.parameters.push_back(std::move(x3::_attr(context)));
+};
+constexpr auto setBody = [](auto& context) {
+    x3::_val(context).pattern.body = std::move(x3::_attr(context));
+};
+const auto formAttribute_def =
+    lower[set<&ast::NamedExpr::name>] > "==" > expression[set<&ast::NamedExpr::value>];
+const auto form_def =
+    spanned(keyword("form") > upper[setOperator] > '(' > -(parameter[pushOperand] % ',') > ')' >
+            -('[' > formAttribute[push<&ast::Form::attributes>] >
+              *(',' > formAttribute[push<&ast::Form::attributes>]) > ']') > block[setBody]);
+
 const WordTable inTable{"in"};
 const WordTable priorityTable{"priority"};
 const WordTable replacesTable{"replaces"};
@@ -95,8 +116,8 @@ const auto pipeline_def =
             pipelineStep[push<&ast::Pipeline::steps>] >
             *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) > ';');
 
-const auto anyItem_def = rule[become] | pattern[become] | classItem[become] | function[become] |
-                         import[become] | opset[become] | pipeline[become];
+const auto anyItem_def = rule[become] | pattern[become] | form[become] | classItem[become] |
+                         function[become] | import[become] | opset[become] | pipeline[become];
 const auto item_def = !x3::eoi >> (x3::eps > anyItem[become]);
 
 const auto fuseWord_def = keyword("fuse");
@@ -104,8 +125,8 @@ const auto header_def = x3::eps > fuseWord > signedInteger[become] > ';';
 const auto file_def = header[set<&ast::File::version>] >> *item[push<&ast::File::items>] >> x3::eoi;
 
 BOOST_SPIRIT_DEFINE(file, import, opset, classMember, classItem, function, parameter, pattern,
-                    modifier, rule, selection, pipelineStep, pipeline, anyItem, item, header,
-                    fuseWord)
+                    formAttribute, form, modifier, rule, selection, pipelineStep, pipeline, anyItem,
+                    item, header, fuseWord)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(file), Iterator, Context)
 

@@ -6,7 +6,7 @@ namespace fuselage::dsl::grammar {
 
 namespace {
 
-const WordTable itemWord{"class", "fn", "import", "opset", "pattern", "pipeline", "rule"};
+const WordTable itemWord{"class", "fn", "form", "import", "opset", "pattern", "pipeline", "rule"};
 
 constexpr auto takeExpression = [](auto& context) {
     x3::_val(context).condition = std::move(x3::_attr(context));

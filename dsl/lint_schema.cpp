@@ -64,7 +64,7 @@ private:
     Impossible opset(const Term& term, Op op) const {
         const OpRow& row = rowOf(op);
         bool tooOld = *row.domain == '\0' && m_rule.maxOpset > 0 && row.since >= m_rule.maxOpset;
-        if (!tooOld || term.byFunction)
+        if (!tooOld || term.ofSpec)
             return {};
         return {term.span, std::string("no graph that this rule applies to has ") + row.name,
                 "opset below " + std::to_string(m_rule.maxOpset),
@@ -83,7 +83,7 @@ private:
     /// Operands that are not written must be absent, or integer constants.
     Impossible arity(const Term& term, Op op) const {
         const OpRow& row = rowOf(op);
-        if (!term.hasArguments || term.byFunction || term.order == OperandOrder::Flat)
+        if (!term.hasArguments || term.ofSpec || term.order == OperandOrder::Flat)
             return {};
         std::vector<bool> given(static_cast<size_t>(row.minInputs), false);
         auto give = [&](size_t position) {
@@ -167,8 +167,9 @@ private:
 } // namespace
 
 void lintSchema(const LoadedRules& loaded, Diagnostics& out) {
-    for (const Rule& rule : loaded.rules.rules)
-        SchemaLint(rule, out).run();
+    for (const auto* rules : {&loaded.forms, &loaded.rules.rules})
+        for (const Rule& rule : *rules)
+            SchemaLint(rule, out).run();
 }
 
 } // namespace fuselage::dsl

@@ -100,7 +100,9 @@ LoadedRules loadRules(SourceSet& sources, const std::vector<RuleInput>& inputs,
         else
             library.addOffered(input->importPath);
     }
-    out.rules = compile(library, out.diagnostics);
+    Compiled compiled = compile(library, out.diagnostics);
+    out.rules = std::move(compiled.rules);
+    out.forms = std::move(compiled.forms);
     collectTests(library, out);
     out.diagnostics.sort();
     return out;

@@ -39,6 +39,9 @@ struct RuleTest {
 
 struct LoadedRules {
     RuleSet rules;
+    /// Each form as a rewrite from its body to its operator, "form Gelu": for checks and proofs,
+    /// the rules have them written out already.
+    std::vector<Rule> forms;
     std::vector<RuleTest> tests;
     Diagnostics diagnostics;
 };

@@ -29,7 +29,7 @@ std::string expectedText(const std::string& which) {
 
 std::string fixFor(const std::string& expected) {
     static constexpr std::pair<std::string_view, std::string_view> fixes[] = {
-        {"an item", "begin with rule, pattern, class, fn, import, opset or pipeline"},
+        {"an item", "begin with rule, pattern, form, class, fn, import, opset or pipeline"},
         {"a clause", "begin with match, rewrite, gate, escape, numeric, qdq, verify, hint or test"},
         {"a statement", "write `name = pattern;`, or begin with let, where, many or unless"},
         {"a type", "write const, scalar, input, an element type or dimensions in `[...]`"},
@@ -113,6 +113,13 @@ void dropUnknownClauses(ast::Rule& rule) {
     }
 }
 
+/// What a form defines last is the value of its operator.
+void nameResult(ast::Pattern& form) {
+    for (const ast::Statement& statement : form.body)
+        if (auto* define = std::get_if<ast::Define>(&statement); define && !define->names.empty())
+            form.results = {define->names[0]};
+}
+
 void finishItems(ast::File& file, const ParseState& state) {
     dropUnknown(file.items);
     for (ast::Item& item : file.items) {
@@ -120,6 +127,10 @@ void finishItems(ast::File& file, const ParseState& state) {
             dropUnknownClauses(*rule);
         else if (auto* pattern = std::get_if<ast::Pattern>(&item))
             dropUnknownStatements(pattern->body);
+        else if (auto* form = std::get_if<ast::Form>(&item)) {
+            dropUnknownStatements(form->pattern.body);
+            nameResult(form->pattern);
+        }
         std::visit(
             [&](auto& it) {
                 if constexpr (requires { it.documentation; })

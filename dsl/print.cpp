@@ -106,6 +106,15 @@ std::string chainText(const ast::Chain& chain) {
     return out;
 }
 
+/// "Act(x, w: const)" of a pattern or form.
+std::string headText(const ast::Pattern& item) {
+    std::string parameters;
+    for (const ast::Parameter& parameter : item.parameters)
+        appendItem(parameters, ", ",
+                   parameter.name.text + (parameter.type ? ": " + typeText(*parameter.type) : ""));
+    return item.name.text + "(" + parameters + ")";
+}
+
 /// Collects lines at an indentation.
 class Printer {
 public:
@@ -235,14 +244,17 @@ public:
     }
 
     void operator()(const ast::Pattern& item) {
-        std::string parameters;
-        for (const ast::Parameter& parameter : item.parameters)
-            appendItem(parameters, ", ",
-                       parameter.name.text +
-                           (parameter.type ? ": " + typeText(*parameter.type) : ""));
         documentation(item.documentation);
-        body("pattern " + item.name.text + "(" + parameters + ") -> " + namesText(item.results),
-             item.body);
+        body("pattern " + headText(item) + " -> " + namesText(item.results), item.body);
+    }
+
+    void operator()(const ast::Form& item) {
+        std::string attributes;
+        for (const ast::NamedExpr& attribute : item.attributes)
+            appendItem(attributes, ", ", attribute.name.text + " == " + print(attribute.value));
+        documentation(item.documentation);
+        body("form " + headText(item.pattern) + (attributes.empty() ? "" : "[" + attributes + "]"),
+             item.pattern.body);
     }
 
     void operator()(const ast::Rule& item) {
@@ -278,7 +290,8 @@ private:
 };
 
 bool isShort(const ast::Item& item) {
-    return !std::holds_alternative<ast::Rule>(item) && !std::holds_alternative<ast::Pattern>(item);
+    return !std::holds_alternative<ast::Rule>(item) &&
+           !std::holds_alternative<ast::Pattern>(item) && !std::holds_alternative<ast::Form>(item);
 }
 
 } // namespace

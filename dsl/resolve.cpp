@@ -11,6 +11,7 @@ namespace fuselage::dsl {
 namespace {
 
 constexpr size_t importDepthLimit = 64;
+constexpr const char* formsPath = "std/forms";
 constexpr std::string_view microsoft = "com.microsoft";
 
 std::vector<std::string> keysOf(const Names& names) {
@@ -84,6 +85,7 @@ const Names& Library::namesOf(uint32_t source) const {
 void Library::load(uint32_t source, size_t depth) {
     auto parsed = std::make_unique<ParsedFile>(parse(m_sources, source));
     m_diagnostics.append(parsed->diagnostics);
+    loadForms(*parsed, depth);
     Names names;
     for (const ast::Item& item : parsed->file.items)
         if (auto* import = std::get_if<ast::Import>(&item))
@@ -91,6 +93,25 @@ void Library::load(uint32_t source, size_t depth) {
     collect(*parsed, names);
     m_names[source] = std::move(names);
     m_files.push_back(std::move(parsed));
+}
+
+void Library::loadForms(const ParsedFile& parsed, size_t depth) {
+    const std::string& text = m_sources[parsed.file.source].text();
+    bool asks = std::any_of(parsed.tokens.begin(), parsed.tokens.end(), [&](const Token& token) {
+        return token.kind == Token::Kind::Word && textOf(token, text) == "spec";
+    });
+    auto offered = m_offered.find(formsPath);
+    if (!asks || m_imported.contains(formsPath) || (offered == m_offered.end() && !m_resolver))
+        return;
+    std::optional<uint32_t> source;
+    if (offered != m_offered.end())
+        source = offered->second;
+    else if (Result<std::string> found = m_resolver(formsPath)) // who has no library has no forms
+        source = m_sources.add(formsPath, std::move(*found));
+    if (!source)
+        return;
+    m_imported.emplace(formsPath, *source);
+    load(*source, depth + 1);
 }
 
 std::optional<uint32_t> Library::sourceOf(const ast::Import& import, size_t depth) {

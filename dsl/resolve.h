@@ -54,6 +54,8 @@ private:
     /// Where an import's text is; none after reporting that there is none.
     std::optional<uint32_t> sourceOf(const ast::Import& import, size_t depth);
     void import(const ast::Import& import, Names& into, size_t depth);
+    /// Loads the forms of the standard library for a file with a `spec`, as if it imported them.
+    void loadForms(const ParsedFile& parsed, size_t depth);
     void collect(const ParsedFile& parsed, Names& names);
     void collectClass(const ast::Class& item, Names& names);
     bool claim(const std::string& what, const ast::Name& name, Names& names);

@@ -140,8 +140,8 @@ std::string documentationAbove(const std::vector<Token>& tokens, std::string_vie
 }
 
 bool isItemKeyword(std::string_view word) {
-    static constexpr std::array<std::string_view, 7> words = {
-        "class", "fn", "import", "opset", "pattern", "pipeline", "rule"};
+    static constexpr std::array<std::string_view, 8> words = {
+        "class", "fn", "form", "import", "opset", "pattern", "pipeline", "rule"};
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 

@@ -22,7 +22,7 @@ constexpr KindRow kindRows[] = {
     {"operator", 3, 12}, {"attribute", 5, 8}, {"value", 6, 13},    {"keyword", 14, 14},
     {"pattern", 7, 5},   {"class", 13, 10},   {"function", 3, 12}, {"member", 10, 7},
     {"type", 25, 26},    {"trait", 8, 11},    {"phase", 20, 22},   {"rule", 7, 6},
-    {"pipeline", 9, 2},  {"import", 17, 1},
+    {"pipeline", 9, 2},  {"import", 17, 1},   {"form", 7, 5},
 };
 
 const KindRow& kindRow(const std::string& kind) {

@@ -135,7 +135,6 @@ private:
         Term& term = open.terms[start.index()];
         const Term& wanted = rule.term(start);
         term.tests.clear();
-        term.byFunction = false;
         term.ops.clear();
         for (size_t i = 0; i < static_cast<size_t>(Op::Count_); ++i)
             if (auto op = static_cast<Op>(i); op != Op::Unknown && op != Op::Fused)

@@ -194,6 +194,15 @@ NamedQuantities evaluateNamed(const EvaluateContext& context, const Expression& 
     return out;
 }
 
+Quantity attributeOf(const EvaluateContext& context, const Expression& expression) {
+    const Binding& binding = context.slots[expression.slot];
+    NodeId maker =
+        binding.kind == Binding::Kind::Value ? context.graph.producer(binding.value) : NodeId();
+    const AttributeValue* value =
+        maker.valid() ? context.graph.node(maker).attributes.find(expression.text) : nullptr;
+    return value ? Quantity::attribute(*value) : Quantity::none();
+}
+
 Quantity evaluateNode(const EvaluateContext& context, const Expression& expression,
                       const Quantity::List& operands, size_t outputs) {
     if (!context.builder)
@@ -293,6 +302,12 @@ Quantity evaluate(const EvaluateContext& context, const Expression& expression, 
     case Kind::Call:
         return callFunction(context, expression.text, arguments(),
                             evaluateNamed(context, expression));
+    case Kind::Where:
+        return context.slots[expression.slot].kind == Binding::Kind::Value
+                   ? evaluate(context, expression.args[0])
+                   : Quantity::none();
+    case Kind::Attribute:
+        return attributeOf(context, expression);
     case Kind::Node:
         return evaluateNode(context, expression, arguments(), outputs);
     case Kind::Unary:

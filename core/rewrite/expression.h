@@ -15,22 +15,24 @@ struct NamedExpression;
 
 struct Expression {
     enum class Kind : uint8_t {
-        None,     ///< `none`
-        Number,   ///< number; `isInteger` tells 1 from 1.0
-        Text,     ///< string literal in `text`
-        List,     ///< [a, b, ...] in args
-        Slot,     ///< a value bound in the match: slot
-        SlotList, ///< w[]: all instances that a `many` collected for slot
-        Dim,      ///< a dimension variable: slot indexes Rule::dims
-        DimList,  ///< N[]: all instances that a `many` collected for a dimension
-        Let,      ///< a `let` of the block: slot indexes Rule::lets
-        Root,     ///< a named root without slot: gain, device, total, smem, regs (name in text)
-        Member,   ///< args[0].text
-        Index,    ///< args[0][args[1]]
-        Call,     ///< text(args..., named...): a function of core/rewrite/functions
-        Node,     ///< op(args...)[named...]: only in rewrites, builds a node
-        Unary,    ///< text is "-" or "not"
-        Binary,   ///< text is one of + - * / % == != < <= > >= and or in ??
+        None,      ///< `none`
+        Number,    ///< number; `isInteger` tells 1 from 1.0
+        Text,      ///< string literal in `text`
+        List,      ///< [a, b, ...] in args
+        Slot,      ///< a value bound in the match: slot
+        SlotList,  ///< w[]: all instances that a `many` collected for slot
+        Dim,       ///< a dimension variable: slot indexes Rule::dims
+        DimList,   ///< N[]: all instances that a `many` collected for a dimension
+        Let,       ///< a `let` of the block: slot indexes Rule::lets
+        Root,      ///< a named root without slot: gain, device, total, smem, regs (name in text)
+        Member,    ///< args[0].text
+        Index,     ///< args[0][args[1]]
+        Call,      ///< text(args..., named...): a function of core/rewrite/functions
+        Where,     ///< args[0] where slot is bound, else none
+        Attribute, ///< of the node that makes slot: text; none where slot is not bound
+        Node,      ///< op(args...)[named...]: only in rewrites, builds a node
+        Unary,     ///< text is "-" or "not"
+        Binary,    ///< text is one of + - * / % == != < <= > >= and or in ??
     };
 
     Kind kind = Kind::None;

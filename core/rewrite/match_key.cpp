@@ -67,8 +67,8 @@ public:
 
     void put(const Term& it) {
         put(it.kind, it.text, it.slot, it.mayBeAbsent, it.rest, it.type, it.number, it.tolerance,
-            it.ops, it.byFunction, it.order, it.hasArguments, it.arguments, it.tests, it.least,
-            it.most, it.maxOutputs, it.alternatives, it.step, it.source, it.span);
+            it.ops, it.order, it.hasArguments, it.arguments, it.tests, it.least, it.most,
+            it.maxOutputs, it.alternatives, it.step, it.source, it.span);
     }
 
     void put(const Definition& it) { put(it.slots, it.term, it.span); }

@@ -2,7 +2,6 @@
 #include "core/rewrite/matcher_index.h"
 
 #include "core/rewrite/matcher_index_internal.h"
-#include "core/rewrite/spec_forms.h"
 
 #include <algorithm>
 #include <set>
@@ -81,7 +80,6 @@ public:
 
     void run() {
         Rule& rule = m_prepared.rule;
-        writeOutSpecs(rule);
         // Terms may be added while the table is walked.
         for (uint32_t i = 0; i < rule.terms.size(); ++i)
             if (isStep(rule.terms[i]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules made ready for matching: `spec` terms written out, holes made explicit, roots of each block
-// found, and filters that reject most values by the operators that make them and their operands.
+// Rules made ready for matching: holes made explicit, roots of each block found, and filters that
+// reject most values by the operators that make them and their operands.
 #pragma once
 
 #include "core/rewrite/pattern.h"
@@ -78,7 +78,7 @@ struct BlockPlan {
 };
 
 struct PreparedRule {
-    Rule rule;                                    ///< with `spec` terms written out
+    Rule rule;                                    ///< with its holes made explicit
     uint32_t position = 0;                        ///< in RuleSet::rules
     std::vector<OpSet> ops;                       ///< per term: of Node and Region
     std::vector<TermFilter> filters;              ///< per term

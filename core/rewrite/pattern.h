@@ -97,8 +97,8 @@ struct Term {
     double tolerance = 1e-4; ///< relative
 
     // Node, Region
-    std::vector<Op> ops;     ///< sorted; classes and traits are already resolved to operators
-    bool byFunction = false; ///< `spec Op`: the operator or its function body
+    std::vector<Op> ops; ///< sorted; classes and traits are already resolved to operators
+    bool ofSpec = false; ///< the operator of a `spec`, whose forms stand beside it
     OperandOrder order = OperandOrder::Schema;
     /// False: operands are not looked at, except a Hole in `arguments` (either operand of a
     /// commutative operator). A chain step without any Hole reads its source as its first operand.

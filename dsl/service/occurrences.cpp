@@ -56,14 +56,20 @@ public:
 
     void operator()(const ast::Pattern& pattern) {
         add(Kind::Pattern, pattern.name, true);
-        for (const ast::Parameter& parameter : pattern.parameters) {
-            add(Kind::Value, parameter.name, true);
-            if (parameter.type)
-                walk(*parameter.type);
-        }
+        walk(pattern.parameters);
         for (const ast::Name& result : pattern.results)
             add(Kind::Value, result);
         walk(pattern.body);
+    }
+
+    void operator()(const ast::Form& form) {
+        add(Kind::Operator, form.pattern.name);
+        walk(form.pattern.parameters);
+        for (const ast::NamedExpr& attribute : form.attributes) {
+            add(Kind::Attribute, attribute.name, false, form.pattern.name.text);
+            walk(attribute.value);
+        }
+        walk(form.pattern.body);
     }
 
     void operator()(const ast::Rule& rule) {
@@ -184,6 +190,14 @@ private:
     void walk(const std::vector<ast::Statement>& body) {
         for (const ast::Statement& statement : body)
             std::visit(*this, statement);
+    }
+
+    void walk(const std::vector<ast::Parameter>& parameters) {
+        for (const ast::Parameter& parameter : parameters) {
+            add(Kind::Value, parameter.name, true);
+            if (parameter.type)
+                walk(*parameter.type);
+        }
     }
 
     void walk(const ast::Chain& chain) {

@@ -104,6 +104,14 @@ struct Describe {
 
     Symbol operator()(const ast::Pattern& it) const { return of(it, "pattern"); }
 
+    Symbol operator()(const ast::Form& it) const {
+        Symbol out = of(it.pattern, "form");
+        out.detail = it.documentation.substr(0, it.documentation.find('\n'));
+        out.begin = it.span.begin;
+        out.end = it.span.end;
+        return out;
+    }
+
     Symbol operator()(const ast::Class& it) const { return of(it, "class"); }
 
     Symbol operator()(const ast::Function& it) const { return of(it, "function"); }

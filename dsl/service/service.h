@@ -69,7 +69,7 @@ struct TextEdit {
 /// An item for outlines.
 struct Symbol {
     std::string name;
-    std::string kind;                    ///< "rule", "pattern", "class", "function", "pipeline"
+    std::string kind;                    ///< "rule", "pattern", "form", "class", "function" ...
     std::string detail;                  ///< first line of its documentation
     uint32_t begin = 0, end = 0;         ///< the whole item
     uint32_t nameBegin = 0, nameEnd = 0; ///< its name

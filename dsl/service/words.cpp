@@ -10,6 +10,8 @@ using P = WordPlace;
 const WordRow rows[] = {
     {P::Item, "rule", "nodes that belong together, or with `rewrite` their replacement"},
     {P::Item, "pattern", "statements with a name, written out where they are used"},
+    {P::Item, "form",
+     "another way to write an operator; `spec` and every rule that uses it find it"},
     {P::Item, "class", "a set of operators, by name or trait"},
     {P::Item, "fn", "an expression with parameters"},
     {P::Item, "import", "makes the names of another file known and loads its rules"},
@@ -30,7 +32,7 @@ const WordRow rows[] = {
     {P::Statement, "unless", "none of this may match"},
     {P::Term, "ordered", "takes the operands in no other order"},
     {P::Term, "flat", "any tree of this operator with these leaves"},
-    {P::Term, "spec", "the operator or its ONNX function body"},
+    {P::Term, "spec", "the operator, or any of its forms"},
     {P::Term, "region", "a maximal convex set of these operators"},
     {P::Term, "inf", "infinity"},
     {P::Flag, "const", "an initializer, or anything that folds to one"},

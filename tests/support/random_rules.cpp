@@ -362,7 +362,13 @@ private:
     }
 
     ast::Item item() {
-        switch (below(9)) {
+        auto parameter = [&] {
+            ast::Parameter out{lower(), {}};
+            if (oneIn(3))
+                out.type = type();
+            return out;
+        };
+        switch (below(10)) {
         case 0:
             return ast::Import{text(), {}};
         case 1: {
@@ -380,15 +386,15 @@ private:
         }
         case 3:
             return ast::Function{lower(), names(0), expr(0), documentation(), {}};
-        case 4: {
-            auto parameter = [&] {
-                ast::Parameter out{lower(), {}};
-                if (oneIn(3))
-                    out.type = type();
-                return out;
-            };
+        case 4:
             return ast::Pattern{upper(),       some(0, 3, parameter), names(1),
                                 statements(0), documentation(),       {}};
+        case 6: {
+            auto attribute = [&] { return ast::NamedExpr{lower(), expr(0)}; };
+            return ast::Form{{upper(), some(0, 3, parameter), {}, statements(0), {}, {}},
+                             some(0, 2, attribute),
+                             documentation(),
+                             {}};
         }
         case 5:
             return ast::Pipeline{

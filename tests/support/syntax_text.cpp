@@ -137,6 +137,11 @@ private:
         node("pattern", it.name, it.parameters, it.results, it.body, it.documentation);
     }
 
+    void put(const ast::Form& it) {
+        node("form", it.pattern.name, it.pattern.parameters, it.attributes, it.pattern.body,
+             it.documentation);
+    }
+
     void put(const ast::Modifier& it) { node("modifier", it.word, it.name, it.number); }
 
     void put(const ast::Rule& it) {

@@ -115,9 +115,9 @@ TEST(DslCompile, AStepPatternReadsTheHole) {
     EXPECT_EQ(termOf(rule, first.step).kind, Term::Kind::Hole);
 }
 
-TEST(DslCompile, APatternOfSeveralStatementsNamesItsSource) {
-    Loaded loaded("fuse 1; pattern Norm(x) -> y { m = ReduceMean(x); d = Sub(x, m); "
-                  "y = Mul(d, d) -> Sqrt; } rule R { match { y = Conv(a, w) -> Norm?; } }");
+TEST(DslCompile, APatternThatReadsBehindAnArrowNamesItsSource) {
+    Loaded loaded("fuse 1; pattern Norm(x) -> y { m = ReduceMean(x); "
+                  "y = Abs(x) -> Sub(_, m); } rule R { match { y = Conv(a, w) -> Norm?; } }");
     ASSERT_EQ(loaded.rendered(), "");
     const Rule& rule = loaded.rule();
     const Term& root = rootOf(rule);

@@ -193,12 +193,6 @@ public:
         return id;
     }
 
-    TermId spec(Op op, std::vector<TermId> arguments) {
-        TermId id = node(op, std::move(arguments));
-        (*this)[id].byFunction = true;
-        return id;
-    }
-
     TermId test(TermId id, std::string name, std::string comparison, Expression value) {
         (*this)[id].tests.push_back({std::move(name), std::move(comparison), std::move(value), {}});
         return id;

@@ -198,12 +198,15 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
 Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const ProofOptions& options,
                                           Progress& progress) {
     std::vector<const Rule*> chosen;
-    for (const Rule& rule : library.loaded.rules.rules) {
-        bool inFile = options.files.empty() || std::find(options.files.begin(), options.files.end(),
-                                                         rule.file) != options.files.end();
-        if (inFile && (options.rule.empty() || options.rule == rule.name))
-            chosen.push_back(&rule);
-    }
+    // Forms first: a rule with a `spec` is as true as they are.
+    for (const auto* rules : {&library.loaded.forms, &library.loaded.rules.rules})
+        for (const Rule& rule : *rules) {
+            bool inFile = options.files.empty() ||
+                          std::find(options.files.begin(), options.files.end(), rule.file) !=
+                              options.files.end();
+            if (inFile && (options.rule.empty() || options.rule == rule.name))
+                chosen.push_back(&rule);
+        }
     std::vector<RuleProof> out;
     for (const Rule* rule : chosen) {
         progress.report("rule proofs", out.size(), chosen.size());
