@@ -146,14 +146,18 @@ void addValues(const ParsedText& text, uint32_t offset, Proposals& out) {
     }
 }
 
+void addOperators(Proposals& out) {
+    for (const std::string& op : operatorNames())
+        out.add(op, "operator", {}, operatorMarkdown(*operatorNamed(op)));
+}
+
 void addCallables(Texts& texts, const std::string& name, Proposals& out) {
     for (const Definition& definition : texts.visible(name)) {
         Symbol symbol = symbolOf(*definition.item);
         if (symbol.kind == "pattern" || symbol.kind == "class")
             out.add(symbol.name, symbol.kind.c_str(), symbol.detail);
     }
-    for (const std::string& op : operatorNames())
-        out.add(op, "operator", {}, operatorMarkdown(*operatorNamed(op)));
+    addOperators(out);
 }
 
 void addFunctions(Texts& texts, const std::string& name, Proposals& out) {
@@ -207,6 +211,8 @@ void addByBlock(const Cursor& cursor, Texts& texts, const std::string& name, uin
     const std::string block = cursor.blocks.empty() ? "" : cursor.blocks.back();
     std::string_view last = cursor.last();
     bool begins = last.empty() || last == ";" || last == "{" || last == "}";
+    if (last == "form")
+        return addOperators(out);
     if (cursor.blocks.empty()) {
         out.add(begins ? WordPlace::Item : WordPlace::Modifier, "keyword");
         return;

@@ -77,6 +77,8 @@ TEST(Service, wordsThatOnePlaceAllows) {
     EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { expect ‸").offers("fires"));
     EXPECT_TRUE(Editor("fuse 1;\nimport \"std/‸").offers("std/linear"));
     EXPECT_TRUE(Editor("fuse 1;\nclass A = @‸").offers("reduction"));
+    EXPECT_TRUE(Editor("fuse 1;\nform Ge‸").offers("Gelu"));
+    EXPECT_FALSE(Editor("fuse 1;\nform ‸").offers("priority"));
 }
 
 TEST(Service, nothingIsOfferedInComments) {
