@@ -242,11 +242,18 @@ bool RuleCompiler::compile(const ast::Form& form, Rule& out) {
     if (auto op = operatorNamed(pattern.name.text); op && *rowOf(*op).domain == '\0')
         out.minOpset = rowOf(*op).since;
     if (isGood && !isSimple(pattern, 0)) {
-        Diagnostic& d = error("E0245", pattern.name.span, "a form reads its values behind no `->`");
-        d.fix = "write its steps inside of each other: `Sqrt(Add(x, m))`";
-        return false;
+        Diagnostic& d =
+            error("E0245", pattern.name.span,
+                  "a statement of a form defines one value, and reads others behind no `->`");
+        d.fix = "write steps inside of each other: `Sqrt(Add(x, m))`";
     }
-    return isGood;
+    for (const ast::Statement& statement : pattern.body)
+        if (std::holds_alternative<ast::Many>(statement)) {
+            Diagnostic& d = error("E0243", ast::spanOf(statement), "`many` stands in a form");
+            d.expected = "`many` directly in the `match` of a rule";
+            d.fix = "move it into a rule";
+        }
+    return m_errors == 0;
 }
 
 } // namespace fuselage::dsl
