@@ -188,11 +188,17 @@ void RuleCompiler::leaveItselfOut(const Assignment& assignment) {
                         [&](const Definition& it) {
                             return it.term == use.choice && it.slots == assignment.targets;
                         });
-        if (defined && assignment.value.kind == Expression::Kind::Node &&
-            self.ops == std::vector{assignment.value.op} &&
-            buildsItself(assignment.value, *m_rule, self))
-            std::erase_if(m_rule->terms[use.choice.index()].alternatives,
-                          [&](const Term::Alternative& it) { return it.term == use.self; });
+        if (!defined || assignment.value.kind != Expression::Kind::Node ||
+            self.ops != std::vector{assignment.value.op} ||
+            !buildsItself(assignment.value, *m_rule, self))
+            continue;
+        std::vector<Term::Alternative>& ways = m_rule->terms[use.choice.index()].alternatives;
+        ways.erase(ways.begin());
+        if (!ways.empty())
+            continue;
+        Diagnostic& d = error("E0247", assignment.span,
+                              "the operator replaces itself: no form of " + self.text + " is left");
+        d.fix = "write a `form` of it, or drop the tests on the `spec`";
     }
 }
 
