@@ -102,6 +102,14 @@ TEST(Service, hoverShowsSchemaAttributeAndDocumentation) {
               std::string::npos);
 }
 
+TEST(Service, hoverOnAnOperatorNamesTheFormsThatSpecFinds) {
+    Editor editor(
+        "fuse 1;\n/// By tanh.\nform Sigmoid(x) { y = Mul(Add(Tanh(Div(x, 2)), 1), 0.5); }\n"
+        "rule R { match { y = spec Sig‸moid(x); } }");
+    EXPECT_NE(editor.hover().find("- a.fuse:3 By tanh.\n"), std::string::npos) << editor.hover();
+    EXPECT_NE(editor.hover().find("- std/forms:"), std::string::npos);
+}
+
 TEST(Service, definitionOfAValueAndOfAnImportedPattern) {
     Editor editor("fuse 1;\nrule R { match { t = Conv(x, w); y = Relu(‸t); } }");
     auto place = editor.service.definition("a.fuse", editor.cursor);
