@@ -18,6 +18,9 @@ Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
     for (const Rule& rule : loaded.rules.rules)
         if (rule.file == file)
             part.rules.rules.push_back(rule);
+    for (const Rule& form : loaded.forms)
+        if (form.file == file)
+            part.forms.push_back(form);
     Diagnostics out;
     lintSchema(part, out);
     lintContradictions(part, out);
