@@ -12,6 +12,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fuselage::cli {
 
 namespace {
@@ -75,7 +77,13 @@ int run(const Options& options) {
     auto counted = [](size_t count, const char* what) {
         return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
     };
+    const std::vector<std::string>& files = library->files;
+    const auto& known = library->loaded.forms; // of the built-in library too, where `spec` asks
+    auto forms = std::count_if(known.begin(), known.end(), [&](const Rule& form) {
+        return paths.empty() || std::find(files.begin(), files.end(), form.file) != files.end();
+    });
     printOut(counted(library->loaded.rules.rules.size(), "rule") + ", " +
+             (forms > 0 ? counted(static_cast<size_t>(forms), "form") + ", " : "") +
              counted(diagnostics.all().size(), "diagnostic") + "\n");
     if (diagnostics.hasErrors())
         return ExitInput;

@@ -91,10 +91,11 @@ int run(const Options& options) {
         app::requireRuleLibrary({options.paths, options.paths.empty(), {}, options.importPath});
     if (!library)
         return reportError(library.error());
-    const auto& rules = library->loaded.rules.rules;
-    if (!options.rule.empty() && std::none_of(rules.begin(), rules.end(), [&](const Rule& rule) {
-            return rule.name == options.rule;
-        }))
+    bool known = options.rule.empty();
+    for (const auto* rules : {&library->loaded.forms, &library->loaded.rules.rules})
+        for (const Rule& rule : *rules)
+            known = known || rule.name == options.rule;
+    if (!known)
         return reportError(failure("usage.rule", "no rule `" + options.rule + "`").error);
     app::RuleTestOptions testing;
     testing.rule = options.rule;

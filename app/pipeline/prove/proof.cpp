@@ -221,15 +221,18 @@ Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const Proo
 std::string proofText(const RuleProof& proof) {
     if (proof.passed())
         return {};
+    bool isForm = proof.rule.starts_with("form ");
+    const std::string what =
+        isForm ? "form `" + proof.rule.substr(5) + "`" : "rule `" + proof.rule + "`";
     if (proof.failing == 0)
-        return fmt::format("warning[W0503]: rule `{}` is not proven: it fired in none of {} "
+        return fmt::format("warning[W0503]: {} is not proven: it fired in none of {} "
                            "generated graphs\t{}\n   = the last one: {}\n"
                            "   = fix: prove it by tests with `expect same`\n",
-                           proof.rule, proof.attempts, proof.where, proof.unfit);
+                           what, proof.attempts, proof.where, proof.unfit);
     const Counterexample& example = proof.counterexamples[0];
-    std::string out = fmt::format("error[E0501]: rule `{}` is unsound: {} of {} samples differ"
+    std::string out = fmt::format("error[E0501]: {} is unsound: {} of {} samples differ"
                                   "\t{}\n",
-                                  proof.rule, proof.failing, proof.samples, proof.where);
+                                  what, proof.failing, proof.samples, proof.where);
     out += fmt::format("   = smallest counterexample (seed {}, inputs {}): {}\n", example.seed,
                        example.contents, example.difference);
     size_t from = 0;
