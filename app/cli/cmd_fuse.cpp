@@ -4,7 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
-#include "app/pipeline/fuse_plan.h"
+#include "app/pipeline/fuse.h"
 #include "app/report/format.h"
 #include "core/onnx/model_file.h"
 
@@ -38,16 +38,6 @@ std::string countsText(const RuleSet& rules, const Trace& trace, size_t before, 
     return counts + fmt::format("nodes {} -> {}\n", before, after);
 }
 
-/// By the rules, or exactly what a plan says.
-Result<Rewritten> rewrite(const Options& options, const RewriteInput& input, Progress& progress) {
-    if (options.plan.empty())
-        return app::fuseGraph(input.model.graph, input.library, options.rewrite.fuse, progress);
-    auto plan = app::readPlan(options.plan);
-    if (!plan)
-        return failure(plan.error());
-    return app::fuseByPlan(input.model.graph, input.library, options.rewrite.fuse, *plan, progress);
-}
-
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     auto opened = openForRewrite(options.model, options.rewrite, progress);
@@ -55,7 +45,13 @@ int run(Options& options) {
         return reportError(opened.error());
     const auto& [library, model] = *opened;
     printNotes(model.notes);
-    auto rewritten = rewrite(options, *opened, progress);
+    if (!options.plan.empty()) {
+        auto plan = app::readPlan(options.plan);
+        if (!plan)
+            return reportError(plan.error());
+        options.rewrite.fuse.plan = std::move(*plan);
+    }
+    auto rewritten = app::fuseGraph(model.graph, library, options.rewrite.fuse, progress);
     if (!rewritten)
         return reportError(rewritten.error());
     if (!options.planOut.empty()) {

@@ -4,18 +4,39 @@
 #include "core/passes/precision.h"
 #include "core/support/text.h"
 
+#include <fmt/format.h>
+
 #include <functional>
 
 namespace fuselage::app {
 
 namespace {
 
-/// Rules that keep the bits: fuse rules, which plans hold to their class, and exact rewrites.
+/// Fuse rules keep the bits, since plans hold them to their class; rewrites only where exact.
+bool keepsBits(const Rule& rule) {
+    return !rule.isRewrite || rule.numeric == NumericClass::Exact;
+}
+
 RuleSet exactRules(RuleSet rules) {
-    std::erase_if(rules.rules, [](const Rule& rule) {
-        return rule.isRewrite && rule.numeric != NumericClass::Exact;
-    });
+    std::erase_if(rules.rules, std::not_fn(keepsBits));
     return rules;
+}
+
+/// Whether a run with these options may apply what the plan holds.
+Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, const FuseOptions& options) {
+    if (!plan.precision.empty() && plan.precision != nameOf(options.precision))
+        return failure("plan.precision",
+                       fmt::format("the plan was written for {}, this run is {}", plan.precision,
+                                   nameOf(options.precision)),
+                       "", "give --precision " + plan.precision);
+    for (const PlannedMatch& match : plan.matches)
+        for (const Rule& rule : rules.rules)
+            if (options.strict && rule.name == match.rule && !keepsBits(rule))
+                return failure("plan.strict",
+                               fmt::format("the plan has {}, a rewrite that is {}, not exact",
+                                           matchText(match), nameOf(rule.numeric)),
+                               "", "write the plan with --strict, or leave --strict out");
+    return {};
 }
 
 } // namespace
@@ -49,6 +70,11 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
         return failure(done.error());
     RuleSet exact = options.strict ? exactRules(rules) : RuleSet();
     const RuleSet& used = options.strict ? exact : rules;
+    if (options.plan) {
+        if (auto fits = checkPlan(*options.plan, rules, options); !fits)
+            return failure(fits.error());
+        return replay(std::move(converted), used, options.plan->matches, engine, progress);
+    }
     return memo ? rewrite(std::move(converted), used, *pipeline, engine, *memo, progress)
                 : rewrite(std::move(converted), used, *pipeline, engine, progress);
 }

@@ -2,6 +2,7 @@
 // Fusing a loaded model with a rule library: which pipeline, which decisions.
 #pragma once
 
+#include "app/pipeline/fuse_plan.h"
 #include "app/pipeline/rules.h"
 #include "core/cost/cost.h"
 #include "core/ops/precision.h"
@@ -23,9 +24,12 @@ struct FuseOptions {
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
     std::vector<MatchKey> disabled = {};   ///< single matches that a person switched off
     bool strict = false; ///< plans are exact; of the rewrite rules only those that are exact run
+    std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
 };
 
 /// Errors: "usage.pipeline", "usage.decide", unknown profile, "precision.types", "cancelled".
+/// With a plan: "plan.precision" when it was written for another one, "plan.strict" when `strict`
+/// leaves a rule of its out, those of fuselage::replay.
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/fuse_plan.h"
 
-#include "core/ops/precision.h"
-#include "core/passes/precision.h"
 #include "core/support/file.h"
 #include "core/support/text.h"
 
@@ -219,19 +217,6 @@ Result<FusePlan> readPlan(const std::string& path) {
     Error error = plan.error();
     error.where = path;
     return failure(std::move(error));
-}
-
-Result<Rewritten> fuseByPlan(const Graph& graph, const RuleLibrary& library,
-                             const FuseOptions& options, const FusePlan& plan, Progress& progress) {
-    if (!plan.precision.empty() && plan.precision != nameOf(options.precision))
-        return failure("plan.precision",
-                       fmt::format("the plan was written for {}, this run is {}", plan.precision,
-                                   nameOf(options.precision)),
-                       "", "give --precision " + plan.precision);
-    Graph converted = graph.clone();
-    if (auto done = setPrecision(converted, options.precision); !done)
-        return failure(done.error());
-    return replay(std::move(converted), library.loaded.rules, plan.matches, {}, progress);
 }
 
 PlanDifference comparePlans(const FusePlan& before, const FusePlan& after) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accepted matches as a file (`.fuseplan`): which matches a run applied, by names, in order. It is
-// text for git: one match a line. Written from a trace, replayed exactly, compared with another.
+// text for git: one match a line. Written from a trace, compared with another; fuse.h replays it.
 #pragma once
 
-#include "app/pipeline/fuse.h"
+#include "core/ops/precision.h"
 #include "core/rewrite/replay.h"
 
 #include <string>
@@ -28,11 +28,6 @@ Result<FusePlan> parsePlan(std::string_view text);
 
 /// The same from a file; error "plan.read".
 Result<FusePlan> readPlan(const std::string& path);
-
-/// Applies the plan's matches and no others. Errors: "plan.precision" when the options ask for
-/// another one, those of fuselage::replay.
-Result<Rewritten> fuseByPlan(const Graph& graph, const RuleLibrary& library,
-                             const FuseOptions& options, const FusePlan& plan, Progress& progress);
 
 struct PlanDifference {
     std::vector<PlannedMatch> lost;   ///< only in the first

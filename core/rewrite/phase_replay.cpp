@@ -49,6 +49,7 @@ Phase::Replayable Phase::findReplayable(PlannedSpan plan) {
             continue;
         MatchResult found;
         matcher.find(*rule, found);
+        std::erase_if(found.matches, [&](const Match& match) { return isDisabled(match); });
         for (Match& match : found.matches)
             out.emplace(std::pair(planned.rule, sorted(namesOf(m_graph, match.nodes))),
                         std::move(match));
@@ -110,6 +111,9 @@ Failure Phase::whyNotReplayed(const PlannedMatch& planned) {
     for (const NearMiss& miss : found.nearMisses)
         if (isOne(miss.anchor))
             return cannotReplay("plan.match", planned, miss.reason.text());
+    for (const Match& match : found.matches)
+        if (sorted(namesOf(m_graph, match.nodes)) == names && isDisabled(match))
+            return cannotReplay("plan.match", planned, "this match is switched off");
     for (const Match& match : found.matches)
         if (isOne(m_graph.node(match.anchor).name))
             return cannotReplay("plan.match", planned,

@@ -51,6 +51,13 @@ Result<Rewritten> rewriteSection(const CaseFile& file, const std::string& sectio
     options.decide = file.option("decide", "rules");
     options.profile = "h200"; // a profile of data only: the same on every machine
     options.explain = file.find("trace") != nullptr;
+    options.strict = file.option("strict", "no") == "yes";
+    if (const std::string* text = file.find("plan")) {
+        auto plan = app::parsePlan(*text + "\n");
+        if (!plan)
+            return failure(plan.error());
+        options.plan = std::move(*plan);
+    }
     Progress progress;
     return app::fuseGraph(graph, *library, options, progress);
 }
@@ -83,6 +90,10 @@ Outcome readPrepared(const CaseFile& file, const std::string& section, Graph& gr
 Outcome runRewrite(const CaseFile& file) {
     Outcome outcome;
     auto done = rewriteSection(file, "input", outcome);
+    if (!done && !outcome.broken && file.find("plan")) {
+        outcome.sections["output"] = "error: " + done.error().text();
+        return outcome;
+    }
     if (!done) {
         outcome.broken = done.error().text();
         return outcome;

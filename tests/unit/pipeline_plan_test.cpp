@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans as files: what a run applied, replayed exactly, refused where model or rules changed.
-#include "app/pipeline/fuse_plan.h"
+#include "app/pipeline/fuse.h"
 #include "app/zoo/zoo.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
@@ -34,17 +34,19 @@ app::RuleLibrary libraryOf(const std::string& text) {
     return std::move(*library);
 }
 
-app::FusePlan planOf(const Graph& graph, const app::RuleLibrary& library) {
+app::FusePlan planOf(const Graph& graph, const app::RuleLibrary& library,
+                     const app::FuseOptions& options = {}) {
     Progress quiet;
-    auto out = app::fuseGraph(graph, library, {}, quiet);
+    auto out = app::fuseGraph(graph, library, options, quiet);
     EXPECT_TRUE(out);
     return app::planOf(graph, out->trace, Precision::Fp32);
 }
 
 Result<Rewritten> replayed(const Graph& graph, const app::RuleLibrary& library,
-                           const app::FusePlan& plan) {
+                           const app::FusePlan& plan, app::FuseOptions options = {}) {
     Progress quiet;
-    return app::fuseByPlan(graph, library, {}, plan, quiet);
+    options.plan = plan;
+    return app::fuseGraph(graph, library, options, quiet);
 }
 
 } // namespace
@@ -108,6 +110,40 @@ TEST(Plan, OnlyItsMatchesAreApplied) {
     ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(again->trace.applied("A"), 0U);
     EXPECT_EQ(again->trace.applied("B"), 1U);
+}
+
+TEST(Plan, AStrictRunByItsPlanIsThatRunAndRefusesAPlanThatIsNot) {
+    app::FuseOptions strict;
+    strict.strict = true;
+    auto library = app::requireRuleLibrary({});
+    ASSERT_TRUE(library) << library.error().text();
+    auto built = zoo::build("resnet18");
+    ASSERT_TRUE(built);
+    Progress quiet;
+    ASSERT_TRUE(prepareGraph(*built, quiet));
+    auto direct = app::fuseGraph(*built, *library, strict, quiet);
+    ASSERT_TRUE(direct);
+    auto again = replayed(*built, *library, planOf(*built, *library, strict), strict);
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(text(again->graph), text(direct->graph));
+    // It has a rewrite that is not exact; that run kept it out.
+    auto loose = replayed(*built, *library, planOf(*built, *library), strict);
+    ASSERT_FALSE(loose);
+    EXPECT_EQ(loose.error().code, "plan.strict");
+    EXPECT_NE(loose.error().message.find("FlattenLinearToConv1x1"), std::string::npos);
+}
+
+TEST(Plan, AMatchThatIsSwitchedOffIsNotReplayed) {
+    auto library = libraryOf(rules);
+    app::FuseOptions options;
+    options.disabled = {{"A", {"Relu", "Tanh"}}};
+    auto refused = replayed(graphOf(model), library, planOf(graphOf(model), library), options);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "plan.match");
+    EXPECT_NE(refused.error().message.find("switched off"), std::string::npos);
+    auto others =
+        replayed(graphOf(model), library, planOf(graphOf(model), library, options), options);
+    EXPECT_TRUE(others) << others.error().text();
 }
 
 TEST(Plan, AModelThatChangedIsRefusedWithTheReason) {
