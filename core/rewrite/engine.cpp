@@ -19,32 +19,28 @@ void append(Trace& to, Trace part) {
     }
 }
 
-/// Runs phases one after the other; with a memo, those that it knows are taken from it.
+/// Runs phases one after the other; those that the memo knows are taken from it.
 class Run {
 public:
-    Run(Graph graph, const RuleSet& rules, const EngineOptions& options, RewriteMemo* memo,
+    Run(Graph graph, const RuleSet& rules, const EngineOptions& options, RewriteMemo& memo,
         Progress& progress)
         : m_index(rules), m_options(options), m_memo(memo),
           m_progress(progress), m_out{std::move(graph), {}} {
-        if (m_memo)
-            m_memo->begin(m_index);
+        m_memo.begin(m_index);
     }
 
     Result<void> phase(const PhaseStep& step, bool isLast) {
-        std::string key = m_memo ? keyOf(step) : std::string();
-        if (m_memo)
-            if (const auto* known = m_memo->outcome(m_state, key)) {
-                m_latest = known->graph ? known->graph : m_latest;
-                m_state = known->state;
-                append(m_out.trace, known->trace);
-                return {};
-            }
+        std::string key = m_memo.remembers() ? keyOf(step) : std::string();
+        if (const auto* known = m_memo.outcome(m_state, key)) {
+            m_latest = known->graph ? known->graph : m_latest;
+            m_state = known->state;
+            append(m_out.trace, known->trace);
+            return {};
+        }
         if (auto latest = std::exchange(m_latest, nullptr))
             m_out.graph = latest->clone();
         Trace trace;
-        Phase phase(m_out.graph, trace, m_index, step, m_options, m_progress);
-        phase.memo = m_memo;
-        phase.state = m_state;
+        Phase phase(m_out.graph, trace, m_index, step, m_options, m_memo, m_state, m_progress);
         size_t values = m_out.graph.values().size();
         if (Result<void> done = phase.run(); !done)
             return done;
@@ -52,13 +48,13 @@ public:
             return cancelledFailure("rewriting");
         m_out.graph.removeDead();
         // The last graph is the caller's: a copy would be dear and rarely asked for.
-        if (m_memo && !isLast) {
-            bool same = phase.state == m_state && m_out.graph.values().size() == values;
-            m_memo->keep(
-                m_state, key,
-                {same ? nullptr : std::make_shared<const Graph>(m_out.graph), phase.state, trace});
+        if (m_memo.remembers() && !isLast) {
+            bool same = phase.state() == m_state && m_out.graph.values().size() == values;
+            m_memo.keep(m_state, key,
+                        {same ? nullptr : std::make_shared<const Graph>(m_out.graph), phase.state(),
+                         trace});
         }
-        m_state = phase.state;
+        m_state = phase.state();
         append(m_out.trace, std::move(trace));
         return {};
     }
@@ -66,8 +62,7 @@ public:
     Rewritten finish() {
         if (m_latest)
             m_out.graph = m_latest->clone();
-        if (m_memo)
-            m_memo->finish(m_state);
+        m_memo.finish(m_state);
         return std::move(m_out);
     }
 
@@ -81,7 +76,7 @@ private:
         out += static_cast<char>(m_options.decide);
         for (const auto& rule : m_index.rules())
             if (rule->rule.phase == step.phase)
-                out += std::to_string(m_memo->numberOf(rule->rule)) + ",";
+                out += std::to_string(m_memo.numberOf(rule->rule)) + ",";
         for (const MatchKey& key : m_options.disabled) {
             appendSized(out, key.rule);
             for (const std::string& node : key.nodes)
@@ -93,15 +88,17 @@ private:
 
     RuleIndex m_index;
     const EngineOptions& m_options;
-    RewriteMemo* m_memo; ///< may be null
+    RewriteMemo& m_memo;
     Progress& m_progress;
     Rewritten m_out;
     std::shared_ptr<const Graph> m_latest; ///< the memo's, in place of m_out.graph
     RewriteMemo::State m_state = 0;
 };
 
-Result<Rewritten> runAll(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
-                         const EngineOptions& options, RewriteMemo* memo, Progress& progress) {
+} // namespace
+
+Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
+                          const EngineOptions& options, RewriteMemo& memo, Progress& progress) {
     if (options.decide == Decide::Cost && !options.gain)
         return failure("rewrite.gain", "deciding by cost needs a cost model", pipeline.name);
     Run run(std::move(graph), rules, options, memo, progress);
@@ -113,16 +110,10 @@ Result<Rewritten> runAll(Graph graph, const RuleSet& rules, const Pipeline& pipe
     return run.finish();
 }
 
-} // namespace
-
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, Progress& progress) {
-    return runAll(std::move(graph), rules, pipeline, options, nullptr, progress);
-}
-
-Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
-                          const EngineOptions& options, RewriteMemo& memo, Progress& progress) {
-    return runAll(std::move(graph), rules, pipeline, options, &memo, progress);
+    RewriteMemo none = RewriteMemo::none();
+    return rewrite(std::move(graph), rules, pipeline, options, none, progress);
 }
 
 const Pipeline* findPipeline(const RuleSet& rules, std::string_view name) {

@@ -17,8 +17,10 @@ bool allAlive(const Graph& graph, const Binding& binding) {
 } // namespace
 
 Phase::Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
-             const EngineOptions& options, Progress& progress)
-    : m_graph(graph), m_trace(trace), m_step(step), m_options(options), m_progress(progress) {
+             const EngineOptions& options, RewriteMemo& memo, RewriteMemo::State state,
+             Progress& progress)
+    : m_graph(graph), m_trace(trace), m_step(step), m_options(options), m_memo(memo),
+      m_state(state), m_progress(progress) {
     for (const auto& rule : index.rules())
         if (rule->rule.phase == step.phase)
             m_levels[-rule->rule.priority].push_back(rule.get());
@@ -107,16 +109,16 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
     return candidates;
 }
 
-/// As Matcher::findEach; with a memo, rules that were searched on this state are not again.
+/// As Matcher::findEach; rules that the memo knows on this state are not searched again.
 void Phase::findEach(const Rules& rules, Matcher::Take take) {
-    if (!memo) {
+    if (!m_memo.remembers()) {
         Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
         matcher.findEach(rules, take, [&] { return m_progress.cancelled(); });
         return;
     }
     remember(rules);
     for (const PreparedRule* rule : rules) {
-        RewriteMemo::FoundPtr found = memo->found(state, rule->rule);
+        RewriteMemo::FoundPtr found = m_memo.found(m_state, rule->rule);
         if (!found) // cancelled
             return;
         MatchResult result = found->result;
@@ -133,12 +135,12 @@ void Phase::findEach(const Rules& rules, Matcher::Take take) {
 void Phase::remember(const Rules& rules) {
     Rules fresh;
     for (const PreparedRule* rule : rules)
-        if (!memo->found(state, rule->rule))
+        if (!m_memo.found(m_state, rule->rule))
             fresh.push_back(rule);
     if (fresh.empty())
         return;
     auto keep = [&](const PreparedRule& rule, MatchResult& found) {
-        memo->keep(state, rule.rule, m_graph, std::move(found));
+        m_memo.keep(m_state, rule.rule, m_graph, std::move(found));
         return !m_progress.cancelled();
     };
     Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
@@ -214,8 +216,7 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
     }
     const Applied& applied = std::get<Applied>(result);
     m_convexity->added(applied.made);
-    if (memo)
-        state = memo->after(state, match);
+    m_state = m_memo.after(m_state, match);
     forwarding.add(applied.replaced);
     event.kind = match.rule->isRewrite ? TraceEvent::Kind::Rewritten : TraceEvent::Kind::Fused;
     event.made = namesOf(m_graph, applied.made);

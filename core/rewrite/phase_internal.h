@@ -48,15 +48,16 @@ using PlannedSpan = std::span<const PlannedMatch>;
 
 class Phase {
 public:
+    /// `state`: of the graph, as the memo calls it.
     Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
-          const EngineOptions& options, Progress& progress);
+          const EngineOptions& options, RewriteMemo& memo, RewriteMemo::State state,
+          Progress& progress);
 
     /// Errors: "cancelled".
     Result<void> run();
 
-    // Set before run(): what earlier runs found, or null, and the state that the graph is in.
-    RewriteMemo* memo = nullptr;
-    RewriteMemo::State state = 0;
+    /// That the graph is in now.
+    RewriteMemo::State state() const { return m_state; }
 
     /// These matches and no others (phase_replay.cpp). Errors: those of fuselage::replay.
     Result<void> replay(PlannedSpan plan);
@@ -99,6 +100,8 @@ private:
     Trace& m_trace;
     PhaseStep m_step;
     const EngineOptions& m_options;
+    RewriteMemo& m_memo;
+    RewriteMemo::State m_state;
     Progress& m_progress;
     std::map<int64_t, Rules> m_levels; ///< by falling priority
     uint32_t m_iteration = 1;

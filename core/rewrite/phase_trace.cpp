@@ -101,16 +101,15 @@ void Phase::noteCut(uint32_t components) {
 void Phase::noteEarlyMatches() {
     refreshFacts();
     m_firstEvent = m_trace.events.size();
-    for (const auto& [priority, rules] : m_levels) {
-        if (!memo)
-            break;
-        remember(rules);
-        for (const PreparedRule* rule : rules)
-            if (auto found = memo->found(state, rule->rule)) // else it was cancelled
-                m_early.push_back({&rule->rule, std::move(found)});
-    }
-    if (memo)
+    if (m_memo.remembers()) {
+        for (const auto& [priority, rules] : m_levels) {
+            remember(rules);
+            for (const PreparedRule* rule : rules)
+                if (auto found = m_memo.found(m_state, rule->rule)) // else it was cancelled
+                    m_early.push_back({&rule->rule, std::move(found)});
+        }
         return;
+    }
     MatcherOptions quick = m_options.matcher;
     quick.explain = false;
     Matcher matcher(m_graph, *m_facts, *m_convexity, quick);

@@ -34,6 +34,8 @@ typename Container::mapped_type* moved(Container& from, Container& to,
 } // namespace
 
 void RewriteMemo::begin(const RuleIndex& index) {
+    if (!m_remembers)
+        return;
     m_reused = 0;
     m_foundBefore.merge(m_found);
     m_found.clear();
@@ -58,6 +60,8 @@ void RewriteMemo::finish(State last) {
 }
 
 RewriteMemo::State RewriteMemo::after(State state, const Match& match) const {
+    if (!m_remembers)
+        return state;
     Hasher hasher;
     hasher.number(state).number(numberOf(*match.rule)).number(match.nodes.size());
     for (NodeId node : match.nodes)

@@ -32,6 +32,18 @@ public:
         Trace trace; ///< of this phase alone
     };
 
+    RewriteMemo() = default;
+
+    /// Knows nothing and keeps nothing: for a run that stands alone.
+    static RewriteMemo none() {
+        RewriteMemo out;
+        out.m_remembers = false;
+        return out;
+    }
+
+    /// False: keeping is in vain, and what would be kept need not be made.
+    bool remembers() const { return m_remembers; }
+
     /// Begins a run. The graph and all options besides `disabled` must be those of the run before.
     void begin(const RuleIndex& index);
 
@@ -68,11 +80,12 @@ private:
     std::unordered_map<const Rule*, RuleNumber> m_running;
     std::map<Place, FoundPtr> m_found, m_foundBefore;
     std::map<std::pair<State, std::string>, Outcome> m_outcomes, m_outcomesBefore;
+    bool m_remembers = true;
     State m_last = 0;
     size_t m_reused = 0;
 };
 
-/// As rewrite() without a memo, which has served this graph with these options, or nothing yet.
+/// The memo has served this graph with these options, or nothing yet. Errors: as without one.
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, RewriteMemo& memo, Progress& progress);
 
