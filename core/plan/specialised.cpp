@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/specialised.h"
 
+#include "core/plan/forwarding.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -18,14 +20,14 @@ Failure otherShape(const std::string& value, const std::string& what) {
                    "run without shapes taken from another run");
 }
 
-class SpecialisedExecutable final : public Executable {
+class SpecialisedExecutable final : public ForwardingExecutable {
 public:
     SpecialisedExecutable(std::unique_ptr<Executable> inner, AssumedShapes assumed)
-        : m_inner(std::move(inner)), m_assumed(std::move(assumed)) {}
+        : ForwardingExecutable(std::move(inner)), m_assumed(std::move(assumed)) {}
 
     Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
                                     Progress& progress) override {
-        auto outputs = m_inner->run(inputs, options, progress);
+        auto outputs = inner().run(inputs, options, progress);
         if (!outputs) {
             const Error& error = outputs.error();
             const auto& values = m_assumed.values;
@@ -41,29 +43,7 @@ public:
         return outputs;
     }
 
-    std::string tactic(size_t step) const override { return m_inner->tactic(step); }
-
-    std::vector<Reason> fallbacks(size_t step) const override { return m_inner->fallbacks(step); }
-
-    bool isFallback(size_t step) const override { return m_inner->isFallback(step); }
-
-    HiddenWork hiddenWork(size_t step) const override { return m_inner->hiddenWork(step); }
-
-    std::optional<KernelFacts> kernelFacts(size_t step) const override {
-        return m_inner->kernelFacts(step);
-    }
-
-    Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) override {
-        return m_inner->timeIsolated(step, rounds);
-    }
-
-    Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs,
-                                       Progress& progress) override {
-        return m_inner->countTraffic(inputs, progress);
-    }
-
 private:
-    std::unique_ptr<Executable> m_inner;
     AssumedShapes m_assumed;
 };
 
