@@ -65,7 +65,7 @@ int run(Options& options) {
             return reportError(saved.error());
     printOut(countsText(library.loaded.rules, rewritten->trace, model.graph.nodeCount(),
                         rewritten->graph.nodeCount()));
-    if (options.rewrite.fuse.decide == "cost") {
+    if (options.rewrite.fuse.decide == Decide::Cost) {
         auto profile = deviceProfile(options.rewrite.fuse.profile);
         if (!profile)
             return reportError(profile.error());

@@ -32,7 +32,7 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
         "only the rules given with -p");
     app.add_option("--pipeline", options.fuse.pipeline, "pipeline of the rule files to run")
         ->capture_default_str();
-    app.add_option("--decide", options.fuse.decide,
+    app.add_option("--decide", options.decide,
                    "rules: every legal match; cost: what the gates allow")
         ->capture_default_str();
     addPrecisionOption(app, options.precision);
@@ -133,8 +133,13 @@ Result<void> finish(RewriteOptions& options) {
     auto precision = parsePrecision(options.precision);
     if (!precision)
         return failure(precision.error());
+    auto decide = decideFromName(options.decide);
+    if (!decide)
+        return failure("usage.decide", "no way to decide `" + options.decide + "`", "--decide",
+                       "one of: rules, cost");
     options.fuse.dims = *dims;
     options.fuse.precision = *precision;
+    options.fuse.decide = *decide;
     return {};
 }
 

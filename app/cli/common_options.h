@@ -17,7 +17,7 @@ namespace fuselage::cli {
 /// --dim, -p, -I, --no-builtin, --pipeline, --decide, --precision, --strict, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
-    std::string precision = "fp32";
+    std::string precision = "fp32", decide = "rules";
     app::RuleOptions rules;
     app::FuseOptions fuse;
     bool quiet = false;
@@ -36,7 +36,8 @@ Result<Precision> parsePrecision(const std::string& name);
 /// --seconds, --no-verify, and those of tuning and the cache.
 void addBenchOptions(CLI::App& app, app::BenchOptions& options);
 
-/// Puts the parsed --dim and --precision entries where the pipeline reads them.
+/// Puts what --dim, --precision and --decide say where the pipeline reads it. Errors "usage.dim",
+/// "usage.precision", "usage.decide".
 Result<void> finish(RewriteOptions& options);
 
 /// --timing-cache, --tune, --frozen, --workspace, --no-fallback

@@ -190,7 +190,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     out.model = model.path;
     out.notes = model.notes;
     out.pipeline = options.fuse.pipeline;
-    out.decide = options.fuse.decide;
+    out.decide = nameOf(options.fuse.decide);
     out.device = options.fuse.profile;
     out.rule = options.rule;
     out.node = options.node;

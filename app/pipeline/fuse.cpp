@@ -53,15 +53,12 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
     if (pipeline == nullptr)
         return failure("usage.pipeline", "no pipeline `" + options.pipeline + "`", "",
                        "one of: " + joined(rules.pipelines, std::mem_fn(&Pipeline::name)));
-    if (options.decide != "rules" && options.decide != "cost")
-        return failure("usage.decide", "no way to decide `" + options.decide + "`", "",
-                       "one of: rules, cost");
     auto profile =
         options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
     EngineOptions engine;
-    engine.decide = options.decide == "cost" ? Decide::Cost : Decide::Rules;
+    engine.decide = options.decide;
     engine.gain = makeGain(*profile, options.dims);
     engine.matcher.explain = options.explain;
     engine.disabled = options.disabled;

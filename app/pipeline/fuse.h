@@ -16,7 +16,7 @@ namespace fuselage::app {
 
 struct FuseOptions {
     std::string pipeline = "default";
-    std::string decide = "rules"; ///< "rules" takes every legal match, "cost" asks the gates
+    Decide decide = Decide::Rules;
     std::string profile = "cpu";  ///< for gains
     std::optional<DeviceProfile> device = {}; ///< in place of the named profile
     std::map<std::string, int64_t> dims;
@@ -27,7 +27,7 @@ struct FuseOptions {
     std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
 };
 
-/// Errors: "usage.pipeline", "usage.decide", unknown profile, "precision.types", "cancelled".
+/// Errors: "usage.pipeline", unknown profile, "precision.types", "cancelled".
 /// With a plan: "plan.precision" when it was written for another one, "plan.strict" when `strict`
 /// leaves a rule of its out, those of fuselage::replay.
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,

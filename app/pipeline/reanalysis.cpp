@@ -13,7 +13,7 @@ std::string optionsKey(const AnalysisOptions& options) {
     std::string out;
     appendSized(out, options.profile.name);
     appendSized(out, options.fuse.pipeline);
-    appendSized(out, options.fuse.decide);
+    appendSized(out, nameOf(options.fuse.decide));
     appendSized(out, nameOf(options.fuse.precision));
     out += options.fuse.strict ? 's' : '-';
     out += options.fuse.explain ? 'e' : '-';

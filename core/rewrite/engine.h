@@ -8,6 +8,7 @@
 #include "core/support/progress.h"
 
 #include <optional>
+#include <string_view>
 
 namespace fuselage {
 
@@ -16,6 +17,18 @@ enum class Decide : uint8_t {
     Rules, ///< every legal match
     Cost,  ///< the gate of its rule decides, with the gain
 };
+
+/// How a person writes it.
+inline const char* nameOf(Decide decide) {
+    return decide == Decide::Cost ? "cost" : "rules";
+}
+
+inline std::optional<Decide> decideFromName(std::string_view name) {
+    for (Decide decide : {Decide::Rules, Decide::Cost})
+        if (name == nameOf(decide))
+            return decide;
+    return std::nullopt;
+}
 
 /// Before minus after of applying the match to the graph.
 using GainFunction = std::function<Gain(const Graph&, const Match&)>;

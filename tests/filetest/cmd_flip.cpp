@@ -37,11 +37,14 @@ Outcome runFlip(const CaseFile& file) {
     auto library = readRules(file);
     if (!library)
         outcome.broken = library.error().text();
+    auto decide = decideOption(file);
+    if (!decide)
+        outcome.broken = decide.error().text();
     if (outcome.broken)
         return outcome;
     app::FuseOptions options;
     options.profile = "h200";
-    options.decide = file.option("decide", "rules");
+    options.decide = *decide;
     options.explain = true;
     Progress progress;
     auto now = app::fuseGraph(graph, *library, options, progress);

@@ -48,7 +48,10 @@ Result<Rewritten> rewriteSection(const CaseFile& file, const std::string& sectio
         return failure(library.error());
     app::FuseOptions options;
     options.pipeline = file.option("pipeline", "default");
-    options.decide = file.option("decide", "rules");
+    auto decide = decideOption(file);
+    if (!decide)
+        return failure(decide.error());
+    options.decide = *decide;
     options.profile = "h200"; // a profile of data only: the same on every machine
     options.explain = file.find("trace") != nullptr;
     options.strict = file.option("strict", "no") == "yes";
@@ -63,6 +66,13 @@ Result<Rewritten> rewriteSection(const CaseFile& file, const std::string& sectio
 }
 
 } // namespace
+
+Result<Decide> decideOption(const CaseFile& file) {
+    const std::string name = file.option("decide", "rules");
+    if (auto decide = decideFromName(name))
+        return *decide;
+    return failure("case.decide", "no way to decide `" + name + "`");
+}
 
 Result<app::RuleLibrary> readRules(const CaseFile& file) {
     app::RuleOptions options;

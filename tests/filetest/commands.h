@@ -4,6 +4,7 @@
 
 #include "app/pipeline/rules.h"
 #include "core/graph/graph.h"
+#include "core/rewrite/engine.h"
 #include "tests/filetest/case_file.h"
 
 #include <map>
@@ -39,6 +40,9 @@ Result<void> makeConstants(const CaseFile& file, Graph& graph);
 
 /// A rule library: the option `rules` (std, or a path in the repository), else the section.
 Result<app::RuleLibrary> readRules(const CaseFile& file);
+
+/// The option `decide`: rules where it is absent.
+Result<Decide> decideOption(const CaseFile& file);
 
 /// The section `input` with its constants, prepared as loading does.
 Outcome readPrepared(const CaseFile& file, const std::string& section, Graph& graph);

@@ -83,7 +83,7 @@ std::set<std::string> codesOfTrace(const app::RuleLibrary& library, const std::s
     app::FuseOptions options;
     options.explain = true;
     options.profile = "h200";
-    options.decide = "cost";
+    options.decide = Decide::Cost;
     auto done = app::fuseGraph(*graph, library, options, progress);
     EXPECT_TRUE(done) << done.error().text();
     std::set<std::string> out;

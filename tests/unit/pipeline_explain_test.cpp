@@ -16,7 +16,7 @@ namespace {
 struct Question {
     std::string model, rules;
     std::string rule = {}, node = {};
-    std::string decide = "rules";
+    Decide decide = Decide::Rules;
     bool builtin = false;
 };
 
@@ -149,7 +149,7 @@ R (r.fuse:2) fires 0 times; 1 place came near
 
 TEST(Explain, AGateShowsBothNumbersAndALimitThatWouldHold) {
     EXPECT_EQ(textOf({chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }", "",
-                      "", "cost"}),
+                      "", Decide::Cost}),
               R"(
 m.onnx: 2 -> 2 nodes
 R (r.fuse:2) fires 0 times; 1 place came near
@@ -167,7 +167,7 @@ TEST(Explain, AGateOfWhatNoKernelComputesGivesThatReason) {
     EXPECT_EQ(textOf({"g (float[4,8] x, float[8,16] w, float[16] s) => (float[4,16] y)"
                       "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
                       "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }", "", "",
-                      "cost"}),
+                      Decide::Cost}),
               R"(
 m.onnx: 2 -> 2 nodes
 R (r.fuse:2) fires 0 times; 1 place came near
@@ -262,7 +262,7 @@ TEST(Explain, UnknownNamesAreRefusedWithTheNearest) {
 TEST(Explain, JsonFitsItsSchema) {
     expectSchema(explain({chain, "rule R { match { y = Relu(x) -> Sigmoid; } }"}));
     expectSchema(explain(
-        {chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }", "", "", "cost"}));
+        {chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }", "", "", Decide::Cost}));
     expectSchema(explain({"g (float[4,8] x, float[8,16] w, float[16] s) => (float[4,16] y)"
                           "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
                           "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }", "",

@@ -90,7 +90,7 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
     std::string names;
     for (const LintModel& model : options.models) {
         FuseOptions fusing;
-        fusing.decide = "cost";
+        fusing.decide = Decide::Cost;
         fusing.profile = options.profile;
         fusing.pipeline = options.pipeline;
         fusing.dims = model.dims;

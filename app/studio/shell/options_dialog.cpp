@@ -87,7 +87,7 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
     m_builtin->setChecked(options.rules.builtin);
     m_cost = row(form, tr("Ask the cost model"), tr("fuse only where the prediction gains"),
                  new QCheckBox(this));
-    m_cost->setChecked(options.fuse.decide == "cost");
+    m_cost->setChecked(options.fuse.decide == Decide::Cost);
     m_wrong = new QLabel(this);
     m_wrong->setAccessibleName(tr("what is wrong"));
     form->addRow(m_wrong);
@@ -110,7 +110,7 @@ SessionOptions OptionsDialog::sessionOptions() const {
     if (auto dims = dimsFromText(m_dims->text()))
         out.fuse.dims = *dims;
     out.fuse.strict = m_strict->isChecked();
-    out.fuse.decide = m_cost->isChecked() ? "cost" : "rules";
+    out.fuse.decide = m_cost->isChecked() ? Decide::Cost : Decide::Rules;
     out.rules.builtin = m_builtin->isChecked();
     return out;
 }

@@ -49,7 +49,7 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
     settings.setValue("open/device", options.device);
     settings.setValue("open/precision", QString(nameOf(options.fuse.precision)));
     settings.setValue("open/strict", options.fuse.strict);
-    settings.setValue("open/decide", QString::fromStdString(options.fuse.decide));
+    settings.setValue("open/decide", QString(nameOf(options.fuse.decide)));
     QVariantMap dims;
     for (const auto& [name, value] : options.fuse.dims)
         dims[QString::fromStdString(name)] = QVariant::fromValue<qlonglong>(value);
@@ -79,7 +79,9 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
             precisionFromName(settings.value("open/precision", "fp32").toString().toStdString()))
         options.fuse.precision = *precision;
     options.fuse.strict = settings.value("open/strict").toBool();
-    options.fuse.decide = settings.value("open/decide", "rules").toString().toStdString();
+    if (auto decide =
+            decideFromName(settings.value("open/decide", "rules").toString().toStdString()))
+        options.fuse.decide = *decide;
     QVariantMap dims = settings.value("open/dims").toMap();
     for (auto it = dims.cbegin(); it != dims.cend(); ++it)
         if (it.value().toLongLong() > 0)
