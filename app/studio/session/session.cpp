@@ -2,7 +2,6 @@
 #include "app/studio/session/session.h"
 
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/reanalysis.h"
 #include "app/studio/session/dispose.h"
 
 #include <QFileInfo>
@@ -14,13 +13,6 @@ namespace {
 
 /// Quiet time after the last key before rules are matched again.
 constexpr int pauseMilliseconds = 120;
-
-/// A model that is open, with what analyses of it leave to the next one.
-struct OpenModel : app::LoadedModel {
-    explicit OpenModel(app::LoadedModel model) : LoadedModel(std::move(model)) {}
-
-    mutable app::Reanalysis analyses;
-};
 
 /// What can be read of the rules: with `leaveOut`, a file or folder that cannot is a problem and
 /// the others are taken.
@@ -74,14 +66,17 @@ void Session::open(const QString& path) {
             Outcome outcome{nullptr, nullptr, {problemOf(loaded.error(), path)}};
             return [this, outcome] { take(outcome); };
         }
-        std::shared_ptr<const OpenModel> model(new OpenModel(std::move(*loaded)),
-                                               disposeLater<const OpenModel>);
-        return [this, path, model] {
+        std::shared_ptr<const app::LoadedModel> model(new app::LoadedModel(std::move(*loaded)),
+                                                      disposeLater<const app::LoadedModel>);
+        std::shared_ptr<app::Reanalysis> analyses(new app::Reanalysis,
+                                                  disposeLater<app::Reanalysis>);
+        return [this, path, model, analyses] {
             if (!m_path.isEmpty())
                 m_watcher.removePath(m_path);
             m_path = path;
             m_watcher.addPath(path);
             m_model = model;
+            m_analyses = analyses;
             m_notes.clear();
             for (const std::string& note : model->notes)
                 m_notes.append(problemOfNote(note));
@@ -142,16 +137,16 @@ void Session::analyse() {
     m_pause.stop();
     if (!m_model)
         return;
-    m_lane.start([this, model = m_model, options = m_options,
+    m_lane.start([this, model = m_model, analyses = m_analyses, options = m_options,
                   previous = m_snapshot](Progress& progress) -> JobLane::Delivery {
-        Outcome outcome = run(model, options, previous, progress);
+        Outcome outcome = run(model, *analyses, options, previous, progress);
         return [this, outcome] { take(outcome); };
     });
 }
 
 Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& model,
-                              const SessionOptions& options, const SnapshotPtr& previous,
-                              Progress& progress) {
+                              app::Reanalysis& analyses, const SessionOptions& options,
+                              const SnapshotPtr& previous, Progress& progress) {
     Outcome out{model, nullptr, {}};
     // Rules with errors are left out: better than nothing, worse than the last good result.
     bool isFirst = !previous || previous->model != model;
@@ -169,8 +164,7 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
     auto backend = makeBackend(CompileOptions{});
     app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr};
     analysing.fuse.explain = true;
-    const auto& open = static_cast<const OpenModel&>(*model); // made by open()
-    auto analysis = open.analyses.analyse(*model, *library, analysing, progress);
+    auto analysis = analyses.analyse(*model, *library, analysing, progress);
     if (!analysis) {
         if (analysis.error().code != "cancelled")
             out.problems.append(problemOf(analysis.error(), {}));

@@ -4,6 +4,7 @@
 // widgets.
 #pragma once
 
+#include "app/pipeline/reanalysis.h"
 #include "app/studio/session/job_lane.h"
 #include "app/studio/session/snapshot.h"
 
@@ -119,8 +120,8 @@ private:
     void analyseLater();
     void analyse();
     static Outcome run(const std::shared_ptr<const app::LoadedModel>& model,
-                       const SessionOptions& options, const SnapshotPtr& previous,
-                       Progress& progress);
+                       app::Reanalysis& analyses, const SessionOptions& options,
+                       const SnapshotPtr& previous, Progress& progress);
     void take(Outcome outcome);
     void setStale(bool stale);
     void collectProblems();
@@ -131,6 +132,7 @@ private:
     QString m_path;
     SessionOptions m_options;
     std::shared_ptr<const app::LoadedModel> m_model;
+    std::shared_ptr<app::Reanalysis> m_analyses; ///< what those of m_model leave to the next one
     SnapshotPtr m_snapshot;
     std::shared_ptr<const app::Report> m_measured; ///< of m_snapshot
     QList<Problem> m_problems, m_analysisProblems, m_otherProblems, m_notes;
