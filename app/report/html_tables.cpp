@@ -286,11 +286,8 @@ std::string verdictLine(const Report& r) {
         out += fmt::format(", logical traffic {}",
                            percentText(static_cast<double>(ranAfter.logicalBytes) / before - 1));
     if (r.hasSpeedUp())
-        out +=
-            fmt::format(", measured <b class=\"{}\">{:.2f}× as fast</b> (95 % interval {:.2f} .. "
-                        "{:.2f})",
-                        r.ratio->high < 1 ? "good" : "", 1 / r.ratio->ratio, 1 / r.ratio->high,
-                        1 / r.ratio->low);
+        out += fmt::format(", measured <b class=\"{}\">{:.2f}× as fast</b> ({})",
+                           r.ratio->high < 1 ? "good" : "", 1 / r.ratio->ratio, speedUpInterval(r));
     else if (!r.ratio)
         out += ", not measured";
     if (const std::string busy = busyText(r.machine); !busy.empty())

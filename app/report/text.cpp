@@ -110,9 +110,7 @@ std::string sidesText(const Report& r) {
                b.measured && a.measured ? change(b.measured->median, a.measured->median) : ""});
     std::string out = "before -> after\n" + table.text();
     if (r.hasSpeedUp())
-        out += fmt::format("  speed-up {:.2f}x (95 % interval {:.2f} .. {:.2f}), {} rounds each\n",
-                           1 / r.ratio->ratio, 1 / r.ratio->high, 1 / r.ratio->low,
-                           a.measured ? a.measured->samples : 0);
+        out += fmt::format("  speed-up {:.2f}x ({})\n", 1 / r.ratio->ratio, speedUpInterval(r));
     std::vector<std::string> lines{speedUpRefusal(r), slowerText(r)};
     if (!r.ratio)
         lines.push_back(fallbackText(r));

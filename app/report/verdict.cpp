@@ -53,6 +53,14 @@ std::string speedUpRefusal(const Report& report) {
     return {};
 }
 
+std::string speedUpInterval(const Report& report) {
+    const uint32_t rounds = report.after.measured ? report.after.measured->samples : 0;
+    if (rounds == 1) // an interval of one value would claim to be exact
+        return "one run each, no interval";
+    return fmt::format("95 % interval {:.2f} .. {:.2f}, {} rounds each", 1 / report.ratio->high,
+                       1 / report.ratio->low, rounds);
+}
+
 std::string agreementVerdict(const OutputAgreement& output) {
     return !output.ok ? "FAILED" : output.compares() ? "ok" : "not compared";
 }

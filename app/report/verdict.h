@@ -13,6 +13,10 @@ namespace fuselage::app {
 /// Why no speed-up is given although both sides were timed; empty when one is.
 std::string speedUpRefusal(const Report& report);
 
+/// "95 % interval 1.52 .. 1.67, 21 rounds each"; "one run each, no interval". For a report with a
+/// ratio.
+std::string speedUpInterval(const Report& report);
+
 /// "unfused: 1 of 9 steps is computed by reference code, 93 % of its time"; empty without
 /// fallbacks.
 std::string fallbackText(const Report& report);

@@ -130,6 +130,17 @@ TEST(Fallback, LeavesNoSpeedUpToClaim) {
     }
 }
 
+TEST(SpeedUp, OfOneRunEachHasNoInterval) {
+    Report report = report_test::sampleReport();
+    for (const std::string& page : {app::renderText(report), app::renderHtml(report)})
+        EXPECT_NE(page.find("95 % interval 1.43 .. 1.67, 30 rounds each"), std::string::npos);
+    report.before.measured->samples = report.after.measured->samples = 1;
+    for (const std::string& page : {app::renderText(report), app::renderHtml(report)}) {
+        EXPECT_NE(page.find("one run each, no interval"), std::string::npos);
+        EXPECT_EQ(page.find("rounds each"), std::string::npos);
+    }
+}
+
 TEST(MatchVerdict, StandsInThePages) {
     Report report = report_test::sampleReport();
     report.matches[0].measuredBefore = 1e-3;
