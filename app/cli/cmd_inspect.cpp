@@ -5,9 +5,9 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/prepared.h"
 #include "app/report/format.h"
 #include "core/graph/text.h"
-#include "core/passes/precision.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -46,11 +46,11 @@ std::string valuesText(const Graph& graph, const std::string& title,
     return out;
 }
 
-std::string factsText(const app::LoadedModel& model) {
+std::string factsText(const Graph& graph, size_t fileNodes) {
     int64_t parameters = 0, bytes = 0;
     size_t unknown = 0;
-    for (ValueId id : model.graph.values()) {
-        const Value& value = model.graph.value(id);
+    for (ValueId id : graph.values()) {
+        const Value& value = graph.value(id);
         if (value.constant) {
             parameters += value.constant->elementCount();
             bytes += static_cast<int64_t>(value.constant->byteCount());
@@ -60,8 +60,8 @@ std::string factsText(const app::LoadedModel& model) {
     }
     return fmt::format("nodes {} in the file, {} after folding constants and shape arithmetic\n"
                        "parameters {} ({})\nvalues of unknown rank {}\n",
-                       app::countText(static_cast<int64_t>(model.fileNodes)),
-                       app::countText(static_cast<int64_t>(model.graph.nodeCount())),
+                       app::countText(static_cast<int64_t>(fileNodes)),
+                       app::countText(static_cast<int64_t>(graph.nodeCount())),
                        app::countText(parameters), app::bytesText(bytes), unknown);
 }
 
@@ -87,17 +87,18 @@ int run(const Options& options) {
     auto precision = parsePrecision(options.precision);
     if (!precision)
         return reportError(precision.error());
-    auto record = setPrecision(model->graph, *precision);
-    if (!record)
-        return reportError(record.error());
-    std::string out = options.model + "\n" + factsText(*model) + app::notesText(model->notes) +
-                      precisionText(*record);
-    out += valuesText(model->graph, "inputs", model->graph.inputs());
-    out += valuesText(model->graph, "outputs", model->graph.outputs());
-    out += operatorsText(model->graph);
+    auto prepared = app::prepare(std::move(model->graph), model->dims, *precision);
+    if (!prepared)
+        return reportError(prepared.error());
+    const Graph& graph = *prepared->graph;
+    std::string out = options.model + "\n" + factsText(graph, model->fileNodes) +
+                      app::notesText(model->notes) + precisionText(prepared->precision);
+    out += valuesText(graph, "inputs", graph.inputs());
+    out += valuesText(graph, "outputs", graph.outputs());
+    out += operatorsText(graph);
     if (options.showGraph)
-        out += text(model->graph);
-    for (const app::MissingOperator& missing : app::missingOperators(model->graph))
+        out += text(graph);
+    for (const app::MissingOperator& missing : app::missingOperators(graph))
         out += fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`{}\n", missing.op,
                            missing.nodes.size(), missing.nodes.front(),
                            missing.why.empty() ? "" : ": " + missing.why);

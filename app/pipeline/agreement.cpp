@@ -3,16 +3,15 @@
 
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
+#include "app/pipeline/prepared.h"
 #include "app/pipeline/verify.h"
-#include "core/passes/passes.h"
 
 namespace fuselage::app {
 
 Result<std::vector<OutputAgreement>> compareForms(const Graph& before, const Graph& after,
                                                   const AgreementOptions& options,
                                                   Progress& progress) {
-    Graph judged = before.clone();
-    std::map<std::string, int64_t> dims = bindAllDimensions(judged, options.dims);
+    const Graph judged = sized(before.clone(), options.dims);
     auto inputs = generateInputs(judged, options.seed);
     if (!inputs)
         return failure(inputs.error());
@@ -27,9 +26,7 @@ Result<std::vector<OutputAgreement>> compareForms(const Graph& before, const Gra
     std::vector<OutputAgreement> out;
     auto compareRun = [&](const std::string& side, const Graph& graph,
                           const CompileOptions& compile) -> Result<void> {
-        Graph bound = graph.clone();
-        bindAllDimensions(bound, dims);
-        auto compiled = CompiledGraph::compile(std::move(bound), compile);
+        auto compiled = CompiledGraph::compile(sized(graph.clone(), options.dims), compile);
         if (!compiled)
             return failure(compiled.error());
         auto outputs = compiled->run(*inputs);

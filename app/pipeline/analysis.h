@@ -6,13 +6,10 @@
 
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/planned.h"
 #include "app/pipeline/report.h"
-#include "core/graph/run_shapes.h"
-#include "core/plan/backend.h"
-#include "core/plan/plan.h"
 
 #include <map>
-#include <memory>
 #include <string>
 
 namespace fuselage::app {
@@ -28,9 +25,8 @@ struct AnalysisOptions {
 struct Analysis {
     Graph fused; ///< with the file's symbolic dimensions, ready to be saved
     Trace trace;
-    std::map<std::string, int64_t> dims;       ///< what every symbol was bound to
-    std::shared_ptr<const Plan> before, after; ///< hold the graphs with static shapes
-    AssumedShapes assumedBefore, assumedAfter; ///< taken from AnalysisOptions::shapes
+    std::map<std::string, int64_t> dims; ///< what every symbol was bound to
+    Planned before, after;
     /// Of the machine only the profile, no measured times and no agreement; stageSeconds of these
     /// stages.
     Report report;

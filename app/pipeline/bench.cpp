@@ -11,11 +11,11 @@
 #include "app/pipeline/machine.h"
 #include "app/pipeline/match_errors.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/prepared.h"
 #include "app/pipeline/shapes_of_run.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
-#include "core/passes/passes.h"
 #include "core/plan/specialised.h"
 
 #include <utility>
@@ -26,8 +26,7 @@ namespace {
 
 /// One side made ready to run.
 struct Side {
-    std::shared_ptr<const Plan> plan;
-    AssumedShapes assumed;
+    Planned planned;
     std::unique_ptr<Executable> executable;
 };
 
@@ -56,7 +55,7 @@ Result<std::optional<StorageLoss>> storageLoss(const BenchOptions& options, cons
     const DType storage = storageOf(options.fuse.precision);
     if (storage == DType::Float32)
         return std::optional<StorageLoss>();
-    const Graph& converted = *before.plan->graph;
+    const Graph& converted = *before.planned.plan->graph;
     auto outputs = referenceOutputs(converted, inputs, options.threads, progress);
     if (!outputs)
         return failure(outputs.error());
@@ -81,7 +80,7 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
     auto fused = after.executable->run(inputs, {}, progress);
     if (!fused)
         return failure(fused.error());
-    const Graph& graph = *before.plan->graph;
+    const Graph& graph = *before.planned.plan->graph;
     std::vector<OutputAgreement> ofFused;
     for (size_t i = 0; i < reference.size(); ++i) {
         const std::string& name = graph.value(graph.outputs()[i]).name;
@@ -96,7 +95,7 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
         double allowed = fusedTolerance(stored ? loss->storage : dtype,
                                         report.agreement.back().maxRelative, limit);
         ofFused.push_back(compareOutput(name, "fused", reference[i], (*fused)[i], allowed));
-        if (after.plan->strict)
+        if (after.planned.plan->strict)
             ofFused.push_back(compareOutput(name, "exact", ReferenceValue::from((*unfused)[i]),
                                             (*fused)[i], 0.0));
     }
@@ -263,14 +262,14 @@ Result<bool> addCompiled(const BenchOptions& options, const Plan& plan, const Ta
 Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& model,
                                 const RuleLibrary& library, const Target& target,
                                 const Analysis& analysis, Progress& progress) {
-    std::shared_ptr<const Plan> plan = analysis.after;
+    std::shared_ptr<const Plan> plan = analysis.after.plan;
     const std::string runs = target.backend ? target.backend->name() : "cuda";
     if (auto planner = makePlanningBackend("cuda", target.profile);
         planner && runs != "cuda" && target.profile.kind == "gpu") {
         auto own = analyse(model, library, {options.fuse, target.profile, planner.get()}, progress);
         if (!own)
             return failure(own.error());
-        plan = own->after;
+        plan = own->after.plan;
     }
     return writeKernels(*plan, target.profile, options.dumpKernels, progress);
 }
@@ -278,9 +277,7 @@ Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& 
 Result<std::vector<Tensor>> inputsOf(const BenchOptions& options, const LoadedModel& model) {
     if (!options.inputs.empty())
         return model.inputs;
-    Graph graph = model.graph.clone();
-    bindAllDimensions(graph, model.dims);
-    return generateInputs(graph, options.seed);
+    return generateInputs(sized(model.graph.clone(), model.dims), options.seed);
 }
 
 bool isRun(const BenchOptions& options, const Target& target) {
@@ -311,7 +308,7 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     BenchResult out{std::move(analysis->report), std::move(analysis->fused), target.unusable};
     Report& report = out.report;
     addMachine(report.machine, target, options);
-    hashKernelTexts(*analysis->after, target.profile, report.kernels);
+    hashKernelTexts(*analysis->after.plan, target.profile, report.after.kernels);
     if (!options.dumpKernels.empty()) {
         auto dumped = dumpKernels(options, model, library, target, *analysis, progress);
         if (!dumped)
@@ -320,11 +317,11 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     }
     if (target.planning) {
         const int64_t limit = options.tune.workspaceLimit;
-        addPlannedKernels(*analysis->before, target.profile, limit, report.kernelsBefore);
-        addPlannedKernels(*analysis->after, target.profile, limit, report.kernels);
+        addPlannedKernels(*analysis->before.plan, target.profile, limit, report.before.kernels);
+        addPlannedKernels(*analysis->after.plan, target.profile, limit, report.after.kernels);
     }
     if (options.compile && !target.backend) {
-        auto compiled = addCompiled(options, *analysis->after, target, report, progress);
+        auto compiled = addCompiled(options, *analysis->after.plan, target, report, progress);
         if (!compiled)
             return failure(compiled.error());
         out.compiled = *compiled;
@@ -332,21 +329,19 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     if (!isRun(options, target))
         return out;
 
-    Side before{analysis->before, analysis->assumedBefore, {}};
-    Side after{analysis->after, analysis->assumedAfter, {}};
+    Side before{analysis->before, {}}, after{analysis->after, {}};
     for (auto [side, stage] : {std::pair(&before, "plan_unfused"), {&after, "plan_fused"}}) {
         watch.lap();
-        auto executable = target.backend->prepare(side->plan, progress);
+        auto executable = target.backend->prepare(side->planned.plan, progress);
         if (!executable)
             return failure(executable.error());
-        side->executable = makeSpecialised(std::move(*executable), side->assumed);
+        side->executable = makeSpecialised(std::move(*executable), side->planned.assumed);
         report.stageSeconds[stage] += watch.lap();
     }
     for (std::string& note : target.backend->notes())
         report.machine.notes.push_back(std::move(note));
-    Graphs graphs{model.graph.clone(), out.fused.clone()};
-    bindAllDimensions(graphs.model, model.dims);
-    bindAllDimensions(graphs.fused, model.dims);
+    const Graphs graphs{sized(model.graph.clone(), model.dims),
+                        sized(out.fused.clone(), model.dims)};
     auto inputs = inputsOf(options, model);
     if (!inputs)
         return failure(inputs.error());
@@ -356,8 +351,8 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     if (!options.measure && !options.device.empty())
         return out;
     // Only a run decides how steps with data-dependent shapes are computed.
-    addTactics(*before.executable, report.kernelsBefore);
-    addTactics(*after.executable, report.kernels);
+    addTactics(*before.executable, report.before.kernels);
+    addTactics(*after.executable, report.after.kernels);
     return out;
 }
 

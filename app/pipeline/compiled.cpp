@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/compiled.h"
 
+#include "app/pipeline/planned.h"
+#include "app/pipeline/prepared.h"
 #include "app/pipeline/settling.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
-#include "core/passes/dimensions.h"
-#include "core/passes/passes.h"
-#include "core/passes/precision.h"
 #include "core/passes/specialise.h"
 #if FUSELAGE_HAS_CUDA
 #include "gpu/backend/cuda_backend.h"
@@ -21,8 +20,8 @@ namespace fuselage {
 namespace {
 
 /// Numbers for the open dimensions of the inputs.
-Result<void> giveSizes(Graph& graph, const std::map<std::string, int64_t>& given,
-                       std::vector<std::string>& notes) {
+Result<DimensionValues> sizesFor(Graph& graph, const DimensionValues& given,
+                                 std::vector<std::string>& notes) {
     auto resolved = resolveDimensions(graph, given, notes);
     if (!resolved)
         return failure(resolved.error());
@@ -31,24 +30,20 @@ Result<void> giveSizes(Graph& graph, const std::map<std::string, int64_t>& given
         return failure(chosen.error());
     if (!chosen->note.empty())
         notes.push_back(chosen->note);
-    if (!chosen->values.empty())
-        bindAllDimensions(graph, chosen->values);
-    return {};
+    return std::move(chosen->values);
 }
 
-Result<std::shared_ptr<const Plan>> planOf(Graph graph, const CompileOptions& options,
+Result<std::shared_ptr<const Plan>> planOf(std::shared_ptr<const Graph> graph,
+                                           const CompileOptions& options,
                                            const DeviceProfile& profile, const Backend& backend,
                                            Progress& progress) {
-    PlanOptions planning;
-    planning.precision = options.precision;
-    planning.strict = options.strict;
-    planning.allowed = options.allowed;
-    planning.profile = &profile;
-    planning.backend = &backend;
-    planning.stridedViews = !options.oneKernelPerNode && !options.strict;
-    planning.groupSmall = !options.oneKernelPerNode;
-    planning.sweeps = !options.oneKernelPerNode;
-    return makePlan(std::make_shared<const Graph>(std::move(graph)), planning, progress);
+    const app::PlanRequest request{&profile,       &backend,        options.precision,
+                                   options.strict, options.allowed, nullptr};
+    const app::Form form = options.oneKernelPerNode ? app::Form::Unfused : app::Form::Fused;
+    auto planned = app::planSide(std::move(graph), form, request, progress);
+    if (!planned)
+        return failure(planned.error());
+    return std::move(planned->plan);
 }
 
 Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
@@ -119,6 +114,12 @@ Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options) {
 }
 
 Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options) {
+    Progress progress;
+    return compile(std::move(graph), options, progress);
+}
+
+Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options,
+                                             Progress& progress) {
     CompiledGraph out;
     auto backend = makeBackend(options);
     if (!backend)
@@ -128,14 +129,16 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto profile = queried ? Result<DeviceProfile>(*queried) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
-    if (auto sized = giveSizes(graph, options.dims, out.m_notes); !sized)
+    auto dims = sizesFor(graph, options.dims, out.m_notes);
+    if (!dims)
+        return failure(dims.error());
+    auto sized = app::withSizes(std::move(graph), *dims, progress);
+    if (!sized)
         return failure(sized.error());
-    Progress progress;
-    if (auto prepared = prepareGraph(graph, progress); !prepared)
+    auto prepared = app::prepare(std::move(*sized), {}, options.precision);
+    if (!prepared)
         return failure(prepared.error());
-    if (auto converted = setPrecision(graph, options.precision); !converted)
-        return failure(converted.error());
-    auto plan = planOf(std::move(graph), options, *profile, *out.m_backend, progress);
+    auto plan = planOf(std::move(prepared->graph), options, *profile, *out.m_backend, progress);
     if (!plan)
         return failure(plan.error());
     out.m_plan = *plan;
@@ -148,7 +151,8 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto prepare = [options, profile = *profile, backend = out.m_backend.get()](
                        Graph settled) -> Result<std::unique_ptr<Executable>> {
         Progress quiet;
-        auto planned = planOf(std::move(settled), options, profile, *backend, quiet);
+        auto planned = planOf(std::make_shared<const Graph>(std::move(settled)), options, profile,
+                              *backend, quiet);
         if (!planned)
             return failure(planned.error());
         return backend->prepare(*planned, quiet);

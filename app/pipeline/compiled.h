@@ -43,6 +43,9 @@ public:
     /// options, and where those say none, the smallest that are found to fit: notes() says which.
     /// bindToInputs (core/passes/dimensions.h) takes them from tensors before.
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options);
+    /// The same for a caller that may cancel. Error "cancelled".
+    static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options,
+                                         Progress& progress);
 
     /// Inputs are parallel to the graph's inputs. Where shapes depend on data, a plan for them is
     /// made once two runs in a row had the same; plan() stays the one for any data.

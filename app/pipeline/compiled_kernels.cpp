@@ -26,11 +26,11 @@ Result<bool> compileKernels(const Plan& plan, const DeviceProfile& profile,
         notes.push_back("registers are not known: " + compiled.error().text());
         return false;
     }
-    for (size_t i = 0; i < report.kernels.size() && i < compiled->steps.size(); ++i) {
-        report.kernels[i].tactic = compiled->steps[i].tactic;
-        report.kernels[i].isFallback = compiled->steps[i].tactic == "host";
-        report.kernels[i].facts = compiled->steps[i].facts;
-        report.kernels[i].fallbacks = compiled->steps[i].reasons;
+    for (size_t i = 0; i < report.after.kernels.size() && i < compiled->steps.size(); ++i) {
+        report.after.kernels[i].tactic = compiled->steps[i].tactic;
+        report.after.kernels[i].isFallback = compiled->steps[i].tactic == "host";
+        report.after.kernels[i].facts = compiled->steps[i].facts;
+        report.after.kernels[i].fallbacks = compiled->steps[i].reasons;
     }
     notes.push_back(fmt::format(
         "kernels compiled by {} for {} ({} anew, {} found): the preferred generated one of each "

@@ -24,14 +24,13 @@ std::optional<MeasuredTraffic> sumOfCounts(const std::vector<KernelReport>& kern
 }
 
 Result<std::string> countSide(Executable& executable, std::span<const Tensor> inputs,
-                              std::vector<KernelReport>& kernels, SideReport& side,
-                              Progress& progress) {
+                              SideReport& side, Progress& progress) {
     auto counts = executable.countTraffic(inputs, progress);
     if (!counts)
         return failure(counts.error());
-    for (size_t i = 0; i < kernels.size() && i < counts->steps.size(); ++i)
-        kernels[i].measuredTraffic = counts->steps[i];
-    side.measuredTraffic = sumOfCounts(kernels);
+    for (size_t i = 0; i < side.kernels.size() && i < counts->steps.size(); ++i)
+        side.kernels[i].measuredTraffic = counts->steps[i];
+    side.measuredTraffic = sumOfCounts(side.kernels);
     return counts->note;
 }
 
@@ -40,12 +39,12 @@ Result<std::string> countSide(Executable& executable, std::span<const Tensor> in
 Result<void> addCounters(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          Report& report, Progress& progress) {
     progress.report("counters", 0, 2);
-    auto counted = countSide(after, inputs, report.kernels, report.after, progress);
+    auto counted = countSide(after, inputs, report.after, progress);
     if (counted) {
         report.machine.counters = "bytes counted by " + *counted +
                                   ", step by step outside of the captured graph after all timing";
         progress.report("counters", 1, 2);
-        counted = countSide(before, inputs, report.kernelsBefore, report.before, progress);
+        counted = countSide(before, inputs, report.before, progress);
     }
     if (!counted && counted.error().code == "cancelled")
         return failure(counted.error());

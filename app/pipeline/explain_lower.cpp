@@ -41,7 +41,7 @@ int64_t bytesBetween(const Plan& plan, const std::vector<const Step*>& steps) {
 } // namespace
 
 void addSplits(const Analysis& analysis, FindingList& findings) {
-    const Plan& plan = *analysis.after;
+    const Plan& plan = *analysis.after.plan;
     std::map<std::string, const MatchReport*> matches;
     for (const MatchReport& match : analysis.report.matches)
         matches[match.fusedNode] = &match;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/fuse.h"
+
 #include "app/pipeline/gain.h"
-#include "app/pipeline/reanalysis_internal.h"
-#include "core/passes/precision.h"
 #include "core/support/text.h"
 
 #include <fmt/format.h>
@@ -23,15 +23,16 @@ RuleSet exactRules(RuleSet rules) {
 }
 
 /// Whether a run with these options may apply what the plan holds.
-Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, const FuseOptions& options) {
-    if (!plan.precision.empty() && plan.precision != nameOf(options.precision))
+Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, Precision precision,
+                       bool strict) {
+    if (!plan.precision.empty() && plan.precision != nameOf(precision))
         return failure("plan.precision",
                        fmt::format("the plan was written for {}, this run is {}", plan.precision,
-                                   nameOf(options.precision)),
+                                   nameOf(precision)),
                        "", "give --precision " + plan.precision);
     for (const PlannedMatch& match : plan.matches)
         for (const Rule& rule : rules.rules)
-            if (options.strict && rule.name == match.rule && !keepsBits(rule))
+            if (strict && rule.name == match.rule && !keepsBits(rule))
                 return failure("plan.strict",
                                fmt::format("the plan has {}, a rewrite that is {}, not exact",
                                            matchText(match), nameOf(rule.numeric)),
@@ -41,13 +42,8 @@ Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, const FuseOpt
 
 } // namespace
 
-Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
-                            const FuseOptions& options, Progress& progress) {
-    return fuseGraph(graph, library, options, nullptr, progress);
-}
-
-Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
-                            const FuseOptions& options, RewriteMemo* memo, Progress& progress) {
+Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
+                       const FuseOptions& options, RewriteMemo& memo, Progress& progress) {
     const RuleSet& rules = library.loaded.rules;
     const Pipeline* pipeline = findPipeline(rules, options.pipeline);
     if (pipeline == nullptr)
@@ -59,21 +55,27 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
         return failure(profile.error());
     EngineOptions engine;
     engine.decide = options.decide;
-    engine.gain = makeGain(*profile, options.dims);
+    engine.gain = makeGain(*profile, prepared.dims);
     engine.matcher.explain = options.explain;
     engine.disabled = options.disabled;
-    Graph converted = graph.clone();
-    if (auto done = setPrecision(converted, options.precision); !done)
-        return failure(done.error());
     RuleSet exact = options.strict ? exactRules(rules) : RuleSet();
     const RuleSet& used = options.strict ? exact : rules;
-    if (options.plan) {
-        if (auto fits = checkPlan(*options.plan, rules, options); !fits)
-            return failure(fits.error());
-        return replay(std::move(converted), used, options.plan->matches, engine, progress);
-    }
-    return memo ? rewrite(std::move(converted), used, *pipeline, engine, *memo, progress)
-                : rewrite(std::move(converted), used, *pipeline, engine, progress);
+    Graph graph = prepared.graph->clone();
+    if (!options.plan)
+        return rewrite(std::move(graph), used, *pipeline, engine, memo, progress);
+    const Precision precision = prepared.precision.precision;
+    if (auto fits = checkPlan(*options.plan, rules, precision, options.strict); !fits)
+        return failure(fits.error());
+    return replay(std::move(graph), used, options.plan->matches, engine, progress);
+}
+
+Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
+                            const FuseOptions& options, Progress& progress) {
+    auto prepared = prepare(graph.clone(), options.dims, options.precision);
+    if (!prepared)
+        return failure(prepared.error());
+    RewriteMemo none = RewriteMemo::none();
+    return fuse(*prepared, library, options, none, progress);
 }
 
 } // namespace fuselage::app

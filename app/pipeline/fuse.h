@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusing a loaded model with a rule library: which pipeline, which decisions.
+// Fusing a model with a rule library: which pipeline, which decisions; by a plan, which matches.
 #pragma once
 
 #include "app/pipeline/fuse_plan.h"
+#include "app/pipeline/prepared.h"
 #include "app/pipeline/rules.h"
 #include "core/cost/cost.h"
 #include "core/ops/precision.h"
-#include "core/rewrite/engine.h"
+#include "core/rewrite/rewrite_memo.h"
 
 #include <map>
 #include <optional>
@@ -17,7 +18,7 @@ namespace fuselage::app {
 struct FuseOptions {
     std::string pipeline = "default";
     Decide decide = Decide::Rules;
-    std::string profile = "cpu";  ///< for gains
+    std::string profile = "cpu";              ///< for gains
     std::optional<DeviceProfile> device = {}; ///< in place of the named profile
     std::map<std::string, int64_t> dims;
     bool explain = false;                  ///< keep near misses
@@ -27,9 +28,14 @@ struct FuseOptions {
     std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
 };
 
-/// Errors: "usage.pipeline", unknown profile, "precision.types", "cancelled".
-/// With a plan: "plan.precision" when it was written for another one, "plan.strict" when `strict`
-/// leaves a rule of its out, those of fuselage::replay.
+/// Of the options all but `dims` and `precision`, which prepare() took. The memo may have served
+/// this graph with these options. Errors: "usage.pipeline", unknown profile,
+/// "cancelled". With a plan: "plan.precision" when it was written for another one, "plan.strict"
+/// when `strict` leaves a rule of its out, those of fuselage::replay.
+Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
+                       const FuseOptions& options, RewriteMemo& memo, Progress& progress);
+
+/// prepare() and fuse(), once. Errors: those of both.
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress);
 

@@ -59,7 +59,7 @@ Result<LibraryTactics> libraryTactics(const LibraryTacticsOptions& options, Prog
     LibraryTactics out;
     out.description = (*planner)->description();
     out.asksCompiling = (*planner)->asksCompilingEngines();
-    const Plan& plan = *analysis->after;
+    const Plan& plan = *analysis->after.plan;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         if (progress.cancelled())
             return cancelledFailure("asking libraries");

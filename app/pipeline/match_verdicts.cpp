@@ -22,7 +22,7 @@ std::unordered_map<std::string, size_t> holders(const Report& report) {
     for (const MatchReport& match : report.matches)
         for (const std::string& node : match.nodes)
             ++out[node];
-    for (const KernelReport& kernel : report.kernels)
+    for (const KernelReport& kernel : report.after.kernels)
         if (kernel.rule.empty())
             for (const std::string& source : kernel.sources)
                 ++out[source];
@@ -87,11 +87,11 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
 
 std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
     std::unordered_map<std::string, std::vector<size_t>> before, after, groups;
-    for (size_t i = 0; i < report.kernelsBefore.size(); ++i)
-        for (const std::string& source : report.kernelsBefore[i].sources)
+    for (size_t i = 0; i < report.before.kernels.size(); ++i)
+        for (const std::string& source : report.before.kernels[i].sources)
             before[source].push_back(i);
-    for (size_t i = 0; i < report.kernels.size(); ++i) {
-        const KernelReport& kernel = report.kernels[i];
+    for (size_t i = 0; i < report.after.kernels.size(); ++i) {
+        const KernelReport& kernel = report.after.kernels[i];
         if (!isLaunchOfSeveral(kernel)) {
             after[keyOf(kernel.rule, kernel.sources)].push_back(i);
             continue;

@@ -27,7 +27,7 @@ std::string optionsKey(const AnalysisOptions& options) {
 
 } // namespace
 
-Reanalysis::Reanalysis() : m_memo(std::make_unique<AnalysisMemo>()) {}
+Reanalysis::Reanalysis() : m_cache(std::make_unique<AnalysisCache>()) {}
 
 Reanalysis::~Reanalysis() = default;
 
@@ -37,14 +37,14 @@ Result<Analysis> Reanalysis::analyse(const LoadedModel& model, const RuleLibrary
     if (progress.cancelled()) // while it waited
         return cancelledFailure("analysing");
     std::string key = optionsKey(options);
-    if (key != m_memo->key)
-        m_memo = std::make_unique<AnalysisMemo>();
-    m_memo->key = std::move(key);
-    return app::analyse(model, library, options, m_memo.get(), progress);
+    if (key != m_cache->key)
+        m_cache = std::make_unique<AnalysisCache>();
+    m_cache->key = std::move(key);
+    return app::analyse(model, library, options, *m_cache, progress);
 }
 
 size_t Reanalysis::reused() const {
-    return m_memo->rewriting.reused();
+    return m_cache->rewriting.reused();
 }
 
 } // namespace fuselage::app

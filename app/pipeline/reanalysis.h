@@ -25,7 +25,7 @@ public:
 
 private:
     std::mutex m_running;
-    std::unique_ptr<struct AnalysisMemo> m_memo;
+    std::unique_ptr<struct AnalysisCache> m_cache;
 };
 
 } // namespace fuselage::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What analyse() and fuseGraph() take from a memo, and leave in it.
+// What analyse() takes from a cache, and leaves in it.
 #pragma once
 
 #include "app/pipeline/reanalysis.h"
@@ -10,19 +10,23 @@
 
 namespace fuselage::app {
 
-/// What does not depend on rules, and what rewriting remembers; good for one key.
-struct AnalysisMemo {
+/// What one analysis leaves to the next one of the same model; good for one key. An empty one is
+/// fine.
+struct AnalysisCache {
+    struct Side {
+        Planned planned;
+        SideReport report;
+    };
+
     std::string key; ///< of all options that the rest depends on
+    std::shared_ptr<const Prepared> prepared;
     RewriteMemo rewriting;
-    /// With plan and report of one side; no trace. Null before the first one.
-    std::unique_ptr<Analysis> before, after;
+    std::shared_ptr<const Side> before, after;
     RewriteMemo::State afterState = 0; ///< of the graph that `after` is about
 };
 
-/// As the function without one; the memo may be null.
-Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
-                            const FuseOptions& options, RewriteMemo* memo, Progress& progress);
+/// As the function without one.
 Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
-                         const AnalysisOptions& options, AnalysisMemo* memo, Progress& progress);
+                         const AnalysisOptions& options, AnalysisCache& cache, Progress& progress);
 
 } // namespace fuselage::app

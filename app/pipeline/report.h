@@ -69,28 +69,6 @@ struct RuleReport {
     int64_t bytesSaved = 0;
 };
 
-/// One side, before or after.
-struct SideReport {
-    size_t nodes = 0;
-    size_t launches = 0;
-    Traffic traffic;
-    int64_t peakBytes = 0;
-    int64_t constantBytes = 0;
-    int64_t intermediateBuffers = 0; ///< arena values
-    int64_t flops = 0;
-    double predictedSeconds = 0;
-    std::optional<TimingSummary> measured;
-    /// Of all its kernels; none unless each was counted.
-    std::optional<MeasuredTraffic> measuredTraffic;
-
-    /// FLOP per logical byte.
-    double intensity() const {
-        return traffic.logical()
-                   ? static_cast<double>(flops) / static_cast<double>(traffic.logical())
-                   : 0;
-    }
-};
-
 /// Agreement of one output with the reference.
 struct OutputAgreement {
     std::string output;
@@ -137,6 +115,55 @@ struct KernelReport {
 /// full size that pass through a kernel's own memory.
 struct RunFigures {
     int64_t launches = 0, logicalBytes = 0, intermediateBuffers = 0, peakBytes = 0;
+};
+
+/// One side, before or after fusion.
+struct SideReport {
+    size_t nodes = 0;
+    size_t launches = 0;
+    Traffic traffic;
+    int64_t peakBytes = 0;
+    int64_t constantBytes = 0;
+    int64_t intermediateBuffers = 0; ///< arena values
+    int64_t flops = 0;
+    double predictedSeconds = 0;
+    std::optional<TimingSummary> measured;
+    /// Of all its kernels; none unless each was counted.
+    std::optional<MeasuredTraffic> measuredTraffic;
+    std::vector<KernelReport> kernels; ///< of its plan, in order
+    GraphReport graph;                 ///< with numbers for symbolic dimensions
+
+    /// FLOP per logical byte.
+    double intensity() const {
+        return traffic.logical()
+                   ? static_cast<double>(flops) / static_cast<double>(traffic.logical())
+                   : 0;
+    }
+
+    /// Steps take their memory in turns: the largest counts.
+    RunFigures asRun() const {
+        RunFigures out{static_cast<int64_t>(launches), traffic.logical(), intermediateBuffers,
+                       peakBytes};
+        int64_t scratch = 0;
+        for (const KernelReport& kernel : kernels) {
+            out.launches += static_cast<int64_t>(kernel.hidden.launches) - 1;
+            out.logicalBytes += 2 * kernel.hidden.passedBytes;
+            if (kernel.hidden.launches == 0) // done while preparing
+                out.logicalBytes -= kernel.traffic.logical();
+            out.intermediateBuffers += kernel.hidden.values;
+            scratch = scratch < kernel.hidden.scratchBytes ? kernel.hidden.scratchBytes : scratch;
+        }
+        out.peakBytes += scratch;
+        return out;
+    }
+
+    /// With one it was not measured as what it could be.
+    size_t fallbackCount() const {
+        size_t out = 0;
+        for (const KernelReport& kernel : kernels)
+            out += kernel.isFallback ? 1 : 0;
+        return out;
+    }
 };
 
 /// Small independent kernels that were offered one launch together.
@@ -223,10 +250,7 @@ struct Report {
     std::optional<RatioSummary> ratio;    ///< after / before, measured
     std::vector<std::string> timingNotes; ///< what the time to measure had no room for
     std::vector<OutputAgreement> agreement;
-    std::vector<KernelReport> kernels;       ///< of the fused plan, in order
-    std::vector<KernelReport> kernelsBefore; ///< of the unfused plan, in order
-    GraphReport graphBefore, graphAfter;     ///< with numbers for symbolic dimensions
-    std::vector<MatchReport> matches;        ///< fused nodes, in the order of the fused graph
+    std::vector<MatchReport> matches; ///< fused nodes, in the order of the fused graph
     std::vector<StepReport> steps;
     std::vector<NearMissReport> nearMisses; ///< only when explaining
     std::vector<SplitReport> splits;
@@ -242,19 +266,7 @@ struct Report {
         return !agreement.empty();
     }
 
-    /// Kernels of both sides that are fallbacks: a side with one was not measured as what it could
-    /// be.
-    size_t fallbackCount() const {
-        size_t out = 0;
-        for (const auto* side : {&kernels, &kernelsBefore})
-            for (const KernelReport& kernel : *side)
-                out += kernel.isFallback ? 1 : 0;
-        return out;
-    }
-
-    RunFigures beforeAsRun() const { return asRun(before, kernelsBefore); }
-
-    RunFigures afterAsRun() const { return asRun(after, kernels); }
+    size_t fallbackCount() const { return before.fallbackCount() + after.fallbackCount(); }
 
     /// Fused nodes that lost; none when no step was timed.
     std::optional<size_t> slowerMatchCount() const {
@@ -267,24 +279,6 @@ struct Report {
 
     /// The ratio may be called a speed-up.
     bool hasSpeedUp() const { return ratio && verified() && fallbackCount() == 0; }
-
-private:
-    /// Steps take their memory in turns: the largest counts.
-    static RunFigures asRun(const SideReport& side, const std::vector<KernelReport>& kernels) {
-        RunFigures out{static_cast<int64_t>(side.launches), side.traffic.logical(),
-                       side.intermediateBuffers, side.peakBytes};
-        int64_t scratch = 0;
-        for (const KernelReport& kernel : kernels) {
-            out.launches += static_cast<int64_t>(kernel.hidden.launches) - 1;
-            out.logicalBytes += 2 * kernel.hidden.passedBytes;
-            if (kernel.hidden.launches == 0) // done while preparing
-                out.logicalBytes -= kernel.traffic.logical();
-            out.intermediateBuffers += kernel.hidden.values;
-            scratch = scratch < kernel.hidden.scratchBytes ? kernel.hidden.scratchBytes : scratch;
-        }
-        out.peakBytes += scratch;
-        return out;
-    }
 };
 
 } // namespace fuselage::app

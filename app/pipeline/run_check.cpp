@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/run_check.h"
 
+#include "app/pipeline/prepared.h"
 #include "app/pipeline/verify.h"
-#include "core/passes/precision.h"
 
 #include <algorithm>
 
@@ -15,10 +15,10 @@ Result<double> storageLimit(const Graph& model, Precision precision) {
     const DType storage = storageOf(precision);
     if (storage == DType::Float32)
         return 0.0;
-    Graph stored = model.clone();
-    if (auto done = setPrecision(stored, precision); !done)
-        return failure(done.error());
-    return storageTolerance(storage, roundingDepth(stored, storage));
+    auto stored = prepare(model.clone(), {}, precision);
+    if (!stored)
+        return failure(stored.error());
+    return storageTolerance(storage, roundingDepth(*stored->graph, storage));
 }
 
 class RunCheck {

@@ -31,19 +31,16 @@ std::string noteOn(const AssumedShapes& assumed) {
 
 } // namespace
 
-Result<RunShapes> shapesOfRun(const Graph& graph, const std::vector<Tensor>& inputs, int threads,
-                              Progress& progress) {
+Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, const std::vector<Tensor>& inputs,
+                              int threads, Progress& progress) {
     auto profile = deviceProfile("cpu");
     if (!profile)
         return failure(profile.error());
     auto backend = makeCpuBackend({.threads = threads});
-    PlanOptions planning;
-    planning.profile = &*profile;
-    planning.backend = backend.get();
-    auto plan = makePlan(std::make_shared<const Graph>(graph.clone()), planning, progress);
-    if (!plan)
-        return failure(plan.error());
-    auto executable = backend->prepare(*plan, progress);
+    auto side = planSide(std::move(graph), Form::Unfused, {&*profile, backend.get()}, progress);
+    if (!side)
+        return failure(side.error());
+    auto executable = backend->prepare(side->plan, progress);
     if (!executable)
         return failure(executable.error());
     RunShapes shapes;
@@ -56,10 +53,10 @@ Result<Analysis> analyseForData(const LoadedModel& model, const RuleLibrary& lib
                                 AnalysisOptions options, const std::vector<Tensor>& inputs,
                                 int threads, Progress& progress) {
     auto analysis = analyse(model, library, options, progress);
-    if (!analysis || !dependsOnData(*analysis->before->graph))
+    if (!analysis || !dependsOnData(*analysis->before.graph))
         return analysis;
     Stopwatch watch;
-    auto shapes = shapesOfRun(*analysis->before->graph, inputs, threads, progress);
+    auto shapes = shapesOfRun(analysis->before.graph, inputs, threads, progress);
     if (!shapes)
         return failure(shapes.error());
     const double seconds = watch.lap();
@@ -69,7 +66,7 @@ Result<Analysis> analyseForData(const LoadedModel& model, const RuleLibrary& lib
         return failure("run.assumed", planned.error().message, planned.error().where);
     if (planned) {
         planned->report.stageSeconds["shapes"] = seconds;
-        if (std::string note = noteOn(planned->assumedBefore); !note.empty())
+        if (std::string note = noteOn(planned->before.assumed); !note.empty())
             planned->report.model.notes.push_back(std::move(note));
     }
     return planned;

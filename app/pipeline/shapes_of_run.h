@@ -14,8 +14,8 @@ namespace fuselage::app {
 
 /// Runs the graph, whose inputs have static shapes, once on the cpu backend. Errors: those of
 /// planning and running.
-Result<RunShapes> shapesOfRun(const Graph& graph, const std::vector<Tensor>& inputs, int threads,
-                              Progress& progress);
+Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, const std::vector<Tensor>& inputs,
+                              int threads, Progress& progress);
 
 /// analyse(); where shapes depend on data, both sides are planned for those of a run with these
 /// inputs, which a note of the model says. Error "run.assumed" where the two do not go together:

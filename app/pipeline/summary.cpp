@@ -30,8 +30,11 @@ std::unordered_map<std::string, NodeCost> costBySource(const Plan& plan) {
     return out;
 }
 
-/// Medians and shares of one side's kernels.
-void addStepTimes(const MeasuredSide& side, std::vector<KernelReport>& kernels) {
+/// Times of one side, medians and shares of its kernels.
+void addTimes(const MeasuredSide& side, SideReport& report) {
+    report.measured = summarise(side.totals);
+    report.measured->kept = side.totals;
+    std::vector<KernelReport>& kernels = report.kernels;
     double total = 0;
     for (const auto& seconds : side.stepSeconds)
         total += medianOf(seconds);
@@ -45,6 +48,30 @@ void addStepTimes(const MeasuredSide& side, std::vector<KernelReport>& kernels) 
             kernels[i].warm = summarise(side.isolated[i]->warm);
         }
     }
+}
+
+/// In plan order, without tactics.
+std::vector<KernelReport> kernelsOf(const Plan& plan) {
+    double total = plan.totalPredicted().seconds;
+    std::vector<KernelReport> out;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const Step& step = plan.steps[i];
+        KernelReport& kernel = out.emplace_back();
+        kernel.name = step.name;
+        kernel.kind = nameOf(kindOf(step.program));
+        kernel.rule = step.rule;
+        kernel.node = plan.graph->node(step.node).name;
+        kernel.sources = step.sources;
+        kernel.numeric = nameOf(step.numeric);
+        kernel.allowed = nameOf(step.allowed);
+        kernel.traffic = step.traffic;
+        kernel.flops = workOf(step.program).flops;
+        kernel.predictedSeconds = step.predicted.seconds;
+        kernel.limiter = step.predicted.limiter;
+        kernel.share = total > 0 ? step.predicted.seconds / total : 0;
+        kernel.rooflineSeconds = std::max(step.predicted.dram, step.predicted.matrix);
+    }
+    return out;
 }
 
 } // namespace
@@ -90,7 +117,8 @@ PrecisionReport summarisePrecision(const PrecisionRecord& record) {
     return out;
 }
 
-SideReport summariseSide(const Plan& plan) {
+SideReport summariseSide(const Planned& side) {
+    const Plan& plan = *side.plan;
     SideReport out;
     out.nodes = plan.graph->nodeCount();
     out.launches = plan.steps.size();
@@ -102,29 +130,8 @@ SideReport summariseSide(const Plan& plan) {
     for (const Step& step : plan.steps)
         out.flops += workOf(step.program).flops;
     out.predictedSeconds = plan.totalPredicted().seconds;
-    return out;
-}
-
-std::vector<KernelReport> summariseKernels(const Plan& plan) {
-    double total = plan.totalPredicted().seconds;
-    std::vector<KernelReport> out;
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-        const Step& step = plan.steps[i];
-        KernelReport& kernel = out.emplace_back();
-        kernel.name = step.name;
-        kernel.kind = nameOf(kindOf(step.program));
-        kernel.rule = step.rule;
-        kernel.node = plan.graph->node(step.node).name;
-        kernel.sources = step.sources;
-        kernel.numeric = nameOf(step.numeric);
-        kernel.allowed = nameOf(step.allowed);
-        kernel.traffic = step.traffic;
-        kernel.flops = workOf(step.program).flops;
-        kernel.predictedSeconds = step.predicted.seconds;
-        kernel.limiter = step.predicted.limiter;
-        kernel.share = total > 0 ? step.predicted.seconds / total : 0;
-        kernel.rooflineSeconds = std::max(step.predicted.dram, step.predicted.matrix);
-    }
+    out.kernels = kernelsOf(plan);
+    out.graph = summariseGraph(*side.graph);
     return out;
 }
 
@@ -192,15 +199,11 @@ std::vector<GroupReport> summariseGroups(const Plan& plan) {
 }
 
 void addMeasurements(const Measured& measured, Report& report) {
-    report.before.measured = summarise(measured.before.totals);
-    report.after.measured = summarise(measured.after.totals);
-    report.before.measured->kept = measured.before.totals;
-    report.after.measured->kept = measured.after.totals;
+    addTimes(measured.before, report.before);
+    addTimes(measured.after, report.after);
     report.machine.stepTiming = measured.after.stepNote;
     report.machine.othersBusy = measured.othersBusy;
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
-    addStepTimes(measured.before, report.kernelsBefore);
-    addStepTimes(measured.after, report.kernels);
     report.timingNotes = measured.notes;
     judgeMatches(measured, report);
 }

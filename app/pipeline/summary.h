@@ -4,8 +4,9 @@
 
 #include "app/pipeline/measure.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/planned.h"
+#include "app/pipeline/prepared.h"
 #include "app/pipeline/report.h"
-#include "core/passes/precision.h"
 #include "core/rewrite/engine.h"
 
 #include <map>
@@ -20,10 +21,8 @@ ModelReport summariseModel(const LoadedModel& model, const std::map<std::string,
 
 PrecisionReport summarisePrecision(const PrecisionRecord& record);
 
-SideReport summariseSide(const Plan& plan);
-
-/// In plan order, without tactics.
-std::vector<KernelReport> summariseKernels(const Plan& plan);
+/// The graph as it was planned, figures of the plan and its kernels without tactics.
+SideReport summariseSide(const Planned& side);
 
 /// Tactics and fallbacks; steps whose shapes depend on data have theirs once they ran.
 void addTactics(const Executable& executable, std::vector<KernelReport>& kernels);

@@ -56,9 +56,9 @@ void costMatches(Report& report) {
     for (size_t i = 0; i < kernels.size(); ++i) {
         Cost unfused, fused;
         for (const KernelsOfMatch::Before& one : kernels[i].before)
-            unfused.add(report.kernelsBefore[one.kernel]);
+            unfused.add(report.before.kernels[one.kernel]);
         for (size_t kernel : kernels[i].after)
-            fused.add(report.kernels[kernel]);
+            fused.add(report.after.kernels[kernel]);
         MatchReport& match = report.matches[i];
         match.bytesBefore = unfused.bytes;
         match.bytesAfter = fused.bytes;
@@ -87,7 +87,7 @@ void addMatches(const Trace& trace, Report& report) {
                                      {},
                                      0,
                                      miss.bound});
-    for (const GraphNodeReport& node : report.graphAfter.nodes) {
+    for (const GraphNodeReport& node : report.after.graph.nodes) {
         if (!node.fused)
             continue;
         MatchReport match;

@@ -51,8 +51,8 @@ std::string renderChromeTrace(const RunReport& run) {
             continue;
         const Report& report = *run.models[i].report;
         nameLane(events, "process_name", i + 1, 0, run.models[i].id);
-        addLane(events, i + 1, 1, "before", report.kernelsBefore);
-        addLane(events, i + 1, 2, "after", report.kernels);
+        addLane(events, i + 1, 1, "before", report.before.kernels);
+        addLane(events, i + 1, 2, "after", report.after.kernels);
     }
     return fileText({{"displayTimeUnit", "ms"}, {"traceEvents", events}});
 }

@@ -76,8 +76,8 @@ std::string renderKernelsCsv(const RunReport& run) {
                   "logical_written", "l2_predicted", "dram_predicted", "flops", "predicted_us",
                   "median_us", "dram_read_measured", "dram_written_measured", "l2_measured") +
            eachReport(run, [](const std::string& id, const Report& report) {
-               return kernelRows(id, "before", report.kernelsBefore) +
-                      kernelRows(id, "after", report.kernels);
+               return kernelRows(id, "before", report.before.kernels) +
+                      kernelRows(id, "after", report.after.kernels);
            });
 }
 

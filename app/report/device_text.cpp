@@ -112,7 +112,7 @@ std::string renderDeviceKernels(const std::vector<const KernelReport*>& kernels,
 
 std::string renderCondemned(const Report& report) {
     std::map<std::string, std::vector<std::string>> kernels; // by what is said of the tactic
-    for (const auto* side : {&report.kernels, &report.kernelsBefore})
+    for (const auto* side : {&report.after.kernels, &report.before.kernels})
         for (const KernelReport& kernel : *side)
             for (const Reason& reason : kernel.fallbacks)
                 if (condemns(reason))

@@ -147,7 +147,7 @@ json PageData::matchJson(const MatchReport& match) {
     double before = measured ? *match.measuredBefore : match.secondsBefore;
     double after = measured ? *match.measuredAfter : match.secondsAfter;
     std::string kernels;
-    for (const KernelReport& kernel : m_report.kernels)
+    for (const KernelReport& kernel : m_report.after.kernels)
         if (kernel.rule == match.rule && !kernel.sources.empty() && !match.nodes.empty() &&
             kernel.sources.front() == match.nodes.front())
             kernels += (kernels.empty() ? "" : ", ") + kernel.kind +

@@ -112,7 +112,7 @@ std::string sidesTable(const Report& r) {
             bytesText(after));
     };
     counts("nodes", b.nodes, a.nodes);
-    const RunFigures ranBefore = r.beforeAsRun(), ranAfter = r.afterAsRun();
+    const RunFigures ranBefore = r.before.asRun(), ranAfter = r.after.asRun();
     counts("launches", ranBefore.launches, ranAfter.launches);
     sizes("logical traffic", ranBefore.logicalBytes, ranAfter.logicalBytes);
     sizes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
@@ -212,12 +212,12 @@ std::string factCells(const KernelFacts& facts) {
 std::string kernelsTable(const Report& report) {
     std::string rows;
     size_t shown = 0;
-    const bool counted = anyCounted(report.kernels);
+    const bool counted = anyCounted(report.after.kernels);
     const KernelFacts* known = nullptr;
-    for (const KernelReport& k : report.kernels)
+    for (const KernelReport& k : report.after.kernels)
         if (known == nullptr && k.facts && k.facts->registers > 0)
             known = &*k.facts;
-    for (const KernelReport& k : report.kernels) {
+    for (const KernelReport& k : report.after.kernels) {
         if (++shown > rowsShown)
             break;
         double seconds = k.measuredSeconds.value_or(k.predictedSeconds);
@@ -236,7 +236,8 @@ std::string kernelsTable(const Report& report) {
         rows +=
             number(static_cast<double>(k.flops), flopsText(k.flops)) + cell(k.limiter) + "</tr>\n";
     }
-    bool measured = !report.kernels.empty() && report.kernels[0].measuredSeconds.has_value();
+    bool measured =
+        !report.after.kernels.empty() && report.after.kernels[0].measuredSeconds.has_value();
     std::vector<std::string> heads{"node",     "rule",
                                    "program",  "tactic",
                                    "#share",   measured ? "#time, measured" : "#time, predicted",
@@ -249,7 +250,7 @@ std::string kernelsTable(const Report& report) {
                       "#spilled", "#occupancy"});
     heads.insert(heads.end(), {"#work", "limited by"});
     return table("kernels", heads, rows,
-                 report.kernels.size() - std::min(report.kernels.size(), rowsShown));
+                 report.after.kernels.size() - std::min(report.after.kernels.size(), rowsShown));
 }
 
 std::string missesTable(const Report& report) {
@@ -279,7 +280,7 @@ std::string missesTable(const Report& report) {
 }
 
 std::string verdictLine(const Report& r) {
-    const RunFigures ranBefore = r.beforeAsRun(), ranAfter = r.afterAsRun();
+    const RunFigures ranBefore = r.before.asRun(), ranAfter = r.after.asRun();
     const auto before = static_cast<double>(ranBefore.logicalBytes);
     std::string out = fmt::format("{} launches became {}", ranBefore.launches, ranAfter.launches);
     if (before > 0)

@@ -27,8 +27,8 @@ std::string fileText(const json& document) {
 std::string renderJson(const Report& report) {
     json graphs = json::object();
     JsonWriter writer(graphs);
-    writer("before", report.graphBefore);
-    writer("after", report.graphAfter);
+    writer("before", report.before.graph);
+    writer("after", report.after.graph);
     return fileText({{"schema", reportSchema},
                      {"results", resultsJson(report)},
                      {"timings", timingsJson(report)},

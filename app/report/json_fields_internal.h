@@ -186,8 +186,8 @@ template <typename A> void resultFields(A& a, Report& r) {
     a("rules", r.rules);
     a("before", r.before);
     a("after", r.after);
-    a.list("kernels", r.kernels, each);
-    a.list("kernels_before", r.kernelsBefore, each);
+    a.list("kernels", r.after.kernels, each);
+    a.list("kernels_before", r.before.kernels, each);
     a.list("matches", r.matches, each);
     a.list("steps", r.steps, each);
     a("near_misses", r.nearMisses);
@@ -332,15 +332,15 @@ template <typename A> void timingFields(A& a, Report& r) {
     if constexpr (A::writes)
         a("slower_matches", r.slowerMatchCount());
     a.derived("fallbacks", r.fallbackCount());
-    a.derived("ran_before", r.beforeAsRun());
-    a.derived("ran_after", r.afterAsRun());
+    a.derived("ran_before", r.before.asRun());
+    a.derived("ran_after", r.after.asRun());
     if (!A::writes || !r.timingNotes.empty())
         a("timing_notes", r.timingNotes);
     a("measured_traffic_before", r.before.measuredTraffic);
     a("measured_traffic_after", r.after.measuredTraffic);
     a("agreement", r.agreement);
-    a.list("kernels", r.kernels, each);
-    a.list("kernels_before", r.kernelsBefore, each);
+    a.list("kernels", r.after.kernels, each);
+    a.list("kernels_before", r.before.kernels, each);
     a.list("matches", r.matches, each);
     // Reasons belong to the steps that have a code, in order.
     std::vector<StepReport> refused;

@@ -33,7 +33,7 @@ Result<Report> readReportParts(const json& results, const json* timings, const j
     std::string error;
     JsonReader reader(results, "results", error);
     resultFields(reader, out);
-    const size_t kernels = out.kernels.size(), before = out.kernelsBefore.size();
+    const size_t kernels = out.after.kernels.size(), before = out.before.kernels.size();
     const size_t matches = out.matches.size();
     if (timings != nullptr) {
         JsonReader times(*timings, "timings", error);
@@ -41,13 +41,13 @@ Result<Report> readReportParts(const json& results, const json* timings, const j
     }
     if (graphs != nullptr) {
         JsonReader drawn(*graphs, "graphs", error);
-        drawn("before", out.graphBefore);
-        drawn("after", out.graphAfter);
+        drawn("before", out.before.graph);
+        drawn("after", out.after.graph);
     }
-    if (error.empty() && (out.kernels.size() != kernels || out.kernelsBefore.size() != before ||
-                          out.matches.size() != matches))
+    if (error.empty() && (out.after.kernels.size() != kernels ||
+                          out.before.kernels.size() != before || out.matches.size() != matches))
         error = "`timings` has more rows than `results`";
-    if (error.empty() && !(wired(out.graphBefore) && wired(out.graphAfter)))
+    if (error.empty() && !(wired(out.before.graph) && wired(out.after.graph)))
         error = "a node of `graphs` uses a value that is not there";
     if (!error.empty())
         return failure("report.field", "the report cannot be read: " + error, "",

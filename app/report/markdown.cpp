@@ -95,7 +95,7 @@ std::string brokenRows(const RunReport& run) {
 }
 
 std::string modelRow(const ModelRun& model) {
-    const RunFigures b = model.report->beforeAsRun(), a = model.report->afterAsRun();
+    const RunFigures b = model.report->before.asRun(), a = model.report->after.asRun();
     return tableRow(
         {cell(model.id), fmt::format("{} → {}", countText(b.launches), countText(a.launches)),
          fmt::format("{} → {} ({})", bytesText(b.logicalBytes), bytesText(a.logicalBytes),

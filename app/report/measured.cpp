@@ -66,8 +66,8 @@ Result<void> addMeasurements(Report& report, std::string_view json) {
     report.ratio = measured->ratio;
     report.timingNotes = measured->timingNotes;
     report.agreement = std::move(measured->agreement);
-    addKernels(report.kernels, measured->kernels);
-    addKernels(report.kernelsBefore, measured->kernelsBefore);
+    addKernels(report.after.kernels, measured->after.kernels);
+    addKernels(report.before.kernels, measured->before.kernels);
     addMatches(report.matches, measured->matches);
     report.machine = std::move(measured->machine); // names above point into what stays
     return {};

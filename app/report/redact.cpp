@@ -38,7 +38,7 @@ std::string hashedName(const std::string& name) {
 class Redactor {
 public:
     explicit Redactor(const Report& report) {
-        for (const GraphReport* graph : {&report.graphBefore, &report.graphAfter}) {
+        for (const GraphReport* graph : {&report.before.graph, &report.after.graph}) {
             name(graph->name);
             for (const GraphValueReport& value : graph->values)
                 name(value.name);
@@ -63,7 +63,7 @@ public:
         for (const StepReport& step : report.steps)
             for (const std::string& node : step.nodes)
                 name(node);
-        for (const KernelReport& kernel : report.kernels)
+        for (const KernelReport& kernel : report.after.kernels)
             for (const std::string& source : kernel.sources)
                 name(source);
         words(report);
@@ -103,7 +103,7 @@ private:
             m_words.insert(rule.rule);
         for (const NearMissReport& miss : report.nearMisses)
             m_words.insert(miss.rule);
-        for (const GraphReport* graph : {&report.graphBefore, &report.graphAfter})
+        for (const GraphReport* graph : {&report.before.graph, &report.after.graph})
             for (const GraphNodeReport& node : graph->nodes) {
                 m_words.insert(node.op);
                 for (const auto& [attribute, _] : node.attributes)

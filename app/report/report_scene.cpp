@@ -20,14 +20,14 @@ void add(const KernelReport& kernel, scene::Figures& figures) {
 
 scene::SideFigures figuresOf(const Report& report) {
     scene::SideFigures out;
-    for (const KernelReport& kernel : report.kernelsBefore)
+    for (const KernelReport& kernel : report.before.kernels)
         for (const std::string& source : kernel.sources)
             add(kernel, out.before[source]);
     std::map<std::string, std::string> fusedBySource;
-    for (const GraphNodeReport& node : report.graphAfter.nodes)
+    for (const GraphNodeReport& node : report.after.graph.nodes)
         if (node.fused && !node.sources.empty())
             fusedBySource[node.rule + "\n" + node.sources.front()] = node.name;
-    for (const KernelReport& kernel : report.kernels) {
+    for (const KernelReport& kernel : report.after.kernels) {
         // A fused node that was split has kernels of other names.
         auto fused = kernel.sources.empty()
                          ? fusedBySource.end()
@@ -46,7 +46,8 @@ scene::SideFigures figuresOf(const Report& report) {
 scene::Scene sceneOf(const Report& report, const scene::Options& options) {
     Progress progress;
     scene::SideFigures figures = figuresOf(report);
-    auto built = scene::build({report.graphBefore, report.graphAfter, figures}, options, progress);
+    auto built =
+        scene::build({report.before.graph, report.after.graph, figures}, options, progress);
     return built ? std::move(*built) : scene::Scene{};
 }
 

@@ -112,7 +112,7 @@ void settle(RunReport& run) {
 }
 
 std::string structureHash(const Report& report) {
-    const GraphReport& graph = report.graphBefore;
+    const GraphReport& graph = report.before.graph;
     std::unordered_map<uint32_t, size_t> numbers; // of values, as they are first met
     Hasher hash;
     auto value = [&](uint32_t at) {

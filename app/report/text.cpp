@@ -90,7 +90,7 @@ std::string sidesText(const Report& r) {
     };
     table.row({"", "before", "after", ""});
     count("nodes", static_cast<int64_t>(b.nodes), static_cast<int64_t>(a.nodes));
-    const RunFigures ranBefore = r.beforeAsRun(), ranAfter = r.afterAsRun();
+    const RunFigures ranBefore = r.before.asRun(), ranAfter = r.after.asRun();
     count("launches", ranBefore.launches, ranAfter.launches);
     bytes("logical traffic", ranBefore.logicalBytes, ranAfter.logicalBytes);
     bytes("L2 traffic, predicted", b.traffic.l2, a.traffic.l2);
@@ -154,13 +154,13 @@ std::map<std::string, std::string> originsByNode(const GraphReport& graph) {
 }
 
 std::string kernelsText(const Report& r) {
-    const auto origins = originsByNode(r.graphAfter);
+    const auto origins = originsByNode(r.after.graph);
     const auto originOf = [&](const KernelReport& kernel) {
         const auto found = origins.find(kernel.node);
         return found == origins.end() ? std::string() : found->second;
     };
     std::vector<const KernelReport*> order;
-    for (const KernelReport& kernel : r.kernels)
+    for (const KernelReport& kernel : r.after.kernels)
         order.push_back(&kernel);
     std::stable_sort(order.begin(), order.end(), [](const KernelReport* a, const KernelReport* b) {
         return a->share > b->share;

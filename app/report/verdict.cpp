@@ -38,8 +38,8 @@ double loss(const MatchReport& match) {
 } // namespace
 
 std::string fallbackText(const Report& report) {
-    const std::string before = sideFallbacks("unfused", report.kernelsBefore);
-    const std::string after = sideFallbacks("fused", report.kernels);
+    const std::string before = sideFallbacks("unfused", report.before.kernels);
+    const std::string after = sideFallbacks("fused", report.after.kernels);
     return before + (before.empty() || after.empty() ? "" : "; ") + after;
 }
 

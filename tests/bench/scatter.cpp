@@ -103,13 +103,13 @@ Result<Subject> subjectOf(const std::string& model, const Options& options,
     auto analysis = app::analyse(loaded, *library, analysing, progress);
     if (!analysis)
         return failure(analysis.error());
-    auto inputs = app::generateInputs(*analysis->before->graph, 1);
+    auto inputs = app::generateInputs(*analysis->before.plan->graph, 1);
     if (!inputs)
         return failure(inputs.error());
-    auto before = measured(*backend, analysis->before, *inputs, options.seconds);
+    auto before = measured(*backend, analysis->before.plan, *inputs, options.seconds);
     if (!before)
         return failure(before.error());
-    auto after = measured(*backend, analysis->after, *inputs, options.seconds);
+    auto after = measured(*backend, analysis->after.plan, *inputs, options.seconds);
     if (!after)
         return failure(after.error());
     Subject out{model, {}, regretOf(*before, *after)};

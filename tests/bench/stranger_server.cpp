@@ -72,8 +72,8 @@ Result<Sides> prepare(const strangers::Opened& opened, int threads, bool forData
     if (!analysis)
         return failure(analysis.error());
     for (auto [plan, assumed, made] :
-         {std::tuple(analysis->before, &analysis->assumedBefore, &out.unfused),
-          {analysis->after, &analysis->assumedAfter, &out.fused}}) {
+         {std::tuple(analysis->before.plan, &analysis->before.assumed, &out.unfused),
+          {analysis->after.plan, &analysis->after.assumed, &out.fused}}) {
         auto executable = out.backend->prepare(plan, progress);
         if (!executable)
             return failure(executable.error());
@@ -81,8 +81,8 @@ Result<Sides> prepare(const strangers::Opened& opened, int threads, bool forData
         if (auto ran = (*made)->run(opened.inputs, {}, progress); !ran)
             return failure(ran.error());
     }
-    out.fusedSteps = analysis->after->steps.size();
-    out.unfusedSteps = analysis->before->steps.size();
+    out.fusedSteps = analysis->after.plan->steps.size();
+    out.unfusedSteps = analysis->before.plan->steps.size();
     return out;
 }
 

@@ -102,12 +102,13 @@ std::string phasesOf(const std::string& path) {
         stages.lap("analyse");
         for (const auto& [stage, seconds] : analysis->report.stageSeconds)
             stages.inside(stage, seconds);
-        studio::ProvenanceMap provenance(*analysis->before->graph, *analysis->after->graph);
+        studio::ProvenanceMap provenance(*analysis->before.plan->graph,
+                                         *analysis->after.plan->graph);
         stages.lap("provenance");
         scene::SideFigures figures = app::figuresOf(analysis->report);
         stages.lap("figures");
         auto scene = scene::build(
-            {analysis->report.graphBefore, analysis->report.graphAfter, figures}, {}, progress);
+            {analysis->report.before.graph, analysis->report.after.graph, figures}, {}, progress);
         stages.lap("scene");
         studio::Drawing drawing(std::move(*scene));
         stages.lap("drawing");

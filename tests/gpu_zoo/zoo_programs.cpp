@@ -124,8 +124,8 @@ std::vector<ZooProgram> programsOf(const std::string& model, const app::LoadedMo
         std::fprintf(stderr, "%s: %s\n", model.c_str(), analysis.error().text().c_str());
         return out;
     }
-    append(out, {model, arch, false}, analysis->before);
-    append(out, {model, arch, true}, analysis->after);
+    append(out, {model, arch, false}, analysis->before.plan);
+    append(out, {model, arch, true}, analysis->after.plan);
     return out;
 }
 

@@ -196,7 +196,7 @@ private Q_SLOTS:
         m_window->session().setOptions(options);
         m_window->openFiles({m_model});
         QVERIFY(settled(m_window->session()));
-        const auto& nodes = m_window->session().snapshot()->report().graphBefore.nodes;
+        const auto& nodes = m_window->session().snapshot()->report().before.graph.nodes;
         QStringList chosen;
         for (size_t i = 0; i < 3; ++i)
             chosen.append(QString::fromStdString(nodes[i].name));

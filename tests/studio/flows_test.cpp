@@ -103,7 +103,7 @@ private Q_SLOTS:
         QVERIFY2(numbers->text().contains("measured"), qPrintable(numbers->text()));
         QVERIFY2(numbers->text().contains("numerics agree"), qPrintable(numbers->text()));
         size_t timed = 0;
-        for (const app::KernelReport& kernel : window.session().report()->kernels)
+        for (const app::KernelReport& kernel : window.session().report()->after.kernels)
             timed += kernel.measuredSeconds.has_value();
         size_t judged = 0;
         for (const app::MatchReport& match : window.session().report()->matches)
@@ -112,7 +112,7 @@ private Q_SLOTS:
         window.canvases().setOverlay("error");
         const auto& fill = window.canvases().canvas(scene::After).style().fill;
         QVERIFY(std::any_of(fill.begin(), fill.end(), [](QColor c) { return c.isValid(); }));
-        QCOMPARE(timed, window.session().report()->kernels.size());
+        QCOMPARE(timed, window.session().report()->after.kernels.size());
         QVERIFY(window.measurements().verdict(window.measurements().runs()[1]));
         QTableView& kernels = tableOf(window, "kernels").table();
         int columns = kernels.model()->columnCount();

@@ -65,12 +65,12 @@ private Q_SLOTS:
 
     void nodesSayWhatTheyBecame() {
         app::Report report;
-        report.graphBefore.values.resize(1);
-        report.graphBefore.values[0].type = "float[2]";
-        report.graphBefore.nodes.resize(2);
-        report.graphBefore.nodes[0].name = "a";
-        report.graphBefore.nodes[0].outputs = {0};
-        report.graphBefore.nodes[1].name = "b";
+        report.before.graph.values.resize(1);
+        report.before.graph.values[0].type = "float[2]";
+        report.before.graph.nodes.resize(2);
+        report.before.graph.nodes[0].name = "a";
+        report.before.graph.nodes[0].outputs = {0};
+        report.before.graph.nodes[1].name = "b";
         app::MatchReport match;
         match.rule = "R";
         match.fusedNode = "R1";

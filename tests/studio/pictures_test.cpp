@@ -117,9 +117,9 @@ app::Report chartReport() {
         kernel.kind = "Contraction";
         kernel.predictedSeconds = 1e-6 * (1 + i);
         kernel.traffic = report.after.traffic;
-        report.kernels.push_back(kernel);
-        report.kernelsBefore.push_back(kernel);
-        report.kernelsBefore.back().predictedSeconds *= 2;
+        report.after.kernels.push_back(kernel);
+        report.before.kernels.push_back(kernel);
+        report.before.kernels.back().predictedSeconds *= 2;
         app::MatchReport match;
         match.fusedNode = kernel.name;
         match.rule = kernel.rule;

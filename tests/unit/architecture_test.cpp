@@ -275,6 +275,40 @@ TEST(Architecture, theFloorsRefuseAnArrowUp) {
     EXPECT_TRUE(floors.isLost("gpu/attic/x.cpp"));
 }
 
+// Whoever assembles the road again forgets something: once it was --strict.
+TEST(Architecture, oneRoadLeadsFromAModelToAPlan) {
+    const std::string pipeline = "app/pipeline/";
+    const std::map<std::string, std::set<std::string>> mayInclude = {
+        {"core/passes/precision.h", {pipeline + "prepared.h"}},
+        {"core/passes/passes.h",
+         {pipeline + "prepared.cpp", pipeline + "model.cpp",
+          // Texts and generated graphs, which no one loads.
+          pipeline + "probes.cpp", pipeline + "rule_tests.cpp", pipeline + "prove/generator.cpp",
+          pipeline + "prove/generator_node.cpp", "app/batch/reduce/reduce.cpp",
+          "app/batch/reduce/shrink.cpp", "app/batch/reduce/smaller.cpp",
+          // The body of one match.
+          pipeline + "gain.cpp"}},
+        {"core/rewrite/replay.h", {pipeline + "fuse_plan.h"}},
+        {"core/rewrite/rewrite_memo.h", {pipeline + "fuse.h", pipeline + "reanalysis_internal.h"}},
+        {"app/pipeline/planned.h",
+         {pipeline + "planned.cpp", pipeline + "analysis.h", pipeline + "compiled.cpp",
+          pipeline + "summary.h"}},
+        {"app/pipeline/prepared.h",
+         {pipeline + "prepared.cpp", pipeline + "fuse.h", pipeline + "compiled.cpp",
+          pipeline + "summary.h", "app/cli/cmd_inspect.cpp",
+          // Judges, which want the sizes only.
+          pipeline + "agreement.cpp", pipeline + "bench.cpp", pipeline + "run_check.cpp"}},
+    };
+    std::map<std::string, std::set<std::string>> found;
+    for (const File& file : sources())
+        for (const std::string& line : file.lines)
+            if (const std::string header = includeOf(line, '"', '"');
+                file.path.starts_with("app/") && mayInclude.contains(header))
+                found[header].insert(file.path);
+    for (const auto& [header, files] : mayInclude)
+        EXPECT_EQ(found[header], files) << header;
+}
+
 TEST(Architecture, internalHeadersStayInTheirRoom) {
     for (const File& file : sources())
         for (const std::string& line : file.lines)

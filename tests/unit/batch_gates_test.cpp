@@ -120,11 +120,11 @@ TEST(Gates, AFusedNodeThatLostAndAFallbackFail) {
     now.matches[0].measuredRatio = RatioSummary{1.5, 1.2, 1.6};
     EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Fail);
     EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Pass);
-    now.kernelsBefore[0].isFallback = true;
+    now.before.kernels[0].isFallback = true;
     EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Fail);
     EXPECT_EQ(judged(R"(u = { metric = "speed_up", min = 1 })", now, now).verdict, Verdict::Skipped)
         << "beside a fallback there is no speed-up";
-    for (auto* side : {&now.kernels, &now.kernelsBefore})
+    for (auto* side : {&now.after.kernels, &now.before.kernels})
         for (app::KernelReport& kernel : *side)
             kernel.tactic.clear();
     EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Skipped) << "no kernel was chosen";
@@ -151,20 +151,20 @@ TEST(Gates, AnotherKernelTextFailsAndNamesTheKernels) {
     app::Report base = report_test::sampleReport();
     const char* gate = R"(text = { metric = "kernel_text" })";
     EXPECT_EQ(judged(gate, base, base).verdict, Verdict::Skipped) << "of an older file";
-    for (app::KernelReport& kernel : base.kernels)
+    for (app::KernelReport& kernel : base.after.kernels)
         kernel.textHash = "0123456789abcdef";
     app::Report now = base;
     EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Pass);
-    now.kernels[0].textHash = "fedcba9876543210";
+    now.after.kernels[0].textHash = "fedcba9876543210";
     GateRow row = judged(gate, base, now);
     EXPECT_EQ(row.verdict, Verdict::Fail);
     EXPECT_EQ(row.note, "`F1` has another text");
     EXPECT_EQ(row.limit, "unchanged");
-    now.kernels[1].name = "Softmax_4";
+    now.after.kernels[1].name = "Softmax_4";
     EXPECT_EQ(judged(gate, base, now).note,
               "`F1` has another text, `Softmax_4` is new, `Softmax_3` is gone");
     now = base;
-    std::swap(now.kernels[0], now.kernels[1]);
+    std::swap(now.after.kernels[0], now.after.kernels[1]);
     EXPECT_EQ(judged(gate, base, now).note, "the same kernels in another order");
 }
 
@@ -176,14 +176,14 @@ TEST(Gates, AKernelTextHasNoLimit) {
 TEST(Gates, RegistersAreComparedOnOneDeviceAndSkippedWhereNothingWasCompiled) {
     app::Report base = report_test::sampleReport(), now = base;
     const char* gate = R"(r = { metric = "registers", max_increase = 4 })";
-    now.kernels[0].facts->registers = 36;
+    now.after.kernels[0].facts->registers = 36;
     EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Pass);
-    now.kernels[0].facts->registers = 37;
+    now.after.kernels[0].facts->registers = 37;
     GateRow row = judged(gate, base, now);
     EXPECT_EQ(row.verdict, Verdict::Fail);
     EXPECT_EQ(row.base, "32");
     EXPECT_EQ(row.now, "37");
-    for (app::KernelReport& kernel : now.kernels)
+    for (app::KernelReport& kernel : now.after.kernels)
         kernel.facts.reset();
     EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Skipped);
 }

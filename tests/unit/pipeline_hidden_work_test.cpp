@@ -70,19 +70,19 @@ TEST(HiddenWork, IsAddedToTheFiguresOfASide) {
     report.after.traffic = {100, 50, 0, 0};
     report.after.intermediateBuffers = 1;
     report.after.peakBytes = 1000;
-    report.kernels.resize(2);
-    report.kernels[0].hidden = {2, 64, 1, 40};
-    report.kernels[1].hidden = {1, 96, 2, 60};
-    const app::RunFigures ran = report.afterAsRun();
+    report.after.kernels.resize(2);
+    report.after.kernels[0].hidden = {2, 64, 1, 40};
+    report.after.kernels[1].hidden = {1, 96, 2, 60};
+    const app::RunFigures ran = report.after.asRun();
     EXPECT_EQ(ran.launches, 3);
     EXPECT_EQ(ran.logicalBytes, 150 + 2 * 100);
     EXPECT_EQ(ran.intermediateBuffers, 4);
     EXPECT_EQ(ran.peakBytes, 1000 + 96) << "steps take their memory in turns";
-    EXPECT_EQ(report.beforeAsRun().launches, 0);
-    report.kernels[1].hidden = {0, 0, 0, 0};
-    report.kernels[1].traffic = {30, 10, 0, 0};
-    EXPECT_EQ(report.afterAsRun().launches, 2) << "computed while preparing";
-    EXPECT_EQ(report.afterAsRun().logicalBytes, 150 + 2 * 40 - 40);
+    EXPECT_EQ(report.before.asRun().launches, 0);
+    report.after.kernels[1].hidden = {0, 0, 0, 0};
+    report.after.kernels[1].traffic = {30, 10, 0, 0};
+    EXPECT_EQ(report.after.asRun().launches, 2) << "computed while preparing";
+    EXPECT_EQ(report.after.asRun().logicalBytes, 150 + 2 * 40 - 40);
 }
 
 /// Planned for an H200, with what is known of its kernels without it.

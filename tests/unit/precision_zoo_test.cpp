@@ -50,7 +50,7 @@ void expectVerified(const app::Report& report) {
     for (const app::OutputAgreement& output : report.agreement)
         EXPECT_TRUE(output.ok) << output.side << " " << output.output << ": " << output.maxRelative
                                << ", limit " << output.tolerance;
-    for (const app::KernelReport& kernel : report.kernels)
+    for (const app::KernelReport& kernel : report.after.kernels)
         EXPECT_EQ(kernel.tactic.find("reference"), std::string::npos)
             << kernel.name << ": " << kernel.tactic;
 }

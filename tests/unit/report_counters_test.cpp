@@ -24,8 +24,8 @@ using report_test::sampleReport;
 app::Report countedReport() {
     app::Report out = sampleReport();
     out.machine.counters = "bytes counted by CUPTI 130001 on GH100, 1 pass";
-    out.kernels[0].measuredTraffic = MeasuredTraffic{7'100'000, 1'200'000, 9'300'000};
-    out.kernels[1].measuredTraffic = MeasuredTraffic{{}, {}, 4'400'000};
+    out.after.kernels[0].measuredTraffic = MeasuredTraffic{7'100'000, 1'200'000, 9'300'000};
+    out.after.kernels[1].measuredTraffic = MeasuredTraffic{{}, {}, 4'400'000};
     out.after.measuredTraffic = MeasuredTraffic{{}, {}, 13'700'000};
     return out;
 }
@@ -42,7 +42,7 @@ TEST(ReportCounters, GoThroughJsonAndFitItsSchema) {
     auto read = app::readJson(written);
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(app::renderJson(*read), written);
-    EXPECT_EQ(read->kernels[0].measuredTraffic->dram(), 8'300'000);
+    EXPECT_EQ(read->after.kernels[0].measuredTraffic->dram(), 8'300'000);
     EXPECT_EQ(read->after.measuredTraffic->l2, 13'700'000);
     const json kernels = json::parse(written)["timings"]["kernels"];
     EXPECT_FALSE(kernels[1]["measured_traffic"].contains("dram_read")) << "never a zero";
@@ -54,7 +54,7 @@ TEST(ReportCounters, AReportWithoutThemHasNoTraceOfThem) {
     EXPECT_FALSE(has(written, "\"counters\""));
     auto read = app::readJson(written);
     ASSERT_TRUE(read) << read.error().text();
-    EXPECT_FALSE(read->kernels[0].measuredTraffic);
+    EXPECT_FALSE(read->after.kernels[0].measuredTraffic);
     EXPECT_FALSE(has(app::renderText(sampleReport()), "traffic, measured"));
     EXPECT_FALSE(has(app::renderText(sampleReport()), "counted"));
     EXPECT_FALSE(has(app::renderHtml(sampleReport()), "DRAM, measured"));
@@ -78,7 +78,7 @@ TEST(ReportCounters, ThePageHasColumnsForThem) {
 
 TEST(ReportCounters, CompiledKernelsAreSaidToBeCompiledAndNotMeasured) {
     app::Report report = sampleReport();
-    for (app::KernelReport& kernel : report.kernels) {
+    for (app::KernelReport& kernel : report.after.kernels) {
         kernel.facts = KernelFacts{72, 49152, 8, 1, 0, "compiled", 4, 0.25};
         kernel.measuredSeconds.reset();
         kernel.inSitu.reset();
@@ -94,7 +94,7 @@ TEST(ReportCounters, CompiledKernelsAreSaidToBeCompiledAndNotMeasured) {
         ADD_FAILURE() << error;
     auto read = app::readJson(written);
     ASSERT_TRUE(read) << read.error().text();
-    EXPECT_EQ(read->kernels[0].facts->residentBlocks, 4U);
+    EXPECT_EQ(read->after.kernels[0].facts->residentBlocks, 4U);
     EXPECT_EQ(app::renderJson(*read), written);
 }
 
@@ -108,10 +108,10 @@ TEST(ReportCounters, CsvLeavesOutWhatWasNotCounted) {
 TEST(ReportCounters, AMeasurementBringsThemAlong) {
     app::Report analysed = sampleReport();
     ASSERT_TRUE(app::addMeasurements(analysed, app::renderJson(countedReport())));
-    EXPECT_EQ(analysed.kernels[0].measuredTraffic->dramWritten, 1'200'000);
+    EXPECT_EQ(analysed.after.kernels[0].measuredTraffic->dramWritten, 1'200'000);
     EXPECT_EQ(analysed.after.measuredTraffic->l2, 13'700'000);
     ASSERT_TRUE(app::addMeasurements(analysed, app::renderJson(sampleReport())));
-    EXPECT_FALSE(analysed.kernels[0].measuredTraffic) << "the next one did not count";
+    EXPECT_FALSE(analysed.after.kernels[0].measuredTraffic) << "the next one did not count";
 }
 
 } // namespace

@@ -254,9 +254,9 @@ TEST(ChromeTrace, KernelsFollowEachOtherOnTheirSide) {
 TEST(StructureHash, KnowsWiringAndNotNames) {
     app::Report report = sampleReport();
     const std::string hash = app::structureHash(report);
-    report.graphBefore.nodes[0].name = "Other";
-    report.graphBefore.values[0].name = "other";
+    report.before.graph.nodes[0].name = "Other";
+    report.before.graph.values[0].name = "other";
     EXPECT_EQ(app::structureHash(report), hash);
-    report.graphBefore.nodes[0].attributes[0].second = "2";
+    report.before.graph.nodes[0].attributes[0].second = "2";
     EXPECT_NE(app::structureHash(report), hash);
 }

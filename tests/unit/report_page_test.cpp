@@ -23,15 +23,15 @@ const std::string hostile = "</script><img src=x onerror=alert(1)>\"'&\x01\xFF\x
 Report reportOf(Pair pair) {
     Report report;
     report.model.name = "test";
-    report.graphBefore = std::move(pair.before);
-    report.graphAfter = std::move(pair.after);
-    report.before.launches = report.graphBefore.nodes.size();
-    report.after.launches = report.graphAfter.nodes.size();
+    report.before.graph = std::move(pair.before);
+    report.after.graph = std::move(pair.after);
+    report.before.launches = report.before.graph.nodes.size();
+    report.after.launches = report.after.graph.nodes.size();
     report.before.traffic.logicalRead = 4'000'000;
     report.after.traffic.logicalRead = 1'000'000;
     report.machine.dramBandwidth = 1e11;
     report.machine.peakFlops = 1e12;
-    for (const GraphNodeReport& node : report.graphAfter.nodes) {
+    for (const GraphNodeReport& node : report.after.graph.nodes) {
         MatchReport match;
         match.fusedNode = node.name;
         match.rule = node.rule;
@@ -55,7 +55,7 @@ Report reportOf(Pair pair) {
         kernel.sources = node.sources;
         kernel.kind = "Contraction";
         kernel.predictedSeconds = 1e-6;
-        report.kernels.push_back(kernel);
+        report.after.kernels.push_back(kernel);
     }
     report.rules = {{"ConvBNReLU", "test.fuse", 1, 2, 0, 4, 3'000'000}};
     return report;
@@ -66,7 +66,7 @@ Report hostileReport() {
     Report report = reportOf(residualNetwork(3));
     report.model.name = report.model.path = report.machine.cpu = hostile;
     report.machine.profileTitle = report.machine.backend = hostile;
-    for (GraphReport* graph : {&report.graphBefore, &report.graphAfter}) {
+    for (GraphReport* graph : {&report.before.graph, &report.after.graph}) {
         for (GraphValueReport& value : graph->values) {
             value.name += hostile;
             value.type = value.dtype = value.literal = hostile;
@@ -82,7 +82,7 @@ Report hostileReport() {
         match.labels = {hostile};
         match.bindings = {{hostile, {hostile}}};
     }
-    for (KernelReport& kernel : report.kernels)
+    for (KernelReport& kernel : report.after.kernels)
         kernel.rule = kernel.kind = kernel.tactic = kernel.limiter = hostile;
     report.rules[0].rule = report.rules[0].file = hostile;
     report.nearMisses = {{hostile, hostile, hostile, 1, 2, {hostile, hostile, hostile, {}}}};
@@ -127,7 +127,7 @@ TEST(ReportPage, EqualReportsGiveEqualBytes) {
 
 TEST(ReportPage, FiveThousandNodesStayBelowThreeMegabytes) {
     Report report = reportOf(residualNetwork(715));
-    ASSERT_GE(report.graphBefore.nodes.size(), 5000U);
+    ASSERT_GE(report.before.graph.nodes.size(), 5000U);
     size_t size = renderHtml(report).size();
     printf("5,005 nodes: %.2f MB of HTML\n", static_cast<double>(size) / 1e6);
     EXPECT_LT(size, 3'000'000U);

@@ -55,9 +55,9 @@ inline app::Report sampleReport() {
     r.ratio = RatioSummary{0.66, 0.6, 0.7};
     r.agreement = {{"y", "unfused", 1e-6, 1e-7, 1e-4, true},
                    {"y", "fused", 2e-6, 2e-7, 1e-4, true}};
-    r.kernels = {sampleKernel("F1", "ConvRelu"), sampleKernel("Softmax_3", "")};
-    r.kernelsBefore = {sampleKernel("Conv_1", ""), sampleKernel("Relu_2", ""),
-                       sampleKernel("Softmax_3", "")};
+    r.after.kernels = {sampleKernel("F1", "ConvRelu"), sampleKernel("Softmax_3", "")};
+    r.before.kernels = {sampleKernel("Conv_1", ""), sampleKernel("Relu_2", ""),
+                        sampleKernel("Softmax_3", "")};
     app::MatchReport match;
     match.fusedNode = "F1";
     match.rule = "ConvRelu";
@@ -115,9 +115,9 @@ inline app::Report sampleReport() {
                            {{"group", "1"}}});
     graph.inputs = {0};
     graph.outputs = {1};
-    r.graphBefore = graph;
+    r.before.graph = graph;
     graph.nodes[0].fused = true;
-    r.graphAfter = graph;
+    r.after.graph = graph;
     return r;
 }
 

@@ -38,8 +38,8 @@ MatchReport match(const std::string& name, std::vector<std::string> nodes) {
 /// a, b, c before; R(a, b) as F and c after.
 Report twoSides() {
     Report out;
-    out.kernelsBefore = {kernel("a", "", {"a"}), kernel("b", "", {"b"}), kernel("c", "", {"c"})};
-    out.kernels = {kernel("F", "R", {"a", "b"}), kernel("c", "", {"c"})};
+    out.before.kernels = {kernel("a", "", {"a"}), kernel("b", "", {"b"}), kernel("c", "", {"c"})};
+    out.after.kernels = {kernel("F", "R", {"a", "b"}), kernel("c", "", {"c"})};
     out.matches = {match("F", {"a", "b"})};
     return out;
 }
@@ -81,15 +81,15 @@ TEST(MatchVerdict, WhatWonOrDiffersByNoiseDidNotLose) {
 
 TEST(MatchVerdict, PartsOfASplitNodeAreAddedUp) {
     Report report = twoSides();
-    report.kernels = {kernel("a", "R", {"a", "b"}), kernel("b", "R", {"a", "b"}),
-                      kernel("c", "", {"c"})};
+    report.after.kernels = {kernel("a", "R", {"a", "b"}), kernel("b", "R", {"a", "b"}),
+                            kernel("c", "", {"c"})};
     app::judgeMatches({timed({1e-3, 1e-3, 0}), timed({2e-3, 1e-3, 0}), {}}, report);
     EXPECT_DOUBLE_EQ(report.matches[0].measuredAfter.value(), 3e-3);
 }
 
 TEST(MatchVerdict, ANodeThatIsStillComputedWasReplacedInPart) {
     Report report = twoSides();
-    report.kernels.push_back(kernel("a again", "", {"a"}));
+    report.after.kernels.push_back(kernel("a again", "", {"a"}));
     app::judgeMatches({timed({2e-3, 1e-3, 0}), timed({3e-3, 0, 2e-3}), {}}, report);
     EXPECT_DOUBLE_EQ(report.matches[0].measuredBefore.value(), 2e-3);
     EXPECT_TRUE(report.matches[0].slower());
@@ -97,8 +97,8 @@ TEST(MatchVerdict, ANodeThatIsStillComputedWasReplacedInPart) {
 
 TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {
     Report report = twoSides();
-    report.kernels = {kernel("group", "R", {"a", "b", "c"})};
-    report.kernels[0].kind = "Group";
+    report.after.kernels = {kernel("group", "R", {"a", "b", "c"})};
+    report.after.kernels[0].kind = "Group";
     app::judgeMatches({timed({1e-3, 1e-3, 1e-3}), timed({9e-3}), {}}, report);
     EXPECT_FALSE(report.matches[0].measuredRatio);
     EXPECT_EQ(report.matches[0].unjudged, "it shares a launch with other nodes");
@@ -119,7 +119,7 @@ TEST(Fallback, LeavesNoSpeedUpToClaim) {
     Report report = report_test::sampleReport();
     ASSERT_TRUE(report.hasSpeedUp());
     EXPECT_NE(app::renderText(report).find("speed-up 1.52x"), std::string::npos);
-    report.kernelsBefore[1].isFallback = true;
+    report.before.kernels[1].isFallback = true;
     EXPECT_FALSE(report.hasSpeedUp());
     EXPECT_EQ(app::speedUpRefusal(report),
               "no speed-up is given: unfused: 1 of 3 steps is computed by reference code, 50 % of "

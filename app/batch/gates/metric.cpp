@@ -52,7 +52,7 @@ Found worstAgreement(const Report& report) {
 /// The most that a compiled kernel has; nothing when none was compiled.
 Found mostOf(const Report& report, uint32_t KernelFacts::*fact) {
     Found out;
-    for (const KernelReport& kernel : report.kernels)
+    for (const KernelReport& kernel : report.after.kernels)
         if (kernel.facts && kernel.facts->registers > 0)
             out =
                 exactly(std::max(out ? out->value : 0, static_cast<double>((*kernel.facts).*fact)),
@@ -63,7 +63,7 @@ Found mostOf(const Report& report, uint32_t KernelFacts::*fact) {
 /// Of the texts of all kernels in their order; nothing when the report has none.
 Found kernelText(const Report& report) {
     Hasher hash;
-    for (const KernelReport& kernel : report.kernels) {
+    for (const KernelReport& kernel : report.after.kernels) {
         if (kernel.textHash.empty())
             return {};
         hash.text(kernel.name).text(kernel.textHash);
@@ -87,7 +87,7 @@ Found slowerMatches(const Report& report) {
 
 /// Of both sides; nothing when no kernel was chosen, so nobody knows.
 Found fallbacks(const Report& report) {
-    for (const auto* side : {&report.kernels, &report.kernelsBefore})
+    for (const auto* side : {&report.after.kernels, &report.before.kernels})
         for (const KernelReport& kernel : *side)
             if (!kernel.tactic.empty())
                 return exactly(report.fallbackCount(), Kind::Count);
@@ -189,9 +189,9 @@ std::optional<MetricValue> metricOf(const Report& report, const std::string& nam
 
 std::string changedKernels(const Report& base, const Report& now) {
     std::map<std::string, std::vector<std::string>> before, after;
-    for (const KernelReport& kernel : base.kernels)
+    for (const KernelReport& kernel : base.after.kernels)
         before[kernel.name].push_back(kernel.textHash);
-    for (const KernelReport& kernel : now.kernels)
+    for (const KernelReport& kernel : now.after.kernels)
         after[kernel.name].push_back(kernel.textHash);
     std::vector<std::string> changes;
     for (const auto& [name, hashes] : after)

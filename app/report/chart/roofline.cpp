@@ -70,7 +70,7 @@ struct Range {
 /// ", DRAM: 1.2 MB measured, 1.1 MB predicted", where all kernels of the fused node were counted.
 std::string countedDram(const app::Report& report, const std::string& node) {
     int64_t measured = 0, predicted = 0;
-    for (const app::KernelReport& kernel : report.kernels)
+    for (const app::KernelReport& kernel : report.after.kernels)
         if (kernel.node == node) {
             const auto dram = app::dramCounted(kernel);
             if (!dram)

@@ -49,14 +49,15 @@ Chart timelineLanes(const app::Report& report) {
     // The order of the legend: rules as the fused graph first shows them.
     for (const app::MatchReport& match : report.matches)
         hues.try_emplace(match.rule, "rule-" + std::to_string(hues.size() % 12));
-    bool measured = !report.kernels.empty() && report.kernels[0].measuredSeconds.has_value();
-    double most = std::max(total(report.kernelsBefore), total(report.kernels));
+    bool measured =
+        !report.after.kernels.empty() && report.after.kernels[0].measuredSeconds.has_value();
+    double most = std::max(total(report.before.kernels), total(report.after.kernels));
     Canvas canvas(std::string("Kernels in order, ") + (measured ? "measured" : "predicted"), width,
                   2 * laneHeight + 40);
-    canvas.chart.description = "before " + app::secondsText(total(report.kernelsBefore)) + " in " +
-                               std::to_string(report.kernelsBefore.size()) + " kernels, after " +
-                               app::secondsText(total(report.kernels)) + " in " +
-                               std::to_string(report.kernels.size());
+    canvas.chart.description = "before " + app::secondsText(total(report.before.kernels)) + " in " +
+                               std::to_string(report.before.kernels.size()) + " kernels, after " +
+                               app::secondsText(total(report.after.kernels)) + " in " +
+                               std::to_string(report.after.kernels.size());
     if (most <= 0)
         return std::move(canvas.chart);
     std::vector<double> ticks = roundTicks(most, 8);
@@ -66,8 +67,8 @@ Chart timelineLanes(const app::Report& report) {
         app::secondsText);
     canvas.text(left - 8, 30, "before", "text", Anchor::End);
     canvas.text(left - 8, 30 + laneHeight, "after", "text", Anchor::End);
-    lane(canvas, report.kernelsBefore, 14, scale, hues);
-    lane(canvas, report.kernels, 14 + laneHeight, scale, hues);
+    lane(canvas, report.before.kernels, 14, scale, hues);
+    lane(canvas, report.after.kernels, 14 + laneHeight, scale, hues);
     return std::move(canvas.chart);
 }
 

@@ -41,7 +41,8 @@ MadeDrawing makeDrawing(const app::Report& report, scene::Options options,
     std::optional<DotLayout> engine;
     if (dot)
         options.engine = &engine.emplace(*dot);
-    auto scene = scene::build({report.graphBefore, report.graphAfter, figures}, options, progress);
+    auto scene =
+        scene::build({report.before.graph, report.after.graph, figures}, options, progress);
     if (!scene)
         return {};
     return {DrawingPtr(new Drawing(std::move(*scene)), disposeLater<const Drawing>),

@@ -76,7 +76,7 @@ void KernelBaseline::set(const app::Report* report) {
     m_byNode.clear();
     if (!report)
         return;
-    for (const KernelReport& kernel : report->kernels) {
+    for (const KernelReport& kernel : report->after.kernels) {
         if (!kernel.measuredSeconds)
             continue;
         for (const std::string& node : kernel.sources)

@@ -26,7 +26,7 @@ std::vector<NodeRow> nodeRows(const app::Report& report) {
         for (const std::string& node : match.nodes)
             matchOf[node] = &match;
     std::vector<NodeRow> out;
-    const app::GraphReport& graph = report.graphBefore;
+    const app::GraphReport& graph = report.before.graph;
     for (const app::GraphNodeReport& node : graph.nodes) {
         NodeRow row{words(node.name), words(node.op), {}, {}, {}};
         if (!node.outputs.empty() && node.outputs[0] != app::GraphNodeReport::omitted)

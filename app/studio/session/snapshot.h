@@ -21,9 +21,9 @@ struct Snapshot {
     Precision precision = Precision::Fp32;
     bool strict = false;
 
-    const Graph& before() const { return *analysis.before->graph; }
+    const Graph& before() const { return *analysis.before.plan->graph; }
 
-    const Graph& after() const { return *analysis.after->graph; }
+    const Graph& after() const { return *analysis.after.plan->graph; }
 
     const app::Report& report() const { return analysis.report; }
 };

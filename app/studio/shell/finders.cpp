@@ -53,7 +53,7 @@ std::vector<Candidate> candidatesOf(const app::Report& report) {
         for (const std::string& node : match.nodes)
             matchOf[node] = &match;
     std::vector<Candidate> out;
-    const app::GraphReport& graph = report.graphBefore;
+    const app::GraphReport& graph = report.before.graph;
     for (const app::GraphNodeReport& node : graph.nodes) {
         Candidate each;
         each.name = QString::fromStdString(node.name);

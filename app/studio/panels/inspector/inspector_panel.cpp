@@ -36,7 +36,7 @@ QWidget* makeInspectorPanel(Workbench& workbench, QWidget* parent) {
         if (*texts)
             textOf = [snapshot = workbench.session.snapshot()](size_t kernel) {
                 auto profile = deviceProfile(snapshot->device.toStdString());
-                return profile ? app::kernelText(*snapshot->analysis.after, kernel, *profile)
+                return profile ? app::kernelText(*snapshot->analysis.after.plan, kernel, *profile)
                                : profile.error().text();
             };
         browser->setHtml(report ? inspectorHtml(*report, workbench.selection.selection(), textOf)

@@ -220,9 +220,9 @@ QString matchesAndKernelsHtml(const app::Report& report, const QStringList& node
         if (concerns(match.nodes) && ++shown <= 3)
             out += matchHtml(match);
     shown = 0;
-    for (size_t i = 0; i < report.kernels.size(); ++i)
-        if (concerns(report.kernels[i].sources) && ++shown <= 3)
-            out += kernelHtml(report.kernels[i]) +
+    for (size_t i = 0; i < report.after.kernels.size(); ++i)
+        if (concerns(report.after.kernels[i].sources) && ++shown <= 3)
+            out += kernelHtml(report.after.kernels[i]) +
                    (textOf ? kernelTextHtml(textOf(i))
                            : link("text:on", QObject::tr("show the text of the kernel")));
     return out;
@@ -271,8 +271,8 @@ QString inspectorHtml(const app::Report& report, const Selection& selection,
     if (!selection.rule.isEmpty())
         out += ruleHtml(report, selection.rule);
     if (selection.before.size() == 1) {
-        if (auto* node = nodeNamed(report.graphBefore, selection.before.first()))
-            out += nodeHtml(report.graphBefore, *node);
+        if (auto* node = nodeNamed(report.before.graph, selection.before.first()))
+            out += nodeHtml(report.before.graph, *node);
     } else if (!selection.before.isEmpty()) {
         out += heading(QObject::tr("%1 nodes").arg(selection.before.size()));
         QStringList names;

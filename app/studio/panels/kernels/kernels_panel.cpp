@@ -14,8 +14,8 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
         new TablePanel(table, QObject::tr("kernels of the fused plan"), workbench, parent);
     panel->table().setColumnHidden(countedColumn, true);
     panel->showReport(workbench.session, [table, panel](const app::Report& report) {
-        table->setRows(report.kernels);
-        panel->table().setColumnHidden(countedColumn, !app::anyCounted(report.kernels));
+        table->setRows(report.after.kernels);
+        panel->table().setColumnHidden(countedColumn, !app::anyCounted(report.after.kernels));
     });
     auto compare = [table, panel, baseline, &workbench] {
         const Run* run = workbench.measurements.baseline();
@@ -23,7 +23,7 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
         for (int column : {table->columnCount() - 2, table->columnCount() - 1})
             panel->table().setColumnHidden(column, baseline->empty());
         if (const app::Report* report = workbench.session.report())
-            table->setRows(report->kernels);
+            table->setRows(report->after.kernels);
     };
     QObject::connect(&workbench.measurements, &Measurements::runsChanged, panel, compare);
     compare();
