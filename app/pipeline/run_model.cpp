@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/run_model.h"
+
+#include "app/pipeline/amplification.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/prepared.h"
+#include "app/pipeline/run_check.h"
+
+namespace fuselage::app {
+
+namespace {
+
+/// The graph to run, still with open dimensions; `compile` learns what rules allow.
+Result<std::shared_ptr<const Graph>> graphToRun(const LoadedModel& model,
+                                                const RunModelOptions& options,
+                                                CompileOptions& compile, Progress& progress) {
+    if (!options.fused) {
+        auto prepared = prepare(model.graph.clone(), model.dims, options.fuse.precision);
+        if (!prepared)
+            return failure(prepared.error());
+        return std::move(prepared->graph);
+    }
+    auto library = requireRuleLibrary(options.rules);
+    if (!library)
+        return failure(library.error());
+    FuseOptions fusing = options.fuse;
+    fusing.dims = model.dims;
+    auto rewritten = fuseGraph(model.graph, *library, fusing, progress);
+    if (!rewritten)
+        return failure(rewritten.error());
+    compile.allowed = numericClasses(*library);
+    return std::make_shared<const Graph>(std::move(rewritten->graph));
+}
+
+/// One attempt.
+Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& options,
+                               Progress& progress) {
+    CompileOptions compile = options.compile;
+    compile.oneKernelPerNode = !options.fused;
+    compile.precision = options.fuse.precision;
+    compile.strict = options.fuse.strict;
+    auto chosen = graphToRun(model, options, compile, progress);
+    if (!chosen)
+        return failure(chosen.error());
+    auto graph = withSizes((*chosen)->clone(), model.dims, progress);
+    if (!graph)
+        return failure(graph.error());
+    auto inputs = model.inputs.empty() ? generateInputs(*graph, options.seed)
+                                       : Result<std::vector<Tensor>>(model.inputs);
+    if (!inputs)
+        return failure(inputs.error());
+    RunModelResult out;
+    for (ValueId id : graph->outputs())
+        out.names.push_back(graph->value(id).name);
+    auto compiled = CompiledGraph::compile(std::move(*graph), compile, progress);
+    if (!compiled)
+        return failure(compiled.error());
+    out.notes = compiled->backend().notes();
+    auto outputs = compiled->executable().run(*inputs, {}, progress);
+    if (!outputs)
+        return failure(outputs.error());
+    out.outputs = std::move(*outputs);
+    if (!options.verify)
+        return out;
+    auto judged = withSizes(model.graph.clone(), model.dims, progress);
+    if (!judged)
+        return failure(judged.error());
+    auto checked = checkRun(*judged, options.fused, *inputs, out.outputs, compile, progress);
+    if (!checked)
+        return failure(checked.error());
+    out.checked = std::move(*checked);
+    out.jumps = hasJumps(model.graph);
+    return out;
+}
+
+} // namespace
+
+Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& options,
+                                Progress& progress) {
+    if (auto all = requireOperators(model.graph); !all)
+        return failure(all.error());
+    if (auto known = requireSizes(model); !known)
+        return failure(known.error());
+    for (size_t lies = 0;; ++lies) {
+        auto out = runOnce(model, options, progress);
+        if (out || lies == mostWrongDeclarations || !forgetDeclaration(model, out.error()))
+            return out;
+    }
+}
+
+} // namespace fuselage::app
