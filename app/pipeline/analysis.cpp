@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/analysis.h"
 
-#include "app/pipeline/reanalysis_internal.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
+#include "core/support/text.h"
 
 #include <algorithm>
 
@@ -47,17 +47,26 @@ bool hasRewritten(const Trace& trace) {
     });
 }
 
-} // namespace
-
-Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
-                         const AnalysisOptions& options, Progress& progress) {
-    AnalysisCache cache;
-    cache.rewriting = RewriteMemo::none();
-    return analyse(model, library, options, cache, progress);
+/// Of the profile the name: profiles of one name are equal while a program runs.
+std::string optionsKey(const AnalysisOptions& options) {
+    std::string out;
+    appendSized(out, options.profile.name);
+    appendSized(out, options.fuse.pipeline);
+    appendSized(out, nameOf(options.fuse.decide));
+    appendSized(out, nameOf(options.fuse.precision));
+    out += options.fuse.strict ? 's' : '-';
+    out += options.fuse.explain ? 'e' : '-';
+    out += options.backend ? 'b' : '-';
+    for (const auto& [symbol, value] : options.fuse.dims) {
+        appendSized(out, symbol);
+        out += std::to_string(value) + ";";
+    }
+    return out;
 }
 
-Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
-                         const AnalysisOptions& options, AnalysisCache& cache, Progress& progress) {
+Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& library,
+                             const AnalysisOptions& options, AnalysisCache::Known& known,
+                             Progress& progress) {
     auto dims = sizesOf(model, options.fuse.dims);
     if (!dims)
         return failure(dims.error());
@@ -65,18 +74,18 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     Report& report = out.report;
     report.stageSeconds = model.seconds;
     Stopwatch watch;
-    if (!cache.prepared) {
+    if (!known.prepared) {
         auto prepared = prepare(model.graph.clone(), *dims, options.fuse.precision);
         if (!prepared)
             return failure(prepared.error());
-        cache.prepared = std::make_shared<const Prepared>(std::move(*prepared));
+        known.prepared = std::make_shared<const Prepared>(std::move(*prepared));
     }
-    const Prepared& prepared = *cache.prepared;
+    const Prepared& prepared = *known.prepared;
     report.precision = summarisePrecision(prepared.precision);
     report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
     fusing.device = options.profile;
-    auto rewritten = fuse(prepared, library, fusing, cache.rewriting, progress);
+    auto rewritten = fuse(prepared, library, fusing, known.rewriting, progress);
     if (!rewritten)
         return failure(rewritten.error());
     report.stageSeconds["fuse"] = watch.lap();
@@ -85,33 +94,33 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                               options.fuse.strict, numericClasses(library), options.shapes};
     // A model is loaded prepared, and fusing alone neither changes types nor makes constants.
     const bool settled = dims->empty() && storageOf(options.fuse.precision) == DType::Float32;
-    if (!cache.before) {
+    if (!known.before) {
         auto side = makeSide(prepared.graph, settled, *dims, Form::Unfused, request, progress);
         if (!side)
             return failure(side.error());
-        cache.before = std::move(*side);
+        known.before = std::move(*side);
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
-    // What a plan replays is not among what the cache remembers.
-    if (!cache.after || cache.afterState != cache.rewriting.last() || fusing.plan) {
+    // What a plan replays is not among what is remembered.
+    if (!known.after || known.afterState != known.rewriting.last() || fusing.plan) {
         auto side = makeSide(std::make_shared<const Graph>(rewritten->graph.clone()),
                              settled && !hasRewritten(rewritten->trace), *dims, Form::Fused,
                              request, progress);
         if (!side)
             return failure(side.error());
-        cache.after = std::move(*side);
-        cache.afterState = cache.rewriting.last();
+        known.after = std::move(*side);
+        known.afterState = known.rewriting.last();
     }
     report.stageSeconds["plan_fused"] = watch.lap();
 
-    out.before = cache.before->planned;
-    out.after = cache.after->planned;
+    out.before = known.before->planned;
+    out.after = known.after->planned;
     out.dims = std::move(*dims);
     const Plan& fusedPlan = *out.after.plan;
     report.machine = summariseProfile(options.profile);
     report.model = summariseModel(model, out.dims);
-    report.before = cache.before->report;
-    report.after = cache.after->report;
+    report.before = known.before->report;
+    report.after = known.after->report;
     report.splits = summariseSplits(fusedPlan);
     report.groups = summariseGroups(fusedPlan);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before.plan, fusedPlan);
@@ -121,6 +130,28 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     out.trace = std::move(rewritten->trace);
     report.stageSeconds["summary"] = watch.lap();
     return out;
+}
+
+} // namespace
+
+Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
+                         const AnalysisOptions& options, Progress& progress) {
+    AnalysisCache::Known nothing;
+    nothing.rewriting = RewriteMemo::none();
+    return analyseWith(model, library, options, nothing, progress);
+}
+
+Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
+                         const AnalysisOptions& options, AnalysisCache& cache, Progress& progress) {
+    std::lock_guard lock(cache.m_running);
+    if (progress.cancelled()) // while it waited
+        return cancelledFailure("analysing");
+    AnalysisCache::Known& known = cache.m_known;
+    if (std::string key = optionsKey(options); key != known.key) {
+        known = {};
+        known.key = std::move(key);
+    }
+    return analyseWith(model, library, options, known, progress);
 }
 
 } // namespace fuselage::app

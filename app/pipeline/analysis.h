@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loaded model before and after fusion with everything that is known without running it: graphs,
 // Trace, plans, traffic and predicted times. `bench` runs what this returns; a window shows it
-// while rules change, without reading the model again.
+// while rules change, and a cache takes over what a change does not touch.
 #pragma once
 
 #include "app/pipeline/fuse.h"
@@ -10,6 +10,8 @@
 #include "app/pipeline/report.h"
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 
 namespace fuselage::app {
@@ -32,8 +34,40 @@ struct Analysis {
     Report report;
 };
 
-/// Errors: those of fuseGraph and makePlan, "dim.open", "cancelled".
+/// What analyses of one loaded model leave to the next one. Those that share it wait for each
+/// other: cancel the one that runs first.
+class AnalysisCache {
+public:
+    struct Side {
+        Planned planned;
+        SideReport report;
+    };
+
+    struct Known {
+        std::string key; ///< of all options that the rest depends on
+        std::shared_ptr<const Prepared> prepared;
+        RewriteMemo rewriting;
+        std::shared_ptr<const Side> before, after;
+        RewriteMemo::State afterState = 0; ///< of the graph that `after` is about
+    };
+
+    /// Phases and searches of rules that the last analysis took over.
+    size_t reused() const { return m_known.rewriting.reused(); }
+
+private:
+    friend Result<Analysis> analyse(const LoadedModel&, const RuleLibrary&, const AnalysisOptions&,
+                                    AnalysisCache&, Progress&);
+
+    std::mutex m_running;
+    Known m_known;
+};
+
+/// Errors: those of prepare, fuse and planSide, "dim.open", "cancelled".
 Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                          const AnalysisOptions& options, Progress& progress);
+
+/// The very same, sooner.
+Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
+                         const AnalysisOptions& options, AnalysisCache& cache, Progress& progress);
 
 } // namespace fuselage::app

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/studio_phases.h"
 
+#include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/reanalysis.h"
 #include "app/report/report_scene.h"
 #include "app/studio/graph_view/drawing.h"
 #include "app/studio/session/provenance_map.h"
@@ -88,7 +88,7 @@ std::string phasesOf(const std::string& path) {
     opening.lap("backend");
     app::AnalysisOptions options{{}, *profile, backend ? backend->get() : nullptr};
     options.fuse.explain = true;
-    app::Reanalysis again;
+    app::AnalysisCache known;
     for (int edit = 0; edit <= edits; ++edit) {
         Stages editing("edit");
         Stages& stages = edit == 0 ? opening : editing;
@@ -96,7 +96,7 @@ std::string phasesOf(const std::string& path) {
         if (!library)
             stop(library.error());
         stages.lap("rules");
-        auto analysis = again.analyse(*model, *library, options, progress);
+        auto analysis = app::analyse(*model, *library, options, known, progress);
         if (!analysis)
             stop(analysis.error());
         stages.lap("analyse");

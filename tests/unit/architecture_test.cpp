@@ -289,7 +289,7 @@ TEST(Architecture, oneRoadLeadsFromAModelToAPlan) {
           // The body of one match.
           pipeline + "gain.cpp"}},
         {"core/rewrite/replay.h", {pipeline + "fuse_plan.h"}},
-        {"core/rewrite/rewrite_memo.h", {pipeline + "fuse.h", pipeline + "reanalysis_internal.h"}},
+        {"core/rewrite/rewrite_memo.h", {pipeline + "fuse.h"}},
         {"app/pipeline/planned.h",
          {pipeline + "planned.cpp", pipeline + "analysis.h", pipeline + "compiled.cpp",
           pipeline + "summary.h"}},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Analyses that take over what an earlier one found: after any sequence of edits the result is that
 // of an analysis from the beginning.
-#include "app/pipeline/reanalysis.h"
+#include "app/pipeline/analysis.h"
 #include "app/report/json.h"
 #include "app/zoo/builder.h"
 #include "app/zoo/zoo.h"
@@ -107,7 +107,7 @@ public:
         if (m_earlier && !m_earlier->report.matches.empty() && m_random() % 2)
             m_options.fuse.disabled.push_back(someMatch());
         Progress quiet;
-        auto now = m_again.analyse(m_model, library, m_options, quiet);
+        auto now = app::analyse(m_model, library, m_options, m_known, quiet);
         auto anew = app::analyse(m_model, library, m_options, quiet);
         ASSERT_TRUE(now) << now.error().text();
         ASSERT_TRUE(anew) << anew.error().text();
@@ -125,11 +125,11 @@ public:
             uint32_t reports = 0, patience = 0;
         } progress;
         progress.patience = m_random() % 6;
-        auto given = m_again.analyse(m_model, randomLibrary(m_random), m_options, progress);
+        auto given = app::analyse(m_model, randomLibrary(m_random), m_options, m_known, progress);
         EXPECT_FALSE(given);
     }
 
-    size_t reused() const { return m_again.reused(); }
+    size_t reused() const { return m_known.reused(); }
 
 private:
     MatchKey someMatch() {
@@ -143,7 +143,7 @@ private:
     app::LoadedModel m_model;
     std::mt19937 m_random;
     app::AnalysisOptions m_options;
-    app::Reanalysis m_again;
+    app::AnalysisCache m_known;
     std::optional<app::Analysis> m_earlier;
 };
 
@@ -192,7 +192,7 @@ TEST(Incremental, AnalysesAtOneTimeWaitForEachOther) {
     app::AnalysisOptions options;
     options.profile = *profile;
     options.fuse.explain = true;
-    app::Reanalysis again;
+    app::AnalysisCache known;
     std::vector<app::RuleLibrary> libraries;
     std::mt19937 random(5);
     for (int i = 0; i < 6; ++i)
@@ -202,7 +202,7 @@ TEST(Incremental, AnalysesAtOneTimeWaitForEachOther) {
     for (size_t i = 0; i < libraries.size(); ++i)
         threads.emplace_back([&, i] {
             Progress quiet;
-            if (auto analysis = again.analyse(model, libraries[i], options, quiet))
+            if (auto analysis = app::analyse(model, libraries[i], options, known, quiet))
                 said[i] = saidBy(*analysis);
         });
     for (std::thread& thread : threads)

@@ -68,15 +68,15 @@ void Session::open(const QString& path) {
         }
         std::shared_ptr<const app::LoadedModel> model(new app::LoadedModel(std::move(*loaded)),
                                                       disposeLater<const app::LoadedModel>);
-        std::shared_ptr<app::Reanalysis> analyses(new app::Reanalysis,
-                                                  disposeLater<app::Reanalysis>);
-        return [this, path, model, analyses] {
+        std::shared_ptr<app::AnalysisCache> known(new app::AnalysisCache,
+                                                  disposeLater<app::AnalysisCache>);
+        return [this, path, model, known] {
             if (!m_path.isEmpty())
                 m_watcher.removePath(m_path);
             m_path = path;
             m_watcher.addPath(path);
             m_model = model;
-            m_analyses = analyses;
+            m_known = known;
             m_notes.clear();
             for (const std::string& note : model->notes)
                 m_notes.append(problemOfNote(note));
@@ -137,15 +137,15 @@ void Session::analyse() {
     m_pause.stop();
     if (!m_model)
         return;
-    m_lane.start([this, model = m_model, analyses = m_analyses, options = m_options,
+    m_lane.start([this, model = m_model, known = m_known, options = m_options,
                   previous = m_snapshot](Progress& progress) -> JobLane::Delivery {
-        Outcome outcome = run(model, *analyses, options, previous, progress);
+        Outcome outcome = run(model, *known, options, previous, progress);
         return [this, outcome] { take(outcome); };
     });
 }
 
 Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& model,
-                              app::Reanalysis& analyses, const SessionOptions& options,
+                              app::AnalysisCache& known, const SessionOptions& options,
                               const SnapshotPtr& previous, Progress& progress) {
     Outcome out{model, nullptr, {}};
     // Rules with errors are left out: better than nothing, worse than the last good result.
@@ -164,7 +164,7 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
     auto backend = makeBackend(CompileOptions{});
     app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr};
     analysing.fuse.explain = true;
-    auto analysis = analyses.analyse(*model, *library, analysing, progress);
+    auto analysis = app::analyse(*model, *library, analysing, known, progress);
     if (!analysis) {
         if (analysis.error().code != "cancelled")
             out.problems.append(problemOf(analysis.error(), {}));

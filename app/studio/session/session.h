@@ -4,7 +4,7 @@
 // widgets.
 #pragma once
 
-#include "app/pipeline/reanalysis.h"
+#include "app/pipeline/analysis.h"
 #include "app/studio/session/job_lane.h"
 #include "app/studio/session/snapshot.h"
 
@@ -120,7 +120,7 @@ private:
     void analyseLater();
     void analyse();
     static Outcome run(const std::shared_ptr<const app::LoadedModel>& model,
-                       app::Reanalysis& analyses, const SessionOptions& options,
+                       app::AnalysisCache& known, const SessionOptions& options,
                        const SnapshotPtr& previous, Progress& progress);
     void take(Outcome outcome);
     void setStale(bool stale);
@@ -132,7 +132,7 @@ private:
     QString m_path;
     SessionOptions m_options;
     std::shared_ptr<const app::LoadedModel> m_model;
-    std::shared_ptr<app::Reanalysis> m_analyses; ///< what those of m_model leave to the next one
+    std::shared_ptr<app::AnalysisCache> m_known; ///< of m_model
     SnapshotPtr m_snapshot;
     std::shared_ptr<const app::Report> m_measured; ///< of m_snapshot
     QList<Problem> m_problems, m_analysisProblems, m_otherProblems, m_notes;
