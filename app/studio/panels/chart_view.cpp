@@ -20,7 +20,7 @@ using chart::Primitive;
 
 constexpr double leastScale = 0.75, mostScale = 1.6;
 
-QPainterPath pathOf(const Primitive& primitive) {
+QPainterPath outlineOf(const Primitive& primitive) {
     QPainterPath path;
     for (const auto& [x, y] : primitive.points)
         path.elementCount() == 0 ? path.moveTo(x, y) : path.lineTo(x, y);
@@ -73,7 +73,7 @@ void paint(QPainter& painter, const Primitive& primitive, const Colours& colours
     case Primitive::Kind::Path:
         if (primitive.closed)
             painter.setBrush(colour);
-        painter.drawPath(pathOf(primitive));
+        painter.drawPath(outlineOf(primitive));
         break;
     case Primitive::Kind::Text:
         paintText(painter, primitive);
@@ -92,7 +92,7 @@ bool hit(const Primitive& primitive, const QPointF& at) {
             .adjusted(-2, -2, 2, 2)
             .contains(at);
     case Primitive::Kind::Path:
-        return pathOf(primitive).boundingRect().adjusted(-3, -3, 3, 3).contains(at);
+        return outlineOf(primitive).boundingRect().adjusted(-3, -3, 3, 3).contains(at);
     default:
         return false;
     }
