@@ -124,8 +124,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.splits = summariseSplits(fusedPlan);
     report.groups = summariseGroups(fusedPlan);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before.plan, fusedPlan);
-    addMatches(rewritten->trace, report);
-    locateNearMisses(library.loaded.rules, report);
+    addMatches(library.loaded.rules, rewritten->trace, report);
     out.fused = std::move(rewritten->graph);
     out.trace = std::move(rewritten->trace);
     report.stageSeconds["summary"] = watch.lap();

@@ -104,7 +104,7 @@ private:
                               "name a pipeline that has it with --pipeline",
                               {{"found", joined(phases)}, {"expected", rule.phase}}};
         }
-        if (m_options.strict && rule.isRewrite && rule.numeric != NumericClass::Exact)
+        if (m_options.strict && !keepsBits(rule))
             return Reason{"numeric-class",
                           "--strict leaves rewrites out that are not `numeric exact`",
                           "leave --strict out",

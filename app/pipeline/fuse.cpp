@@ -12,11 +12,6 @@ namespace fuselage::app {
 
 namespace {
 
-/// Fuse rules keep the bits, since plans hold them to their class; rewrites only where exact.
-bool keepsBits(const Rule& rule) {
-    return !rule.isRewrite || rule.numeric == NumericClass::Exact;
-}
-
 RuleSet exactRules(RuleSet rules) {
     std::erase_if(rules.rules, std::not_fn(keepsBits));
     return rules;
@@ -41,6 +36,10 @@ Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, Precision pre
 }
 
 } // namespace
+
+bool keepsBits(const Rule& rule) {
+    return !rule.isRewrite || rule.numeric == NumericClass::Exact;
+}
 
 Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
                        const FuseOptions& options, RewriteMemo& memo, Progress& progress) {

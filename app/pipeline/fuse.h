@@ -28,6 +28,10 @@ struct FuseOptions {
     std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
 };
 
+/// Whether a strict run asks the rule: fuse rules keep the bits, since plans hold them to their
+/// class, rewrites only where they are exact.
+bool keepsBits(const Rule& rule);
+
 /// Of the options all but `dims` and `precision`, which prepare() took. The memo may have served
 /// this graph with these options. Errors: "usage.pipeline", unknown profile,
 /// "cancelled". With a plan: "plan.precision" when it was written for another one, "plan.strict"

@@ -153,13 +153,6 @@ Result<void> requireSizes(const LoadedModel& model) {
     return {};
 }
 
-Result<void> requireDimensions(const Graph& graph, const std::map<std::string, int64_t>& dims) {
-    if (dims.empty())
-        return {};
-    Graph bound = graph.clone();
-    return bindDimensions(bound, dims);
-}
-
 std::vector<MissingOperator> missingOperators(const Graph& graph) {
     MissingNodes missing;
     collectMissing(graph, missing);

@@ -43,10 +43,6 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress);
 Result<LoadedModel> loadModel(const std::string& path, const DimensionValues& dims,
                               Progress& progress);
 
-/// Success when the graph's inputs have all these symbols; for work that keeps them symbolic. Error
-/// "dim.unknown" lists those there are.
-Result<void> requireDimensions(const Graph& graph, const DimensionValues& dims);
-
 /// After a run that failed with "run.shape": the value's declared shape is forgotten, and a note
 /// says so; true where another attempt may succeed.
 bool forgetDeclaration(LoadedModel& model, const Error& error);

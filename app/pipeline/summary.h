@@ -37,13 +37,7 @@ GraphReport summariseGraph(const Graph& graph);
 
 /// Steps and near misses of the trace, and the fused nodes with what they saved; reads the graphs
 /// and kernels that are in the report.
-void addMatches(const Trace& trace, Report& report);
-
-/// Files and lines of the rules that came near.
-void locateNearMisses(const RuleSet& rules, Report& report);
-
-/// Sets bytes, launches and predicted times of the matches from the kernels of the report.
-void costMatches(Report& report);
+void addMatches(const RuleSet& rules, const Trace& trace, Report& report);
 
 std::vector<SplitReport> summariseSplits(const Plan& plan);
 std::vector<GroupReport> summariseGroups(const Plan& plan);

@@ -49,8 +49,7 @@ StepReport stepOf(const TraceEvent& event) {
     return step;
 }
 
-} // namespace
-
+/// Sets bytes, launches and predicted times of the matches from the kernels of the report.
 void costMatches(Report& report) {
     const std::vector<KernelsOfMatch> kernels = kernelsOfMatches(report);
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -70,23 +69,25 @@ void costMatches(Report& report) {
     }
 }
 
-void addMatches(const Trace& trace, Report& report) {
+} // namespace
+
+void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
+    std::unordered_map<std::string, const Rule*> byName;
+    for (const Rule& rule : rules.rules)
+        byName.emplace(rule.name, &rule);
     std::unordered_map<std::string, const TraceEvent*> madeBy;
     for (const TraceEvent& event : trace.events) {
         report.steps.push_back(stepOf(event));
         if (event.kind == TraceEvent::Kind::Fused && !event.made.empty())
             madeBy[event.made.front()] = &event;
     }
-    for (const NearMiss& miss : trace.nearMisses)
-        report.nearMisses.push_back({miss.rule,
-                                     miss.anchor,
-                                     miss.node,
-                                     miss.step,
-                                     miss.steps,
-                                     miss.reason,
-                                     {},
-                                     0,
-                                     miss.bound});
+    for (const NearMiss& miss : trace.nearMisses) {
+        const auto rule = byName.find(miss.rule);
+        const bool known = rule != byName.end();
+        report.nearMisses.push_back({miss.rule, miss.anchor, miss.node, miss.step, miss.steps,
+                                     miss.reason, known ? rule->second->file : std::string(),
+                                     known ? rule->second->line : 0, miss.bound});
+    }
     for (const GraphNodeReport& node : report.after.graph.nodes) {
         if (!node.fused)
             continue;
@@ -105,17 +106,6 @@ void addMatches(const Trace& trace, Report& report) {
         report.matches.push_back(std::move(match));
     }
     costMatches(report);
-}
-
-void locateNearMisses(const RuleSet& rules, Report& report) {
-    std::unordered_map<std::string, const Rule*> byName;
-    for (const Rule& rule : rules.rules)
-        byName.emplace(rule.name, &rule);
-    for (NearMissReport& miss : report.nearMisses)
-        if (auto rule = byName.find(miss.rule); rule != byName.end()) {
-            miss.file = rule->second->file;
-            miss.line = rule->second->line;
-        }
 }
 
 } // namespace fuselage::app

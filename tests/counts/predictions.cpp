@@ -30,7 +30,7 @@ std::optional<Predicted> predict(const app::LoadedModel& model, const app::RuleL
     app::AnalysisOptions options{{}, profile, nullptr};
     options.fuse.precision = precision;
     options.fuse.profile = profile.name;
-    if (app::requireDimensions(model.graph, batch))
+    if (Graph bound = model.graph.clone(); bindDimensions(bound, batch))
         options.fuse.dims = batch;
     auto analysis = app::analyse(model, library, options, progress);
     if (!analysis) {
