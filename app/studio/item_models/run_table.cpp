@@ -2,6 +2,7 @@
 #include "app/studio/item_models/run_table.h"
 
 #include "app/report/format.h"
+#include "app/studio/item_models/words.h"
 
 #include <QFileInfo>
 
@@ -10,10 +11,6 @@ namespace fuselage::studio {
 namespace {
 
 using Row = const RunRow&;
-
-QString words(const std::string& text) {
-    return QString::fromStdString(text);
-}
 
 /// "17.4 ms (17.3 ms-17.5 ms)"
 QString timeText(const TimingSummary& timing) {
