@@ -57,6 +57,7 @@ std::string optionsKey(const AnalysisOptions& options) {
     out += options.fuse.strict ? 's' : '-';
     out += options.fuse.explain ? 'e' : '-';
     out += options.backend ? 'b' : '-';
+    out += options.fuse.plan ? 'p' : '-';
     for (const auto& [symbol, value] : options.fuse.dims) {
         appendSized(out, symbol);
         out += std::to_string(value) + ";";

@@ -185,6 +185,28 @@ TEST(Incremental, WhatWasGivenUpHarmsNothing) {
     }
 }
 
+TEST(Incremental, WhatAPlanReplaysIsNotTakenForARunOfTheRules) {
+    Progress quiet;
+    app::LoadedModel model = modelOf(smallGraph(1));
+    auto library = app::requireRuleLibrary({});
+    auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(library && profile);
+    app::AnalysisOptions options;
+    options.profile = *profile;
+    app::AnalysisCache known;
+    auto first = app::analyse(model, *library, options, known, quiet);
+    ASSERT_TRUE(first);
+    ASSERT_FALSE(first->report.matches.empty());
+    options.fuse.plan = app::FusePlan{};
+    auto replayed = app::analyse(model, *library, options, known, quiet);
+    ASSERT_TRUE(replayed) << replayed.error().text();
+    EXPECT_TRUE(replayed->report.matches.empty()) << "the plan holds none";
+    options.fuse.plan.reset();
+    auto again = app::analyse(model, *library, options, known, quiet);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(saidBy(*again), saidBy(*first));
+}
+
 TEST(Incremental, AnalysesAtOneTimeWaitForEachOther) {
     auto profile = deviceProfile("cpu");
     ASSERT_TRUE(profile);
