@@ -6,6 +6,7 @@
 
 #include "core/support/source.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -199,7 +200,7 @@ struct Rewrite {
 };
 
 struct Gate {
-    Expr condition; ///< Lower "always" and "measured" are the two special gates
+    Expr condition; ///< Lower "always" is the special gate
     Span span;
 };
 
@@ -347,6 +348,13 @@ struct File {
 /// Where an item or clause or statement stands; empty when it was not understood.
 template <typename Variant> const Span& spanOf(const Variant& variant) {
     return std::visit([](const auto& it) -> const Span& { return it.span; }, variant);
+}
+
+/// The name behind the dot of a Member.
+inline Span spanOfMember(const Expr& expr) {
+    Span out = expr.span;
+    out.begin = out.end - std::min(static_cast<uint32_t>(expr.text.size()), out.end - out.begin);
+    return out;
 }
 
 } // namespace fuselage::dsl::ast

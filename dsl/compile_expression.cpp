@@ -16,9 +16,15 @@ using ExprKind = ast::Expr::Kind;
 
 constexpr size_t expressionLimit = 100000;
 
-bool isRoot(const std::string& name) {
-    return name == "gain" || name == "device" || name == "total" || name == "smem" ||
-           name == "regs";
+/// Words that the language had, and what to write instead.
+const char* insteadOf(const std::string& name) {
+    if (name == "smem" || name == "regs")
+        return "no kernel is made yet when a gate is asked: compare `x.bytes` with "
+               "`device.shared_bytes_per_unit`, or leave it to the planner, which takes no kernel "
+               "that does not fit";
+    if (name == "measured")
+        return "write `gate gain.us > 0;`, and see what was measured with `fuselage bench`";
+    return nullptr;
 }
 
 Expression make(Expression::Kind kind, const ast::Expr& expr) {
@@ -70,8 +76,7 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
         out = make(Expression::Kind::List, expr);
         break;
     case ExprKind::Member:
-        out = make(Expression::Kind::Member, expr);
-        break;
+        return member(expr, scope);
     case ExprKind::Index:
         out = make(Expression::Kind::Index, expr);
         break;
@@ -120,10 +125,9 @@ Expression RuleCompiler::lower(const ast::Expr& expr, const Scope& scope) {
         out.text = name;
         return out;
     }
-    if (isRoot(name)) {
-        Expression out = make(Expression::Kind::Root, expr);
-        out.text = name;
-        return out;
+    if (namesRoot(expr, scope)) {
+        checkRoot(expr);
+        return make(Expression::Kind::None, expr);
     }
     if (dtypeFromName(name)) {
         Expression out = make(Expression::Kind::Text, expr);
@@ -173,6 +177,8 @@ void RuleCompiler::unbound(const ast::Expr& expr, const Scope& scope) {
               "nothing is called `" + name + "`" + (m_arguments ? " in this function" : ""));
     d.expected = isUpper ? "a dimension variable of a type in `match`" : "a name bound in `match`";
     d.fix = near.empty() ? "bind it in `match` or with `let`" : "did you mean `" + near + "`?";
+    if (const char* instead = insteadOf(name))
+        d.fix = instead;
 }
 
 Expression RuleCompiler::listOf(const ast::Expr& expr, const Scope& scope) {

@@ -161,6 +161,12 @@ private:
     Expression builtChain(const ast::Expr& expr, const Scope& scope);
     void unbound(const ast::Expr& expr, const Scope& scope);
 
+    // compile_member.cpp
+    Expression member(const ast::Expr& expr, const Scope& scope);
+    bool namesRoot(const ast::Expr& expr, const Scope& scope) const;
+    void checkRoot(const ast::Expr& expr);
+    void checkMember(const ast::Expr& expr, const Expression& object);
+
     // check_node.cpp
     void checkNode(const ast::Term& term, const std::vector<Op>& ops, size_t operands, bool open);
     void checkBuilt(const ast::Expr& expr, Op op, size_t operands);
@@ -177,6 +183,7 @@ private:
     Scope m_top;
     size_t m_errors = 0;
     bool m_inRewrite = false;
+    enum class Known { Match, Escape, Gate } m_known = Known::Match; ///< which roots may stand
     bool m_overBudget = false;
     size_t m_expressions = 0;
     std::vector<const ast::Pattern*> m_patternStack;

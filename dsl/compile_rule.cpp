@@ -200,11 +200,11 @@ void RuleCompiler::clause(const ast::Gate& gate) {
     bool isWord = gate.condition.kind == ast::Expr::Kind::Lower;
     if (isWord && gate.condition.text == "always") {
         m_rule->gate.kind = Gate::Kind::Always;
-    } else if (isWord && gate.condition.text == "measured") {
-        m_rule->gate.kind = Gate::Kind::Measured;
     } else {
         m_rule->gate.kind = Gate::Kind::Condition;
+        m_known = Known::Gate;
         m_rule->gate.condition = expression(gate.condition, m_top);
+        m_known = Known::Match;
     }
 }
 
@@ -217,8 +217,10 @@ void RuleCompiler::clause(const ast::Escape& escape) {
     out.policy = escape.policy.text == "export"      ? EscapePolicy::Export
                  : escape.policy.text == "duplicate" ? EscapePolicy::Duplicate
                                                      : EscapePolicy::Forbid;
+    m_known = Known::Escape;
     if (escape.condition)
         out.condition = expression(*escape.condition, m_top);
+    m_known = Known::Match;
     m_rule->escapes.push_back(std::move(out));
 }
 

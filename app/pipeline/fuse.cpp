@@ -52,9 +52,8 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
         options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
-    EngineOptions engine;
+    EngineOptions engine = engineOptions(*profile, prepared.dims);
     engine.decide = options.decide;
-    engine.gain = makeGain(*profile, prepared.dims);
     engine.matcher.explain = options.explain;
     engine.disabled = options.disabled;
     RuleSet exact = options.strict ? exactRules(rules) : RuleSet();

@@ -4,8 +4,10 @@
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
 #include "core/passes/passes.h"
+#include "core/plan/plan.h"
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 namespace fuselage::app {
@@ -40,10 +42,22 @@ std::shared_ptr<const Graph> staticBody(const Graph& graph, const Match& match,
     return std::make_shared<const Graph>(cut.body);
 }
 
+bool asksForPeak(const Expression& expression) {
+    return (expression.kind == Expression::Kind::Member && expression.text == "peak_bytes") ||
+           std::any_of(expression.args.begin(), expression.args.end(), asksForPeak);
+}
+
+/// Whether the gate wants to know what a match saves of memory, which takes two plans to tell.
+bool asksForPeak(const Match& match) {
+    const Gate& gate = match.rule->gate;
+    return gate.condition && asksForPeak(*gate.condition);
+}
+
 /// What the gain of a match can depend on, without names: equal texts, equal gains. None when it
 /// holds subgraphs or fused nodes.
 std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     BodyKey key;
+    key.add(uint64_t{asksForPeak(match) ? 1U : 0U});
     // Bodies are cut in the order of structure and names.
     std::vector<uint32_t> byName(match.nodes.size());
     for (uint32_t i = 0; i < byName.size(); ++i)
@@ -81,6 +95,23 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     return key.isOpaque() ? std::nullopt : std::optional(key.take());
 }
 
+double peakOf(std::shared_ptr<const Graph> graph, const DeviceProfile& profile) {
+    PlanOptions options;
+    options.profile = &profile;
+    Progress quiet;
+    auto plan = makePlan(std::move(graph), options, quiet);
+    return plan ? static_cast<double>((*plan)->peakBytes) : 0;
+}
+
+/// Bytes that the nodes of the body, planned by themselves, hold at most, minus those that one
+/// fused node holds.
+double savedPeak(const std::shared_ptr<const Graph>& body, const DeviceProfile& profile) {
+    Graph fused = body->clone();
+    const std::vector<NodeId> nodes = topologicalOrder(fused);
+    replaceByFused(fused, nodes, cutOut(fused, nodes, fused.outputs()), "match", {});
+    return peakOf(body, profile) - peakOf(std::make_shared<const Graph>(std::move(fused)), profile);
+}
+
 Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
             const std::map<std::string, int64_t>& dims) {
     Cut cut;
@@ -102,10 +133,10 @@ Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile
     gain.bytes = before.bytes - after.bytes;
     gain.launches = before.launches - after.launches;
     gain.flops = before.flops - after.flops;
+    if (!gain.refusal && asksForPeak(match))
+        gain.peakBytes = savedPeak(body, profile);
     return gain;
 }
-
-} // namespace
 
 GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_t> dims) {
     auto known = std::make_shared<std::unordered_map<std::string, Gain>>();
@@ -119,6 +150,35 @@ GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_
             known->emplace(std::move(*key), gain);
         return gain;
     };
+}
+
+DeviceFigures figuresOf(const DeviceProfile& profile) {
+    DeviceFigures out;
+    out.kind = profile.kind;
+    out.arch = profile.arch;
+    out.units = profile.units;
+    out.lanesPerUnit = profile.lanesPerUnit;
+    out.clock = profile.clock;
+    out.dramBandwidth = profile.dramBandwidth;
+    out.l2Bandwidth = profile.l2Bandwidth;
+    out.l2Bytes = profile.l2Bytes;
+    out.fp32Flops = profile.fp32Flops;
+    out.fp16MatrixFlops = profile.fp16MatrixFlops;
+    out.tf32MatrixFlops = profile.tf32MatrixFlops;
+    out.launchSeconds = profile.launchSeconds;
+    out.sharedBytesPerUnit = profile.sharedBytesPerUnit;
+    out.registersPerUnit = profile.registersPerUnit;
+    out.threadsPerUnit = profile.threadsPerUnit;
+    return out;
+}
+
+} // namespace
+
+EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims) {
+    EngineOptions out;
+    out.gain = makeGain(profile, std::move(dims));
+    out.device = figuresOf(profile);
+    return out;
 }
 
 } // namespace fuselage::app

@@ -130,8 +130,7 @@ Result<Run> Runner::rewritten(const RuleTest& test, bool explain) const {
     if (!profile)
         return failure(profile.error());
     const RuleSet& rules = m_library.loaded.rules;
-    EngineOptions engine;
-    engine.gain = makeGain(*profile, {});
+    EngineOptions engine = engineOptions(*profile, {});
     engine.matcher.explain = explain;
     auto after = rewrite(graph->clone(), rules, pipelineFor(rules, *findRule(rules, test.rule)),
                          engine, m_progress);

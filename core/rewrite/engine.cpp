@@ -24,8 +24,8 @@ class Run {
 public:
     Run(Graph graph, const RuleSet& rules, const EngineOptions& options, RewriteMemo& memo,
         Progress& progress)
-        : m_index(rules), m_options(options), m_memo(memo),
-          m_progress(progress), m_out{std::move(graph), {}} {
+        : m_index(rules), m_totals(totalsOf(graph)), m_options(withRoots(options, m_totals)),
+          m_memo(memo), m_progress(progress), m_out{std::move(graph), {}} {
         m_memo.begin(m_index);
     }
 
@@ -87,7 +87,8 @@ private:
     }
 
     RuleIndex m_index;
-    const EngineOptions& m_options;
+    const GraphTotals m_totals;
+    const EngineOptions m_options;
     RewriteMemo& m_memo;
     Progress& m_progress;
     Rewritten m_out;
@@ -108,6 +109,12 @@ Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pip
             return failure(done.error());
     }
     return run.finish();
+}
+
+EngineOptions withRoots(const EngineOptions& options, const GraphTotals& totals) {
+    EngineOptions out = options;
+    out.matcher.roots = {nullptr, options.device ? &*options.device : nullptr, &totals};
+    return out;
 }
 
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,

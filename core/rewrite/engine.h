@@ -45,7 +45,7 @@ struct EngineOptions {
     MatcherOptions matcher;
     Decide decide = Decide::Rules;
     GainFunction gain;                             ///< none: nodes saved; needed by Decide::Cost
-    GainFunction measuredGain;                     ///< for `gate measured`; none: the gain above
+    std::optional<DeviceFigures> device;           ///< what `device` is in rules; none: unknown
     InferenceFunction infer;                       ///< none: inferShapes
     std::optional<PhaseStep::Selection> selection; ///< instead of what the pipeline says
     uint64_t selectionSteps = 200'000;             ///< bound of the exact selection

@@ -3,6 +3,7 @@
 
 #include "core/ops/op_table.h"
 #include "core/rewrite/functions.h"
+#include "core/rewrite/members.h"
 
 #include <algorithm>
 
@@ -35,67 +36,22 @@ Quantity ofDim(const DimBinding& binding) {
     return binding.bound ? Quantity::dimension(binding.dim) : Quantity::unknown("a dimension");
 }
 
-/// The nodes of the region that this value names, else the node that makes it.
-std::vector<NodeId> nodesBehind(const EvaluateContext& context, ValueId value) {
-    if (!context.builder && context.regions)
-        for (const RegionBinding& region : *context.regions)
-            if (region.value == value)
-                return region.nodes;
-    NodeId maker = context.valueGraph().producer(value);
-    return maker.valid() ? std::vector{maker} : std::vector<NodeId>{};
-}
-
-Quantity flopsOf(const EvaluateContext& context, ValueId value) {
-    double sum = 0;
-    for (NodeId node : nodesBehind(context, value)) {
-        std::optional<double> flops = estimateFlops(context.valueGraph(), node);
-        if (!flops)
-            return Quantity::unknown("the shapes of `" + context.valueGraph().node(node).name +
-                                     "`");
-        sum += *flops;
-    }
-    return Quantity::real(sum);
-}
-
-Quantity memberOfType(const Type& type, const std::string& member) {
-    if (member == "shape")
-        return Quantity::shape(type);
-    if (member == "rank")
-        return type.hasRank() ? Quantity::integer(static_cast<int64_t>(type.rank()))
-                              : Quantity::unknown("a rank");
-    if (member == "dtype")
-        return Quantity::ofText(nameOf(type.dtype));
-    if (member == "bytes") {
-        std::optional<int64_t> bytes = type.byteCount();
-        return bytes ? Quantity::integer(*bytes) : Quantity::unknown("a shape");
-    }
-    return Quantity::unknown("the member `" + member + "`");
-}
-
-Quantity memberOfValue(const EvaluateContext& context, ValueId id, const std::string& member) {
-    const Graph& graph = context.valueGraph();
-    const Value& value = graph.value(id);
-    if (member == "name")
-        return Quantity::ofText(value.name);
-    if (member == "users")
-        return Quantity::integer(static_cast<int64_t>(value.uses.size()) +
-                                 (graph.isGraphOutput(id) ? 1 : 0));
-    if (member == "value")
-        return contentsOf(graph, id);
-    if (member == "flops")
-        return flopsOf(context, id);
-    Quantity found = memberOfType(value.type, member);
-    return found.isUnknown() ? Quantity::unknown("`" + value.name + "." + member + "`") : found;
-}
-
 Quantity memberOf(const EvaluateContext& context, const Quantity& value,
                   const std::string& member) {
     if (value.isNone() || value.isUnknown())
         return value;
-    if (const ValueId* id = value.as<ValueId>())
-        return memberOfValue(context, *id, member);
-    if (const TensorPtr* tensor = value.as<TensorPtr>())
-        return member == "value" ? value : memberOfType((*tensor)->type(), member);
+    const MemberRow* row = findMember(member);
+    const ValueId* id = value.as<ValueId>();
+    if (row && id) {
+        const Value& known = context.valueGraph().value(*id);
+        Quantity found = row->ofType ? row->ofType(known.type) : row->ofValue(context, *id);
+        return found.isUnknown() ? Quantity::unknown("`" + known.name + "." + member + "`") : found;
+    }
+    if (const TensorPtr* tensor = value.as<TensorPtr>(); row && tensor) {
+        if (row->ofType)
+            return row->ofType((*tensor)->type());
+        return member == "value" ? value : Quantity::unknown("the member `" + member + "`");
+    }
     if (const Quantity::List* list = value.as<Quantity::List>()) {
         Quantity::List out;
         for (const Quantity& item : *list)
@@ -108,9 +64,10 @@ Quantity memberOf(const EvaluateContext& context, const Quantity& value,
 Quantity evaluateMember(const EvaluateContext& context, const Expression& expression) {
     const Expression& object = expression.args[0];
     if (object.kind == Expression::Kind::Root) {
-        if (context.roots && *context.roots)
-            return (*context.roots)(object.text, expression.text);
-        return Quantity::unknown("`" + object.text + "." + expression.text + "`");
+        const RootRow* row = findRoot(object.text, expression.text);
+        return row && context.roots
+                   ? row->of(*context.roots)
+                   : Quantity::unknown("`" + object.text + "." + expression.text + "`");
     }
     return memberOf(context, evaluate(context, object), expression.text);
 }

@@ -7,7 +7,6 @@
 #include "core/rewrite/quantity.h"
 #include "core/support/function_ref.h"
 
-#include <functional>
 #include <map>
 
 namespace fuselage {
@@ -27,8 +26,7 @@ public:
                           size_t outputs) = 0;
 };
 
-/// The member of a root: ("gain", "us"). Unknown where the caller does not know it.
-using RootFunction = std::function<Quantity(const std::string& root, const std::string& member)>;
+struct RootValues;
 
 /// What the assignments of a rewrite have made so far.
 struct DraftedNames {
@@ -42,7 +40,7 @@ struct EvaluateContext {
     const std::vector<Binding>& slots;
     const std::vector<DimBinding>& dims;
     const std::vector<RegionBinding>* regions = nullptr;
-    const RootFunction* roots = nullptr;
+    const RootValues* roots = nullptr; ///< what gain, device and total stand for
     NodeBuilder* builder = nullptr;
     DraftedNames* drafted = nullptr; ///< only with a builder
 

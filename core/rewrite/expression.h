@@ -24,7 +24,7 @@ struct Expression {
         Dim,       ///< a dimension variable: slot indexes Rule::dims
         DimList,   ///< N[]: all instances that a `many` collected for a dimension
         Let,       ///< a `let` of the block: slot indexes Rule::lets
-        Root,      ///< a named root without slot: gain, device, total, smem, regs (name in text)
+        Root,      ///< a named root without slot: gain, device, total (name in text)
         Member,    ///< args[0].text
         Index,     ///< args[0][args[1]]
         Call,      ///< text(args..., named...): a function of core/rewrite/functions

@@ -58,7 +58,7 @@ struct Gain {
     double us = 0;
     double bytes = 0;
     double launches = 0;
-    double peakBytes = 0;
+    double peakBytes = 0; ///< only where the rule's gate asks for it
     double flops = 0;
     std::optional<Reason> refusal = {}; ///< why no single program computes the match
 };

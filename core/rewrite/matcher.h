@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/rewrite/convexity.h"
-#include "core/rewrite/evaluate.h"
 #include "core/rewrite/matcher_index.h"
+#include "core/rewrite/members.h"
 #include "core/rewrite/trace.h"
 #include "core/support/function_ref.h"
 
@@ -18,7 +18,7 @@ struct MatcherOptions {
     uint32_t matchesAtOnce = 16; ///< different matches kept from one anchor
     bool explain = false;        ///< keep near misses
     size_t maxNearMisses = 512;  ///< of one rule, the nearest ones
-    RootFunction roots;          ///< device.*, total.*; gain.* is unknown while matching
+    RootValues roots;            ///< gain is unknown while matching
 };
 
 /// What the matcher asks about a graph again and again; valid until the graph changes.

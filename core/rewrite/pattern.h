@@ -181,7 +181,7 @@ struct Escape {
 };
 
 struct Gate {
-    enum class Kind : uint8_t { Default, Always, Measured, Condition };
+    enum class Kind : uint8_t { Default, Always, Condition };
 
     Kind kind = Kind::Default;
     std::optional<Expression> condition;

@@ -44,6 +44,9 @@ struct EarlyMatches {
     RewriteMemo::FoundPtr found;
 };
 
+/// A copy of the options that knows what roots stand for; both arguments must outlive it.
+EngineOptions withRoots(const EngineOptions& options, const GraphTotals& totals);
+
 using PlannedSpan = std::span<const PlannedMatch>;
 
 class Phase {

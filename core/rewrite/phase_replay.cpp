@@ -156,6 +156,8 @@ Result<Rewritten> replay(Graph graph, const RuleSet& rules, const std::vector<Pl
                          const EngineOptions& options, Progress& progress) {
     RuleIndex index(rules);
     RewriteMemo none = RewriteMemo::none();
+    const GraphTotals totals = totalsOf(graph);
+    const EngineOptions known = withRoots(options, totals);
     Rewritten out{std::move(graph), {}};
     for (size_t begin = 0; begin < plan.size();) {
         size_t end = begin;
@@ -164,7 +166,7 @@ Result<Rewritten> replay(Graph graph, const RuleSet& rules, const std::vector<Pl
         progress.report("replaying " + plan[begin].phase, begin, plan.size());
         PhaseStep step;
         step.phase = plan[begin].phase;
-        Phase phase(out.graph, out.trace, index, step, options, none, 0, progress);
+        Phase phase(out.graph, out.trace, index, step, known, none, 0, progress);
         if (auto done = phase.replay(PlannedSpan(plan).subspan(begin, end - begin)); !done)
             return failure(done.error());
         out.graph.removeDead();

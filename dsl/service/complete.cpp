@@ -4,6 +4,7 @@
 #include "core/graph/dtype.h"
 #include "core/ops/op_table.h"
 #include "core/rewrite/functions.h"
+#include "core/rewrite/members.h"
 #include "core/rewrite/trace.h"
 #include "dsl/service/texts_internal.h"
 #include "dsl/service/words.h"
@@ -114,9 +115,9 @@ public:
             m_out.push_back({label, label, kind, detail, documentation});
     }
 
-    void add(WordPlace place, const char* kind) {
+    void add(WordPlace place, const char* kind, std::string_view of = {}) {
         for (const WordRow& row : wordRows())
-            if (row.place == place)
+            if (row.place == place && of == row.of)
                 add(row.word, kind, row.documentation);
     }
 
@@ -180,8 +181,8 @@ void addTypes(Proposals& out) {
 /// Places that one or two tokens before the cursor decide. False: none of them.
 bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Proposals& out) {
     std::string_view last = cursor.last();
-    if (last == "." && cursor.last(1) == "gain")
-        out.add(WordPlace::Gain, "member");
+    if (last == "." && isRoot(cursor.last(1)))
+        out.add(WordPlace::RootMember, "member", cursor.last(1));
     else if (last == ".")
         out.add(WordPlace::Member, "member");
     else if (last == "@" && (cursor.last(1) == "=" || cursor.last(1) == "|"))

@@ -74,6 +74,12 @@ std::string formsMarkdown(Texts& texts, const std::string& op) {
     return list.empty() ? "" : fmt::format("\nforms that `spec {}` finds\n{}", op, list);
 }
 
+std::string wordMarkdown(const WordRow& row) {
+    std::string unit = *row.unit ? fmt::format(", in {}", row.unit) : "";
+    return fmt::format("`{}{}{}`: {}{}", row.of, *row.of ? "." : "", row.word, row.documentation,
+                       unit);
+}
+
 std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& text,
                        const Occurrence& thing) {
     switch (thing.kind) {
@@ -84,12 +90,16 @@ std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& 
         return traitMarkdown(thing.text);
     case Kind::Value:
         if (const WordRow* root = findWord(thing.text); root && root->place == WordPlace::Root)
-            return fmt::format("`{}`: {}", thing.text, root->documentation);
+            return wordMarkdown(*root);
         return valueMarkdown(text, thing);
     case Kind::Dimension:
         return fmt::format("`{}`: dimension variable, equal everywhere in the rule", thing.text);
     case Kind::Import:
         return fmt::format("file `{}`", thing.text);
+    case Kind::Member:
+        if (const WordRow* word = findWord(thing.text, thing.of))
+            return wordMarkdown(*word);
+        return {};
     default:
         break;
     }
@@ -102,7 +112,7 @@ std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& 
         if (const FunctionRow* row = findFunction(thing.text))
             return codeBlock(row->signature) + row->documentation;
     if (const WordRow* word = findWord(thing.text))
-        return fmt::format("`{}`: {}", thing.text, word->documentation);
+        return wordMarkdown(*word);
     return {};
 }
 
@@ -158,8 +168,7 @@ std::optional<Hover> hoverAt(Texts& texts, const std::string& name, uint32_t off
     for (const Token& token : text->parsed.tokens)
         if (token.kind == Token::Kind::Word && token.begin <= offset && offset < token.end)
             if (const WordRow* word = findWord(textOf(token, text->text())))
-                return Hover{token.begin, token.end,
-                             fmt::format("`{}`: {}", word->word, word->documentation)};
+                return Hover{token.begin, token.end, wordMarkdown(*word)};
     return std::nullopt;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/service/occurrences.h"
 
+#include "core/rewrite/members.h"
+
 #include <algorithm>
 #include <set>
 
@@ -110,8 +112,8 @@ public:
     }
 
     void operator()(const ast::Gate& gate) {
-        bool special = gate.condition.kind == ast::Expr::Kind::Lower &&
-                       (gate.condition.text == "always" || gate.condition.text == "measured");
+        bool special =
+            gate.condition.kind == ast::Expr::Kind::Lower && gate.condition.text == "always";
         if (special)
             add(Kind::Word, gate.condition.text, gate.condition.span);
         else
@@ -257,10 +259,10 @@ private:
             add(kindOfUpper(expr.text), expr.text, head);
             break;
         case E::Member: {
-            Span tail = expr.span;
-            tail.begin = tail.end - std::min<uint32_t>(static_cast<uint32_t>(expr.text.size()),
-                                                       tail.end - tail.begin);
-            add(Kind::Member, expr.text, tail);
+            const ast::Expr& object = expr.args[0];
+            bool ofRoot = object.kind == E::Lower && isRoot(object.text);
+            add(Kind::Member, expr.text, ast::spanOfMember(expr), false,
+                ofRoot ? object.text : std::string());
             break;
         }
         default:

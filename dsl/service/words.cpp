@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/service/words.h"
 
+#include "core/rewrite/members.h"
+
+#include <vector>
+
 namespace fuselage::dsl {
 
 namespace {
 
 using P = WordPlace;
 
-const WordRow rows[] = {
+constexpr WordRow ownRows[] = {
     {P::Item, "rule", "nodes that belong together, or with `rewrite` their replacement"},
     {P::Item, "pattern", "statements with a name, written out where they are used"},
     {P::Item, "form",
@@ -42,26 +46,7 @@ const WordRow rows[] = {
     {P::Modifier, "priority", "higher ones are taken first; 0 when not given"},
     {P::Modifier, "once", "applies at most once to a node in a repeated phase"},
     {P::Modifier, "replaces", "switches the rule of that name off"},
-    {P::Member, "shape", "its dimensions; `x.shape[-1]` is the last"},
-    {P::Member, "rank", "number of dimensions"},
-    {P::Member, "dtype", "element type, as text"},
-    {P::Member, "bytes", "size in memory"},
-    {P::Member, "value", "contents of a constant"},
-    {P::Member, "users", "how many nodes and outputs read it"},
-    {P::Member, "flops", "floating-point operations of the nodes that make it"},
-    {P::Member, "name", "name of the value in the model"},
-    {P::Root, "gain", "before minus after: us, bytes, launches, peak_bytes, flops"},
-    {P::Root, "total", "of the whole model"},
-    {P::Root, "device", "numbers of the device profile"},
-    {P::Root, "smem", "predicted shared memory of the kernel, bytes"},
-    {P::Root, "regs", "predicted registers of a thread"},
-    {P::Gain, "us", "microseconds, predicted"},
-    {P::Gain, "bytes", "logical bytes"},
-    {P::Gain, "launches", "kernel launches"},
-    {P::Gain, "peak_bytes", "peak memory"},
-    {P::Gain, "flops", "floating-point operations"},
     {P::Gate, "always", "every legal match is taken"},
-    {P::Gate, "measured", "both sides are timed on the device"},
     {P::Numeric, "exact", "bit for bit as before"},
     {P::Numeric, "wider", "inner values may be held wider"},
     {P::Numeric, "reassociated", "sums may be taken in another order"},
@@ -93,17 +78,31 @@ const WordRow rows[] = {
     {P::Trait, "contraction", "sums of products"},
     {P::Trait, "window", "pooling and resampling"},
     {P::Trait, "normalization", "softmax, layer normalisation ..."},
+    {P::Root, "gain", "before minus after the match"},
+    {P::Root, "device", "figures of the device that costs are predicted for"},
+    {P::Root, "total", "sums over the whole model"},
 };
+
+/// With the members of values and roots, which have a table of their own.
+std::vector<WordRow> allRows() {
+    std::vector<WordRow> out(std::begin(ownRows), std::end(ownRows));
+    for (const MemberRow& row : memberRows())
+        out.push_back({P::Member, row.name, row.documentation});
+    for (const RootRow& row : rootRows())
+        out.push_back({P::RootMember, row.name, row.documentation, row.root, row.unit});
+    return out;
+}
 
 } // namespace
 
 std::span<const WordRow> wordRows() {
-    return rows;
+    static const std::vector<WordRow> all = allRows();
+    return all;
 }
 
-const WordRow* findWord(std::string_view word) {
-    for (const WordRow& row : rows)
-        if (word == row.word)
+const WordRow* findWord(std::string_view word, std::string_view of) {
+    for (const WordRow& row : wordRows())
+        if (word == row.word && of == row.of)
             return &row;
     return nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fixed words of the language with one line about each: for completion and hover. What the
-// tables of core know (operators, functions, element types) is not repeated here.
+// tables of core know (operators, functions, element types, members) is not repeated here.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 namespace fuselage::dsl {
 
 enum class WordPlace {
-    Item,      ///< begins an item of a file
-    Clause,    ///< begins a clause of a rule
-    Statement, ///< begins a statement of `match`
-    Term,      ///< stands before an operator, or is a value
-    Flag,      ///< in a type
-    Modifier,  ///< behind a rule's name
-    Member,    ///< of a value: x.shape
-    Gain,      ///< gain.us
-    Root,      ///< gain, device ...
+    Item,       ///< begins an item of a file
+    Clause,     ///< begins a clause of a rule
+    Statement,  ///< begins a statement of `match`
+    Term,       ///< stands before an operator, or is a value
+    Flag,       ///< in a type
+    Modifier,   ///< behind a rule's name
+    Member,     ///< of a value: x.shape
+    RootMember, ///< of a root: gain.us
+    Root,       ///< gain, device ...
     Gate,
     Numeric,
     Policy, ///< of `escape`
@@ -32,11 +32,13 @@ struct WordRow {
     WordPlace place;
     const char* word;
     const char* documentation;
+    const char* of = "";   ///< RootMember: its root
+    const char* unit = ""; ///< RootMember
 };
 
 std::span<const WordRow> wordRows();
 
-/// The first row of that word at any place, or null.
-const WordRow* findWord(std::string_view word);
+/// The first row of that word at any place, or null. `of`: a root, for its members.
+const WordRow* findWord(std::string_view word, std::string_view of = {});
 
 } // namespace fuselage::dsl

@@ -20,7 +20,7 @@ const std::map<WordPlace, std::string> entries = {
     {WordPlace::Item, "Item"},           {WordPlace::Clause, "Clause"},
     {WordPlace::Statement, "Statement"}, {WordPlace::Term, "Term"},
     {WordPlace::Flag, "Flag"},           {WordPlace::Modifier, "Modifier"},
-    {WordPlace::Member, "Member"},       {WordPlace::Gain, "Gain"},
+    {WordPlace::Member, "Member"},       {WordPlace::RootMember, "RootMember"},
     {WordPlace::Root, "Root"},           {WordPlace::Gate, "Gate"},
     {WordPlace::Numeric, "Numeric"},     {WordPlace::Policy, "Policy"},
     {WordPlace::Test, "Test"},           {WordPlace::Expect, "Expect"},

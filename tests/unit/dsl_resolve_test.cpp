@@ -137,7 +137,7 @@ TEST(DslResolve, RulesHaveOneMatchAndSingleClauses) {
     EXPECT_EQ(Loaded("fuse 1;\nrule A { gate always; }").problems(),
               (Strings{"E0210 2:6 rule `A` has no `match`"}));
     EXPECT_EQ(
-        Loaded("fuse 1;\nrule A { match { y = Abs(x); }\ngate always; gate measured; }").problems(),
+        Loaded("fuse 1;\nrule A { match { y = Abs(x); }\ngate always; gate gain.us > 0; }").problems(),
         (Strings{"E0211 3:14 rule `A` has two `gate` clauses"}));
 }
 

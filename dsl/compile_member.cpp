@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind a dot, against the tables of core/rewrite/members: members of values, and of
+// roots, which only some clauses know.
+#include "core/ops/op_table.h"
+#include "core/rewrite/members.h"
+#include "dsl/compile_internal.h"
+#include "dsl/suggest.h"
+
+#include <algorithm>
+
+namespace fuselage::dsl {
+
+namespace {
+
+std::vector<std::string> membersOfRoot(const std::string& root) {
+    std::vector<std::string> out;
+    for (const RootRow& row : rootRows())
+        if (root == row.root)
+            out.emplace_back(row.name);
+    return out;
+}
+
+std::vector<std::string> membersOfValues() {
+    std::vector<std::string> out;
+    for (const MemberRow& row : memberRows())
+        out.emplace_back(row.name);
+    return out;
+}
+
+/// An operator of the rule that has an attribute of that name.
+const char* operatorWith(const Rule& rule, const std::string& attribute) {
+    for (const Term& term : rule.terms)
+        for (Op op : term.ops)
+            for (const AttributeSchema& schema : attributesOf(op))
+                if (schema.name == attribute)
+                    return rowOf(op).name;
+    return nullptr;
+}
+
+} // namespace
+
+bool RuleCompiler::namesRoot(const ast::Expr& expr, const Scope& scope) const {
+    if (expr.kind != ast::Expr::Kind::Lower || !isRoot(expr.text))
+        return false;
+    if (m_arguments)
+        return m_arguments->count(expr.text) == 0;
+    const Bound* bound = scope.find(&Scope::values, expr.text);
+    return !scope.find(&Scope::lets, expr.text) && !(bound && bound->slot);
+}
+
+Expression RuleCompiler::member(const ast::Expr& expr, const Scope& scope) {
+    Expression out;
+    out.kind = Expression::Kind::Member;
+    out.span = expr.span;
+    out.text = expr.text;
+    const ast::Expr& object = expr.args[0];
+    if (!namesRoot(object, scope)) {
+        out.args.push_back(expression(object, scope));
+        checkMember(expr, out.args[0]);
+        return out;
+    }
+    checkRoot(expr);
+    Expression root;
+    root.kind = Expression::Kind::Root;
+    root.span = object.span;
+    root.text = object.text;
+    out.args.push_back(std::move(root));
+    return out;
+}
+
+/// `gain.us`, or a root that stands alone.
+void RuleCompiler::checkRoot(const ast::Expr& expr) {
+    bool isAlone = expr.kind == ast::Expr::Kind::Lower;
+    const std::string& root = isAlone ? expr.text : expr.args[0].text;
+    std::vector<std::string> known = membersOfRoot(root);
+    bool isTotal = root == "total";
+    if (isAlone) {
+        Diagnostic& d = error("E0234", expr.span, "`" + root + "` alone is no value");
+        d.expected = "one of its members: " + listed(known, 20);
+        d.fix = "write `" + root + "." + known.front() + "`";
+    } else if (!findRoot(root, expr.text)) {
+        std::string near = closest(expr.text, known);
+        Diagnostic& d = error("E0234", ast::spanOfMember(expr),
+                              "`" + root + "` has no member `" + expr.text + "`");
+        d.expected = "one of " + listed(known, 20);
+        d.fix = near.empty() ? "write one of these" : "did you mean `" + near + "`?";
+    } else if (m_known == Known::Match || (m_known == Known::Escape && !isTotal)) {
+        Diagnostic& d =
+            error("E0234", expr.span,
+                  "`" + root + "` is known in `gate`" +
+                      (isTotal ? " and in the condition of an `escape`" : "") + ", not here");
+        d.fix = "write `gate " + root + "." + expr.text + " ...;`";
+    }
+}
+
+void RuleCompiler::checkMember(const ast::Expr& expr, const Expression& object) {
+    using Kind = Expression::Kind;
+    const std::string& name = expr.text;
+    if (object.kind == Kind::None)
+        return; // `none`, or an error that is told already
+    bool isPlain = object.kind == Kind::Number || object.kind == Kind::Text ||
+                   object.kind == Kind::Dim || object.kind == Kind::DimList;
+    if (findMember(name) && !isPlain)
+        return;
+    Diagnostic& d =
+        error("E0234", ast::spanOfMember(expr),
+              isPlain ? "only values have members" : "no value has a member `" + name + "`");
+    d.expected = "one of " + listed(membersOfValues(), 20) + ", of a value of `match`";
+    std::string near = closest(name, membersOfValues());
+    const char* op = operatorWith(*m_rule, name);
+    if (isPlain)
+        d.fix = "name a value of `match` before the dot";
+    else if (op)
+        d.fix =
+            "test attributes behind their operator: `" + std::string(op) + "[" + name + " == ...]`";
+    else
+        d.fix = near.empty() ? "write one of these" : "did you mean `" + near + "`?";
+}
+
+} // namespace fuselage::dsl
