@@ -167,6 +167,9 @@ private:
     void checkRoot(const ast::Expr& expr);
     void checkMember(const ast::Expr& expr, const Expression& object);
 
+    // check_escape.cpp
+    void checkEscapes(const ast::Rule& item);
+
     // check_node.cpp
     void checkNode(const ast::Term& term, const std::vector<Op>& ops, size_t operands, bool open);
     void checkBuilt(const ast::Expr& expr, Op op, size_t operands);

@@ -81,6 +81,8 @@ bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
                     clause(part);
             },
             each);
+    if (m_errors == 0)
+        checkEscapes(item);
     return m_errors == 0;
 }
 

@@ -26,9 +26,9 @@ void Search::addBinding(const Binding& binding) {
         addBinding(item);
 }
 
-/// The values of the roots of a block and of the blocks that it collects.
+/// The values of the results of a block and of the blocks that it collects.
 void Search::addDeclared(const BlockPlan& plan) {
-    for (uint32_t root : plan.roots) {
+    for (uint32_t root : plan.results) {
         const Definition& definition = plan.block->definitions[root];
         for (SlotIndex slot : definition.slots)
             addBinding(m_slots[slot]);

@@ -135,6 +135,12 @@ bool Search::suggestAbsent(const Term& argument) {
 
 /// With the name that the value has in the pattern, if it has one.
 bool Search::suggestEscape(ValueId value, Reason reason) {
+    if (const Escape* escape = escapeOf(value); escape && escape->policy == EscapePolicy::Forbid) {
+        std::string policy = m_rule.isRewrite ? "duplicate" : "export";
+        reason.flip = "write `" + policy + "` in its `escape`";
+        return refuse(std::move(reason),
+                      RuleEdit{RuleEdit::Kind::Replace, escape->span, "forbid", policy});
+    }
     if (escapeOf(value)) {
         reason.flip = "loosen the condition of its `escape`";
         return refuse(std::move(reason));

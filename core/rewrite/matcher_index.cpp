@@ -149,11 +149,24 @@ private:
         around.insert(plan.inside.begin(), plan.inside.end());
         for (const Many& many : block.manys)
             plan.manys.push_back(planOf(many.block, around));
+        for (uint32_t root : plan.roots)
+            if (!isReadByMany(plan, block.definitions[root]))
+                plan.results.push_back(root);
         for (const BlockPlan& many : plan.manys)
             plan.inside.insert(plan.inside.end(), many.inside.begin(), many.inside.end());
         for (const Block& unless : block.unless)
             plan.unless.push_back(planOf(unless, around));
         return plan;
+    }
+
+    bool isReadByMany(const BlockPlan& plan, const Definition& definition) const {
+        std::vector<SlotIndex> slots = definition.slots;
+        if (const auto& capture = m_prepared.rule.term(definition.term).slot)
+            slots.push_back(*capture);
+        return std::any_of(plan.manys.begin(), plan.manys.end(), [&](const BlockPlan& many) {
+            return std::find_first_of(many.outside.begin(), many.outside.end(), slots.begin(),
+                                      slots.end()) != many.outside.end();
+        });
     }
 
     /// The search starts at the last root that a node can make; bare values come last.

@@ -70,6 +70,7 @@ struct BlockPlan {
     const Block* block = nullptr;
     std::vector<uint32_t> roots;      ///< definitions that must match; the anchored one first
     std::vector<RootFacts> rootFacts; ///< parallel to roots
+    std::vector<uint32_t> results;    ///< those of `roots` that no `many` of the block reads
     bool anchoredByUsers = false;     ///< the first root is a bare value: found through `manys`
     std::vector<SlotIndex> outside;   ///< slots that the block reads and a block around it binds
     std::vector<SlotIndex> inside;    ///< slots bound in the block

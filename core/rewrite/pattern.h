@@ -120,8 +120,8 @@ struct Term {
 };
 
 /// "a, b = Split(x)": the outputs of one term get names. A statement without names has no slots.
-/// One that no other definition of its block reads is a root: it must match and its values may be
-/// read outside. The others hold only where they are read from.
+/// One that no other definition of its block reads is a root: it must match, and its values may be
+/// read outside unless a `many` of the block reads them. The others hold only where they are read.
 struct Definition {
     std::vector<SlotIndex> slots; ///< by output position
     TermId term;

@@ -54,7 +54,7 @@ const char* const graphText =
     "a = Relu(x) b = Abs(a) c = Mul(b, half) d = Add(c, a) z = Sigmoid(d) w = Relu(d) }";
 
 const std::string twoRules = "fuse 1;\n"
-                             "rule A { match { y = Abs(Relu(x)); } escape y: export; }\n"
+                             "rule A { match { y = Abs(Relu(x)); } }\n"
                              "rule B { match { y = Add(Mul(_, k: const), r); } }\n";
 
 std::string keyOf(const std::string& text) {
