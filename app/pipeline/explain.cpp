@@ -139,7 +139,7 @@ std::vector<RuleStanding> standings(const RuleLibrary& library, const Trace& tra
         if (!only.empty() && rule.name != only)
             continue;
         RuleStanding& standing = out.emplace_back();
-        standing = {rule.name, rule.file, rule.line, rule.phase, 0, 0, 0};
+        standing = {rule.name, rule.file, rule.line, rule.phase, 0, 0, 0, rule.hints};
         for (const RuleCount& count : trace.counts)
             if (count.rule == rule.name) {
                 standing.matched += count.matched;

@@ -80,6 +80,7 @@ struct RuleStanding {
     std::string phase;
     uint32_t matched = 0, applied = 0;
     uint32_t places = 0; ///< where the search came to something: matches, refusals, near misses
+    std::vector<std::string> hints = {}; ///< what the rule says to its users
 };
 
 struct Explanation {

@@ -67,6 +67,7 @@ struct RuleReport {
     size_t nearMisses = 0;
     int64_t launchesSaved = 0;
     int64_t bytesSaved = 0;
+    std::vector<std::string> hints = {}; ///< what the rule says to its users
 };
 
 /// Agreement of one output with the reference.

@@ -165,7 +165,8 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& re
                          rewritten.trace.applied(rule.name),
                          nearMisses[rule.name],
                          0,
-                         0};
+                         0,
+                         rule.hints};
         if (count.fused == 0)
             continue;
         for (const std::string& source : sources[rule.name]) {

@@ -73,6 +73,7 @@ template <typename A> void fields(A& a, RuleStanding& r) {
     a("matched", r.matched);
     a("applied", r.applied);
     a("places", r.places);
+    a("hints", r.hints);
 }
 
 /// What was done to the node asked for.

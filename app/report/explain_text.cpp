@@ -150,8 +150,10 @@ std::string rulesText(const Explanation& e) {
             places += finding.stage == Finding::Stage::Lower ? 0 : finding.sites.size();
         out += fmt::format("\n{} ({}:{}) fires {}", rule.rule, rule.file, rule.line,
                            counted(rule.applied, "time"));
-        return out + (places == 0 ? "" : fmt::format("; {} came near", counted(places, "place"))) +
-               "\n";
+        out += (places == 0 ? "" : fmt::format("; {} came near", counted(places, "place"))) + "\n";
+        for (const std::string& hint : rule.hints)
+            out += fmt::format("  {}\n", hint);
+        return out;
     }
     size_t firing = static_cast<size_t>(std::count_if(
         e.rules.begin(), e.rules.end(), [](const RuleStanding& rule) { return rule.applied > 0; }));
@@ -159,9 +161,12 @@ std::string rulesText(const Explanation& e) {
     TextTable table({Align::Left, Align::Right, Align::Left});
     size_t shown = 0;
     for (const RuleStanding& rule : e.rules)
-        if (rule.applied > 0 && shown++ < rulesInTable)
+        if (rule.applied > 0 && shown++ < rulesInTable) {
             table.row({rule.rule, std::to_string(rule.applied),
                        fmt::format("{}:{}", rule.file, rule.line)});
+            for (const std::string& hint : rule.hints)
+                table.row({"", "", hint});
+        }
     out += shown > 0 ? table.text() : "";
     if (shown > rulesInTable)
         out += fmt::format("  and {} more\n", shown - rulesInTable);

@@ -82,7 +82,10 @@ std::string rulesTable(const Report& report, const scene::Scene& scene) {
         for (const scene::LegendRow& row : scene.legend)
             if (row.rule == rule.rule)
                 badge = chip(row.letter, row.token);
-        rows += "<tr><td>" + badge + "</td>" + cell(rule.rule) +
+        std::string hints;
+        for (const std::string& hint : rule.hints)
+            hints += "<br><span class=\"dim\">" + escaped(hint) + "</span>";
+        rows += "<tr><td>" + badge + "</td><td>" + escaped(rule.rule) + hints + "</td>" +
                 cell(fmt::format("{}:{}", rule.file, rule.line)) +
                 count(static_cast<int64_t>(rule.fused)) + count(rule.launchesSaved) +
                 bytes(rule.bytesSaved) + count(static_cast<int64_t>(rule.nearMisses)) + "</tr>\n";

@@ -93,6 +93,7 @@ template <typename A> void fields(A& a, RuleReport& r) {
     a("near_misses", r.nearMisses);
     a("launches_saved", r.launchesSaved);
     a("bytes_saved", r.bytesSaved);
+    a("hints", r.hints);
 }
 
 template <typename A> void resultFields(A& a, KernelReport& k) {

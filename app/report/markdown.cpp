@@ -133,10 +133,13 @@ std::string ruleDetails(const ModelRun& model) {
                     "| rule | fused nodes | launches saved | bytes saved | near misses |\n"
                     "|---|--:|--:|--:|--:|\n",
                     cell(model.id));
-    for (const RuleReport& rule : model.report->rules)
-        out += tableRow({cell(rule.rule), std::to_string(rule.fused),
-                         std::to_string(rule.launchesSaved), bytesText(rule.bytesSaved),
-                         std::to_string(rule.nearMisses)});
+    for (const RuleReport& rule : model.report->rules) {
+        std::string name = cell(rule.rule);
+        for (const std::string& hint : rule.hints)
+            name += "<br>" + cell(hint);
+        out += tableRow({name, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
+                         bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
+    }
     return out + "\n</details>\n\n";
 }
 

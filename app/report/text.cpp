@@ -235,7 +235,11 @@ std::string renderCounts(const Report& r) {
                    bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
     }
     table.row({"total", std::to_string(total), "", "", ""});
-    return "fused nodes by rule\n" + table.text();
+    std::string hints;
+    for (const RuleReport& rule : r.rules)
+        for (const std::string& hint : rule.hints)
+            hints += fmt::format("  {}: {}\n", rule.rule, hint);
+    return "fused nodes by rule\n" + table.text() + hints;
 }
 
 std::string renderText(const Report& r) {

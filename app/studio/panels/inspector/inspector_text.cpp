@@ -240,6 +240,8 @@ QString ruleHtml(const app::Report& report, const QString& rule) {
             table.row(QObject::tr("launches saved"), QString::number(each.launchesSaved));
             table.row(QObject::tr("bytes saved"), words(app::bytesText(each.bytesSaved)));
             table.row(QObject::tr("near misses"), QString::number(each.nearMisses));
+            for (const std::string& hint : each.hints)
+                table.row(QObject::tr("hint"), escaped(hint));
         }
     return out + table.html();
 }
