@@ -33,7 +33,7 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_option("--pipeline", options.fuse.pipeline, "pipeline of the rule files to run")
         ->capture_default_str();
     app.add_option("--decide", options.decide,
-                   "rules: every legal match; cost: what the gates allow")
+                   "rules: a rule without a gate takes every legal match; cost: what gains time")
         ->capture_default_str();
     addPrecisionOption(app, options.precision);
     app.add_flag("--strict", options.fuse.strict,

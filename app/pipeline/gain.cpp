@@ -15,7 +15,7 @@ namespace fuselage::app {
 namespace {
 
 struct Cost {
-    double seconds = 0, bytes = 0, launches = 0, flops = 0;
+    double seconds = 0, bytes = 0, launches = 0, flops = 0, peak = 0;
 };
 
 /// Adds what one launch of the body costs; the reason when it does not lower.
@@ -57,6 +57,9 @@ bool asksForPeak(const Match& match) {
 /// holds subgraphs or fused nodes.
 std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     BodyKey key;
+    // A rewrite makes what its rule says, of the values that its names stand for.
+    if (match.rule->isRewrite && match.rule->gate.condition)
+        return std::nullopt;
     key.add(uint64_t{asksForPeak(match) ? 1U : 0U});
     // Bodies are cut in the order of structure and names.
     std::vector<uint32_t> byName(match.nodes.size());
@@ -95,12 +98,21 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     return key.isOpaque() ? std::nullopt : std::optional(key.take());
 }
 
-double peakOf(std::shared_ptr<const Graph> graph, const DeviceProfile& profile) {
+Cost planned(std::shared_ptr<const Graph> graph, const DeviceProfile& profile) {
     PlanOptions options;
     options.profile = &profile;
     Progress quiet;
     auto plan = makePlan(std::move(graph), options, quiet);
-    return plan ? static_cast<double>((*plan)->peakBytes) : 0;
+    Cost out;
+    if (!plan)
+        return out;
+    out.seconds = (*plan)->totalPredicted().seconds;
+    out.bytes = static_cast<double>((*plan)->totalTraffic().logical());
+    out.launches = static_cast<double>((*plan)->steps.size());
+    out.peak = static_cast<double>((*plan)->peakBytes);
+    for (const Step& step : (*plan)->steps)
+        out.flops += static_cast<double>(workOf(step.program).flops);
+    return out;
 }
 
 /// Bytes that the nodes of the body, planned by themselves, hold at most, minus those that one
@@ -109,13 +121,40 @@ double savedPeak(const std::shared_ptr<const Graph>& body, const DeviceProfile& 
     Graph fused = body->clone();
     const std::vector<NodeId> nodes = topologicalOrder(fused);
     replaceByFused(fused, nodes, cutOut(fused, nodes, fused.outputs()), "match", {});
-    return peakOf(body, profile) - peakOf(std::make_shared<const Graph>(std::move(fused)), profile);
+    return planned(body, profile).peak -
+           planned(std::make_shared<const Graph>(std::move(fused)), profile).peak;
+}
+
+Gain difference(const Cost& before, const Cost& after) {
+    Gain gain;
+    gain.us = (before.seconds - after.seconds) * 1e6;
+    gain.bytes = before.bytes - after.bytes;
+    gain.launches = before.launches - after.launches;
+    gain.flops = before.flops - after.flops;
+    gain.peakBytes = before.peak - after.peak;
+    return gain;
+}
+
+/// Of a rewrite: the plan of the match's nodes against that of what replaces them.
+Gain gainOfRewrite(const Graph& graph, const Match& match, const std::shared_ptr<const Graph>& body,
+                   const DeviceProfile& profile, const std::map<std::string, int64_t>& dims) {
+    auto replacement = replacementOf(graph, match, inferShapes);
+    if (auto* refused = std::get_if<NotApplied>(&replacement)) {
+        Gain gain;
+        gain.refusal = std::move(refused->reason);
+        return gain;
+    }
+    auto after = std::make_shared<Graph>(std::get<Graph>(std::move(replacement)));
+    bindAllDimensions(*after, dims);
+    return difference(planned(body, profile), planned(after, profile));
 }
 
 Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
             const std::map<std::string, int64_t>& dims) {
     Cut cut;
     auto body = staticBody(graph, match, dims, cut);
+    if (match.rule->isRewrite && match.rule->gate.condition)
+        return gainOfRewrite(graph, match, body, profile, dims);
     Cost before, after;
     for (NodeId id : topologicalOrder(*body))
         addCost(bodyOf(*body, id), profile, before);
@@ -125,16 +164,11 @@ Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile
         whole.constants.push_back(graph.value(input).constant);
     whole.operands = cut.inputs;
     whole.results = cut.outputs;
-    Gain gain;
-    gain.refusal = addCost(whole, profile, after);
-    if (gain.refusal)
-        after = before;
-    gain.us = (before.seconds - after.seconds) * 1e6;
-    gain.bytes = before.bytes - after.bytes;
-    gain.launches = before.launches - after.launches;
-    gain.flops = before.flops - after.flops;
-    if (!gain.refusal && asksForPeak(match))
-        gain.peakBytes = savedPeak(body, profile);
+    std::optional<Reason> refusal = addCost(whole, profile, after);
+    if (!refusal && asksForPeak(match))
+        before.peak = savedPeak(body, profile);
+    Gain gain = difference(before, refusal ? before : after);
+    gain.refusal = std::move(refusal);
     return gain;
 }
 

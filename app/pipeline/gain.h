@@ -13,7 +13,8 @@
 namespace fuselage::app {
 
 /// With `gain` and `device` of this profile, which must outlive them. Symbolic dimensions count as
-/// `dims` says, others as 1. A body that no single program computes gains nothing.
+/// `dims` says, others as 1. A body that no single program computes gains nothing; a rewrite with a
+/// gate gains what the plan of its nodes costs more than the plan of what it makes.
 EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims);
 
 } // namespace fuselage::app

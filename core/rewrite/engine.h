@@ -14,8 +14,8 @@ namespace fuselage {
 
 /// Whether a legal match is also wanted.
 enum class Decide : uint8_t {
-    Rules, ///< every legal match
-    Cost,  ///< the gate of its rule decides, with the gain
+    Rules, ///< every legal match that the gate of its rule, if it has one, admits
+    Cost,  ///< as Rules; fuse rules without a gate want a gain of time
 };
 
 /// How a person writes it.

@@ -43,18 +43,20 @@ std::optional<std::string> limitThatHolds(const Expression& condition, double fo
 
 } // namespace
 
-/// The gain by which the match competes; none when its gate refuses.
+/// The gain by which the match competes; none when its gate refuses. Without a cost model no gate
+/// is asked.
 std::optional<double> Phase::admit(const Match& match) {
+    if (!m_options.gain)
+        return nodesSaved(match);
     const Gate& gate = match.rule->gate;
-    if (m_options.decide == Decide::Rules)
-        return m_options.gain ? m_options.gain(m_graph, match).us : nodesSaved(match);
     // A rewrite without a gate is a normalisation: its gain shows only in what follows.
-    if (match.rule->isRewrite && gate.kind == Gate::Kind::Default)
+    bool byCost = m_options.decide == Decide::Cost && gate.kind == Gate::Kind::Default;
+    if (byCost && match.rule->isRewrite)
         return nodesSaved(match);
     Gain gain = m_options.gain(m_graph, match);
     if (gate.kind == Gate::Kind::Condition)
         return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
-    if (gate.kind == Gate::Kind::Always || gain.us > 0)
+    if (!byCost || gain.us > 0)
         return gain.us;
     refuseGate(match, gain,
                {code::gate,
@@ -70,7 +72,9 @@ std::optional<double> Phase::admit(const Match& match) {
 void Phase::refuseGate(const Match& match, const Gain& gain, Reason reason,
                        std::optional<RuleEdit> edit) {
     if (gain.refusal) {
-        reason.message += ": no single kernel computes it: " + gain.refusal->message;
+        reason.message += (match.rule->isRewrite ? ": it cannot be written: "
+                                                 : ": no single kernel computes it: ") +
+                          gain.refusal->message;
         reason.facts.insert(reason.facts.end(), gain.refusal->facts.begin(),
                             gain.refusal->facts.end());
         reason.facts.push_back({"lower", gain.refusal->code});

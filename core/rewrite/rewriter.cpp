@@ -38,18 +38,27 @@ struct Replacement {
     const Assignment* from = nullptr; ///< when it has one target
 };
 
-class Rewrite {
+/// Builds the right-hand side and says whether it may stand where the match is.
+class Building {
 public:
-    Rewrite(Graph& graph, const Match& match, const InferenceFunction& infer)
+    Building(const Graph& graph, const Match& match, const InferenceFunction& infer)
         : m_graph(graph), m_match(match), m_draft(graph, infer) {}
 
-    ApplyResult run() {
-        if (!build() || !checkTypes() || !checkOrder() || !checkOutputs())
-            return NotApplied{std::move(m_reason), std::move(m_edit)};
-        return splice();
+    bool run() { return build() && checkTypes() && checkOrder() && checkOutputs(); }
+
+    NotApplied whyNot() { return {std::move(m_reason), std::move(m_edit)}; }
+
+    /// What was built, without what nothing needs.
+    Graph built() const {
+        Graph out = m_draft.graph().clone();
+        for (const Replacement& replacement : m_replacements)
+            if (!out.isGraphOutput(replacement.drafted))
+                out.addOutput(replacement.drafted);
+        out.removeDead();
+        return out;
     }
 
-private:
+protected:
     bool refuse(const char* code, std::string message, std::string flip = {}) {
         m_reason = {code, std::move(message), std::move(flip), {}};
         return false;
@@ -208,6 +217,52 @@ private:
         return true;
     }
 
+    const Graph& m_graph;
+    const Match& m_match;
+    Draft m_draft;
+    DraftedNames m_names;
+    std::vector<Replacement> m_replacements;
+    Reason m_reason;
+    std::optional<RuleEdit> m_edit;
+};
+
+/// Puts what was built into the graph.
+class Rewrite : public Building {
+public:
+    Rewrite(Graph& graph, const Match& match, const InferenceFunction& infer)
+        : Building(graph, match, infer), m_target(graph) {}
+
+    ApplyResult splice() {
+        Applied applied;
+        Provenance provenance = provenanceOf(m_graph, m_match);
+        for (NodeId node : needed())
+            copyNode(node, provenance, applied);
+        std::unordered_set<NodeId> made(applied.made.begin(), applied.made.end());
+        for (const auto& [old, drafted, from] : m_replacements) {
+            ValueId value = inGraph(drafted);
+            if (value == old)
+                continue;
+            keepBetterType(old, value);
+            NodeId maker = m_graph.producer(value);
+            if (maker.valid() && made.contains(maker)) {
+                // The old value lives on as the new node's output: its name and readers stay.
+                uint32_t slot = m_graph.value(value).outputSlot;
+                m_target.replaceUses(value, old);
+                m_target.moveOutput(old, maker, slot);
+                m_map[drafted] = old;
+                continue;
+            }
+            bool named = m_graph.isGraphOutput(old);
+            m_target.replaceUses(old, value);
+            if (named)
+                m_target.takeName(value, old);
+            applied.replaced.emplace_back(old, value);
+        }
+        removeMatched(applied);
+        return applied;
+    }
+
+private:
     ValueId inGraph(ValueId drafted) {
         if (!drafted.valid())
             return {};
@@ -217,7 +272,7 @@ private:
         const Value& value = m_draft.graph().value(drafted);
         ValueId origin = m_draft.imported(drafted);
         return entry->second =
-                   origin.valid() ? origin : m_graph.addConstant(value.name, value.constant);
+                   origin.valid() ? origin : m_target.addConstant(value.name, value.constant);
     }
 
     void copyNode(NodeId drafted, const Provenance& provenance, Applied& applied) {
@@ -231,15 +286,15 @@ private:
         std::string base = m_graph.value(m_replacements[0].old).name + "_";
         for (ValueId output : node.outputs)
             spec.outputs.push_back(output.valid() ? base + draft.value(output).name : "");
-        NodeId made = m_graph.addNode(std::move(spec));
+        NodeId made = m_target.addNode(std::move(spec));
         applied.made.push_back(made);
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             if (!node.outputs[i].valid())
                 continue;
             ValueId value = m_graph.node(made).outputs[i];
             m_map[node.outputs[i]] = value;
-            m_graph.setType(value, draft.value(node.outputs[i]).type);
-            m_graph.setSymbolicContents(value, draft.value(node.outputs[i]).symbolicContents);
+            m_target.setType(value, draft.value(node.outputs[i]).type);
+            m_target.setSymbolicContents(value, draft.value(node.outputs[i]).symbolicContents);
         }
     }
 
@@ -264,36 +319,6 @@ private:
         return out;
     }
 
-    ApplyResult splice() {
-        Applied applied;
-        Provenance provenance = provenanceOf(m_graph, m_match);
-        for (NodeId node : needed())
-            copyNode(node, provenance, applied);
-        std::unordered_set<NodeId> made(applied.made.begin(), applied.made.end());
-        for (const auto& [old, drafted, from] : m_replacements) {
-            ValueId value = inGraph(drafted);
-            if (value == old)
-                continue;
-            keepBetterType(old, value);
-            NodeId maker = m_graph.producer(value);
-            if (maker.valid() && made.contains(maker)) {
-                // The old value lives on as the new node's output: its name and readers stay.
-                uint32_t slot = m_graph.value(value).outputSlot;
-                m_graph.replaceUses(value, old);
-                m_graph.moveOutput(old, maker, slot);
-                m_map[drafted] = old;
-                continue;
-            }
-            bool named = m_graph.isGraphOutput(old);
-            m_graph.replaceUses(old, value);
-            if (named)
-                m_graph.takeName(value, old);
-            applied.replaced.emplace_back(old, value);
-        }
-        removeMatched(applied);
-        return applied;
-    }
-
     void keepBetterType(ValueId old, ValueId made) {
         const Type& before = m_graph.value(old).type;
         const Type& after = m_graph.value(made).type;
@@ -302,7 +327,7 @@ private:
                                                   [](const Dim& d) { return d.isUnknown(); });
         };
         if (isKnown(after) && !isKnown(before) && after.dtype != DType::Undefined)
-            m_graph.setType(old, after);
+            m_target.setType(old, after);
     }
 
     void removeMatched(Applied& applied) {
@@ -314,19 +339,13 @@ private:
             });
             if (read)
                 continue;
-            m_graph.removeNode(*it);
+            m_target.removeNode(*it);
             applied.removed.push_back(*it);
         }
     }
 
-    Graph& m_graph;
-    const Match& m_match;
-    Draft m_draft;
-    DraftedNames m_names;
-    std::vector<Replacement> m_replacements;
+    Graph& m_target;
     std::unordered_map<ValueId, ValueId> m_map; ///< draft -> graph
-    Reason m_reason;
-    std::optional<RuleEdit> m_edit;
 };
 
 } // namespace
@@ -374,7 +393,18 @@ Metadata metadataOf(const Graph& graph, const std::vector<NodeId>& nodes) {
 ApplyResult applyMatch(Graph& graph, const Match& match, const InferenceFunction& infer) {
     if (!match.rule->isRewrite)
         return applyFuse(graph, match);
-    return Rewrite(graph, match, infer).run();
+    Rewrite rewrite(graph, match, infer);
+    if (!rewrite.run())
+        return rewrite.whyNot();
+    return rewrite.splice();
+}
+
+std::variant<Graph, NotApplied> replacementOf(const Graph& graph, const Match& match,
+                                              const InferenceFunction& infer) {
+    Building building(graph, match, infer);
+    if (!building.run())
+        return building.whyNot();
+    return building.built();
 }
 
 } // namespace fuselage

@@ -33,6 +33,10 @@ using ApplyResult = std::variant<Applied, NotApplied>;
 /// replaces, "graph-output" when an output of the graph would lose its own node.
 ApplyResult applyMatch(Graph& graph, const Match& match, const InferenceFunction& infer);
 
+/// What a rewrite rule would put in the place of the match, as a graph of its own.
+std::variant<Graph, NotApplied> replacementOf(const Graph& graph, const Match& match,
+                                              const InferenceFunction& infer);
+
 /// Names of nodes, as they are now.
 std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes);
 

@@ -164,6 +164,10 @@ TEST(Engine, GatesDecideByGain) {
     b.rule.gate.condition = binary(">", member(root, "bytes"), number(100));
     EXPECT_EQ(opCounts(run(graph, {b.rule}, {{"fuse"}}, options).graph)["Pair"], 0);
     options.decide = Decide::Rules;
+    EXPECT_EQ(opCounts(run(graph, {b.rule}, {{"fuse"}}, options).graph)["Pair"], 0)
+        << "a gate is asked whoever decides";
+    us = -1;
+    b.rule.gate = {};
     EXPECT_EQ(opCounts(run(graph, {b.rule}, {{"fuse"}}, options).graph)["Pair"], 1)
         << "every legal match";
 }
