@@ -72,6 +72,8 @@ TEST(Service, aMatchOffersOperatorsImportedPatternsAndValues) {
 TEST(Service, wordsThatOnePlaceAllows) {
     EXPECT_EQ(Editor("fuse 1;\nrule R { numeric e‸").labels(), std::vector<std::string>{"exact"});
     EXPECT_TRUE(Editor("fuse 1;\nrule R { gate gain.‸").offers("launches"));
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { gate device.‸").offers("units"));
+    EXPECT_FALSE(Editor("fuse 1;\nrule R { gate total.‸").offers("units"));
     EXPECT_TRUE(Editor("fuse 1;\nrule R { match { y = Relu(x: ‸").offers("float16"));
     EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { zoo ‸").offers("bert_base"));
     EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { expect ‸").offers("fires"));
@@ -108,6 +110,13 @@ TEST(Service, hoverOnAnOperatorNamesTheFormsThatSpecFinds) {
         "rule R { match { y = spec Sig‸moid(x); } }");
     EXPECT_NE(editor.hover().find("- a.fuse:3 By tanh.\n"), std::string::npos) << editor.hover();
     EXPECT_NE(editor.hover().find("- std/forms:"), std::string::npos);
+}
+
+TEST(Service, hoverTellsMembersOfRootsFromThoseOfValues) {
+    const std::string rule = "fuse 1;\nrule R { match { y = Relu(x); where x.bytes > 1; } gate ";
+    EXPECT_NE(Editor(rule + "gain.by‸tes > 1; }").hover().find("traffic"), std::string::npos);
+    EXPECT_NE(Editor(rule + "y.by‸tes > 1; }").hover().find("size in memory"), std::string::npos);
+    EXPECT_NE(Editor(rule + "device.clo‸ck > 1; }").hover().find("in hertz"), std::string::npos);
 }
 
 TEST(Service, definitionOfAValueAndOfAnImportedPattern) {

@@ -2,12 +2,14 @@
 // Reports as files of other tools: what they promise, read back or checked by their schema.
 #include "app/report/chrome_trace.h"
 #include "app/report/csv.h"
+#include "app/report/html.h"
 #include "app/report/json.h"
 #include "app/report/json_read.h"
 #include "app/report/junit.h"
 #include "app/report/markdown.h"
 #include "app/report/run_json.h"
 #include "app/report/sarif.h"
+#include "app/report/text.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -98,6 +100,14 @@ TEST(ReportJson, FitsItsSchema) {
     json wrong = json::parse(app::renderResults(sampleRun()));
     wrong["models"][0]["results"]["kernels"][0]["flops"] = "many";
     EXPECT_NE(schemaReport(wrong.dump(), "results.schema.json"), "");
+}
+
+TEST(Report, HintsOfRulesStandInEveryFormat) {
+    const app::Report report = sampleReport();
+    const std::string texts[] = {app::renderCounts(report), app::renderHtml(report),
+                                 app::renderMarkdown(sampleRun()), app::renderJson(report)};
+    for (const std::string& text : texts)
+        EXPECT_NE(text.find("a word to its users"), std::string::npos) << text.substr(0, 200);
 }
 
 TEST(RunJson, IsReadBackFromItsTwoFiles) {

@@ -45,7 +45,7 @@ inline app::Report sampleReport() {
     r.model = {"models/net.onnx", "net", 3, {"x: float[1,3]"}, {"y: float[1,3]"}, {{"N", 4}}};
     r.precision.name = "fp16";
     r.precision.kept = {{"Softmax_3", {"range", "sums overflow", "", {}}}};
-    r.rules = {{"ConvRelu", "std/convolution.fuse", 12, 1, 1, 1, 64}};
+    r.rules = {{"ConvRelu", "std/convolution.fuse", 12, 1, 1, 1, 64, {"a word to its users"}}};
     r.before = {3,    3,    {200, 100, 0, 0},
                 4096, 512,  2,
                 8000, 3e-6, TimingSummary{3e-6, 2e-6, 4e-6, 2.9e-6, 3.1e-6, 30}};
