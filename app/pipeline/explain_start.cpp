@@ -3,6 +3,7 @@
 // another rule replaces them, or the model has no node that the search could start at; then the
 // pattern is searched with any operator in that place, which says what stands there instead.
 #include "app/pipeline/explain_internal.h"
+#include "core/graph/text.h"
 #include "core/rewrite/engine.h"
 #include "core/support/text.h"
 #include "dsl/suggest.h"

@@ -2,6 +2,7 @@
 #include "app/pipeline/fuse.h"
 
 #include "app/pipeline/gain.h"
+#include "core/rewrite/engine.h"
 #include "core/support/text.h"
 
 #include <fmt/format.h>

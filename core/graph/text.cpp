@@ -8,6 +8,7 @@
 #include <cctype>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace fuselage {
 
@@ -304,6 +305,30 @@ std::string opText(const Node& node) {
         return (node.customDomain.empty() ? "" : node.customDomain + ".") + node.customOp;
     std::string domain = domainOf(node.op);
     return (domain.empty() ? "" : domain + ".") + nameOf(node.op);
+}
+
+std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::vector<std::string> out;
+    for (NodeId node : nodes)
+        out.push_back(graph.node(node).name);
+    return out;
+}
+
+std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::vector<std::string> out;
+    std::unordered_set<std::string> seen;
+    auto add = [&](const std::string& name) {
+        if (seen.insert(name).second)
+            out.push_back(name);
+    };
+    for (NodeId id : nodes) {
+        const Node& node = graph.node(id);
+        if (node.provenance.sources.empty())
+            add(node.name);
+        for (const std::string& source : node.provenance.sources)
+            add(source);
+    }
+    return out;
 }
 
 } // namespace fuselage

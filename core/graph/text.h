@@ -5,6 +5,7 @@
 #include "core/graph/graph.h"
 
 #include <string>
+#include <vector>
 
 namespace fuselage {
 
@@ -25,5 +26,11 @@ std::string text(const Graph& graph, NodeId node);
 
 /// "Conv", "com.acme.Foo", or the rule's name for a fused node.
 std::string opText(const Node& node);
+
+/// Names of nodes, as they are now.
+std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes);
+
+/// Names of the model's nodes that these nodes stand for, each once.
+std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes);
 
 } // namespace fuselage

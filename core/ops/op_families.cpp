@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A family of operators is added by listing its rows() function here.
-#include "core/ops/op_families.h"
-
 #include "core/ops/activation.h"
 #include "core/ops/attention.h"
 #include "core/ops/control_flow.h"
@@ -19,6 +17,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/movement.h"
 #include "core/ops/normalization.h"
+#include "core/ops/op_table_internal.h"
 #include "core/ops/pooling.h"
 #include "core/ops/quantize.h"
 #include "core/ops/quantized.h"

@@ -3,7 +3,7 @@
 #include "core/ops/op_table.h"
 
 #include "core/ops/attribute_schema.h"
-#include "core/ops/op_families.h"
+#include "core/ops/op_table_internal.h"
 
 #include <algorithm>
 #include <cassert>

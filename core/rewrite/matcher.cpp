@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/matcher.h"
 
+#include "core/graph/text.h"
 #include "core/rewrite/matcher_anchors.h"
 #include "core/rewrite/matcher_internal.h"
-#include "core/rewrite/rewriter.h"
 
 #include <algorithm>
 #include <deque>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/graph/text.h"
 #include "core/rewrite/phase_internal.h"
 
 #include <algorithm>

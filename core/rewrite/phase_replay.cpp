@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A phase that applies given matches instead of those that it would select.
+#include "core/graph/text.h"
 #include "core/rewrite/phase_internal.h"
 #include "core/rewrite/replay.h"
 #include "core/support/text.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a phase writes into the Trace: applied and refused matches, stops, and who took whose nodes.
+#include "core/graph/text.h"
 #include "core/rewrite/phase_internal.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,8 @@
 // are not asked; each match must be there as the list says, or nothing comes out.
 #pragma once
 
-#include "core/rewrite/engine.h"
+#include "core/rewrite/engine_options.h"
+#include "core/support/progress.h"
 
 namespace fuselage {
 

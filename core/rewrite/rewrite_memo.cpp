@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/rewrite_memo.h"
 
+#include "core/graph/text.h"
 #include "core/rewrite/match_cache.h"
 #include "core/support/hash.h"
 

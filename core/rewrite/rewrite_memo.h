@@ -4,7 +4,7 @@
 // come back. A run with a memo gives the very result of a run without.
 #pragma once
 
-#include "core/rewrite/engine.h"
+#include "core/rewrite/engine_options.h"
 
 #include <map>
 #include <memory>
@@ -84,9 +84,5 @@ private:
     State m_last = 0;
     size_t m_reused = 0;
 };
-
-/// The memo has served this graph with these options, or nothing yet. Errors: as without one.
-Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
-                          const EngineOptions& options, RewriteMemo& memo, Progress& progress);
 
 } // namespace fuselage

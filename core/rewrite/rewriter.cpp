@@ -2,6 +2,7 @@
 #include "core/rewrite/rewriter.h"
 
 #include "core/graph/subgraph.h"
+#include "core/graph/text.h"
 #include "core/ops/op_table.h"
 
 #include <algorithm>
@@ -349,30 +350,6 @@ private:
 };
 
 } // namespace
-
-std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
-    std::vector<std::string> out;
-    for (NodeId node : nodes)
-        out.push_back(graph.node(node).name);
-    return out;
-}
-
-std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
-    std::vector<std::string> out;
-    std::unordered_set<std::string> seen;
-    auto add = [&](const std::string& name) {
-        if (seen.insert(name).second)
-            out.push_back(name);
-    };
-    for (NodeId id : nodes) {
-        const Node& node = graph.node(id);
-        if (node.provenance.sources.empty())
-            add(node.name);
-        for (const std::string& source : node.provenance.sources)
-            add(source);
-    }
-    return out;
-}
 
 Metadata metadataOf(const Graph& graph, const std::vector<NodeId>& nodes) {
     constexpr size_t longest = 16384; // made nodes must not grow without limit

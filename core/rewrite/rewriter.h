@@ -37,12 +37,6 @@ ApplyResult applyMatch(Graph& graph, const Match& match, const InferenceFunction
 std::variant<Graph, NotApplied> replacementOf(const Graph& graph, const Match& match,
                                               const InferenceFunction& infer);
 
-/// Names of nodes, as they are now.
-std::vector<std::string> namesOf(const Graph& graph, const std::vector<NodeId>& nodes);
-
-/// Names of the model's nodes that these nodes stand for, each once.
-std::vector<std::string> sourcesOf(const Graph& graph, const std::vector<NodeId>& nodes);
-
 /// What the exporter said about these nodes; values that differ stand one below the other.
 Metadata metadataOf(const Graph& graph, const std::vector<NodeId>& nodes);
 

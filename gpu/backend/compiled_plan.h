@@ -7,7 +7,7 @@
 #include "core/plan/kernel_facts.h"
 #include "core/plan/plan.h"
 #include "core/support/progress.h"
-#include "gpu/backend/cuda_backend.h"
+#include "gpu/backend/cuda_options.h"
 
 #include <optional>
 #include <string>

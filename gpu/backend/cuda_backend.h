@@ -4,21 +4,11 @@
 #pragma once
 
 #include "core/plan/backend.h"
-#include "gpu/tune/tune_options.h"
+#include "gpu/backend/cuda_options.h"
 
 #include <memory>
-#include <string>
 
 namespace fuselage::gpu {
-
-struct CudaOptions {
-    int device = 0;
-    int threads = 0;     ///< that build tactics and run the host's functions; 0: all of the machine
-    bool measure = true; ///< false: tactics are chosen by prediction
-    /// Folder of machine code and of cuDNN's plans; see cacheFolder().
-    std::string cache;
-    TuneOptions tune;
-};
 
 /// Errors "device.*" say what is missing: driver, device. A missing NVRTC or library costs its
 /// tactics only. The timing cache is read here and written after each prepare(); its errors are

@@ -5,7 +5,7 @@
 
 #include "core/plan/kernel_facts.h"
 #include "core/plan/plan.h"
-#include "gpu/backend/cuda_backend.h"
+#include "gpu/backend/cuda_options.h"
 #include "gpu/emit/tactic.h"
 #include "gpu/runtime/cubin_cache.h"
 #include "gpu/runtime/device.h"

@@ -3,7 +3,7 @@
 // weight, and one thread a result for everything else.
 #pragma once
 
-#include "gpu/kernels/variant_table.h"
+#include "gpu/kernels/variant_row.h"
 
 #include <vector>
 

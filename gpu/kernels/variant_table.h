@@ -3,23 +3,12 @@
 // machine without a GPU compiles and runs them as host code. No variant knows a rule's name.
 #pragma once
 
-#include "gpu/emit/emit.h"
+#include "gpu/kernels/variant_row.h"
 
-#include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace fuselage::gpu {
-
-/// One way to compute one kind of program.
-struct VariantRow {
-    std::string name; ///< "pointwise_vector", "row_warp", "tensor_128x64"
-    ProgramKind program = ProgramKind::Pointwise; ///< the programs that it may accept
-    std::function<EmitResult(const KernelRequest&)> emit;
-    std::string summary; ///< one line for reports
-    bool plain = false;  ///< the always-correct one: others are compared with it
-};
 
 /// All variants; within one kind, the always-correct plain variant is last.
 std::span<const VariantRow> kernelVariants();

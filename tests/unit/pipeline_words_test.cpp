@@ -74,6 +74,8 @@ const Row rows[] = {
     {P::Item, "rule", "rule R { match { y = Exp -> Neg; } }", ""},
     {P::Item, "pattern", "pattern Q(v) -> w { w = Neg(v); } rule R { match { y = Exp -> Q; } }",
                          "pattern Q(v) -> w { w = Abs(v); } rule R { match { y = Exp -> Q; } }"},
+    {P::Item, "form", "form Tanh(x) { y = Neg(Exp(x)); } rule R { match { y = spec Tanh(x); } }",
+                      "rule R { match { y = spec Tanh(x); } }"},
     {P::Item, "class", "class C = Neg; rule R { match { y = Exp -> C; } }",
                        "class C = Abs; rule R { match { y = Exp -> C; } }"},
     {P::Item, "fn", "fn f(v) = v + 2; rule R { match { y = Exp(x: [N, _]) -> Neg; where f(N) == 4; } }",
@@ -185,7 +187,7 @@ Graph graphOf(const std::string& text) {
 }
 
 /// What the rules do to the model: the graph and the trace, or the error.
-std::string fusing(const app::RuleLibrary& library, const char* decide) {
+std::string fusing(const app::RuleLibrary& library, Decide decide) {
     Progress quiet;
     app::FuseOptions options;
     options.decide = decide;
@@ -271,7 +273,7 @@ std::string outcomeOf(const std::string& rules) {
     std::string out;
     for (const Diagnostic& d : library->loaded.diagnostics.all())
         out += d.code + " " + d.message + "\n";
-    out += fusing(*library, "rules") + fusing(*library, "cost") + testing(*library);
+    out += fusing(*library, Decide::Rules) + fusing(*library, Decide::Cost) + testing(*library);
     if (rules.find("verify") != std::string::npos ||
         rules.find("rewrite { y = Abs") != std::string::npos)
         out += proving(*library);

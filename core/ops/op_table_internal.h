@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families whose rows op_table.cpp puts in the order of the enum. Apart from it, since a
-// family's file includes the table's header.
+// Between the table and the list of families, which stands apart in op_families.cpp: a family's
+// file includes the table's header, so the table must include none of theirs.
 #pragma once
 
 #include "core/ops/op_table.h"
@@ -11,6 +11,7 @@ namespace fuselage {
 
 using OpRows = std::span<const OpRow> (*)();
 
+/// What op_table.cpp puts in the order of the enum.
 std::span<const OpRows> opFamilies();
 
 } // namespace fuselage
