@@ -2,6 +2,7 @@
 #include "app/pipeline/planned.h"
 
 #include "core/passes/specialise.h"
+#include "core/plan/make_plan.h"
 
 namespace fuselage::app {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/graph/run_shapes.h"
-#include "core/plan/plan.h"
+#include "core/plan/backend.h"
 #include "core/support/progress.h"
 #include "core/support/result.h"
 

@@ -3,6 +3,7 @@
 
 #include "core/graph/subgraph.h"
 #include "core/passes/passes.h"
+#include "core/plan/make_plan.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 #include "core/kernel/lower.h"
 #include "core/plan/backend.h"
-#include "core/plan/plan.h"
+#include "core/plan/make_plan.h"
 #include "core/plan/views.h"
 
 namespace fuselage::planner {

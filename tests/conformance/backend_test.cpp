@@ -4,6 +4,7 @@
 #include "core/graph/captures.h"
 #include "core/onnx/value_file.h"
 #include "core/passes/passes.h"
+#include "core/plan/make_plan.h"
 #include "tests/conformance/compare.h"
 
 #include <fmt/format.h>

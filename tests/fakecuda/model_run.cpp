@@ -6,6 +6,7 @@
 #include "app/pipeline/verify.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "core/plan/make_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 // recorded figures are synthetic (data/synthetic.timing_cache says so in every key); with
 // FUSELAGE_BLESS=1 in the environment the file is written again.
 #include "core/cost/tactic_efficiency.h"
+#include "core/plan/make_plan.h"
 #include "core/support/file.h"
 #include "gpu/backend/plan_steps.h"
 #include "gpu/kernels/variant_table.h"

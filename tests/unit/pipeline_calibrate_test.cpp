@@ -3,6 +3,7 @@
 // survive their file, and the figures that judge a prediction are what they are called.
 #include "app/pipeline/probes.h"
 #include "app/pipeline/scatter.h"
+#include "core/plan/make_plan.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include "core/graph/text.h"
 #include "core/passes/passes.h"
 #include "core/passes/specialise.h"
+#include "core/plan/make_plan.h"
 #include "core/plan/specialised.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"

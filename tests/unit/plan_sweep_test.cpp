@@ -7,6 +7,7 @@
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/backend.h"
+#include "core/plan/make_plan.h"
 
 #include <gtest/gtest.h>
 
