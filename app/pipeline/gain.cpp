@@ -4,7 +4,7 @@
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
 #include "core/passes/passes.h"
-#include "core/plan/plan.h"
+#include "core/plan/make_plan.h"
 
 #include <algorithm>
 #include <memory>

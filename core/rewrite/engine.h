@@ -21,9 +21,6 @@ Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pip
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, RewriteMemo& memo, Progress& progress);
 
-/// A hash of the structure, attributes and constants; names and file order do not count.
-uint64_t stateHash(const Graph& graph);
-
 /// The pipeline of that name; null when there is none.
 const Pipeline* findPipeline(const RuleSet& rules, std::string_view name);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/text.h"
 #include "core/rewrite/phase_internal.h"
+#include "core/rewrite/state_hash.h"
 
 #include <algorithm>
 

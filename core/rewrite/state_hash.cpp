@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash by which the engine notices that a phase has come back to a graph it had before.
+#include "core/rewrite/state_hash.h"
+
 #include "core/graph/text.h"
-#include "core/rewrite/engine.h"
 #include "core/support/hash.h"
 
 #include <algorithm>

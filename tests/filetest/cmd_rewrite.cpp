@@ -5,6 +5,7 @@
 #include "app/report/trace_text.h"
 #include "core/graph/text.h"
 #include "core/passes/passes.h"
+#include "core/rewrite/state_hash.h"
 #include "tests/filetest/commands.h"
 
 #include <fmt/format.h>

@@ -8,7 +8,7 @@
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
-#include "core/plan/plan.h"
+#include "core/plan/make_plan.h"
 #include "core/rewrite/members.h"
 #include "core/support/file.h"
 #include "dsl/service/words.h"

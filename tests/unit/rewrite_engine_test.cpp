@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipelines: rewrites and their roll-back, fixpoints, rules that undo each other, gates, reasons.
+#include "core/rewrite/state_hash.h"
 #include "tests/unit/rewrite_builder.h"
 
 using namespace fuselage;

@@ -4,6 +4,7 @@
 // such pair: the gain decides between those.
 #include "app/pipeline/lint/lint_internal.h"
 #include "core/rewrite/match_cache.h"
+#include "core/rewrite/state_hash.h"
 
 #include <fmt/format.h>
 
