@@ -131,7 +131,7 @@ Result<void> prepare(Options& options, bool timed) {
     else
         run.forward.emplace_back("--no-measure");
     // What is computed does not depend on threads; so many jobs share the machine.
-    if (run.jobs > 1 && options.bench.threads == 0)
+    if (run.jobs > 1 && options.bench.run.threads == 0)
         run.forward.push_back(fmt::format(
             "--threads={}", std::max<size_t>(1, static_cast<size_t>(machineThreads()) / run.jobs)));
     return {};
@@ -214,7 +214,7 @@ Action addBatch(CLI::App& app) {
         "--no-models", [&batch] { batch.keepModels = false; }, "do not write the fused models");
     addGateOptions(app, options->gates);
     return [options, &app] {
-        auto fits = checkTuneOptions(app, options->bench.backend);
+        auto fits = checkTuneOptions(app, options->bench.run.backend);
         return fits ? run(*options) : reportError(fits.error());
     };
 }

@@ -41,12 +41,12 @@ int run(Options& options) {
             return reportError(failure("usage.report", "no report format for `" + path + "`",
                                        "--report", "end the name in one of: " + endings())
                                    .error);
-    if (options.bench.compile && options.bench.backend == "auto")
-        options.bench.backend = "cuda"; // nothing else is compiled
-    if (options.bench.compile && options.bench.backend != "cuda")
+    if (options.bench.compile && options.bench.run.backend == "auto")
+        options.bench.run.backend = "cuda"; // nothing else is compiled
+    if (options.bench.compile && options.bench.run.backend != "cuda")
         return reportError(failure("usage.compile",
                                    "only kernels of cuda are compiled, not those of `" +
-                                       options.bench.backend + "`",
+                                       options.bench.run.backend + "`",
                                    "--compile", "leave out --backend, or write --backend cuda")
                                .error);
     if (auto wellFormed = brokenConditions(options.failOn, {}); !wellFormed)
@@ -139,7 +139,7 @@ Action addBench(CLI::App& app) {
     app.add_option("--dump-kernels", bench.dumpKernels,
                    "folder for every generated kernel of the fused plan as CUDA text with a repro");
     return [options, &app] {
-        auto fits = checkTuneOptions(app, options->bench.backend);
+        auto fits = checkTuneOptions(app, options->bench.run.backend);
         return fits ? run(*options) : reportError(fits.error());
     };
 }

@@ -5,7 +5,6 @@
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
-#include "app/cli/value_checks.h"
 #include "app/pipeline/run_model.h"
 #include "app/report/verdict.h"
 #include "core/onnx/model_file.h"
@@ -87,7 +86,6 @@ int run(Options& options) {
 
 Action addRun(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    options->run.compile.backend = "auto";
     app.add_option("model", options->model, "ONNX file")->required();
     addRewriteOptions(app, options->rewrite);
     app.add_flag("--fuse", options->run.fused,
@@ -97,21 +95,11 @@ Action addRun(CLI::App& app) {
                  "for --precision fp16 and bf16), else or where those differ with the "
                  "double-precision interpreter; exit 4 where wrong. "
                  "bench compares both sides with the interpreter always");
-    app.add_option("--backend", options->run.compile.backend, backendNames())
-        ->capture_default_str();
-    app.add_option("--threads", options->run.compile.threads, "0: all of this machine")
-        ->check(threadCount())
-        ->capture_default_str();
-    app.add_option("--seed", options->run.seed, "of generated inputs")
-        ->check(seedNumber())
-        ->capture_default_str();
-    app.add_option("--inputs", options->inputs, "folder of input_N.pb instead of generated ones");
+    addRunOptions(app, options->run.run, options->run.seed, options->inputs);
     app.add_option("-o,--save-outputs", options->output,
                    "folder for output_N.pb; each tensor keeps its name");
-    addTuneOptions(app, options->run.compile.tune);
-    addCacheOption(app, options->run.compile.cache);
     return [options, &app] {
-        auto fits = checkTuneOptions(app, options->run.compile.backend);
+        auto fits = checkTuneOptions(app, options->run.run.backend);
         return fits ? run(*options) : reportError(fits.error());
     };
 }

@@ -18,6 +18,32 @@
 
 namespace fuselage::cli {
 
+namespace {
+
+/// --timing-cache, --tune, --frozen, --workspace, --no-fallback
+void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
+    options.startAgain = startAgain;
+    options.starts = restartsSoFar();
+    app.add_option("--timing-cache", options.timingCache,
+                   "file that keeps what was measured of each kernel, for later processes (cuda: "
+                   "see cache)");
+    app.add_flag("--tune", options.tune,
+                 "cpu: measure ways to compute that are predicted to be about as fast (bench does, "
+                 "unless --no-measure)");
+    app.add_flag("--frozen", options.frozen,
+                 "cuda: measure nothing; what the timing cache lacks is an error");
+    app.add_option("--workspace", options.workspaceLimit,
+                   "cuda: memory that one kernel may ask for, e.g. 64MiB")
+        ->transform(CLI::Validator(size(0), ""))
+        ->type_name("SIZE")
+        ->default_str("256MiB");
+    app.add_flag_callback(
+        "--no-fallback", [&options] { options.fallback = false; },
+        "cuda: a step that only a last resort computes is an error");
+}
+
+} // namespace
+
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     // One value each time: what follows may be the model.
     app.add_option("--dim", options.dims,
@@ -60,33 +86,6 @@ Result<Precision> parsePrecision(const std::string& name) {
                    "one of: fp32, tf32, fp16, bf16");
 }
 
-void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
-    options.startAgain = startAgain;
-    options.starts = restartsSoFar();
-    app.add_option("--timing-cache", options.timingCache,
-                   "file that keeps what was measured of each kernel, for later processes (cuda: "
-                   "see cache)");
-    app.add_flag("--tune", options.tune,
-                 "cpu: measure ways to compute that are predicted to be about as fast (bench does, "
-                 "unless --no-measure)");
-    app.add_flag("--frozen", options.frozen,
-                 "cuda: measure nothing; what the timing cache lacks is an error");
-    app.add_option("--workspace", options.workspaceLimit,
-                   "cuda: memory that one kernel may ask for, e.g. 64MiB")
-        ->transform(CLI::Validator(size(0), ""))
-        ->type_name("SIZE")
-        ->default_str("256MiB");
-    app.add_flag_callback(
-        "--no-fallback", [&options] { options.fallback = false; },
-        "cuda: a step that only a last resort computes is an error");
-}
-
-void addCacheOption(CLI::App& app, std::string& folder) {
-    app.add_option("--cache", folder,
-                   "cuda: folder of compiled kernels; none: keep nothing (default: the person's "
-                   "cache folder)");
-}
-
 Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
     struct Word {
         const char* name;
@@ -107,23 +106,29 @@ Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
     return {};
 }
 
-void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
-    app.add_option("--backend", options.backend, backendNames())->capture_default_str();
-    app.add_option("--device", options.device, "predict for this device profile (see devices)");
-    app.add_option("--threads", options.threads, "0: all of this machine")
+void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::string& inputs) {
+    app.add_option("--backend", run.backend, backendNames())->capture_default_str();
+    app.add_option("--threads", run.threads, "0: all of this machine")
         ->check(threadCount())
         ->capture_default_str();
-    app.add_option("--seed", options.seed, "of generated inputs")
+    app.add_option("--seed", seed, "of generated inputs")
         ->check(seedNumber())
         ->capture_default_str();
-    app.add_option("--inputs", options.inputs, "folder of input_N.pb instead of generated ones");
+    app.add_option("--inputs", inputs, "folder of input_N.pb instead of generated ones");
+    addTuneOptions(app, run.tune);
+    app.add_option("--cache", run.cache,
+                   "cuda: folder of compiled kernels; none: keep nothing (default: the person's "
+                   "cache folder)");
+}
+
+void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
+    addRunOptions(app, options.run, options.seed, options.inputs);
+    app.add_option("--device", options.device, "predict for this device profile (see devices)");
     app.add_option("--seconds", options.timing.seconds, "time to measure for")
         ->check(seconds(mostSeconds, true))
         ->capture_default_str();
     app.add_flag_callback(
         "--no-verify", [&options] { options.verify = false; }, "do not compare with the reference");
-    addTuneOptions(app, options.tune);
-    addCacheOption(app, options.cache);
 }
 
 Result<void> finish(RewriteOptions& options) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "app/pipeline/bench.h"
-#include "gpu/tune/tune_options.h"
 
 #include <string>
 #include <vector>
@@ -31,22 +30,19 @@ void addPrecisionOption(CLI::App& app, std::string& precision);
 /// Error "usage.precision" lists the names.
 Result<Precision> parsePrecision(const std::string& name);
 
-/// What bench runs with, and every child of batch: --backend, --device, --threads, --seed,
-/// --inputs,
-/// --seconds, --no-verify, and those of tuning and the cache.
+/// What anything runs with: --backend, --threads, --seed, --inputs, those of
+/// tuning (--timing-cache, --tune, --frozen, --workspace, --no-fallback) and --cache.
+void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::string& inputs);
+
+/// What bench runs with, and every child of batch: the above, --device, --seconds, --no-verify.
 void addBenchOptions(CLI::App& app, app::BenchOptions& options);
 
 /// Puts what --dim, --precision and --decide say where the pipeline reads it. Errors "usage.dim",
 /// "usage.precision", "usage.decide".
 Result<void> finish(RewriteOptions& options);
 
-/// --timing-cache, --tune, --frozen, --workspace, --no-fallback
-void addTuneOptions(CLI::App& app, gpu::TuneOptions& options);
-
-/// Folder of compiled kernels.
-void addCacheOption(CLI::App& app, std::string& folder);
-
-/// Error "usage.tune" when one of them was given for a backend that has no tactics to choose.
+/// Error "usage.tune" when an option of tuning was given for a backend that has no tactics to
+/// choose.
 Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend);
 
 /// Error "save.write" when the file could not be written later: asked before work that takes long.

@@ -3,7 +3,6 @@
 
 #include "app/pipeline/amplification.h"
 #include "app/pipeline/analysis.h"
-#include "app/pipeline/compiled.h"
 #include "app/pipeline/compiled_kernels.h"
 #include "app/pipeline/counters.h"
 #include "app/pipeline/inputs.h"
@@ -56,7 +55,7 @@ Result<std::optional<StorageLoss>> storageLoss(const BenchOptions& options, cons
     if (storage == DType::Float32)
         return std::optional<StorageLoss>();
     const Graph& converted = *before.planned.plan->graph;
-    auto outputs = referenceOutputs(converted, inputs, options.threads, progress);
+    auto outputs = referenceOutputs(converted, inputs, options.run.threads, progress);
     if (!outputs)
         return failure(outputs.error());
     const double limit = storageTolerance(storage, roundingDepth(converted, storage));
@@ -120,12 +119,8 @@ Result<void> timeFirstRun(Side& side, const std::vector<Tensor>& inputs, Report&
 
 /// As the fused side was compiled.
 CompileOptions compileOptions(const BenchOptions& options) {
-    CompileOptions out;
-    out.backend = options.backend;
-    out.threads = options.threads;
-    out.tune = options.tune;
+    CompileOptions out = options.run;
     out.tune.tune |= options.measure; // a few milliseconds more among seconds
-    out.cache = options.cache;
     out.measureTactics = options.measure;
     return out;
 }
@@ -139,7 +134,7 @@ Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
                            const std::vector<Tensor>& inputs, Side& before, Side& after,
                            Report& report, Progress& progress) {
     std::vector<ValueId> kept = valuesOfMatches(graphs.model, graphs.fused);
-    auto expected = referenceOutputs(graphs.model, inputs, options.threads, progress, kept);
+    auto expected = referenceOutputs(graphs.model, inputs, options.run.threads, progress, kept);
     if (!expected)
         return failure(expected.error());
     std::vector<ReferenceValue> inner(
@@ -223,7 +218,7 @@ Result<Target> openTarget(const BenchOptions& options) {
         return failure(profile.error());
     out.profile = std::move(*profile);
     if (out.unusable)
-        out.planning = makePlanningBackend(options.backend, out.profile);
+        out.planning = makePlanningBackend(options.run.backend, out.profile);
     return out;
 }
 
@@ -232,8 +227,8 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
     MachineInfo machine = inspectMachine();
     out.cpu = text(machine);
     out.cores = machine.cores;
-    out.threadsUsed = options.threads > 0 ? options.threads : machine.cores;
-    out.backend = target.backend ? target.backend->name() : options.backend;
+    out.threadsUsed = options.run.threads > 0 ? options.run.threads : machine.cores;
+    out.backend = target.backend ? target.backend->name() : options.run.backend;
     out.backendText =
         target.backend ? target.backend->description() : "not usable: " + target.unusable->text();
     if (!target.backend)
@@ -250,9 +245,10 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
 Result<bool> addCompiled(const BenchOptions& options, const Plan& plan, const Target& target,
                          Report& report, Progress& progress) {
     Stopwatch watch;
-    auto compiled = compileKernels(plan, target.profile,
-                                   {options.threads, options.cache, options.tune.workspaceLimit},
-                                   report, progress);
+    auto compiled =
+        compileKernels(plan, target.profile,
+                       {options.run.threads, options.run.cache, options.run.tune.workspaceLimit},
+                       report, progress);
     report.stageSeconds["compile"] = watch.lap();
     return compiled;
 }
@@ -294,7 +290,7 @@ Result<Analysis> analyseSides(const BenchOptions& options, const Target& target,
     auto inputs = inputsOf(options, model);
     if (!inputs)
         return failure(inputs.error());
-    return analyseForData(model, library, analysing, *inputs, options.threads, progress);
+    return analyseForData(model, library, analysing, *inputs, options.run.threads, progress);
 }
 
 /// All of it for a model that is loaded.
@@ -316,7 +312,7 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
         out.dumped = *dumped;
     }
     if (target.planning) {
-        const int64_t limit = options.tune.workspaceLimit;
+        const int64_t limit = options.run.tune.workspaceLimit;
         addPlannedKernels(*analysis->before.plan, target.profile, limit, report.before.kernels);
         addPlannedKernels(*analysis->after.plan, target.profile, limit, report.after.kernels);
     }

@@ -2,10 +2,10 @@
 // The main job: one model, before and after fusion, planned, run, verified, timed -> Report.
 #pragma once
 
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/measure.h"
 #include "app/pipeline/report.h"
-#include "gpu/tune/tune_options.h"
 
 #include <string>
 #include <vector>
@@ -16,9 +16,8 @@ struct BenchOptions {
     std::string model;
     RuleOptions rules;
     FuseOptions fuse;
-    std::string backend = "auto";
-    std::string device; ///< predict for this profile; empty: the machine's
-    int threads = 0;
+    CompileOptions run = {.backend = "auto"}; ///< backend, threads, tactics; bench sets the rest
+    std::string device;                       ///< predict for this profile; empty: the machine's
     uint64_t seed = 1;
     std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
     bool measure = true;
@@ -27,9 +26,7 @@ struct BenchOptions {
                            ///< one, for their registers
     bool counters = false; ///< bytes by hardware counters, in runs after the timed ones
     MeasureOptions timing;
-    gpu::TuneOptions tune;   ///< for the cuda backend
     std::string dumpKernels; ///< folder for the generated kernels of the fused plan; empty: none
-    std::string cache;       ///< cuda: folder of machine code; empty: the person's cache
 };
 
 struct BenchResult {

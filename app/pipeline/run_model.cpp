@@ -35,7 +35,7 @@ Result<std::shared_ptr<const Graph>> graphToRun(const LoadedModel& model,
 /// One attempt.
 Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& options,
                                Progress& progress) {
-    CompileOptions compile = options.compile;
+    CompileOptions compile = options.run;
     compile.oneKernelPerNode = !options.fused;
     compile.precision = options.fuse.precision;
     compile.strict = options.fuse.strict;

@@ -16,10 +16,11 @@ namespace fuselage::app {
 
 struct RunModelOptions {
     bool fused = false, verify = false;
-    RuleOptions rules;      ///< with `fused`
-    FuseOptions fuse;       ///< its precision and `strict` hold for an unfused run too
-    CompileOptions compile; ///< backend, threads, tactics; the run sets the rest
-    uint64_t seed = 1;      ///< of generated inputs, where the model was loaded without any
+    RuleOptions rules; ///< with `fused`
+    FuseOptions fuse;  ///< its precision and `strict` hold for an unfused run too
+    /// Backend, threads, tactics; runModel() sets the rest.
+    CompileOptions run = {.backend = "auto"};
+    uint64_t seed = 1; ///< of generated inputs, where the model was loaded without any
 };
 
 struct RunModelResult {

@@ -250,7 +250,7 @@ TEST(Numeric, AModelThatAmplifiesRoundingIsJudgedByHowMuch) {
         EXPECT_TRUE(model_io::save(graph, path.string()));
         app::BenchOptions options;
         options.model = path.string();
-        options.backend = "cpu";
+        options.run.backend = "cpu";
         options.measure = false;
         Progress progress;
         auto result = app::bench(options, progress);
