@@ -261,8 +261,8 @@ TEST(Explain, UnknownNamesAreRefusedWithTheNearest) {
 
 TEST(Explain, JsonFitsItsSchema) {
     expectSchema(explain({chain, "rule R { match { y = Relu(x) -> Sigmoid; } }"}));
-    expectSchema(explain(
-        {chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }", "", "", Decide::Cost}));
+    expectSchema(explain({chain, "rule R { match { y = Relu(x) -> Tanh; } gate gain.us > 1000; }",
+                          "", "", Decide::Cost}));
     expectSchema(explain({"g (float[4,8] x, float[8,16] w, float[16] s) => (float[4,16] y)"
                           "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
                           "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }", "",
