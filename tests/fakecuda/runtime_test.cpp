@@ -132,11 +132,11 @@ TEST_F(Runtime, aStricterCaptureForbidsAllocationInItsThread) {
     const ContextPtr& context = m_device->context();
     const DriverFunctions& call = context->call();
     constexpr int threadLocal = 1;
-    ASSERT_EQ(call.streamBeginCapture(m_stream.handle(), threadLocal), 0);
+    ASSERT_EQ(call.cuStreamBeginCapture_v2(m_stream.handle(), threadLocal), 0);
     std::thread([&] { EXPECT_TRUE(context->makeCurrent() && m_device->allocate(4)); }).join();
     EXPECT_FALSE(m_device->allocate(4));
     GraphHandle graph = nullptr;
-    EXPECT_NE(call.streamEndCapture(m_stream.handle(), &graph), 0);
+    EXPECT_NE(call.cuStreamEndCapture(m_stream.handle(), &graph), 0);
     EXPECT_TRUE(m_device->allocate(4)) << "the stream is usable again";
 }
 

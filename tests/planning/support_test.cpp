@@ -224,8 +224,8 @@ TEST_F(Support, AFinishedPlanIsRestoredFromItsText) {
     const auto found = dnn::configurations(*target, std::get<dnn::OperationGraph>(graph), 16);
     const auto& first = std::get<std::vector<dnn::FoundConfiguration>>(found).at(0);
     const auto plan = dnn::finishPlan(*target, first);
-    const std::string text =
-        std::get<dnn::Plan>(plan).descriptor.readText(dnn::Attribute::PlanJson);
+    const std::string text = std::get<dnn::Plan>(plan).descriptor.readText(
+        dnn::Attribute::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
     ASSERT_FALSE(text.empty());
     const auto restored = dnn::restorePlan(*target, text, first.name());
     ASSERT_NE(std::get_if<dnn::Plan>(&restored), nullptr) << std::get<Reason>(restored).text();

@@ -18,9 +18,9 @@ int bad(const std::string& words) {
 }
 
 bool isElement(int type) {
-    return type == static_cast<int>(dnn::DataType::Float) ||
-           type == static_cast<int>(dnn::DataType::Half) ||
-           type == static_cast<int>(dnn::DataType::BFloat16);
+    return type == static_cast<int>(dnn::DataType::CUDNN_DATA_FLOAT) ||
+           type == static_cast<int>(dnn::DataType::CUDNN_DATA_HALF) ||
+           type == static_cast<int>(dnn::DataType::CUDNN_DATA_BFLOAT16);
 }
 
 Numbers dimsOf(const Object& operation, Attribute attribute) {
@@ -28,7 +28,7 @@ Numbers dimsOf(const Object& operation, Attribute attribute) {
 }
 
 bool floatMath(const Object& object, Attribute attribute) {
-    return object.one<int>(attribute, -1) == static_cast<int>(dnn::DataType::Float);
+    return object.one<int>(attribute, -1) == static_cast<int>(dnn::DataType::CUDNN_DATA_FLOAT);
 }
 
 int checkTensor(const Object& x) {
@@ -257,9 +257,9 @@ int checkHeuristics(Object& object) {
 } // namespace
 
 Element elementOf(int type) {
-    return type == static_cast<int>(dnn::DataType::Half)       ? Element::Float16
-           : type == static_cast<int>(dnn::DataType::BFloat16) ? Element::BFloat16
-                                                               : Element::Float32;
+    return type == static_cast<int>(dnn::DataType::CUDNN_DATA_HALF)       ? Element::Float16
+           : type == static_cast<int>(dnn::DataType::CUDNN_DATA_BFLOAT16) ? Element::BFloat16
+                                                                          : Element::Float32;
 }
 
 GraphTensor tensorOf(const Object& x) {

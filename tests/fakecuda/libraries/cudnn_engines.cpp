@@ -65,12 +65,12 @@ bool comesCompiled(const PlannedGraph& graph) {
     if (!isConvolution(graph) || graph.operations.size() > 3)
         return false;
     if (graph.operations.size() > 1 &&
-        (modeAt(graph, 1) != static_cast<int>(dnn::Pointwise::Add) ||
+        (modeAt(graph, 1) != static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_ADD) ||
          countOf(tensorAt(graph, 1, 1).layout.extents) != tensorAt(graph, 1, 1).layout.extents[1] ||
          tensorAt(graph, 1, 1).layout.type != tensorAt(graph, 0, 0).layout.type))
         return false;
     return graph.operations.size() < 3 ||
-           modeAt(graph, 2) == static_cast<int>(dnn::Pointwise::Relu);
+           modeAt(graph, 2) == static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_RELU_FWD);
 }
 
 bool compiles(const PlannedGraph& graph) {
@@ -99,17 +99,17 @@ bool isAttention(const PlannedGraph& graph) {
 bool isAttentionOfParts(const PlannedGraph& graph) {
     const size_t count = graph.operations.size();
     if (count < 8 || kindAt(graph, 0) != Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR ||
-        modeAt(graph, 1) != static_cast<int>(dnn::Pointwise::Multiply))
+        modeAt(graph, 1) != static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_MUL))
         return false;
     size_t at = 2;
-    while (at < count && modeAt(graph, at) == static_cast<int>(dnn::Pointwise::Add))
+    while (at < count && modeAt(graph, at) == static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_ADD))
         ++at;
     if (at + 6 != count ||
         kindAt(graph, at) != Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR ||
-        modeAt(graph, at + 1) != static_cast<int>(dnn::Pointwise::Subtract) ||
-        modeAt(graph, at + 2) != static_cast<int>(dnn::Pointwise::Exp) ||
+        modeAt(graph, at + 1) != static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_SUB) ||
+        modeAt(graph, at + 2) != static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_EXP) ||
         kindAt(graph, at + 3) != Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR ||
-        modeAt(graph, at + 4) != static_cast<int>(dnn::Pointwise::Divide) ||
+        modeAt(graph, at + 4) != static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_DIV) ||
         kindAt(graph, at + 5) != Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
         return false;
     return isHalf(tensorAt(graph, 0, 0)) && tensorAt(graph, 0, 0).layout.extents.back() == 64 &&
@@ -125,7 +125,7 @@ struct Engine {
     std::vector<BehaviorNote> behavior;
     std::vector<std::pair<Knob, int64_t>> knobs;
     int64_t workspace; ///< bytes
-    dnn::Heuristics mode = dnn::Heuristics::A;
+    dnn::Heuristics mode = dnn::Heuristics::CUDNN_HEUR_MODE_A;
 };
 
 const std::vector<Engine>& engines() {
@@ -163,7 +163,7 @@ const std::vector<Engine>& engines() {
          {BehaviorNote::CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER},
          {},
          0},
-        {90, isProduct, {}, {}, {}, 0, dnn::Heuristics::Fallback},
+        {90, isProduct, {}, {}, {}, 0, dnn::Heuristics::CUDNN_HEUR_MODE_FALLBACK},
     };
     return table;
 }

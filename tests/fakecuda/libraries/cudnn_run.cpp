@@ -144,7 +144,7 @@ Dense pointwise(const Object& op, const Dense& x, const Dense* b) {
 Dense reduction(const Object& op, const Dense& x, const Numbers& y) {
     const bool adds = op.reference(Attribute::CUDNN_ATTR_OPERATION_REDUCTION_DESC)
                           ->one<int>(Attribute::CUDNN_ATTR_REDUCTION_OPERATOR, -1) ==
-                      static_cast<int>(dnn::Reduce::Add);
+                      static_cast<int>(dnn::Reduce::CUDNN_REDUCE_TENSOR_ADD);
     Dense out{y, {}};
     out.values.assign(static_cast<size_t>(countOf(y)),
                       adds ? 0 : -std::numeric_limits<double>::infinity());

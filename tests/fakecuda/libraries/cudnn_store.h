@@ -83,7 +83,7 @@ struct Object {
 
     void refer(dnn::Attribute attribute, std::vector<ObjectPtr> to) {
         const auto count = static_cast<int64_t>(to.size());
-        values[attribute] = {dnn::Type::Descriptor, count, {}, std::move(to)};
+        values[attribute] = {dnn::Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, count, {}, std::move(to)};
     }
 };
 

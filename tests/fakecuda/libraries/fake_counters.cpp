@@ -178,9 +178,11 @@ int cuptiProfilerDeviceSupported(api::DeviceSupported* p) {
                                     &p->confidential, &p->mining, &p->wsl};
     const int refused = setting("FAKECUPTI_UNSUPPORTED", -1);
     for (size_t i = 0; i < std::size(fields); ++i)
-        *fields[i] =
-            static_cast<int>(i) == refused ? api::Support::Disabled : api::Support::Supported;
-    p->all = refused >= 0 ? api::Support::Unsupported : api::Support::Supported;
+        *fields[i] = static_cast<int>(i) == refused
+                         ? api::Support::CUPTI_PROFILER_CONFIGURATION_DISABLED
+                         : api::Support::CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    p->all = refused >= 0 ? api::Support::CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED
+                          : api::Support::CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     return Success;
 }
 

@@ -54,15 +54,22 @@ using Layout = lt::LayoutAttribute;
 using Preference = lt::PreferenceAttribute;
 
 const std::map<int, size_t> operationSizes = {
-    {number(Operation::TransposeA), 4},   {number(Operation::TransposeB), 4},
-    {number(Operation::Epilogue), 4},     {number(Operation::BiasPointer), 8},
-    {number(Operation::BiasDataType), 4}, {number(Operation::BiasBatchStride), 8}};
-const std::map<int, size_t> layoutSizes = {{number(Layout::BatchCount), 4},
-                                           {number(Layout::BatchStride), 8}};
+    {number(Operation::CUBLASLT_MATMUL_DESC_TRANSA), 4},
+    {number(Operation::CUBLASLT_MATMUL_DESC_TRANSB), 4},
+    {number(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE), 4},
+    {number(Operation::CUBLASLT_MATMUL_DESC_BIAS_POINTER), 8},
+    {number(Operation::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), 4},
+    {number(Operation::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE), 8}};
+const std::map<int, size_t> layoutSizes = {
+    {number(Layout::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT), 4},
+    {number(Layout::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET), 8}};
 const std::map<int, size_t> preferenceSizes = {
-    {number(Preference::MaxWorkspace), 8}, {number(Preference::ReductionSchemes), 4},
-    {number(Preference::AlignmentA), 4},   {number(Preference::AlignmentB), 4},
-    {number(Preference::AlignmentC), 4},   {number(Preference::AlignmentD), 4}};
+    {number(Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES), 8},
+    {number(Preference::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK), 4},
+    {number(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES), 4},
+    {number(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES), 4},
+    {number(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES), 4},
+    {number(Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES), 4}};
 
 struct OperationObject : Attributes {
     int compute = 0;
@@ -72,17 +79,19 @@ struct LayoutObject : Attributes {
     int type = 0;
     int64_t rows = 0, cols = 0, leading = 0;
 
-    int32_t batch() const { return value<int32_t>(Layout::BatchCount, 1); }
+    int32_t batch() const { return value<int32_t>(Layout::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1); }
 
-    int64_t batchStride() const { return value<int64_t>(Layout::BatchStride, 0); }
+    int64_t batchStride() const {
+        return value<int64_t>(Layout::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0);
+    }
 
     bool operator==(const LayoutObject&) const = default;
 };
 
 std::optional<Element> elementOf(int type) {
-    for (auto [code, element] : {std::pair{lt::DataType::Float32, Element::Float32},
-                                 std::pair{lt::DataType::Float16, Element::Float16},
-                                 std::pair{lt::DataType::BFloat16, Element::BFloat16}})
+    for (auto [code, element] : {std::pair{lt::DataType::CUDA_R_32F, Element::Float32},
+                                 std::pair{lt::DataType::CUDA_R_16F, Element::Float16},
+                                 std::pair{lt::DataType::CUDA_R_16BF, Element::BFloat16}})
         if (number(code) == type)
             return element;
     return std::nullopt;
@@ -113,9 +122,9 @@ std::optional<Problem> problemOf(const OperationObject* op, const LayoutObject* 
     if (!op || !a || !b || !c || !d)
         return std::nullopt;
     Problem out;
-    out.transposeA = op->value<int32_t>(Operation::TransposeA, 0) == 1;
-    out.transposeB = op->value<int32_t>(Operation::TransposeB, 0) == 1;
-    out.epilogue = op->value<uint32_t>(Operation::Epilogue, 1);
+    out.transposeA = op->value<int32_t>(Operation::CUBLASLT_MATMUL_DESC_TRANSA, 0) == 1;
+    out.transposeB = op->value<int32_t>(Operation::CUBLASLT_MATMUL_DESC_TRANSB, 0) == 1;
+    out.epilogue = op->value<uint32_t>(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE, 1);
     out.m = d->rows;
     out.n = d->cols;
     out.k = out.transposeA ? a->rows : a->cols;
@@ -129,19 +138,19 @@ std::optional<Problem> problemOf(const OperationObject* op, const LayoutObject* 
                       c->batch() == out.batch;
     // The table of types: A and B equal; C and D equal, and float32 or A's.
     const bool types = a->type == b->type && c->type == d->type &&
-                       (d->type == a->type || d->type == number(lt::DataType::Float32));
-    const bool tf32 = op->compute == number(lt::Compute::Float32FastTf32);
+                       (d->type == a->type || d->type == number(lt::DataType::CUDA_R_32F));
+    const bool tf32 = op->compute == number(lt::Compute::CUBLAS_COMPUTE_32F_FAST_TF32);
     constexpr uint32_t known[] = {1, 2, 4, 6, 32, 36};
     const bool epilogue =
         std::find(std::begin(known), std::end(known), out.epilogue) != std::end(known);
-    if (!fits || !types || !epilogue || (tf32 && a->type != number(lt::DataType::Float32)))
+    if (!fits || !types || !epilogue || (tf32 && a->type != number(lt::DataType::CUDA_R_32F)))
         return std::nullopt;
-    if (out.has(lt::Epilogue::Bias)) {
-        if (op->value<int32_t>(Operation::BiasDataType, d->type) != d->type)
+    if (out.has(lt::Epilogue::CUBLASLT_EPILOGUE_BIAS)) {
+        if (op->value<int32_t>(Operation::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d->type) != d->type)
             return std::nullopt;
         out.bias = {*elementOf(d->type),
                     {out.batch, out.m},
-                    {op->value<int64_t>(Operation::BiasBatchStride, 0), 1}};
+                    {op->value<int64_t>(Operation::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, 0), 1}};
     }
     out.a = stridedOf(*a);
     out.b = stridedOf(*b);
@@ -184,9 +193,9 @@ struct Addresses {
 };
 
 double activated(const Problem& problem, double x) {
-    if (problem.has(lt::Epilogue::Relu))
+    if (problem.has(lt::Epilogue::CUBLASLT_EPILOGUE_RELU))
         return std::max(x, 0.0);
-    if (problem.has(lt::Epilogue::Gelu))
+    if (problem.has(lt::Epilogue::CUBLASLT_EPILOGUE_GELU))
         return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
     return x;
 }
@@ -195,7 +204,7 @@ void compute(const Problem& p, const Addresses& at, float alpha, float beta) {
     const std::vector<double> a = read(at.a, p.a), b = read(at.b, p.b);
     const std::vector<double> c = beta != 0 ? read(at.c, p.c) : std::vector<double>{};
     const std::vector<double> bias =
-        p.has(lt::Epilogue::Bias) ? read(at.bias, p.bias) : std::vector<double>{};
+        p.has(lt::Epilogue::CUBLASLT_EPILOGUE_BIAS) ? read(at.bias, p.bias) : std::vector<double>{};
     std::vector<double> d(static_cast<size_t>(p.batch * p.m * p.n));
     auto element = [](const std::vector<double>& x, const Strided& as, int64_t batch, int64_t row,
                       int64_t col) {
@@ -231,7 +240,7 @@ bool placed(const Problem& p, const Addresses& at, float beta, const AlgorithmSt
     return fits(at.a, p.a, state.alignment[0]) && fits(at.b, p.b, state.alignment[1]) &&
            (beta == 0 || fits(at.c, p.c, state.alignment[2])) &&
            fits(at.d, p.d, state.alignment[3]) &&
-           (!p.has(lt::Epilogue::Bias) || fits(at.bias, p.bias, 2)) &&
+           (!p.has(lt::Epilogue::CUBLASLT_EPILOGUE_BIAS) || fits(at.bias, p.bias, 2)) &&
            (state.workspace == 0 ||
             (onDevice(at.workspace, state.workspace) && aligned(at.workspace, 16)));
 }
@@ -285,9 +294,9 @@ int cublasLtDestroy(Session* session) {
 
 int cublasLtMatmulDescCreate(OperationObject** out, int compute, int scale) {
     FAKE_CALL("cublasLtMatmulDescCreate", Nothing);
-    const bool known =
-        compute == number(lt::Compute::Float32) || compute == number(lt::Compute::Float32FastTf32);
-    if (!known || scale != number(lt::DataType::Float32))
+    const bool known = compute == number(lt::Compute::CUBLAS_COMPUTE_32F) ||
+                       compute == number(lt::Compute::CUBLAS_COMPUTE_32F_FAST_TF32);
+    if (!known || scale != number(lt::DataType::CUDA_R_32F))
         return Invalid;
     *out = new OperationObject;
     (*out)->compute = compute;
@@ -356,8 +365,10 @@ int cublasLtMatmulAlgoGetHeuristic(Session* session, OperationObject* op, Layout
         return Invalid;
     AlgorithmState base{hashOf(*problem), 0, 15, 1, 0, {}, 0, {}};
     size_t at = 0;
-    for (Preference side : {Preference::AlignmentA, Preference::AlignmentB, Preference::AlignmentC,
-                            Preference::AlignmentD}) {
+    for (Preference side : {Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                            Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                            Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                            Preference::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
         base.alignment[at] = preference->value<uint32_t>(side, 256);
         if (base.alignment[at] == 0 || (base.alignment[at] & (base.alignment[at] - 1)) != 0)
             return Invalid;
@@ -368,11 +379,14 @@ int cublasLtMatmulAlgoGetHeuristic(Session* session, OperationObject* op, Layout
     offered[1].tile = 20;
     offered[2].id = 21; // a split sum: partial sums in float32
     offered[2].splitK = 2;
-    offered[2].reduction = static_cast<uint32_t>(lt::Reduction::ComputeType);
+    offered[2].reduction =
+        static_cast<uint32_t>(lt::Reduction::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
     offered[2].workspace =
         static_cast<uint64_t>(problem->batch * problem->m * problem->n) * 4 * offered[2].splitK;
-    const auto schemes = preference->value<uint32_t>(Preference::ReductionSchemes, 7);
-    const auto most = preference->value<uint64_t>(Preference::MaxWorkspace, 0);
+    const auto schemes =
+        preference->value<uint32_t>(Preference::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 7);
+    const auto most =
+        preference->value<uint64_t>(Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0);
     for (const AlgorithmState& state : offered) {
         if (*count == room || state.workspace > most || (state.reduction & ~schemes) != 0)
             continue;
@@ -390,20 +404,21 @@ int cublasLtMatmulAlgoConfigGetAttribute(const lt::Algorithm* algorithm, int att
     FAKE_CALL("cublasLtMatmulAlgoConfigGetAttribute", Nothing);
     AlgorithmState state;
     std::memcpy(&state, algorithm, sizeof state);
-    const bool narrow = attribute == number(lt::AlgorithmField::InnerShape) ||
-                        attribute == number(lt::AlgorithmField::ClusterShape);
+    const bool narrow =
+        attribute == number(lt::AlgorithmField::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID) ||
+        attribute == number(lt::AlgorithmField::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID);
     uint32_t value = 0;
     switch (static_cast<lt::AlgorithmField>(attribute)) {
-    case lt::AlgorithmField::Id:
+    case lt::AlgorithmField::CUBLASLT_ALGO_CONFIG_ID:
         value = state.id;
         break;
-    case lt::AlgorithmField::Tile:
+    case lt::AlgorithmField::CUBLASLT_ALGO_CONFIG_TILE_ID:
         value = state.tile;
         break;
-    case lt::AlgorithmField::SplitK:
+    case lt::AlgorithmField::CUBLASLT_ALGO_CONFIG_SPLITK_NUM:
         value = state.splitK;
         break;
-    case lt::AlgorithmField::ReductionScheme:
+    case lt::AlgorithmField::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME:
         value = state.reduction;
         break;
     default:
@@ -429,8 +444,13 @@ int cublasLtMatmul(Session* session, OperationObject* op, const void* alpha, con
         return Invalid;
     AlgorithmState state;
     std::memcpy(&state, algorithm, sizeof state);
-    const Addresses at{a,        b, c, d, op->value<const void*>(Operation::BiasPointer, nullptr),
-                       workspace};
+    const Addresses at{
+        a,
+        b,
+        c,
+        d,
+        op->value<const void*>(Operation::CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr),
+        workspace};
     float scale = 0, old = 0;
     std::memcpy(&scale, alpha, sizeof scale);
     std::memcpy(&old, beta, sizeof old);

@@ -32,8 +32,8 @@ bool isOpen(const Object& object, dnn::Attribute attribute) {
 /// promised to lie.
 int bindOperands(const PlannedGraph& graph, const Object& pack, std::map<int64_t, void*>& addresses,
                  std::map<int64_t, double>& scalars) {
-    const Numbers ids = pack.list<int64_t>(dnn::Attribute::PackUniqueIds);
-    const auto pointers = pack.list<void*>(dnn::Attribute::PackPointers);
+    const Numbers ids = pack.list<int64_t>(dnn::Attribute::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    const auto pointers = pack.list<void*>(dnn::Attribute::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     for (size_t i = 0; i < ids.size(); ++i) {
         auto found = graph.tensors.find(ids[i]);
         if (found == graph.tensors.end() || found->second.isVirtual)
@@ -136,7 +136,8 @@ int cudnnBackendGetAttribute(Owner* owner, int attribute, int type, int64_t room
 
 int cudnnBackendFinalize(Owner* owner) {
     FAKE_CALL("cudnnBackendFinalize", Nothing);
-    for (dnn::Attribute handle : {dnn::Attribute::GraphHandle, dnn::Attribute::PlanHandle})
+    for (dnn::Attribute handle : {dnn::Attribute::CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+                                  dnn::Attribute::CUDNN_ATTR_EXECUTION_PLAN_HANDLE})
         if (!isOpen(*owner->object, handle))
             return refuse(DnnBadParam, "no such handle");
     return finish(*owner->object);
@@ -146,8 +147,10 @@ int cudnnBackendExecute(Session* session, Owner* plan, Owner* pack) {
     FAKE_CALL("cudnnBackendExecute", Context);
     if (sessions().count(session) == 0 || session->stream == nullptr)
         return refuse(DnnBadParam, "no such handle, or one without a stream");
-    if (!plan->object->finished || plan->object->kind != dnn::Kind::ExecutionPlan ||
-        !pack->object->finished || pack->object->kind != dnn::Kind::VariantPack)
+    if (!plan->object->finished ||
+        plan->object->kind != dnn::Kind::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ||
+        !pack->object->finished ||
+        pack->object->kind != dnn::Kind::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
         return refuse(DnnNotFinalized, "a plan and a pack that are finished");
     std::map<int64_t, void*> addresses;
     std::map<int64_t, double> scalars;
@@ -155,9 +158,10 @@ int cudnnBackendExecute(Session* session, Owner* plan, Owner* pack) {
     if (const int status = bindOperands(*graph, *pack->object, addresses, scalars);
         status != DnnSuccess)
         return status;
-    void* workspace = pack->object->one<void*>(dnn::Attribute::PackWorkspace, nullptr);
-    const auto bytes =
-        static_cast<size_t>(plan->object->one<int64_t>(dnn::Attribute::PlanWorkspaceSize, 0));
+    void* workspace =
+        pack->object->one<void*>(dnn::Attribute::CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr);
+    const auto bytes = static_cast<size_t>(
+        plan->object->one<int64_t>(dnn::Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
     if (bytes > 0 && !onDevice(workspace, bytes))
         return refuse(DnnBadParam, "the workspace is too small");
     const int code =
