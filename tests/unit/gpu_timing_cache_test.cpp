@@ -110,7 +110,7 @@ TEST(TimingCache, BrokenLinesAreNamedAndSkipped) {
         {start + "[1]}", "no object"},
         {start + R"([{"name":"x"}]})", "`us` is not present"},
         {start + R"([{"name":"x","us":-1,"rounds":5}]})", "`us`"},
-        {start + R"([{"name":"x","us":1e999,"rounds":5}]})", "out of range"},
+        {start + R"([{"name":"x","us":1e999,"rounds":5}]})", "overflow"},
         {start + R"([{"name":"x","us":1,"rounds":99999999999}]})", "`rounds`"},
         {start + R"([{"name":"x","us":1,"rounds":0}]})", "`rounds`"},
         {start + R"([{"name":"x","us":1,"rounds":5,"workspace":-4}]})", "`workspace`"},
