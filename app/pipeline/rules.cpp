@@ -60,6 +60,20 @@ Result<std::vector<dsl::RuleInput>> expand(const std::string& path) {
     return files;
 }
 
+/// Adds a file of the paths. Two files `a.fuse` of different folders both count, the second one
+/// importable by its whole path only; one file that is named twice counts once.
+void addFile(std::vector<dsl::RuleInput>& inputs, dsl::RuleInput file) {
+    for (const dsl::RuleInput& earlier : inputs) {
+        if (earlier.text || earlier.importPath != file.importPath)
+            continue;
+        std::error_code error;
+        if (fs::equivalent(earlier.name, file.name, error))
+            return;
+        file.importPath = fs::path(file.name).replace_extension().generic_string();
+    }
+    inputs.push_back(std::move(file));
+}
+
 } // namespace
 
 Result<std::vector<std::string>> ruleFiles(const std::string& path) {
@@ -90,11 +104,12 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
             return failure(files.error());
         for (dsl::RuleInput& file : *files) {
             out.files.push_back(file.name);
-            if (auto unsaved = options.unsaved.find(file.name); unsaved != options.unsaved.end())
-                file.text = unsaved->second;
-            inputs.push_back(std::move(file));
+            addFile(inputs, std::move(file));
         }
     }
+    for (dsl::RuleInput& input : inputs)
+        if (auto unsaved = options.unsaved.find(input.name); unsaved != options.unsaved.end())
+            input.text = unsaved->second;
     for (dsl::RuleInput text : options.texts) {
         if (auto unsaved = options.unsaved.find(text.name); unsaved != options.unsaved.end())
             text.text = unsaved->second;

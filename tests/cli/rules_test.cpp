@@ -57,6 +57,18 @@ TEST_F(CliRules, AnOptionThatRepeatsLeavesTheModelAlone) {
     EXPECT_NE(ran.output.find("no rule fired"), std::string::npos) << ran.output;
 }
 
+TEST_F(CliRules, TwoFilesOfOneNameInDifferentFoldersBothCount) {
+    for (const char* name : {"One", "Two"}) {
+        std::filesystem::create_directory(folder.file(name));
+        folder.write(std::string(name) + "/a.fuse", "fuse 1;\nrule " + std::string(name) +
+                                                        " { match { y = Relu -> MaxPool; } }\n");
+    }
+    const ProcessResult both = run({"check", "One/a.fuse", "Two/a.fuse"});
+    EXPECT_NE(both.output.find("2 rules"), std::string::npos) << both.output;
+    const ProcessResult same = run({"check", "One/a.fuse", "./One/a.fuse"});
+    EXPECT_NE(same.output.find("1 rule,"), std::string::npos) << same.output;
+}
+
 TEST_F(CliRules, AFolderOfRulesIsTakenWhole) {
     zoo("unet");
     ASSERT_EQ(::mkdir(folder.file("rules").c_str(), 0777), 0);
