@@ -166,6 +166,8 @@ private:
     bool namesRoot(const ast::Expr& expr, const Scope& scope) const;
     void checkRoot(const ast::Expr& expr);
     void checkMember(const ast::Expr& expr, const Expression& object);
+    void checkCondition(const Expression& condition);
+    void checkComparisons(const Expression& expr);
 
     // check_escape.cpp
     void checkEscapes(const ast::Rule& item);

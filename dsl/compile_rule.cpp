@@ -206,6 +206,7 @@ void RuleCompiler::clause(const ast::Gate& gate) {
         m_rule->gate.kind = Gate::Kind::Condition;
         m_known = Known::Gate;
         m_rule->gate.condition = expression(gate.condition, m_top);
+        checkCondition(*m_rule->gate.condition);
         m_known = Known::Match;
     }
 }
@@ -220,8 +221,10 @@ void RuleCompiler::clause(const ast::Escape& escape) {
                  : escape.policy.text == "duplicate" ? EscapePolicy::Duplicate
                                                      : EscapePolicy::Forbid;
     m_known = Known::Escape;
-    if (escape.condition)
+    if (escape.condition) {
         out.condition = expression(*escape.condition, m_top);
+        checkCondition(*out.condition);
+    }
     m_known = Known::Match;
     m_rule->escapes.push_back(std::move(out));
 }
