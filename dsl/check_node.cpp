@@ -30,6 +30,14 @@ bool isInputName(Op op, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+std::string attributeFix(const std::string& near, const std::vector<Op>& ops) {
+    if (!near.empty())
+        return "did you mean `" + near + "`?";
+    const bool some =
+        std::any_of(ops.begin(), ops.end(), [](Op op) { return !attributesOf(op).empty(); });
+    return some ? "write one of the attributes listed" : "leave it out: there is none to write";
+}
+
 /// Attributes and, since operators move parameters between the two, inputs.
 std::vector<std::string> parameterNames(const std::vector<Op>& ops) {
     std::vector<std::string> out;
@@ -108,8 +116,7 @@ void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, 
             Diagnostic& d = error("E0214", test.attribute.span,
                                   term.name.text + " has no attribute `" + name + "`");
             d.notes.push_back(schemaText(ops[0]));
-            d.fix = near.empty() ? "write one of the attributes listed"
-                                 : "did you mean `" + near + "`?";
+            d.fix = attributeFix(near, ops);
             continue;
         }
         bool isSet = test.comparison == "in";
@@ -173,8 +180,7 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
             Diagnostic& d = error("E0214", named.name.span,
                                   expr.text + " has no attribute `" + named.name.text + "`");
             d.notes.push_back(schemaText(op));
-            d.fix = near.empty() ? "write one of the attributes listed"
-                                 : "did you mean `" + near + "`?";
+            d.fix = attributeFix(near, {op});
         } else if (schema) {
             std::string wrong = mismatch(named.value, schema->type);
             if (wrong.empty())

@@ -66,7 +66,7 @@ constexpr CodeRow rows[] = {
      "take the name that is offered",
      "rule R { match { y = Softmax(x)[axes == 1]; } }"},
     {"E0215", "`flat`, `spec`, `ordered` or `[...]` where they cannot stand",
-     "`flat` needs an associative, commutative operator, `spec` one with a function body",
+     "`flat` needs an associative, commutative operator, `spec` an operator",
      "rule R { match { y = flat Sub(a, b, c); } }"},
     {"E0217", "`flat` takes 2 to 6 operands",
      "name as many, or nest two of them",

@@ -177,7 +177,9 @@ Inlined RuleCompiler::writtenOut(const ast::Pattern& pattern, const char* what, 
     if (std::find(m_patternStack.begin(), m_patternStack.end(), &pattern) != m_patternStack.end()) {
         Diagnostic& d = error("E0212", use, named + "contains itself");
         d.labels.push_back({pattern.name.span, "defined here"});
-        d.fix = "write the repeated step as `Step{1..n}`";
+        d.fix = std::string_view(what) == "form"
+                    ? "write the operator by others; a form cannot stand inside of itself"
+                    : "write the repeated step as `Step{1..n}`";
         return nothing();
     }
     const ast::Define* root = rootOf(pattern);

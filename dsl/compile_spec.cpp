@@ -125,7 +125,7 @@ TermId RuleCompiler::spec(const ast::Term& term, Filler* filler, bool implied, S
         m_rule->terms[use.self.index()].slot = use.itself;
     }
     Term out = makeTerm(Term::Kind::Choice, term.span, term.name.text);
-    out.alternatives.push_back({"", use.self});
+    out.alternatives.push_back({"", use.self, term.span});
     const Term self = m_rule->terms[use.self.index()]; // a copy: the table of terms grows
     for (Op op : self.ops) {
         auto known = m_forms.find(op);
@@ -133,7 +133,7 @@ TermId RuleCompiler::spec(const ast::Term& term, Filler* filler, bool implied, S
             continue;
         for (const ast::Form* form : known->second)
             if (passes(*form, op, self.tests, scope) && fits(*form, op, self))
-                out.alternatives.push_back({"", formTerm(*form, op, self, use)});
+                out.alternatives.push_back({"", formTerm(*form, op, self, use), form->span});
     }
     use.choice = add(std::move(out));
     if (builtAgain)

@@ -144,11 +144,12 @@ LowerResult lowerWithin(LowerRequest request, NumericClass allowed) {
     const auto* program = std::get_if<KernelProgram>(&out);
     if (!program || program->numeric <= allowed || request.body->nodes().size() == 1)
         return out;
-    return Reason{"numeric-class",
-                  fmt::format("one program of class {}, allowed is {}", nameOf(program->numeric),
-                              nameOf(allowed)),
-                  fmt::format("`numeric {};` in the rule", nameOf(program->numeric)),
-                  {{"need", nameOf(program->numeric)}, {"allowed", nameOf(allowed)}}};
+    return Reason{
+        "numeric-class",
+        fmt::format("one program of class {}, allowed is {}", nameOf(program->numeric),
+                    nameOf(allowed)),
+        fmt::format("`numeric {};` in the rule, and no `--strict`", nameOf(program->numeric)),
+        {{"need", nameOf(program->numeric)}, {"allowed", nameOf(allowed)}}};
 }
 
 LowerRequest bodyOf(const Graph& graph, NodeId id) {

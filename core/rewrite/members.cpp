@@ -106,7 +106,7 @@ constexpr RootRow roots[] = {
     {"gain", "peak_bytes", "bytes", "memory saved at the moment that takes most, without operands",
      planner, ofGain<&Gain::peakBytes>},
     {"device", "kind", "text", "`\"gpu\"` or `\"cpu\"`", profile, ofDevice<&Device::kind>},
-    {"device", "arch", "text", "`\"sm_90\"`, `\"x86-64\"`", profile, ofDevice<&Device::arch>},
+    {"device", "arch", "text", "`\"sm_90\"`, `\"x86-64 avx512\"`", profile, ofDevice<&Device::arch>},
     {"device", "units", "units", "multiprocessors or cores", profile, ofDevice<&Device::units>},
     {"device", "lanes_per_unit", "lanes", "of one unit", profile, ofDevice<&Device::lanesPerUnit>},
     {"device", "clock", "hertz", "of a unit", profile, ofDevice<&Device::clock>},
