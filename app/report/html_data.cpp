@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using scene::Scene;
 
-int64_t whole(double value) {
+int64_t nearestWhole(double value) {
     return std::llround(value);
 }
 
@@ -84,11 +84,11 @@ json PageData::boxJson(const scene::Box& b) {
     for (const scene::Badge& badge : b.badges)
         badges.push_back({text(badge.text), text(badge.token)});
     double us = b.figures.seconds < 0 ? -1 : hundredths(b.figures.seconds * 1e6);
-    return {whole(b.rect.x),
-            whole(b.rect.y),
-            whole(b.rect.w),
-            whole(b.rect.h),
-            whole(scene::textTop(b)),
+    return {nearestWhole(b.rect.x),
+            nearestWhole(b.rect.y),
+            nearestWhole(b.rect.w),
+            nearestWhole(b.rect.h),
+            nearestWhole(scene::textTop(b)),
             static_cast<int>(b.kind),
             b.sides,
             indexOrNone(b.group),
@@ -102,7 +102,7 @@ json PageData::boxJson(const scene::Box& b) {
             text(b.op),
             text(b.type),
             text(b.dtype),
-            whole(b.figures.bytes),
+            nearestWhole(b.figures.bytes),
             us,
             text(b.figures.kernel)};
 }
@@ -112,9 +112,9 @@ json PageData::sceneJson(const Scene& scene) {
          stubs = json::array();
     for (const scene::Container& c : scene.containers)
         containers.push_back(
-            {whole(c.rect.x), whole(c.rect.y), whole(c.rect.w), whole(c.rect.h), text(c.label),
-             static_cast<int>(c.kind), c.sides, indexOrNone(c.group), indexOrNone(c.parent),
-             c.collapsed ? 1 : 0,
+            {nearestWhole(c.rect.x), nearestWhole(c.rect.y), nearestWhole(c.rect.w),
+             nearestWhole(c.rect.h), text(c.label), static_cast<int>(c.kind), c.sides,
+             indexOrNone(c.group), indexOrNone(c.parent), c.collapsed ? 1 : 0,
              c.kind == scene::Container::Kind::Group ? json(-1) : json(text(c.id))});
     for (const scene::Box& box : scene.boxes)
         boxes.push_back(boxJson(box));
@@ -122,17 +122,18 @@ json PageData::sceneJson(const Scene& scene) {
         json points = json::array();
         int64_t x = 0, y = 0;
         for (const scene::Point& p : e.points) {
-            points.push_back(whole(p.x) - x);
-            points.push_back(whole(p.y) - y);
-            x = whole(p.x), y = whole(p.y);
+            points.push_back(nearestWhole(p.x) - x);
+            points.push_back(nearestWhole(p.y) - y);
+            x = nearestWhole(p.x), y = nearestWhole(p.y);
         }
         edges.push_back({e.from, e.to, e.sides, e.width, e.tunnel ? 1 : 0, std::move(points)});
     }
     for (const scene::Stub& s : scene.stubs)
-        stubs.push_back({s.box, s.sides, s.outgoing ? 1 : 0, text(s.label), whole(s.rect.x),
-                         whole(s.rect.y), whole(s.rect.w), whole(s.rect.h), s.edges});
-    return {{"w", whole(scene.rect.w)},
-            {"h", whole(scene.rect.h)},
+        stubs.push_back({s.box, s.sides, s.outgoing ? 1 : 0, text(s.label), nearestWhole(s.rect.x),
+                         nearestWhole(s.rect.y), nearestWhole(s.rect.w), nearestWhole(s.rect.h),
+                         s.edges});
+    return {{"w", nearestWhole(scene.rect.w)},
+            {"h", nearestWhole(scene.rect.h)},
             {"c", containers},
             {"b", boxes},
             {"e", edges},

@@ -25,16 +25,16 @@ std::string cell(const std::string& text) {
     return "<td>" + escaped(text) + "</td>";
 }
 
-std::string number(double value, const std::string& text) {
+std::string numberCell(double value, const std::string& text) {
     return fmt::format("<td class=\"n\" data-v=\"{:.9g}\">{}</td>", value, escaped(text));
 }
 
 std::string count(int64_t value) {
-    return number(static_cast<double>(value), countText(value));
+    return numberCell(static_cast<double>(value), countText(value));
 }
 
 std::string bytes(int64_t value) {
-    return number(static_cast<double>(value), bytesText(value));
+    return numberCell(static_cast<double>(value), bytesText(value));
 }
 
 /// `heads`: "name" or "#name" for a column of numbers.
@@ -102,8 +102,8 @@ std::string sidesTable(const Report& r) {
     auto row = [&](const std::string& name, double before, double after, const std::string& left,
                    const std::string& right) {
         std::string change = before > 0 ? percentText(after / before - 1) : "";
-        rows += "<tr><th scope=\"row\">" + escaped(name) + "</th>" + number(before, left) +
-                number(after, right) + number(before > 0 ? after / before - 1 : 0, change) +
+        rows += "<tr><th scope=\"row\">" + escaped(name) + "</th>" + numberCell(before, left) +
+                numberCell(after, right) + numberCell(before > 0 ? after / before - 1 : 0, change) +
                 "</tr>\n";
     };
     auto counts = [&](const std::string& name, auto before, auto after) {
@@ -141,9 +141,9 @@ std::string sidesTable(const Report& r) {
     for (const OutputAgreement& o : r.agreement)
         agreement +=
             "<tr>" + cell(o.side) + cell(o.output) +
-            number(o.maxAbsolute, fmt::format("{:.2e}", o.maxAbsolute)) +
-            number(o.maxRelative, fmt::format("{:.2e}", o.maxRelative)) +
-            number(o.tolerance, o.compares() ? fmt::format("{:.0e}", o.tolerance) : "none") +
+            numberCell(o.maxAbsolute, fmt::format("{:.2e}", o.maxAbsolute)) +
+            numberCell(o.maxRelative, fmt::format("{:.2e}", o.maxRelative)) +
+            numberCell(o.tolerance, o.compares() ? fmt::format("{:.0e}", o.tolerance) : "none") +
             fmt::format("<td class=\"{}\">{}</td></tr>\n", o.ok ? "good" : "bad",
                         escaped(agreementVerdict(o) + (o.note.empty() ? "" : ": " + o.note)));
     out += "<h3>Numeric agreement with the double-precision reference</h3>\n";
@@ -176,8 +176,8 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
         double after = match.measuredAfter.value_or(match.secondsAfter);
         rows +=
             "</td>" + cell(match.rule) + cell(match.fusedNode) + bytes(match.bytesSaved()) +
-            count(match.launchesSaved()) + number(before, secondsText(before)) +
-            number(after, secondsText(after)) +
+            count(match.launchesSaved()) + numberCell(before, secondsText(before)) +
+            numberCell(after, secondsText(after)) +
             fmt::format("<td class=\"n {}\" data-v=\"{:.9g}\">{}</td>", match.slower() ? "bad" : "",
                         match.measuredRatio ? match.measuredRatio->ratio : 0,
                         escaped(ratioText(match))) +
@@ -204,10 +204,11 @@ namespace {
 /// Of a library's kernel nothing is known.
 std::string factCells(const KernelFacts& facts) {
     if (facts.registers == 0)
-        return number(-1, "-") + number(-1, "-") + number(-1, "-");
+        return numberCell(-1, "-") + numberCell(-1, "-") + numberCell(-1, "-");
     return count(facts.registers) + bytes(facts.spilledBytes) +
-           number(facts.occupancy,
-                  facts.residentBlocks > 0 ? fmt::format("{:.0f} %", facts.occupancy * 100) : "-");
+           numberCell(facts.occupancy, facts.residentBlocks > 0
+                                           ? fmt::format("{:.0f} %", facts.occupancy * 100)
+                                           : "-");
 }
 
 } // namespace
@@ -225,19 +226,19 @@ std::string kernelsTable(const Report& report) {
             break;
         double seconds = k.measuredSeconds.value_or(k.predictedSeconds);
         rows += "<tr>" + cell(k.node) + cell(k.rule.empty() ? "-" : k.rule) + cell(k.kind) +
-                cell(k.tactic) + number(k.share, fmt::format("{:.1f} %", k.share * 100)) +
-                number(seconds, secondsText(seconds)) + bytes(k.traffic.logical()) +
+                cell(k.tactic) + numberCell(k.share, fmt::format("{:.1f} %", k.share * 100)) +
+                numberCell(seconds, secondsText(seconds)) + bytes(k.traffic.logical()) +
                 bytes(k.traffic.dram);
         if (counted) {
             const auto dram = dramCounted(k);
             const auto l2 = k.measuredTraffic ? k.measuredTraffic->l2 : std::nullopt;
-            rows += number(static_cast<double>(dram.value_or(-1)), countedText(dram)) +
-                    number(static_cast<double>(l2.value_or(-1)), countedText(l2));
+            rows += numberCell(static_cast<double>(dram.value_or(-1)), countedText(dram)) +
+                    numberCell(static_cast<double>(l2.value_or(-1)), countedText(l2));
         }
         if (known)
             rows += factCells(k.facts.value_or(KernelFacts()));
-        rows +=
-            number(static_cast<double>(k.flops), flopsText(k.flops)) + cell(k.limiter) + "</tr>\n";
+        rows += numberCell(static_cast<double>(k.flops), flopsText(k.flops)) + cell(k.limiter) +
+                "</tr>\n";
     }
     bool measured =
         !report.after.kernels.empty() && report.after.kernels[0].measuredSeconds.has_value();
@@ -263,7 +264,7 @@ std::string missesTable(const Report& report) {
                    double share, const std::string& matched, const Reason& reason) {
         if (++shown > rowsShown)
             return;
-        rows += "<tr>" + cell(kind) + cell(rule) + cell(node) + number(share, matched) +
+        rows += "<tr>" + cell(kind) + cell(rule) + cell(node) + numberCell(share, matched) +
                 cell(reason.text()) + cell(reason.flip) + "</tr>\n";
     };
     for (const StepReport& step : report.steps)
