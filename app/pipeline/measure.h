@@ -28,7 +28,7 @@ struct MeasuredSide {
 struct Measured {
     MeasuredSide before, after;
     std::optional<double> othersBusy; ///< cores that other processes used meanwhile
-    std::vector<std::string> notes; ///< what the budget had no room for
+    std::vector<std::string> notes;   ///< what the budget had no room for
 };
 
 /// One warm-up of each, then rounds before, after, before, after ..., then rounds in which both

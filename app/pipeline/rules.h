@@ -15,7 +15,7 @@ namespace fuselage::app {
 struct RuleOptions {
     std::vector<std::string> paths; ///< .fuse files, or folders whose .fuse files are taken sorted
     bool builtin = true;            ///< the embedded standard library, before the paths
-    std::vector<dsl::RuleInput> texts = {}; ///< in memory, after the paths
+    std::vector<dsl::RuleInput> texts = {};   ///< in memory, after the paths
     std::vector<std::string> importPath = {}; ///< folders where imports are looked up last
     /// Texts to take instead of what is on disk, by the file's name as `paths` give it: an editor's
     /// unsaved work. Built-in files by "std/activation", `texts` by their name.

@@ -16,9 +16,7 @@ public:
     }
 
     /// The same, without a new lap.
-    double seconds() const {
-        return std::chrono::duration<double>(Clock::now() - m_start).count();
-    }
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - m_start).count(); }
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -15,7 +15,7 @@ struct KernelFacts {
     uint32_t registers = 0; ///< a thread's; 0: not known
     uint32_t sharedBytes = 0;
     uint32_t spilledBytes = 0; ///< a thread's
-    uint32_t launches = 1;    ///< 0: computed once while preparing, of constants alone
+    uint32_t launches = 1;     ///< 0: computed once while preparing, of constants alone
     int64_t workspaceBytes = 0;
     /// "measured", "cached", "predicted"; "compiled": for a device that is not here.
     std::string choice;

@@ -23,7 +23,7 @@ Result<json> parseJsonLine(std::string_view line) {
         return failure("cache.line",
                        fmt::format("column {}: {}", error.byte,
                                    colon == text.npos ? text : text.substr(colon + 2)));
-    } catch (const json::exception& error) { // a number that no double holds
+    } catch (const json::exception& error) {        // a number that no double holds
         const std::string_view text = error.what(); // "[json.exception.out_of_range.406] what"
         return failure("cache.line", std::string(text.substr(text.find(' ') + 1)));
     }

@@ -122,8 +122,8 @@ TEST_F(LargeProject, answersComeWithin50Milliseconds) {
     const double p95 = seconds[seconds.size() * 95 / 100];
     printf("answers: median %.2f ms, 95th percentile %.2f ms, longest %.2f ms of processor time\n",
            seconds[seconds.size() / 2] * 1e3, p95 * 1e3, seconds.back() * 1e3);
-    // The budget is 50 ms, which `./dev bench language` publishes; sanitizers and machines that other
-    // work fills take a few times as long.
+    // The budget is 50 ms, which `./dev bench language` publishes; sanitizers and machines that
+    // other work fills take a few times as long.
     EXPECT_LT(p95, 0.250);
 }
 

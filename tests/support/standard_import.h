@@ -17,8 +17,8 @@ inline Result<std::string> standardImport(const std::string& path) {
     return failure("import.missing", "there is no such standard file", path);
 }
 
-/// The same with one file, which imports nothing: for texts by the thousand, each of which would read
-/// the whole library again for an `import "std/all"`.
+/// The same with one file, which imports nothing: for texts by the thousand, each of which would
+/// read the whole library again for an `import "std/all"`.
 inline Result<std::string> smallImport(const std::string& path) {
     if (path == "std/activation")
         return standardImport(path);

@@ -136,9 +136,9 @@ TEST(DslResolve, StepsMustReadTheirSource) {
 TEST(DslResolve, RulesHaveOneMatchAndSingleClauses) {
     EXPECT_EQ(Loaded("fuse 1;\nrule A { gate always; }").problems(),
               (Strings{"E0210 2:6 rule `A` has no `match`"}));
-    EXPECT_EQ(
-        Loaded("fuse 1;\nrule A { match { y = Abs(x); }\ngate always; gate gain.us > 0; }").problems(),
-        (Strings{"E0211 3:14 rule `A` has two `gate` clauses"}));
+    EXPECT_EQ(Loaded("fuse 1;\nrule A { match { y = Abs(x); }\ngate always; gate gain.us > 0; }")
+                  .problems(),
+              (Strings{"E0211 3:14 rule `A` has two `gate` clauses"}));
 }
 
 TEST(DslResolve, ClausesNameOnlyWhatTheMatchBinds) {

@@ -13,7 +13,6 @@ using fuselage::test::N;
 
 namespace {
 
-
 /// y = Reshape(x, [Shape(x)[0], 12, -1])
 GraphMaker reshapeByBatch() {
     GraphMaker m;

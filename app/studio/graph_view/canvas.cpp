@@ -89,8 +89,8 @@ void Canvas::fitSelection() {
     constexpr double calloutWidth = 290;
     for (const BoxMark& mark : m_style.marks)
         if (!mark.callout.isEmpty())
-            area = area.united(rectOf(m_drawing->scene().boxes[mark.box].rect)
-                                   .adjusted(0, 0, calloutWidth, 0));
+            area = area.united(
+                rectOf(m_drawing->scene().boxes[mark.box].rect).adjusted(0, 0, calloutWidth, 0));
     fit(area.adjusted(-80, -60, 80, 60), 1.2);
 }
 
