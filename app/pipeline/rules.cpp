@@ -107,14 +107,10 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
             addFile(inputs, std::move(file));
         }
     }
+    inputs.insert(inputs.end(), options.texts.begin(), options.texts.end());
     for (dsl::RuleInput& input : inputs)
         if (auto unsaved = options.unsaved.find(input.name); unsaved != options.unsaved.end())
             input.text = unsaved->second;
-    for (dsl::RuleInput text : options.texts) {
-        if (auto unsaved = options.unsaved.find(text.name); unsaved != options.unsaved.end())
-            text.text = unsaved->second;
-        inputs.push_back(std::move(text));
-    }
     const dsl::ImportResolver lookup = importLookup(importFolders(options));
     auto import = [&](const std::string& path) -> Result<std::string> {
         auto unsaved = options.unsaved.find(path);
