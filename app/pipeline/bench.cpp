@@ -73,10 +73,10 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
                                 const std::vector<ReferenceValue>& reference,
                                 const std::optional<StorageLoss>& loss, Report& report,
                                 Progress& progress) {
-    auto unfused = before.executable->run(inputs, {}, progress);
+    auto unfused = before.executable->outputs(inputs, progress);
     if (!unfused)
         return failure(unfused.error());
-    auto fused = after.executable->run(inputs, {}, progress);
+    auto fused = after.executable->outputs(inputs, progress);
     if (!fused)
         return failure(fused.error());
     const Graph& graph = *before.planned.plan->graph;
@@ -106,7 +106,7 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
 Result<void> timeFirstRun(Side& side, const std::vector<Tensor>& inputs, Report& report,
                           Progress& progress) {
     Stopwatch watch;
-    if (auto outputs = side.executable->run(inputs, {}, progress); !outputs)
+    if (auto outputs = side.executable->outputs(inputs, progress); !outputs)
         return failure(outputs.error());
     auto& seconds = report.stageSeconds;
     seconds["first_run"] = watch.lap();

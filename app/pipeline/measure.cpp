@@ -20,30 +20,25 @@ constexpr double isolatedShare = 0.2;
 
 Result<void> timeOnce(Executable& executable, std::span<const Tensor> inputs, MeasuredSide& side,
                       Progress& progress) {
-    double device = 0;
-    RunOptions options;
-    options.deviceSeconds = &device;
     Stopwatch watch;
-    auto outputs = executable.run(inputs, options, progress);
-    if (!outputs)
-        return failure(outputs.error());
-    side.totals.push_back(device > 0 ? device : watch.seconds());
-    side.byDevice = device > 0;
+    auto ran = executable.run(inputs, {.deviceSeconds = true}, progress);
+    if (!ran)
+        return failure(ran.error());
+    const double seconds = watch.seconds();
+    side.totals.push_back(ran->deviceSeconds.value_or(seconds));
+    side.byDevice = ran->deviceSeconds.has_value();
     return {};
 }
 
 Result<void> timeSteps(Executable& executable, std::span<const Tensor> inputs, MeasuredSide& side,
                        Progress& progress) {
-    std::vector<double> seconds;
-    RunOptions options;
-    options.stepSeconds = &seconds;
-    options.stepTimingNote = &side.stepNote;
-    auto outputs = executable.run(inputs, options, progress);
-    if (!outputs)
-        return failure(outputs.error());
-    side.stepSeconds.resize(seconds.size());
-    for (size_t i = 0; i < seconds.size(); ++i)
-        side.stepSeconds[i].push_back(seconds[i]);
+    auto ran = executable.run(inputs, {.stepSeconds = true}, progress);
+    if (!ran)
+        return failure(ran.error());
+    side.stepNote = std::move(ran->stepTimingNote);
+    side.stepSeconds.resize(ran->stepSeconds.size());
+    for (size_t i = 0; i < ran->stepSeconds.size(); ++i)
+        side.stepSeconds[i].push_back(ran->stepSeconds[i]);
     return {};
 }
 

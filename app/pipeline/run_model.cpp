@@ -56,7 +56,7 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     if (!compiled)
         return failure(compiled.error());
     out.notes = compiled->backend().notes();
-    auto outputs = compiled->executable().run(*inputs, {}, progress);
+    auto outputs = compiled->executable().outputs(*inputs, progress);
     if (!outputs)
         return failure(outputs.error());
     out.outputs = std::move(*outputs);

@@ -44,17 +44,17 @@ Result<std::vector<double>> fastestSteps(Executable& executable, std::span<const
                                          double seconds, Progress& progress) {
     constexpr int leastRuns = 3;
     const auto start = std::chrono::steady_clock::now();
-    std::vector<double> best, taken;
-    RunOptions options;
-    options.stepSeconds = &taken;
+    std::vector<double> best;
     for (int run = 0;; ++run) {
         const std::chrono::duration<double> since = std::chrono::steady_clock::now() - start;
         if (run >= leastRuns && since.count() > seconds)
             return best;
         if (progress.cancelled())
             return cancelledFailure("measuring");
-        if (auto outputs = executable.run(inputs, options, progress); !outputs)
-            return failure(outputs.error());
+        auto ran = executable.run(inputs, {.stepSeconds = true}, progress);
+        if (!ran)
+            return failure(ran.error());
+        const std::vector<double>& taken = ran->stepSeconds;
         best.resize(taken.size(), taken.empty() ? 0 : std::numeric_limits<double>::infinity());
         for (size_t i = 0; i < taken.size(); ++i)
             best[i] = std::min(best[i], taken[i]);

@@ -19,28 +19,28 @@ public:
         : ForwardingExecutable(std::move(general)), m_graph(std::move(graph)),
           m_prepare(std::move(prepare)) {}
 
-    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
-                                    Progress& progress) override {
+    Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
+                          Progress& progress) override {
         if (options.stepSeconds || options.stepBytes || options.shapes)
             return inner().run(inputs, options, progress);
         if (m_settled) {
-            auto outputs = m_settled->run(inputs, options, progress);
-            if (outputs || progress.cancelled())
-                return outputs;
+            auto ran = m_settled->run(inputs, options, progress);
+            if (ran || progress.cancelled())
+                return ran;
             m_settled.reset();
             m_last = {};
             ++m_misses;
         }
         if (m_misses >= mostMisses)
             return inner().run(inputs, options, progress);
-        RunShapes shapes;
         RunOptions watching = options;
-        watching.shapes = &shapes;
-        auto outputs = inner().run(inputs, watching, progress);
-        if (outputs && !shapes.extents.empty() && shapes.extents == m_last.extents)
+        watching.shapes = true;
+        auto ran = inner().run(inputs, watching, progress);
+        RunShapes shapes = ran ? std::exchange(ran->shapes, {}) : RunShapes{};
+        if (!shapes.extents.empty() && shapes.extents == m_last.extents)
             settle(shapes, progress);
         m_last = std::move(shapes);
-        return outputs;
+        return ran;
     }
 
 private:

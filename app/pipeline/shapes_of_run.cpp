@@ -43,10 +43,10 @@ Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, const std::vec
     auto executable = backend->prepare(side->plan, progress);
     if (!executable)
         return failure(executable.error());
-    RunShapes shapes;
-    if (auto ran = (*executable)->run(inputs, {.shapes = &shapes}, progress); !ran)
+    auto ran = (*executable)->run(inputs, {.shapes = true}, progress);
+    if (!ran)
         return failure(ran.error());
-    return shapes;
+    return std::move(ran->shapes);
 }
 
 Result<Analysis> analyseForData(const LoadedModel& model, const RuleLibrary& library,

@@ -130,7 +130,7 @@ BranchStep::run(const std::vector<ReferenceValue>& inputs, Progress& progress) {
     std::vector<Tensor> given;
     for (size_t input : branch.inputs)
         given.push_back(inputs[input].toTensor());
-    auto outputs = branch.executable->run(given, {}, progress);
+    auto outputs = branch.executable->outputs(given, progress);
     if (!outputs)
         return Result<std::vector<ReferenceValue>>(failure(outputs.error()));
     std::vector<ReferenceValue> out;

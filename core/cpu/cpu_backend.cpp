@@ -42,8 +42,8 @@ public:
           m_store(plan, m_threads.pages()) {}
 
     Result<void> prepare(Choices& choices, Progress& progress);
-    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
-                                    Progress& progress) override;
+    Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
+                          Progress& progress) override;
 
     std::string tactic(size_t step) const override {
         if (const Kernel* kernel = kernelOf(step))
@@ -326,20 +326,21 @@ Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress&
     return {};
 }
 
-Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
-                                               const RunOptions& options, Progress& progress) {
+Result<RunResult> CpuExecutable::run(std::span<const Tensor> inputs, const RunOptions& options,
+                                     Progress& progress) {
     using Clock = std::chrono::steady_clock;
     m_threads.activate();
     if (auto begun = m_store.begin(inputs); !begun)
         return failure(begun.error());
-    size_t count = m_plan->steps.size();
+    const size_t count = m_plan->steps.size();
+    RunResult ran;
     if (options.shapes)
         for (uint32_t input : m_plan->inputs)
-            m_store.show(input, *options.shapes);
+            m_store.show(input, ran.shapes);
     if (options.stepSeconds)
-        options.stepSeconds->assign(count, 0);
+        ran.stepSeconds.assign(count, 0);
     if (options.stepBytes)
-        options.stepBytes->assign(count, std::nullopt);
+        ran.stepBytes.assign(count, std::nullopt);
     double shared = 0; // of steps that could run alone
     m_isProving = false;
     for (size_t i = 0; i < count; ++i) {
@@ -349,7 +350,7 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
             continue;
         if (SweepRun* sweep = m_sweepOf[i]) {
             if (i == 0 || sweep != m_sweepOf[i - 1])
-                sweep->run(m_store, options.stepSeconds, progress);
+                sweep->run(m_store, options.stepSeconds ? &ran.stepSeconds : nullptr, progress);
             if (progress.cancelled())
                 return cancelledFailure("run");
             continue;
@@ -365,15 +366,19 @@ Result<std::vector<Tensor>> CpuExecutable::run(std::span<const Tensor> inputs,
         shared += m_lone.has(i) ? seconds : 0;
         if (options.shapes)
             for (uint32_t output : m_plan->steps[i].outputs)
-                m_store.show(output, *options.shapes);
+                m_store.show(output, ran.shapes);
         if (options.stepSeconds)
-            (*options.stepSeconds)[i] = seconds;
+            ran.stepSeconds[i] = seconds;
         if (options.stepBytes && context.counted)
-            (*options.stepBytes)[i] = bytes.read + bytes.written;
+            ran.stepBytes[i] = bytes.read + bytes.written;
     }
     if (!m_lone.empty() && !m_isProving)
         m_decision.ran(shared);
-    return m_store.finish();
+    auto outputs = m_store.finish();
+    if (!outputs)
+        return failure(outputs.error());
+    ran.outputs = std::move(*outputs);
+    return ran;
 }
 
 int threadCount(const CpuOptions& options) {

@@ -16,27 +16,27 @@ public:
     ReferenceExecutable(std::shared_ptr<const Plan> plan, int threads)
         : m_plan(std::move(plan)), m_threads(threads) {}
 
-    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
-                                    Progress& progress) override {
+    Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
+                          Progress& progress) override {
+        RunResult ran;
         // Steps are not run one by one here, so none has a time or a count of its own.
         if (options.stepSeconds)
-            options.stepSeconds->assign(m_plan->steps.size(), 0);
+            ran.stepSeconds.assign(m_plan->steps.size(), 0);
         if (options.stepBytes)
-            options.stepBytes->assign(m_plan->steps.size(), std::nullopt);
+            ran.stepBytes.assign(m_plan->steps.size(), std::nullopt);
         std::vector<ReferenceValue> values;
         for (const Tensor& input : inputs)
             values.push_back(ReferenceValue::from(input));
         auto results = interpret(*m_plan->graph, std::move(values), m_threads, progress);
         if (!results)
             return failure(results.error());
-        std::vector<Tensor> outputs;
         for (ReferenceValue& value : *results) {
             if (value.kind != TypeKind::Tensor)
                 return failure("run.outputs", "an output is not a tensor", "",
                                "use the interpreter for sequences and optionals");
-            outputs.push_back(value.toTensor());
+            ran.outputs.push_back(value.toTensor());
         }
-        return outputs;
+        return ran;
     }
 
     std::string tactic(size_t step) const override {

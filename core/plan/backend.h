@@ -15,28 +15,44 @@
 
 namespace fuselage {
 
+/// What a run should show besides its outputs. Each costs time; a run without them is what people
+/// wait for.
 struct RunOptions {
-    /// When set: filled with seconds per step, parallel to Plan::steps.
-    std::vector<double>* stepSeconds = nullptr;
-    /// When set: filled with bytes read and written per step as the kernels counted them
-    /// (programs without a counter give none).
-    std::vector<std::optional<int64_t>>* stepBytes = nullptr;
-    /// When set: the device's own time of the run, without copies of inputs and outputs; stays as
-    /// it is on backends without a device.
-    double* deviceSeconds = nullptr;
-    /// When set: gets what the run shows of shapes that depend on data. Backends that cannot look
-    /// leave it empty.
-    RunShapes* shapes = nullptr;
-    /// When set together with stepSeconds: how steps were timed, where that needs a word.
-    std::string* stepTimingNote = nullptr;
+    bool stepSeconds = false;
+    bool stepBytes = false;
+    bool deviceSeconds = false;
+    bool shapes = false;
+};
+
+/// What a run gave. Beyond `outputs`, what RunOptions asked for and the backend can tell.
+struct RunResult {
+    std::vector<Tensor> outputs;
+    std::vector<double> stepSeconds; ///< parallel to Plan::steps
+    std::string stepTimingNote;      ///< how steps were timed, where that needs a word
+    /// Bytes read and written as the kernels counted them, parallel to Plan::steps; none for
+    /// programs without a counter.
+    std::vector<std::optional<int64_t>> stepBytes;
+    /// The device's own time, without copies of inputs and outputs; none without a device.
+    std::optional<double> deviceSeconds;
+    /// What the run showed of shapes that depend on data; empty where the backend cannot look.
+    RunShapes shapes;
 };
 
 /// A prepared Plan: weights packed, kernels chosen, arena allocated. Not thread-safe.
 class Executable {
 public:
     virtual ~Executable() = default;
-    virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
-                                            const RunOptions& options, Progress& progress) = 0;
+    virtual Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
+                                  Progress& progress) = 0;
+
+    /// A run for its outputs alone.
+    Result<std::vector<Tensor>> outputs(std::span<const Tensor> inputs, Progress& progress) {
+        auto ran = run(inputs, {}, progress);
+        if (!ran)
+            return failure(ran.error());
+        return std::move(ran->outputs);
+    }
+
     /// What computes a step: "onednn brgconv:avx512_core", "tile interpreter", "reference Conv".
     virtual std::string tactic(size_t step) const = 0;
     /// Why a better tactic was not taken; empty when none was better.

@@ -25,22 +25,22 @@ public:
     SpecialisedExecutable(std::unique_ptr<Executable> inner, AssumedShapes assumed)
         : ForwardingExecutable(std::move(inner)), m_assumed(std::move(assumed)) {}
 
-    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
-                                    Progress& progress) override {
-        auto outputs = inner().run(inputs, options, progress);
-        if (!outputs) {
-            const Error& error = outputs.error();
+    Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
+                          Progress& progress) override {
+        auto ran = inner().run(inputs, options, progress);
+        if (!ran) {
+            const Error& error = ran.error();
             const auto& values = m_assumed.values;
             if (error.code == "run.shape" &&
                 std::find(values.begin(), values.end(), error.where) != values.end())
                 return otherShape(error.where, "has another shape than in the run before");
-            return outputs;
+            return ran;
         }
         for (const AssumedShapes::Contents& contents : m_assumed.contents)
-            if (!isSame((*outputs)[contents.output], *contents.expected))
+            if (!isSame(ran->outputs[contents.output], *contents.expected))
                 return otherShape(contents.value, "asks for other shapes than in the run before");
-        outputs->resize(m_assumed.outputs);
-        return outputs;
+        ran->outputs.resize(m_assumed.outputs);
+        return ran;
     }
 
 private:

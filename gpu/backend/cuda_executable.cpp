@@ -35,8 +35,8 @@ public:
           m_threads(std::move(threads)) {}
 
     Result<void> prepare();
-    Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
-                                    Progress& progress) override;
+    Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
+                          Progress& progress) override;
     std::string tactic(size_t step) const override;
 
     std::vector<Reason> fallbacks(size_t step) const override { return m_steps[step].reasons; }
@@ -62,7 +62,8 @@ private:
     Result<void> runOnHost(size_t step, Progress& progress);
     Result<void> runStep(size_t step, Progress& progress);
     Result<void> runSegments(Progress& progress);
-    Result<void> runTimed(const RunOptions& options, Progress& progress);
+    Result<void> runTimed(RunResult& ran, Progress& progress);
+    Result<void> runMeasured(Progress& progress);
     Result<void> runMarked(std::span<const Tensor> inputs, const RangeMarks& marks,
                            Progress& progress);
 
@@ -206,24 +207,26 @@ Result<void> CudaExecutable::runSegments(Progress& progress) {
 
 /// In situ: each graph's kernels by their activity records. Where those cannot be had, events
 /// around each step outside of the graph.
-Result<void> CudaExecutable::runTimed(const RunOptions& options, Progress& progress) {
+Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
     if (!m_timer)
         m_timer = std::make_unique<StepTimer>();
-    std::vector<double>& seconds = *options.stepSeconds;
+    ran.stepSeconds.assign(m_steps.size(), 0);
     std::string byEventsNote;
     for (const Segment& segment : m_segments) {
         if (progress.cancelled())
             return cancelledFailure("run");
         if (!segment.graph) {
             const auto start = Clock::now();
-            if (auto ran = runStep(segment.begin, progress); !ran)
-                return ran;
+            if (auto done = runStep(segment.begin, progress); !done)
+                return done;
             if (auto done = m_stream.synchronize(); !done)
                 return done;
-            seconds[segment.begin] = std::chrono::duration<double>(Clock::now() - start).count();
+            ran.stepSeconds[segment.begin] =
+                std::chrono::duration<double>(Clock::now() - start).count();
             continue;
         }
-        const std::span<double> times(seconds.data() + segment.begin, segment.end - segment.begin);
+        const std::span<double> times(ran.stepSeconds.data() + segment.begin,
+                                      segment.end - segment.begin);
         auto timed = m_timer->timeGraph(*segment.graph, m_stream, times);
         if (timed)
             continue;
@@ -236,39 +239,42 @@ Result<void> CudaExecutable::runTimed(const RunOptions& options, Progress& progr
         if (!byEvents)
             return byEvents;
     }
-    if (options.stepTimingNote)
-        *options.stepTimingNote = byEventsNote.empty() ? m_timer->note() : byEventsNote;
+    ran.stepTimingNote = byEventsNote.empty() ? m_timer->note() : byEventsNote;
     return {};
 }
 
-Result<std::vector<Tensor>> CudaExecutable::run(std::span<const Tensor> inputs,
-                                                const RunOptions& options, Progress& progress) {
+/// Every segment, between two events.
+Result<void> CudaExecutable::runMeasured(Progress& progress) {
+    if (auto begun = m_stream.record(m_begin); !begun)
+        return begun;
+    if (auto ran = runSegments(progress); !ran)
+        return ran;
+    return m_stream.record(m_end);
+}
+
+Result<RunResult> CudaExecutable::run(std::span<const Tensor> inputs, const RunOptions& options,
+                                      Progress& progress) {
     if (auto current = m_device->makeCurrent(); !current)
         return failure(current.error());
     if (auto copied = m_memory->copyInputs(inputs, m_stream); !copied)
         return failure(copied.error());
+    RunResult ran;
     if (options.stepBytes)
-        options.stepBytes->assign(m_steps.size(), std::nullopt);
-    if (options.stepSeconds) {
-        options.stepSeconds->assign(m_steps.size(), 0);
-        if (auto ran = runTimed(options, progress); !ran)
-            return failure(ran.error());
-        return m_memory->outputs(m_stream);
-    }
-    if (auto begun = m_stream.record(m_begin); !begun)
-        return failure(begun.error());
-    if (auto ran = runSegments(progress); !ran)
-        return failure(ran.error());
-    if (auto ended = m_stream.record(m_end); !ended)
-        return failure(ended.error());
+        ran.stepBytes.assign(m_steps.size(), std::nullopt);
+    auto done = options.stepSeconds ? runTimed(ran, progress) : runMeasured(progress);
+    if (!done)
+        return failure(done.error());
     auto outputs = m_memory->outputs(m_stream);
-    if (outputs && options.deviceSeconds) {
+    if (!outputs)
+        return failure(outputs.error());
+    ran.outputs = std::move(*outputs);
+    if (options.deviceSeconds && !options.stepSeconds) {
         auto seconds = Event::secondsBetween(m_begin, m_end);
         if (!seconds)
             return failure(seconds.error());
-        *options.deviceSeconds = *seconds;
+        ran.deviceSeconds = *seconds;
     }
-    return outputs;
+    return ran;
 }
 
 std::string CudaExecutable::tactic(size_t step) const {

@@ -78,7 +78,7 @@ Result<Sides> prepare(const strangers::Opened& opened, int threads, bool forData
         if (!executable)
             return failure(executable.error());
         *made = makeSpecialised(std::move(*executable), *assumed);
-        if (auto ran = (*made)->run(opened.inputs, {}, progress); !ran)
+        if (auto ran = (*made)->outputs(opened.inputs, progress); !ran)
             return failure(ran.error());
     }
     out.fusedSteps = analysis->after.plan->steps.size();
@@ -94,7 +94,7 @@ Result<std::vector<double>> timed(Executable& side, const std::vector<Tensor>& i
     app::Stopwatch whole;
     while (out.empty() || whole.seconds() < budget) {
         app::Stopwatch watch;
-        if (auto ran = side.run(inputs, {}, progress); !ran)
+        if (auto ran = side.outputs(inputs, progress); !ran)
             return failure(ran.error());
         out.push_back(watch.seconds());
     }

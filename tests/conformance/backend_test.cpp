@@ -142,7 +142,7 @@ Result<Comparison> planAndCompare(const Graph& graph, const Values& inputs, cons
     std::vector<Tensor> tensors;
     for (const ReferenceValue& input : inputs)
         tensors.push_back(input.toTensor());
-    auto results = (*executable)->run(tensors, {}, progress);
+    auto results = (*executable)->outputs(tensors, progress);
     if (!results)
         return failed("run", results.error().text());
     Values outputs;

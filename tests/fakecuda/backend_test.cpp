@@ -23,7 +23,7 @@ protected:
     static Error failureOf(CudaRun& run, const char* call, int code) {
         fake().fail(call, code, 0);
         Progress progress;
-        auto outputs = run.executable->run(run.inputs, {}, progress);
+        auto outputs = run.executable->outputs(run.inputs, progress);
         EXPECT_FALSE(outputs);
         fake().reset();
         return outputs ? Error{} : outputs.error();
@@ -95,26 +95,19 @@ TEST_F(CudaBackend, identicalLayersShareTheirCode) {
 
 TEST_F(CudaBackend, stepsAreTimedByEventsWhereThereAreNoRecords) {
     CudaRun run = runOnCuda(chain, false);
-    std::vector<double> seconds;
-    std::string note;
-    RunOptions options;
-    options.stepSeconds = &seconds;
-    options.stepTimingNote = &note;
-    run.check(options);
-    ASSERT_EQ(seconds.size(), 3U);
-    for (double one : seconds)
+    const RunResult ran = run.check({.stepSeconds = true});
+    ASSERT_EQ(ran.stepSeconds.size(), 3U);
+    for (double one : ran.stepSeconds)
         EXPECT_GT(one, 0);
+    const std::string& note = ran.stepTimingNote;
     EXPECT_NE(note.find("libcupti"), std::string::npos) << note;
     EXPECT_NE(note.find("events"), std::string::npos) << note;
 }
 
 TEST_F(CudaBackend, theDevicesOwnTimeOfARunIsGiven) {
     CudaRun run = runOnCuda(chain, true);
-    double seconds = 0;
-    RunOptions options;
-    options.deviceSeconds = &seconds;
-    run.check(options);
-    EXPECT_GT(seconds, 0);
+    EXPECT_GT(run.check({.deviceSeconds = true}).deviceSeconds.value_or(0), 0);
+    EXPECT_FALSE(run.check().deviceSeconds);
 }
 
 TEST_F(CudaBackend, aStepIsTimedColdAndWarm) {
@@ -196,7 +189,7 @@ TEST_F(CudaBackend, inputsOfAnotherShapeAreRefused) {
     CudaRun run = runOnCuda(chain, true);
     run.inputs[0] = Tensor(DType::Float32, {5, 3});
     Progress progress;
-    auto outputs = run.executable->run(run.inputs, {}, progress);
+    auto outputs = run.executable->outputs(run.inputs, progress);
     ASSERT_FALSE(outputs);
     EXPECT_EQ(outputs.error().code, "run.inputs");
 }

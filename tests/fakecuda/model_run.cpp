@@ -27,16 +27,19 @@ std::string CudaRun::tactics() const {
     return out;
 }
 
-void CudaRun::check(const RunOptions& options) {
+RunResult CudaRun::check(const RunOptions& options) {
     Progress progress;
-    auto outputs = executable->run(inputs, options, progress);
-    ASSERT_TRUE(outputs) << outputs.error().text();
-    ASSERT_EQ(outputs->size(), expected.size());
-    for (size_t i = 0; i < outputs->size(); ++i) {
-        auto agreement = app::compareOutput(std::to_string(i), "", expected[i], (*outputs)[i]);
+    auto ran = executable->run(inputs, options, progress);
+    if (!ran || ran->outputs.size() != expected.size()) {
+        ADD_FAILURE() << (ran ? "outputs are missing" : ran.error().text());
+        return {};
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+        auto agreement = app::compareOutput(std::to_string(i), "", expected[i], ran->outputs[i]);
         EXPECT_TRUE(agreement.ok) << "output " << i << ": error " << agreement.maxRelative << ", "
                                   << tactics();
     }
+    return std::move(*ran);
 }
 
 Result<CudaRun> prepareOnCuda(const std::string& text, bool fused,

@@ -19,7 +19,7 @@ struct CudaRun {
     /// Tactic names of all steps, with spaces between.
     std::string tactics() const;
     /// Runs and compares; failures of the test name the output.
-    void check(const fuselage::RunOptions& options = {});
+    fuselage::RunResult check(const fuselage::RunOptions& options = {});
 };
 
 /// Options for tests: choices are predicted, machine code is kept where the stand-in keeps it.

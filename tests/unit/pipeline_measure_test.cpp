@@ -15,13 +15,13 @@ class Broken final : public Executable {
 public:
     explicit Broken(std::string code) : m_code(std::move(code)) {}
 
-    Result<std::vector<Tensor>> run(std::span<const Tensor>, const RunOptions& options,
-                                    Progress&) override {
+    Result<RunResult> run(std::span<const Tensor>, const RunOptions& options, Progress&) override {
+        RunResult ran;
         if (options.deviceSeconds)
-            *options.deviceSeconds = 1e-3;
+            ran.deviceSeconds = 1e-3;
         if (options.stepSeconds)
-            options.stepSeconds->assign(2, 1e-4);
-        return std::vector<Tensor>{};
+            ran.stepSeconds.assign(2, 1e-4);
+        return ran;
     }
 
     std::string tactic(size_t) const override { return "none"; }
@@ -70,15 +70,15 @@ class Slow final : public Executable {
 public:
     explicit Slow(double seconds) : m_seconds(seconds) {}
 
-    Result<std::vector<Tensor>> run(std::span<const Tensor>, const RunOptions& options,
-                                    Progress&) override {
+    Result<RunResult> run(std::span<const Tensor>, const RunOptions& options, Progress&) override {
         ++runs;
         const app::Stopwatch watch;
         while (watch.seconds() < m_seconds) {
         }
+        RunResult ran;
         if (options.stepSeconds)
-            options.stepSeconds->assign(1, m_seconds);
-        return std::vector<Tensor>{};
+            ran.stepSeconds.assign(1, m_seconds);
+        return ran;
     }
 
     std::string tactic(size_t) const override { return "none"; }

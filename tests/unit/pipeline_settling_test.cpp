@@ -98,11 +98,11 @@ TEST(Specialise, AValueThatGivesAShapeBecomesAConstantAndIsChecked) {
     auto executable = preparedFor(std::move(graph), assumed);
     Progress progress;
     std::vector<Tensor> inputs{numbers({6, 4}, 2), lengthOf(3)};
-    auto outputs = executable->run(inputs, {}, progress);
+    auto outputs = executable->outputs(inputs, progress);
     ASSERT_TRUE(outputs) << outputs.error().text();
     EXPECT_EQ(outputs->size(), 1U);
     inputs[1] = lengthOf(4);
-    EXPECT_EQ(errorOf(executable->run(inputs, {}, progress)), "run.assumed");
+    EXPECT_EQ(errorOf(executable->outputs(inputs, progress)), "run.assumed");
 }
 
 TEST(Specialise, WhereDataDecideTheExtentsAreTaken) {
@@ -113,9 +113,9 @@ TEST(Specialise, WhereDataDecideTheExtentsAreTaken) {
     EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "float[2,3]");
     auto executable = preparedFor(std::move(graph), assumed);
     Progress progress;
-    EXPECT_TRUE(executable->run(std::vector{x}, {}, progress));
+    EXPECT_TRUE(executable->outputs(std::vector{x}, progress));
     const std::vector<Tensor> other{Tensor::ofFloats({2, 3}, {0, 1, 0, 2, 5, 3})};
-    EXPECT_EQ(errorOf(executable->run(other, {}, progress)), "run.assumed");
+    EXPECT_EQ(errorOf(executable->outputs(other, progress)), "run.assumed");
 }
 
 TEST(Specialise, ContentsThatNobodySawStayOpen) {
@@ -317,7 +317,7 @@ TEST(Settling, APlanIsMadeForShapesThatRepeat) {
     });
     Progress progress;
     const auto runWith = [&](int64_t n) {
-        auto outputs = executable->run(std::vector{numbers({6, 4}, 1), lengthOf(n)}, {}, progress);
+        auto outputs = executable->outputs(std::vector{numbers({6, 4}, 1), lengthOf(n)}, progress);
         return outputs ? (*outputs)[0].extents() : Extents{};
     };
     for (int64_t n : {3, 3, 3, 3})

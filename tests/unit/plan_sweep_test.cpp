@@ -67,7 +67,7 @@ Planned runOf(const std::string& text, bool sweeps, int threads = 2, bool strict
         out.tactics.push_back((*executable)->tactic(i));
     // Twice: the second run meets the memory as the first one left it.
     for (int run = 0; run < 2; ++run) {
-        auto outputs = (*executable)->run(*inputs, {}, progress);
+        auto outputs = (*executable)->outputs(*inputs, progress);
         EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
         out.outputs = outputs ? std::move(*outputs) : std::vector<Tensor>{};
     }
@@ -138,12 +138,10 @@ TEST(PlanSweep, StepTimesAreOfAllPasses) {
     options.sweeps = true;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), options, progress);
     auto executable = backend->prepare(*plan, progress);
-    std::vector<double> seconds;
-    RunOptions timed;
-    timed.stepSeconds = &seconds;
-    ASSERT_TRUE((*executable)->run(*inputs, timed, progress));
-    ASSERT_EQ(seconds.size(), (*plan)->steps.size());
-    for (double step : seconds)
+    auto ran = (*executable)->run(*inputs, {.stepSeconds = true}, progress);
+    ASSERT_TRUE(ran);
+    ASSERT_EQ(ran->stepSeconds.size(), (*plan)->steps.size());
+    for (double step : ran->stepSeconds)
         EXPECT_GT(step, 0);
     const uint32_t first = (*plan)->sweeps.at(0).first;
     EXPECT_NE((*executable)->tactic(first).find("of 16 images at a time"), std::string::npos);

@@ -96,12 +96,7 @@ TEST_F(Counters, AStepOfTheHostHasNone) {
 TEST_F(Counters, TimesByRecordsWorkBeforeAndAfter) {
     CudaRun run = runOnCuda(layers, false);
     for (int round = 0; round < 2; ++round) {
-        std::vector<double> seconds;
-        std::string note;
-        RunOptions options;
-        options.stepSeconds = &seconds;
-        options.stepTimingNote = &note;
-        run.check(options);
+        const std::string note = run.check({.stepSeconds = true}).stepTimingNote;
         EXPECT_NE(note.find("matched by their nodes"), std::string::npos) << note;
         expectLayers(run);
     }

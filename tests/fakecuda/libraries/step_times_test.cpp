@@ -28,14 +28,11 @@ protected:
 
     /// Microseconds of each step.
     static std::vector<double> times(CudaRun& run, std::string& note) {
-        std::vector<double> seconds;
-        RunOptions options;
-        options.stepSeconds = &seconds;
-        options.stepTimingNote = &note;
-        run.check(options);
-        for (double& one : seconds)
+        RunResult ran = run.check({.stepSeconds = true});
+        note = ran.stepTimingNote;
+        for (double& one : ran.stepSeconds)
             one *= 1e6;
-        return seconds;
+        return std::move(ran.stepSeconds);
     }
 
     static void expectFirstToLast(const std::vector<double>& microseconds) {
