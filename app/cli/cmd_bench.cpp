@@ -41,14 +41,15 @@ int run(Options& options) {
             return reportError(failure("usage.report", "no report format for `" + path + "`",
                                        "--report", "end the name in one of: " + endings())
                                    .error);
-    if (options.bench.compile && options.bench.run.backend == "auto")
-        options.bench.run.backend = "cuda"; // nothing else is compiled
-    if (options.bench.compile && options.bench.run.backend != "cuda")
-        return reportError(failure("usage.compile",
-                                   "only kernels of cuda are compiled, not those of `" +
-                                       options.bench.run.backend + "`",
-                                   "--compile", "leave out --backend, or write --backend cuda")
-                               .error);
+    if (options.bench.compile && options.bench.run.backend == BackendKind::Auto)
+        options.bench.run.backend = BackendKind::Cuda; // nothing else is compiled
+    if (options.bench.compile && options.bench.run.backend != BackendKind::Cuda)
+        return reportError(
+            failure("usage.compile",
+                    std::string("only kernels of cuda are compiled, not those of `") +
+                        nameOf(options.bench.run.backend) + "`",
+                    "--compile", "leave out --backend, or write --backend cuda")
+                .error);
     if (auto wellFormed = brokenConditions(options.failOn, {}); !wellFormed)
         return reportError(wellFormed.error());
     if (options.redact && !options.saveFused.empty())

@@ -81,7 +81,7 @@ Action addCalibrate(CLI::App& app) {
                    "profile file, *.toml (default: the one that `cpu` means from then on: "
                    "$FUSELAGE_CPU_PROFILE, else fuselage/cpu.toml in the person's configuration "
                    "folder)");
-    app.add_option("--backend", calibrate.backend, "cpu or cuda")->capture_default_str();
+    addBackendOption(app, calibrate.backend, "cpu or cuda");
     app.add_option("--device", calibrate.device, "profile to begin with (see devices)")
         ->capture_default_str();
     app.add_option("--threads", calibrate.threads, "0: all of this machine")

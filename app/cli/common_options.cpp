@@ -86,7 +86,7 @@ Result<Precision> parsePrecision(const std::string& name) {
                    "one of: fp32, tf32, fp16, bf16");
 }
 
-Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
+Result<void> checkTuneOptions(const CLI::App& app, BackendKind backend) {
     struct Word {
         const char* name;
         bool cpu, cuda;
@@ -94,20 +94,31 @@ Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend) {
     for (const Word& word : {Word{"--timing-cache", true, true}, Word{"--tune", true, false},
                              Word{"--frozen", false, true}, Word{"--workspace", false, true},
                              Word{"--no-fallback", false, true}}) {
-        const bool heard = backend == "cpu"    ? word.cpu
-                           : backend == "cuda" ? word.cuda
-                                               : backend != "reference";
+        const bool heard = backend == BackendKind::Cpu    ? word.cpu
+                           : backend == BackendKind::Cuda ? word.cuda
+                                                          : backend == BackendKind::Auto;
         if (app.count(word.name) != 0 && !heard)
             return failure(
                 "usage.tune",
-                fmt::format("`{}` says nothing to the {} backend", word.name, backend), "",
+                fmt::format("`{}` says nothing to the {} backend", word.name, nameOf(backend)), "",
                 std::string("leave it out, or write --backend ") + (word.cuda ? "cuda" : "cpu"));
     }
     return {};
 }
 
+void addBackendOption(CLI::App& app, BackendKind& backend, const std::string& help) {
+    app.add_option_function<std::string>(
+           "--backend", [&backend](const std::string& name) { backend = *backendFromName(name); },
+           help)
+        ->check([](const std::string& name) {
+            return backendFromName(name) ? std::string()
+                                         : "no backend `" + name + "`, one of: " + backendNames();
+        })
+        ->default_str(nameOf(backend));
+}
+
 void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::string& inputs) {
-    app.add_option("--backend", run.backend, backendNames())->capture_default_str();
+    addBackendOption(app, run.backend, backendNames());
     app.add_option("--threads", run.threads, "0: all of this machine")
         ->check(threadCount())
         ->capture_default_str();

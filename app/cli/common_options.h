@@ -32,6 +32,8 @@ Result<Precision> parsePrecision(const std::string& name);
 
 /// What anything runs with: --backend, --threads, --seed, --inputs, those of
 /// tuning (--timing-cache, --tune, --frozen, --workspace, --no-fallback) and --cache.
+/// --backend
+void addBackendOption(CLI::App& app, BackendKind& backend, const std::string& help);
 void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::string& inputs);
 
 /// What bench runs with, and every child of batch: the above, --device, --seconds, --no-verify.
@@ -43,7 +45,7 @@ Result<void> finish(RewriteOptions& options);
 
 /// Error "usage.tune" when an option of tuning was given for a backend that has no tactics to
 /// choose.
-Result<void> checkTuneOptions(const CLI::App& app, const std::string& backend);
+Result<void> checkTuneOptions(const CLI::App& app, BackendKind backend);
 
 /// Error "save.write" when the file could not be written later: asked before work that takes long.
 /// An empty path and standard output are fine.

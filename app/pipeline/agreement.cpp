@@ -34,16 +34,17 @@ Result<std::vector<OutputAgreement>> compareForms(const Graph& before, const Gra
             return failure(outputs.error());
         for (size_t i = 0; i < outputs->size(); ++i)
             out.push_back(compareOutput(judged.value(judged.outputs()[i]).name,
-                                        side + " " + compile.backend, (*wanted)[i], (*outputs)[i]));
+                                        side + " " + nameOf(compile.backend), (*wanted)[i],
+                                        (*outputs)[i]));
         return {};
     };
-    for (const std::string& backend : options.backends) {
+    for (BackendKind backend : options.backends) {
         CompileOptions compile;
         compile.backend = backend;
         compile.threads = options.threads;
         compile.measureTactics = options.measureTactics;
         compile.tune.fallback = options.fallback;
-        if (backend != "reference") {
+        if (backend != BackendKind::Reference) {
             compile.oneKernelPerNode = true;
             if (auto ran = compareRun("unfused", before, compile); !ran)
                 return failure(ran.error());

@@ -3,6 +3,7 @@
 // interpreter on the first form judges. For rule tests and checks; `bench` verifies its own runs.
 #pragma once
 
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/report.h"
 #include "core/graph/graph.h"
 #include "core/support/progress.h"
@@ -15,7 +16,7 @@
 namespace fuselage::app {
 
 struct AgreementOptions {
-    std::vector<std::string> backends = {"reference", "cpu"};
+    std::vector<BackendKind> backends = {BackendKind::Reference, BackendKind::Cpu};
     std::map<std::string, int64_t> dims; ///< symbols not named here become 1
     uint64_t seed = 1;
     int threads = 0;

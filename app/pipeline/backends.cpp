@@ -7,12 +7,12 @@ namespace fuselage::app {
 
 std::vector<BackendState> inspectBackends() {
     std::vector<BackendState> out;
-    for (const char* name : {"cuda", "cpu", "reference"}) {
+    for (BackendKind kind : {BackendKind::Cuda, BackendKind::Cpu, BackendKind::Reference}) {
         CompileOptions options;
-        options.backend = name;
+        options.backend = kind;
         auto backend = makeBackend(options);
         out.push_back(
-            {name, bool(backend),
+            {nameOf(kind), bool(backend),
              backend ? (*backend)->description() : "not usable: " + backend.error().text()});
     }
     return out;

@@ -228,7 +228,7 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
     out.cpu = text(machine);
     out.cores = machine.cores;
     out.threadsUsed = options.run.threads > 0 ? options.run.threads : machine.cores;
-    out.backend = target.backend ? target.backend->name() : options.run.backend;
+    out.backend = target.backend ? target.backend->name() : nameOf(options.run.backend);
     out.backendText =
         target.backend ? target.backend->description() : "not usable: " + target.unusable->text();
     if (!target.backend)
@@ -260,8 +260,8 @@ Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& 
                                 const Analysis& analysis, Progress& progress) {
     std::shared_ptr<const Plan> plan = analysis.after.plan;
     const std::string runs = target.backend ? target.backend->name() : "cuda";
-    if (auto planner = makePlanningBackend("cuda", target.profile);
-        planner && runs != "cuda" && target.profile.kind == "gpu") {
+    if (auto planner = makePlanningBackend(BackendKind::Cuda, target.profile);
+        planner && runs != "cuda" && target.profile.kind == DeviceKind::Gpu) {
         auto own = analyse(model, library, {options.fuse, target.profile, planner.get()}, progress);
         if (!own)
             return failure(own.error());

@@ -16,8 +16,9 @@ struct BenchOptions {
     std::string model;
     RuleOptions rules;
     FuseOptions fuse;
-    CompileOptions run = {.backend = "auto"}; ///< backend, threads, tactics; bench sets the rest
-    std::string device;                       ///< predict for this profile; empty: the machine's
+    CompileOptions run = {
+        .backend = BackendKind::Auto}; ///< backend, threads, tactics; bench sets the rest
+    std::string device;                ///< predict for this profile; empty: the machine's
     uint64_t seed = 1;
     std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
     bool measure = true;

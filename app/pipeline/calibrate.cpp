@@ -111,7 +111,7 @@ void sign(DeviceProfile& after, const DeviceProfile& before, const CalibrateOpti
     if (!after.name.ends_with("_calibrated"))
         after.name += "_calibrated";
     after.measured = today();
-    const std::string backend = fmt::format("; {} backend", options.backend);
+    const std::string backend = fmt::format("; {} backend", nameOf(options.backend));
     if (std::string& units = after.sources["units"]; !units.ends_with(backend))
         units += backend;
 }
@@ -119,7 +119,7 @@ void sign(DeviceProfile& after, const DeviceProfile& before, const CalibrateOpti
 /// Threads and clock as they are; the peaks follow the clock.
 DeviceProfile begin(const DeviceProfile& before, const CalibrateOptions& options) {
     DeviceProfile out = before;
-    if (before.kind != "cpu")
+    if (before.kind != DeviceKind::Cpu)
         return out;
     out.units = options.threads > 0 ? options.threads : machineThreads();
     out.clock = measureClock();
@@ -135,10 +135,10 @@ Result<Calibration> calibrate(const CalibrateOptions& options, Progress& progres
     auto profile = deviceProfile(options.device);
     if (!profile)
         return failure(profile.error());
-    if ((options.backend == "cuda") != (profile->kind == "gpu"))
+    if ((options.backend == BackendKind::Cuda) != (profile->kind == DeviceKind::Gpu))
         return failure("device.profile",
                        fmt::format("profile `{}` is of a {}, backend `{}` is not", options.device,
-                                   profile->kind, options.backend),
+                                   nameOf(profile->kind), nameOf(options.backend)),
                        "--device", "name a profile of the backend's device");
     Calibration out;
     out.before = *profile;

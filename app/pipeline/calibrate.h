@@ -3,6 +3,7 @@
 // backend, give the figures of that resource; then the parameters of the time model are refitted.
 #pragma once
 
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/scatter.h"
 #include "core/cost/cost.h"
 
@@ -12,10 +13,10 @@
 namespace fuselage::app {
 
 struct CalibrateOptions {
-    std::string backend = "cpu";
-    std::string device = "cpu"; ///< profile to begin with: its other figures are kept
-    int threads = 0;            ///< 0: all of the machine
-    double seconds = 0.4;       ///< for each program
+    BackendKind backend = BackendKind::Cpu; ///< not Auto
+    std::string device = "cpu";             ///< profile to begin with: its other figures are kept
+    int threads = 0;                        ///< 0: all of the machine
+    double seconds = 0.4;                   ///< for each program
 };
 
 struct Calibration {

@@ -7,6 +7,7 @@
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
 #include "core/passes/specialise.h"
+#include "core/support/text.h"
 #if FUSELAGE_HAS_CUDA
 #include "gpu/backend/cuda_backend.h"
 #include "gpu/backend/dump_kernels.h"
@@ -18,6 +19,9 @@
 namespace fuselage {
 
 namespace {
+
+/// Parallel to BackendKind.
+constexpr const char* backendNameOf[] = {"auto", "cpu", "cuda", "reference"};
 
 /// Numbers for the open dimensions of the inputs.
 Result<DimensionValues> sizesFor(Graph& graph, const DimensionValues& given,
@@ -63,20 +67,34 @@ Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
 
 } // namespace
 
-std::unique_ptr<Backend> makePlanningBackend(const std::string& name,
-                                             const DeviceProfile& profile) {
+const char* nameOf(BackendKind kind) {
+    return backendNameOf[static_cast<size_t>(kind)];
+}
+
+std::optional<BackendKind> backendFromName(std::string_view name) {
+    for (size_t i = 0; i < std::size(backendNameOf); ++i)
+        if (name == backendNameOf[i])
+            return static_cast<BackendKind>(i);
+    return std::nullopt;
+}
+
+std::string backendNames() {
+    return joined(std::vector<std::string>(std::begin(backendNameOf), std::end(backendNameOf)));
+}
+
+std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile) {
 #if FUSELAGE_HAS_CUDA
-    if (name == "cuda")
+    if (kind == BackendKind::Cuda)
         return gpu::makePlanningBackend(profile);
 #endif
-    (void)name, (void)profile;
+    (void)kind, (void)profile;
     return nullptr;
 }
 
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
                                  const std::string& folder, Progress& progress) {
 #if FUSELAGE_HAS_CUDA
-    if (profile.kind != "gpu")
+    if (profile.kind != DeviceKind::Gpu)
         return failure("usage.dump",
                        "kernels are generated for a GPU, not for `" + profile.name + "`",
                        "--dump-kernels", "add --backend cuda, or --device h200");
@@ -94,23 +112,15 @@ Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
 #endif
 }
 
-std::string backendNames() {
-    return "auto, cpu, cuda, reference";
-}
-
 Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options) {
-    if (options.backend == "cuda")
+    if (options.backend == BackendKind::Reference)
+        return makeReferenceBackend(options.threads);
+    if (options.backend == BackendKind::Cuda)
         return cudaBackend(options);
-    if (options.backend == "auto")
+    if (options.backend == BackendKind::Auto)
         if (auto cuda = cudaBackend(options))
             return cuda;
-    if (options.backend == "cpu" || options.backend == "auto")
-        return makeCpuBackend(
-            {options.threads, false, options.tune.tune, options.tune.timingCache});
-    if (options.backend == "reference")
-        return makeReferenceBackend(options.threads);
-    return failure("usage.backend", "no backend `" + options.backend + "`", "",
-                   "one of: " + backendNames());
+    return makeCpuBackend({options.threads, false, options.tune.tune, options.tune.timingCache});
 }
 
 Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options) {
@@ -164,7 +174,7 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
 
 Result<std::vector<Tensor>> CompiledGraph::run(const std::vector<Tensor>& inputs) {
     Progress progress;
-    return m_executable->run(inputs, {}, progress);
+    return m_executable->outputs(inputs, progress);
 }
 
 Result<std::vector<double>> CompiledGraph::time(const std::vector<Tensor>& inputs, double seconds) {

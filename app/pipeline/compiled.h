@@ -15,14 +15,25 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fuselage {
 
+/// What runs a plan. Auto is cuda where a device can be used, else cpu.
+enum class BackendKind { Auto, Cpu, Cuda, Reference };
+
+/// "auto", "cpu", "cuda", "reference".
+const char* nameOf(BackendKind kind);
+std::optional<BackendKind> backendFromName(std::string_view name);
+/// All names, for messages.
+std::string backendNames();
+
 struct CompileOptions {
-    int threads = 0;               ///< 0: all of the machine
-    std::string backend = "cpu";   ///< one of backendNames()
+    int threads = 0; ///< 0: all of the machine
+    BackendKind backend = BackendKind::Cpu;
     std::string profile = "cpu";   ///< device profile for predictions, where no device is asked
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
     gpu::TuneOptions tune;
@@ -84,19 +95,15 @@ struct MemoryOperations {
 
 MemoryOperations memoryOperations(const Plan& plan);
 
-/// "auto, cpu, cuda, reference", for messages.
-std::string backendNames();
-
-/// Plans as the named backend would on a device that is not here; null for other backends.
-std::unique_ptr<Backend> makePlanningBackend(const std::string& name, const DeviceProfile& profile);
+/// Plans as the backend would on a device that is not here; null for backends without a device.
+std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile);
 
 /// Every generated kernel of the plan as a CUDA file with a repro (gpu/backend/dump_kernels.h);
 /// says in one line what was written. Errors "save.write", "device.build".
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
                                  const std::string& folder, Progress& progress);
 
-/// The backend that the options name; "auto" is cuda where a device can be used, else cpu. Errors:
-/// "usage.backend" lists the names, "device.*" says what the cuda backend misses.
+/// Errors "device.*" say what the cuda backend misses.
 Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options);
 
 } // namespace fuselage

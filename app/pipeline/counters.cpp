@@ -58,7 +58,7 @@ Result<void> addCounters(Executable& before, Executable& after, std::span<const 
 
 std::string countersText() {
     CompileOptions options;
-    options.backend = "cuda";
+    options.backend = BackendKind::Cuda;
     auto backend = makeBackend(options);
     if (!backend)
         return "cannot be read: no CUDA device can be used";

@@ -188,7 +188,7 @@ GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_
 
 DeviceFigures figuresOf(const DeviceProfile& profile) {
     DeviceFigures out;
-    out.kind = profile.kind;
+    out.kind = nameOf(profile.kind);
     out.arch = profile.arch;
     out.units = profile.units;
     out.lanesPerUnit = profile.lanesPerUnit;

@@ -13,7 +13,7 @@ namespace fuselage::app {
 std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profile) {
     std::string out = text(plan.steps[step].program);
 #if FUSELAGE_HAS_CUDA
-    if (profile.kind == "gpu")
+    if (profile.kind == DeviceKind::Gpu)
         out += "\n" + gpu::kernelText(plan, step, profile);
 #else
     (void)profile;

@@ -40,7 +40,7 @@ Result<LibraryTactics> libraryTactics(const LibraryTacticsOptions& options, Prog
     auto profile = deviceProfile(options.device);
     if (!profile)
         return failure(profile.error());
-    if (profile->kind != "gpu")
+    if (profile->kind != DeviceKind::Gpu)
         return failure("usage.device", "`" + options.device + "` is not a GPU", "--device",
                        "`fuselage devices` lists the profiles");
     auto library = requireRuleLibrary(options.rules);

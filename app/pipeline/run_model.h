@@ -19,7 +19,7 @@ struct RunModelOptions {
     RuleOptions rules; ///< with `fused`
     FuseOptions fuse;  ///< its precision and `strict` hold for an unfused run too
     /// Backend, threads, tactics; runModel() sets the rest.
-    CompileOptions run = {.backend = "auto"};
+    CompileOptions run = {.backend = BackendKind::Auto};
     uint64_t seed = 1; ///< of generated inputs, where the model was loaded without any
 };
 

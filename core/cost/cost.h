@@ -33,11 +33,15 @@ struct TimeEstimate {
     std::string limiter; ///< "dram", "l2", "issue", "matrix", "launch"
 };
 
+enum class DeviceKind { Gpu, Cpu };
+
+const char* nameOf(DeviceKind kind); ///< "gpu", "cpu"
+
 /// Numbers of one device; a data file in resources/devices. Bytes, seconds, hertz; FLOP/s.
 struct DeviceProfile {
-    std::string name;     ///< "h200"
-    std::string title;    ///< "NVIDIA H200"
-    std::string kind;     ///< "gpu" or "cpu"
+    std::string name;  ///< "h200"
+    std::string title; ///< "NVIDIA H200"
+    DeviceKind kind = DeviceKind::Gpu;
     std::string arch;     ///< "sm_90", "x86-64"
     std::string measured; ///< day on which its figures were measured, "2026-01-31"; may be empty
     std::string origin;   ///< where these figures come from: a built-in profile or a file

@@ -114,7 +114,7 @@ DeviceProfile query() {
     if (path.empty() || !std::filesystem::exists(path, error))
         return defaultProfile();
     auto read = deviceProfile(path);
-    if (read && read->kind == "cpu" && read->title == processorTitle())
+    if (read && read->kind == DeviceKind::Cpu && read->title == processorTitle())
         return *read;
     DeviceProfile out = defaultProfile();
     out.origin += fmt::format("; {} does not count: {}", path,

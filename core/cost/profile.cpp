@@ -52,9 +52,9 @@ struct Label {
     std::string DeviceProfile::*member;
 };
 
-constexpr std::array labels{
-    Label{"name", &DeviceProfile::name}, Label{"title", &DeviceProfile::title},
-    Label{"kind", &DeviceProfile::kind}, Label{"arch", &DeviceProfile::arch}};
+constexpr std::array labels{Label{"name", &DeviceProfile::name},
+                            Label{"title", &DeviceProfile::title},
+                            Label{"arch", &DeviceProfile::arch}};
 
 Failure badField(const std::string& where, std::string_view field, const std::string& found,
                  const std::string& fix) {
@@ -84,6 +84,16 @@ Result<void> readFigure(const toml::table& table, const Figure& figure, const st
     return {};
 }
 
+Result<DeviceKind> readKind(const toml::table& table, const std::string& where) {
+    const std::string name = table["kind"].value<std::string>().value_or("");
+    for (DeviceKind kind : {DeviceKind::Gpu, DeviceKind::Cpu})
+        if (name == nameOf(kind))
+            return kind;
+    return badField(where, "kind",
+                    name.empty() ? "is missing or no text" : fmt::format("is `{}`", name),
+                    "write `gpu` or `cpu`");
+}
+
 Result<DeviceProfile> readProfile(const toml::table& table, const std::string& where) {
     DeviceProfile out;
     for (const Label& label : labels) {
@@ -99,14 +109,16 @@ Result<DeviceProfile> readProfile(const toml::table& table, const std::string& w
             return badField(where, "measured", "is no text", "write `measured = \"2026-01-31\"`");
         out.measured = *day;
     }
-    if (out.kind != "gpu" && out.kind != "cpu")
-        return badField(where, "kind", fmt::format("is `{}`", out.kind), "write `gpu` or `cpu`");
+    auto kind = readKind(table, where);
+    if (!kind)
+        return failure(kind.error());
+    out.kind = *kind;
     for (const Figure& figure : figures)
         if (auto read = readFigure(table, figure, where, out); !read)
             return failure(read.error());
     for (const auto& [key, value] : table) {
         const std::string_view name = key.str();
-        const bool known = name == "measured" ||
+        const bool known = name == "measured" || name == "kind" ||
                            std::any_of(labels.begin(), labels.end(),
                                        [&](const Label& label) { return name == label.name; }) ||
                            out.sources.contains(std::string(name));
@@ -142,6 +154,10 @@ Result<DeviceProfile> parseProfile(std::string_view text, const std::string& whe
     }
 }
 
+const char* nameOf(DeviceKind kind) {
+    return kind == DeviceKind::Gpu ? "gpu" : "cpu";
+}
+
 std::string text(const DeviceProfile& profile) {
     auto quoted = [](std::string text) {
         for (char& c : text)
@@ -155,6 +171,7 @@ std::string text(const DeviceProfile& profile) {
         "comes from.\n";
     for (const Label& label : labels)
         out += fmt::format("{} = {}\n", label.name, quoted(profile.*label.member));
+    out += fmt::format("kind = {}\n", quoted(nameOf(profile.kind)));
     if (!profile.measured.empty())
         out += fmt::format("measured = {}\n", quoted(profile.measured));
     out += "\n";

@@ -97,7 +97,7 @@ double matrixSeconds(const KernelProgram& program, const Work& work, double peak
 
 double dramSeconds(const Traffic& traffic, const DeviceProfile& profile) {
     const auto bytes = static_cast<double>(traffic.dram);
-    if (profile.kind != "gpu" || bytes == 0)
+    if (profile.kind != DeviceKind::Gpu || bytes == 0)
         return bytes / profile.dramBandwidth;
     const double threads = profile.units * profile.threadsPerUnit;
     const double inFlight = std::min(bytes, threads * bytesInFlightPerThread);

@@ -25,7 +25,7 @@ int64_t writtenToDram(const OperandBytes& bytes, const DeviceProfile& profile, d
     double out = 0;
     for (int64_t written : bytes.written) {
         const auto size = static_cast<double>(written);
-        const bool cached = profile.kind == "cpu" && resident > 0;
+        const bool cached = profile.kind == DeviceKind::Cpu && resident > 0;
         out += cached ? 2 * size * std::min(1.0, size / resident) : size;
     }
     return static_cast<int64_t>(out);

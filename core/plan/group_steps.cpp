@@ -242,7 +242,7 @@ void Grouper::run() {
 } // namespace
 
 void groupSteps(Plan& plan, const PlanOptions& options) {
-    if (options.profile->kind != "gpu")
+    if (options.profile->kind != DeviceKind::Gpu)
         return; // a cpu has no launches that sharing would save
     predictSteps(plan, *options.profile, options.backend);
     Grouper(plan, options).run();

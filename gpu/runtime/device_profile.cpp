@@ -47,7 +47,7 @@ std::optional<DeviceProfile> nearest(const DeviceFacts& facts) {
     int bestRank = -1;
     for (const std::string& name : deviceProfileNames()) {
         auto profile = deviceProfile(name);
-        if (!profile || profile->kind != "gpu")
+        if (!profile || profile->kind != DeviceKind::Gpu)
             continue;
         const int rank = rankOf(*profile, facts);
         if (rank > bestRank) {
@@ -91,7 +91,7 @@ DeviceProfile profileOf(const DeviceFacts& facts) {
     }
     out.title = facts.name;
     out.arch = facts.arch;
-    out.kind = "gpu";
+    out.kind = DeviceKind::Gpu;
     return out;
 }
 

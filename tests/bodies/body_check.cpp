@@ -163,7 +163,8 @@ std::string Check::ran(const std::string& way, Graph graph, bool perNode) {
     auto compiled = CompiledGraph::compile(std::move(graph), options);
     if (!compiled)
         return way + ": " + compiled.error().text();
-    if (std::string slow = fallbackIn(*compiled); m_options.backend == "cpu" && !slow.empty())
+    if (std::string slow = fallbackIn(*compiled);
+        m_options.backend == BackendKind::Cpu && !slow.empty())
         return way + ": " + slow;
     // Twice: the second run meets the memory as the first one left it.
     for (int run = 0; run < 2; ++run) {
@@ -182,9 +183,9 @@ std::string Check::run() {
         return problem;
     problem = evaluated();
     const Graph& graph = m_subject->graph;
-    if (problem.empty() && m_options.backend != "reference")
+    if (problem.empty() && m_options.backend != BackendKind::Reference)
         problem = ran("unfused", graph.clone(), true);
-    if (problem.empty() && m_options.backend != "reference")
+    if (problem.empty() && m_options.backend != BackendKind::Reference)
         problem = ran("with views", graph.clone(), false);
     if (problem.empty())
         problem = ran("one node", fuseWhole(graph, "Whole"), false);

@@ -3,6 +3,7 @@
 // by node, with views, as one fused node, by the library's rules, and as its kernel program says.
 #pragma once
 
+#include "app/pipeline/compiled.h"
 #include "tests/bodies/body_writer.h"
 
 #include <string>
@@ -10,7 +11,7 @@
 namespace fuselage::bodies {
 
 struct CheckOptions {
-    std::string backend = "cpu"; ///< one of backendNames()
+    BackendKind backend = BackendKind::Cpu;
     int threads = 1;
 };
 

@@ -124,7 +124,7 @@ int run(const Search& search) {
     }
     const std::chrono::duration<double> spent = Clock::now() - begin;
     std::printf("%u bodies of %s on %s in %.0f s, %d wrong\n", done, search.type.c_str(),
-                search.check.backend.c_str(), spent.count(), failures);
+                nameOf(search.check.backend), spent.count(), failures);
     return failures == 0 ? 0 : 1;
 }
 
@@ -135,7 +135,9 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Writes random bodies of contractions, reductions, windows and views, runs each in "
         "every way on a backend and compares with the interpreter.");
-    app.add_option("--backend", search.check.backend, "cpu, reference or cuda")
+    std::string backend = "cpu";
+    app.add_option("--backend", backend)
+        ->check(CLI::IsMember({"cpu", "reference", "cuda"}))
         ->capture_default_str();
     app.add_option("--type", search.type, "element type")
         ->check(CLI::IsMember({"float", "float16", "bfloat16"}))
@@ -152,6 +154,7 @@ int main(int argc, char** argv) {
     app.add_option("--weights", search.weights, "inputs of that body that are constants")
         ->delimiter(',');
     CLI11_PARSE(app, argc, argv);
+    search.check.backend = *backendFromName(backend);
     for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL})
         std::signal(signal, tellBody);
     return search.file.empty() ? run(search) : runFile(search);

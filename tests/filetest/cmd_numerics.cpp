@@ -36,8 +36,14 @@ Outcome runNumerics(const CaseFile& file) {
     options.fallback = file.option("host") == "yes";
     const char* more = std::getenv("FUSELAGE_TEST_BACKEND");
     const std::string extra = more == nullptr ? "" : more;
-    if (!extra.empty())
-        options.backends.push_back(extra);
+    if (!extra.empty()) {
+        auto backend = backendFromName(extra);
+        if (!backend) {
+            outcome.broken = "FUSELAGE_TEST_BACKEND names no backend";
+            return outcome;
+        }
+        options.backends.push_back(*backend);
+    }
     auto agreements = app::compareForms(graph, fused->graph, options, progress);
     if (!agreements) {
         outcome.broken = agreements.error().text();

@@ -46,7 +46,7 @@ Result<app::BenchResult> benched(const strangers::Case& stranger, const stranger
     options.model = stranger.model;
     options.inputs = stranger.data;
     options.fuse.dims = opened.dims;
-    options.run.backend = "cpu";
+    options.run.backend = BackendKind::Cpu;
     options.measure = false;
     Progress progress;
     return app::bench(options, progress);

@@ -232,7 +232,7 @@ TEST(DecideFusion, SlowerFusionIsKeptApartAndCloseOnesAreMeasured) {
 
 TEST(TimeModel, AProcessorKeepsSmallResultsAndFetchesLinesOfLargeOnes) {
     DeviceProfile cpu = h200();
-    cpu.kind = "cpu";
+    cpu.kind = DeviceKind::Cpu;
     cpu.residency = 1;
     cpu.l2Bytes = 1 << 20;
     auto written = [&](const std::string& extent) {

@@ -58,7 +58,7 @@ void expectKernels(const std::string& text) {
         auto outputs = compiled->run(*inputs);
         ASSERT_TRUE(outputs) << outputs.error().text();
         CompileOptions judge;
-        judge.backend = "reference";
+        judge.backend = BackendKind::Reference;
         auto reference = CompiledGraph::compile(graphOf(text), judge);
         ASSERT_TRUE(reference);
         auto wanted = reference->run(*inputs);

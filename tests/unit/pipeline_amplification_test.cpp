@@ -163,7 +163,7 @@ TEST(Amplification, ALengthThatRoundingsChangeIsNotComparedButItsPartsAre) {
     ASSERT_TRUE(model_io::save(graph, path));
     app::BenchOptions options;
     options.model = path;
-    options.run.backend = "cpu";
+    options.run.backend = BackendKind::Cpu;
     options.measure = false;
     Progress progress;
     auto result = app::bench(options, progress);

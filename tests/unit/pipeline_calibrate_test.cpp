@@ -16,7 +16,7 @@ namespace {
 DeviceProfile machine() {
     DeviceProfile out = *deviceProfile("h200");
     out.name = "made_up";
-    out.kind = "cpu";
+    out.kind = DeviceKind::Cpu;
     out.units = 2;
     out.lanesPerUnit = 20;
     out.clock = 4e9;

@@ -89,7 +89,7 @@ TEST(HiddenWork, IsAddedToTheFiguresOfASide) {
 /// Planned for an H200, with what is known of its kernels without it.
 std::vector<app::KernelReport> planned(const char* text, std::shared_ptr<const Plan>& plan) {
     auto profile = deviceProfile("h200");
-    auto backend = makePlanningBackend("cuda", *profile);
+    auto backend = makePlanningBackend(BackendKind::Cuda, *profile);
     if (!backend)
         return {};
     PlanOptions options;

@@ -39,7 +39,7 @@ std::vector<app::OutputAgreement> found(const Ran& ran, bool fused, const Compil
 
 CompileOptions onCpu(Precision precision = Precision::Fp32) {
     CompileOptions out;
-    out.backend = "cpu";
+    out.backend = BackendKind::Cpu;
     out.threads = 1;
     out.precision = precision;
     return out;

@@ -94,7 +94,7 @@ TEST(PlanGroup, EveryStepReadsWhatAnEarlierOneWrote) {
     }
 }
 
-class PlanGroupRun : public testing::TestWithParam<const char*> {};
+class PlanGroupRun : public testing::TestWithParam<BackendKind> {};
 
 TEST_P(PlanGroupRun, EveryBackendComputesTheMembers) {
     for (const char* text : {threeBranches, twoDepths}) {
@@ -123,7 +123,8 @@ TEST_P(PlanGroupRun, EveryBackendComputesTheMembers) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, PlanGroupRun, testing::Values("cpu", "reference"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Backends, PlanGroupRun,
+                         testing::Values(BackendKind::Cpu, BackendKind::Reference),
+                         [](const auto& info) { return std::string(nameOf(info.param)); });
 
 } // namespace

@@ -194,7 +194,7 @@ TEST(Numeric, ComparisonsInsideABodySeeStoredValues) {
         one.set(i, 1);
         z.set(i, -static_cast<double>(i));
     }
-    for (const char* backend : {"cpu", "reference"}) {
+    for (BackendKind backend : {BackendKind::Cpu, BackendKind::Reference}) {
         CompileOptions options;
         options.backend = backend;
         auto compiled = CompiledGraph::compile(fuseWhole(graph, "Whole"), options);
@@ -203,10 +203,10 @@ TEST(Numeric, ComparisonsInsideABodySeeStoredValues) {
         auto outputs = compiled->run({small, one, z});
         ASSERT_TRUE(outputs) << outputs.error().text();
         for (int64_t i = 0; i < 64; ++i) {
-            EXPECT_EQ((*outputs)[0].intAt(i), i % 2) << backend << " element " << i;
+            EXPECT_EQ((*outputs)[0].intAt(i), i % 2) << nameOf(backend) << " element " << i;
             EXPECT_EQ((*outputs)[1].at(i),
                       i % 2 ? -static_cast<double>(i) : roundTo(DType::BFloat16, 1.01))
-                << backend << " element " << i;
+                << nameOf(backend) << " element " << i;
         }
     }
 }
@@ -219,14 +219,14 @@ TEST(Numeric, PositionsOfExtremaInsideABodySeeStoredValues) {
         small.set(i, 0.001 * static_cast<double>(i));
         one.set(i, 1);
     }
-    for (const char* backend : {"cpu", "reference"}) {
+    for (BackendKind backend : {BackendKind::Cpu, BackendKind::Reference}) {
         CompileOptions options;
         options.backend = backend;
         auto compiled = CompiledGraph::compile(fuseWhole(graph, "Whole"), options);
         ASSERT_TRUE(compiled) << compiled.error().text();
         auto outputs = compiled->run({small, one});
         ASSERT_TRUE(outputs) << outputs.error().text();
-        EXPECT_EQ((*outputs)[0].intAt(0), 0) << backend; // all tie at 1
+        EXPECT_EQ((*outputs)[0].intAt(0), 0) << nameOf(backend); // all tie at 1
     }
 }
 
@@ -250,7 +250,7 @@ TEST(Numeric, AModelThatAmplifiesRoundingIsJudgedByHowMuch) {
         EXPECT_TRUE(model_io::save(graph, path.string()));
         app::BenchOptions options;
         options.model = path.string();
-        options.run.backend = "cpu";
+        options.run.backend = BackendKind::Cpu;
         options.measure = false;
         Progress progress;
         auto result = app::bench(options, progress);

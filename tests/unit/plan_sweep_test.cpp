@@ -19,7 +19,7 @@ namespace {
 DeviceProfile smallProcessor() {
     DeviceProfile out;
     out.name = "small";
-    out.kind = "cpu";
+    out.kind = DeviceKind::Cpu;
     out.units = 2;
     out.l2Bytes = 300e3;
     out.dramBandwidth = 1e9;

@@ -30,7 +30,7 @@ protected:
         app::BenchOptions options;
         options.model = m_path.string();
         options.fuse.precision = precision;
-        options.run.backend = "cpu";
+        options.run.backend = BackendKind::Cpu;
         options.measure = false;
         options.verify = verify;
         Progress progress;
