@@ -46,6 +46,8 @@ void addSplits(const Analysis& analysis, FindingList& findings) {
     for (const MatchReport& match : analysis.report.matches)
         matches[match.fusedNode] = &match;
     for (const SplitRecord& split : plan.splits) {
+        if (!split.isCut || split.reason.code == "cost") // the parts are faster: nothing to mend
+            continue;
         auto match = matches.find(split.node);
         const auto& rules = findings.library().loaded.rules.rules;
         auto rule = std::find_if(rules.begin(), rules.end(),

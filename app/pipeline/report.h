@@ -174,11 +174,12 @@ struct GroupReport {
     bool taken = false;
 };
 
-/// A fused node that no single kernel computes.
+/// A fused node in several kernels, or one kernel with the cheapest cut that was not taken.
 struct SplitReport {
     std::string node, rule;
     Reason reason;
-    size_t parts = 0;
+    size_t parts = 0; ///< of the cut
+    bool isCut = true;
 };
 
 struct BindingReport {

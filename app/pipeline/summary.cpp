@@ -188,7 +188,7 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& re
 std::vector<SplitReport> summariseSplits(const Plan& plan) {
     std::vector<SplitReport> out;
     for (const SplitRecord& split : plan.splits)
-        out.push_back({split.node, split.rule, split.reason, split.parts});
+        out.push_back({split.node, split.rule, split.reason, split.parts, split.isCut});
     return out;
 }
 

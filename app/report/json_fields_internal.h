@@ -158,6 +158,7 @@ template <typename A> void fields(A& a, SplitReport& split) {
     a("node", split.node);
     a("rule", split.rule);
     a("parts", split.parts);
+    a("cut", split.isCut);
     a("reason", split.reason);
 }
 

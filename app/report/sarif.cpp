@@ -69,6 +69,8 @@ void addReport(const ModelRun& model, std::vector<Finding>& out) {
                            fmt::format("`{}` was refused: {}", step.rule, step.reason.message),
                            step.file, step.line, step.rule, step.nodes, model.id});
     for (const SplitReport& split : report.splits) {
+        if (!split.isCut)
+            continue;
         auto rule = rules.find(split.rule);
         const bool known = rule != rules.end();
         out.push_back({split.reason.code,

@@ -206,9 +206,10 @@ std::string lossesText(const Report& r) {
 std::string splitsText(const Report& r) {
     if (r.splits.empty())
         return {};
-    std::string out = "fused nodes that no single kernel computes\n";
+    std::string out = "fused nodes, in how many kernels and why\n";
     for (const SplitReport& split : r.splits)
-        out += fmt::format("  {} ({}): {} parts; {}\n", split.node, split.rule, split.parts,
+        out += fmt::format("  {} ({}): {}; {}\n", split.node, split.rule,
+                           split.isCut ? fmt::format("{} kernels", split.parts) : "1 kernel",
                            split.reason.text());
     return out;
 }

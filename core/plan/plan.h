@@ -63,12 +63,14 @@ struct Step {
     bool tf32 = false;   ///< float32 operands of its contractions may be rounded to TF32
 };
 
-/// A fused node that no single program could compute, and what was done instead.
+/// A fused node in parts: because no single program computes it, or because that one is predicted
+/// to be slower. Where the whole was kept against the cheapest cut: that cut and its price.
 struct SplitRecord {
     std::string node;
     std::string rule;
     Reason reason;
     uint32_t parts = 0;
+    bool isCut = true;
 };
 
 /// Small independent steps that were offered one launch together.

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 of planning: lowers every node. A fused node whose body no single program computes is
-// split into the fewest parts that lower, and the reason is recorded; the graph that the person
-// sees and exports keeps the fused node.
+// Phase 1 of planning: lowers every node. A fused node whose body no single program computes, or
+// computes slower than parts of it would, is cut into the parts of least predicted time, and the
+// reason is recorded; the graph that the person sees and exports keeps the fused node.
 #include "core/graph/subgraph.h"
-#include "core/kernel/lower_cache.h"
+#include "core/plan/cut.h"
 #include "core/plan/planner_internal.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <unordered_map>
 
 namespace fuselage::planner {
 
 namespace {
 
-/// Bodies beyond this are cut greedily, so that planning stays linear.
-constexpr size_t maxExactBody = 96;
+/// A cut must win this much of the time: both are predictions of one model.
+constexpr double cutShare = 0.95;
 
 bool isStatic(const Graph& graph, const std::vector<ValueId>& values) {
     return std::all_of(values.begin(), values.end(), [&](ValueId id) {
@@ -30,105 +32,34 @@ bool isStatic(const Graph& graph, const Node& node) {
     return isStatic(graph, node.inputs) && isStatic(graph, node.outputs);
 }
 
-/// Launches needed for the body's nodes [begin, end) as one part, or none when they do not lower.
-struct PartCost {
-    uint32_t launches = 0;
-    bool lowers = false;
-};
-
-class BodySplitter {
-public:
-    BodySplitter(const Graph& body, ViewKinds views, NumericClass allowed)
-        : m_body(body), m_views(views), m_allowed(allowed), m_order(topologicalOrder(body)) {}
-
-    /// Ends of the parts, ascending; the last one is the number of nodes. Fewest launches, then
-    /// fewest parts.
-    std::vector<size_t> partition() {
-        size_t count = m_order.size();
-        constexpr auto unreachable = std::numeric_limits<uint32_t>::max();
-        std::vector<uint32_t> best(count + 1, unreachable);
-        std::vector<size_t> from(count + 1, 0);
-        best[0] = 0;
-        for (size_t end = 1; end <= count; ++end)
-            for (size_t begin = end; begin-- > 0;) {
-                if (best[begin] == unreachable || (count > maxExactBody && end - begin > 12))
-                    continue;
-                PartCost cost = costOf(begin, end);
-                // A launch weighs more than any number of parts.
-                uint32_t total = best[begin] + cost.launches * 1024 + 1;
-                if (cost.lowers && total <= best[end]) {
-                    best[end] = total;
-                    from[end] = begin;
-                }
-            }
-        std::vector<size_t> ends;
-        for (size_t end = count; end > 0; end = from[end])
-            ends.push_back(end);
-        std::reverse(ends.begin(), ends.end());
-        return ends;
-    }
-
-    const std::vector<NodeId>& order() const { return m_order; }
-
-private:
-    PartCost costOf(size_t begin, size_t end) {
-        if (end - begin == 1) {
-            bool view = mayBeView(m_body, m_body.node(m_order[begin]), m_views);
-            return {view ? 0U : 1U, true};
-        }
-        std::vector<NodeId> nodes(m_order.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  m_order.begin() + static_cast<std::ptrdiff_t>(end));
-        Cut cut = cutOut(m_body, nodes, escapingValues(m_body, nodes));
-        LowerRequest request;
-        for (ValueId input : cut.inputs)
-            request.constants.push_back(m_body.value(input).constant);
-        request.operands = cut.inputs;
-        request.results = cut.outputs;
-        request.body = std::make_shared<const Graph>(std::move(cut.body));
-        return {1,
-                std::holds_alternative<KernelProgram>(lowerWithin(std::move(request), m_allowed))};
-    }
-
-    const Graph& m_body;
-    ViewKinds m_views;
-    NumericClass m_allowed;
-    std::vector<NodeId> m_order;
-};
-
 /// Puts a fused node's nodes back into the graph and wraps each part of several nodes again.
-std::vector<NodeId> replaceByParts(Graph& graph, NodeId fused, ViewKinds views,
-                                   NumericClass allowed) {
+void replaceByParts(Graph& graph, NodeId fused, const BodyCut& cut) {
     Node whole = graph.node(fused);
-    BodySplitter splitter(*whole.body, views, allowed);
-    std::vector<size_t> ends = splitter.partition();
-
-    std::vector<ValueId> results = inlineBody(graph, *whole.body, whole.inputs);
     // inlineBody adds nodes in topological order of the body, at the end of the graph.
-    size_t first = graph.nodeBound() - splitter.order().size();
+    const std::vector<NodeId> order = topologicalOrder(*whole.body);
+    std::vector<ValueId> results = inlineBody(graph, *whole.body, whole.inputs);
+    const size_t first = graph.nodeBound() - order.size();
+    std::unordered_map<NodeId, NodeId> inlined;
+    for (size_t i = 0; i < order.size(); ++i)
+        inlined[order[i]] = NodeId(static_cast<uint32_t>(first + i));
     for (size_t i = 0; i < results.size(); ++i) {
         graph.replaceUses(whole.outputs[i], results[i]);
         graph.takeName(results[i], whole.outputs[i]);
     }
     graph.removeNode(fused);
 
-    std::vector<NodeId> parts;
     size_t begin = 0;
-    for (size_t end : ends) {
+    for (size_t end : cut.ends) {
         std::vector<NodeId> nodes;
         for (size_t i = begin; i < end; ++i) {
-            NodeId inlined(static_cast<uint32_t>(first + i));
-            graph.edit(inlined).provenance = whole.provenance;
-            nodes.push_back(inlined);
+            nodes.push_back(inlined.at(cut.order[i]));
+            graph.edit(nodes.back()).provenance = whole.provenance;
         }
-        if (nodes.size() == 1)
-            parts.push_back(nodes[0]);
-        else
-            parts.push_back(replaceByFused(graph, nodes,
-                                           cutOut(graph, nodes, escapingValues(graph, nodes)),
-                                           whole.customOp, whole.provenance));
+        if (nodes.size() > 1)
+            replaceByFused(graph, nodes, cutOut(graph, nodes, escapingValues(graph, nodes)),
+                           whole.customOp, whole.provenance);
         begin = end;
     }
-    return parts;
 }
 
 } // namespace
@@ -145,12 +76,64 @@ namespace {
 
 using FusedPrograms = std::unordered_map<NodeId, KernelProgram>;
 
-/// Phase 1a: the programs of fused nodes; those that have none are split.
+/// What is done with a fused node.
+struct Lowered {
+    std::optional<KernelProgram> program; ///< none: it is cut
+    BodyCut cut;
+    Reason reason; ///< of the cut, or why the cheapest one was not taken
+};
+
+Reason priceOf(double whole, const BodyCut& cut, bool isTaken) {
+    const std::string one = fmt::format("{:.4g}", whole * 1e6);
+    const std::string parts = fmt::format("{:.4g}", cut.seconds * 1e6);
+    return {"cost",
+            fmt::format("one kernel computes values again that {} parts compute once: predicted "
+                        "{} us, in parts {} us",
+                        cut.ends.size(), one, parts),
+            isTaken ? "end the pattern at the broadcast or the reduction" : "",
+            {{"one_us", one}, {"parts_us", parts}}};
+}
+
+/// The whole body where one program computes it, and does not repeat more work than it saves.
+Lowered lowerOrCut(const LowerRequest& request, bool hasShapes, NumericClass allowed,
+                   const PlanOptions& options, LowerCache& cache) {
+    Lowered out;
+    LowerResult lowered = Reason{"dynamic-dim", "a shape depends on data", "", {}};
+    if (hasShapes)
+        lowered = cache.lowerWithin(request, allowed);
+    BodyCutter cutter(request, options, allowed, cache);
+    if (auto* program = std::get_if<KernelProgram>(&lowered)) {
+        std::optional<Reason> refusal =
+            options.backend ? options.backend->supports(*program) : std::nullopt;
+        if (!refusal && !cutter.repeatsWork(*program)) {
+            out.program = std::move(*program);
+            return out;
+        }
+        if (!refusal) {
+            out.cut = cutter.cheapest(CutPlaces::Extents);
+            const double whole = cutter.secondsOf(*program);
+            const bool isTaken = out.cut.seconds < whole * cutShare;
+            if (std::isfinite(out.cut.seconds))
+                out.reason = priceOf(whole, out.cut, isTaken);
+            if (!isTaken)
+                out.program = std::move(*program);
+            return out;
+        }
+        out.reason = std::move(*refusal);
+    } else {
+        out.reason = std::get<Reason>(std::move(lowered));
+    }
+    out.cut = cutter.cheapest(CutPlaces::All);
+    return out;
+}
+
+/// Phase 1a: the programs of fused nodes; those that have none, and those that are faster in
+/// parts, are cut.
 Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const PlanOptions& options,
-                                 ViewKinds views, LowerCache& cache,
-                                 std::vector<SplitRecord>& splits, Progress& progress) {
+                                 LowerCache& cache, std::vector<SplitRecord>& splits,
+                                 Progress& progress) {
     FusedPrograms out;
-    std::shared_ptr<Graph> changed; // a copy, made for the first split
+    std::shared_ptr<Graph> changed; // a copy, made for the first cut
     for (NodeId id : topologicalOrder(*graph)) {
         if (progress.cancelled())
             return cancelledFailure("planning");
@@ -158,26 +141,20 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
         const Node& node = now.node(id);
         if (node.op != Op::Fused)
             continue;
-        const NumericClass allowed = allowedClass(node, options);
-        std::optional<Reason> refusal;
-        if (!isStatic(now, node)) {
-            refusal = Reason{"dynamic-dim", "a shape depends on data", "", {}};
-        } else {
-            LowerResult lowered = cache.lowerWithin(bodyOf(now, id), allowed);
-            if (auto* reason = std::get_if<Reason>(&lowered))
-                refusal = *reason;
-            else if (options.backend)
-                refusal = options.backend->supports(std::get<KernelProgram>(lowered));
-            if (!refusal)
-                out.emplace(id, std::move(std::get<KernelProgram>(lowered)));
-        }
-        if (!refusal)
+        const LowerRequest request = bodyOf(now, id);
+        Lowered lowered =
+            lowerOrCut(request, isStatic(now, node), allowedClass(node, options), options, cache);
+        const bool isCut = !lowered.program;
+        if (!lowered.reason.code.empty())
+            splits.push_back({node.name, node.customOp, lowered.reason,
+                              static_cast<uint32_t>(lowered.cut.ends.size()), isCut});
+        if (!isCut) {
+            out.emplace(id, std::move(*lowered.program));
             continue;
-        SplitRecord record{node.name, node.customOp, *refusal, 0};
+        }
         if (!changed)
             changed = std::make_shared<Graph>(graph->clone());
-        record.parts = static_cast<uint32_t>(replaceByParts(*changed, id, views, allowed).size());
-        splits.push_back(std::move(record));
+        replaceByParts(*changed, id, lowered.cut);
     }
     if (changed)
         graph = std::move(changed);
@@ -192,7 +169,7 @@ Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
     ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
     LowerCache cache;
     // Split first, so that the order below sees the final nodes.
-    Result<FusedPrograms> fused = lowerFused(graph, options, views, cache, splits, progress);
+    Result<FusedPrograms> fused = lowerFused(graph, options, cache, splits, progress);
     if (!fused)
         return failure(fused.error());
 
