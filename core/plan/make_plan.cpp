@@ -136,6 +136,35 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
             plan.steps.push_back(stepOf(graph, planned, index));
 }
 
+namespace {
+
+/// Lets what makes the operand of a view write straight into the view, an output of the graph:
+/// where the elements of both lie in the same order.
+bool writtenInPlace(Plan& plan, const Node& node, const std::vector<uint32_t>& index,
+                    ViewKinds kinds) {
+    if (node.outputs.size() != 1)
+        return false;
+    const uint32_t operand = index[node.inputs[0].index()], result = index[node.outputs[0].index()];
+    PlanValue& made = plan.values[operand];
+    const PlanValue& whole = plan.values[result];
+    if (made.residence != Residence::Arena || whole.residence != Residence::Output ||
+        made.dtype != whole.dtype || made.bytes != whole.bytes)
+        return false;
+    const auto view = viewOf(*plan.graph, node, 0, {0, made.extents, made.strides}, kinds);
+    if (!view || view->offset != 0)
+        return false;
+    for (size_t d = 0; d < whole.extents.size(); ++d)
+        if (whole.extents[d] > 1 && view->strides[d] != whole.strides[d])
+            return false;
+    made.residence = Residence::Alias;
+    made.aliasOf = result;
+    made.offset = 0;
+    made.bytes = 0;
+    return true;
+}
+
+} // namespace
+
 Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds) {
     const Graph& graph = *plan.graph;
     std::vector<uint32_t> index = indexByValue(plan);
@@ -171,6 +200,8 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
             }
             continue;
         }
+        if (writtenInPlace(plan, node, index, kinds))
+            continue;
         LowerResult lowered = lower(planned.request);
         if (auto* program = std::get_if<KernelProgram>(&lowered))
             planned.program = std::move(*program);

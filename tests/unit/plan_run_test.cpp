@@ -80,6 +80,21 @@ TEST(PlanRun, AConcatenatedValueIsReadElsewhereToo) {
                " a = Relu(x) z = Exp(a) b = Neg(z) c = Concat<axis=1>(a, b) y = Exp(c) }");
 }
 
+TEST(PlanRun, AViewThatTheGraphHandsOutIsWrittenByItsProducer) {
+    auto plan =
+        expectSame("g (float[4,6] x, float[6,12] w) => (float[4,3,4] y) {"
+                   " m = MatMul(x, w) y = Reshape(m, s) s = Constant<value=int64[3]{4,3,4}>() }");
+    EXPECT_EQ(plan->steps.size(), 1U);
+    // Read elsewhere, and handed out in two forms: one of them is a copy.
+    plan = expectSame("g (float[4,6] x) => (float[24] y, float[6,4] z, float[4,6] r) {"
+                      " a = Exp(x) y = Reshape(a, s) s = Constant<value=int64[1]{24}>()"
+                      " z = Reshape(a, t) t = Constant<value=int64[2]{6,4}>() r = Neg(a) }");
+    EXPECT_EQ(plan->steps.size(), 3U);
+    // The elements lie in another order.
+    plan = expectSame("g (float[4,6] x) => (float[6,4] y) { a = Exp(x) y = Transpose(a) }");
+    EXPECT_EQ(plan->steps.size(), 2U);
+}
+
 TEST(PlanRun, ConvolutionsWriteIntoAConcat) {
     expectSame("g (float[1,4,6,6] x, float[8,4,3,3] w, float[4,8,2,2] v, float[16,12,1,1] u)"
                " => (float[1,16,6,6] y) {"
