@@ -7,9 +7,12 @@
 #include "app/pipeline/fuse.h"
 #include "app/report/format.h"
 #include "core/onnx/model_file.h"
+#include "core/support/text.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <map>
 
 namespace fuselage::cli {
 
@@ -36,6 +39,42 @@ std::string countsText(const RuleSet& rules, const Trace& trace, size_t before, 
     std::string counts =
         any ? table.text("") : "no rule fired; `fuselage explain` says why, rule by rule\n";
     return counts + fmt::format("nodes {} -> {}\n", before, after);
+}
+
+/// Matches that were taken although the prediction says that they cost time; empty: none.
+std::string costlyText(const Trace& trace) {
+    size_t count = 0;
+    double us = 0;
+    for (const TraceEvent& event : trace.events)
+        if (event.kind == TraceEvent::Kind::Fused && event.gain < 0) {
+            ++count;
+            us -= event.gain;
+        }
+    if (count == 0)
+        return {};
+    return fmt::format(
+        "{} predicted to cost time, {:.4g} us in all; --decide cost leaves out those "
+        "whose rule has no gate\n",
+        count == 1 ? "1 match is" : fmt::format("{} matches are", count), us);
+}
+
+/// Legal matches that costs left out, by rule, and for which device; empty: none.
+std::string leftOutText(const RuleSet& rules, const Trace& trace, const app::FuseOptions& options) {
+    std::map<std::string, size_t> counts;
+    for (const Rule& rule : rules.rules)
+        for (const TraceEvent& event : trace.events)
+            if (event.rule == rule.name && event.kind == TraceEvent::Kind::Refused &&
+                event.reason.code == code::gate && rule.gate.kind == Gate::Kind::Default)
+                ++counts[rule.name];
+    if (counts.empty())
+        return {};
+    const std::string list = joined(
+        counts, [](const auto& each) { return each.first + " " + std::to_string(each.second); });
+    return fmt::format("left out, since they save no time on {} ({}): {}; --decide rules takes "
+                       "them\n",
+                       options.profile,
+                       options.decide == Decide::Measure ? "predicted or measured" : "predicted",
+                       list);
 }
 
 int run(Options& options) {
@@ -65,13 +104,8 @@ int run(Options& options) {
             return reportError(saved.error());
     printOut(countsText(library.loaded.rules, rewritten->trace, model.graph.nodeCount(),
                         rewritten->graph.nodeCount()));
-    if (options.rewrite.fuse.decide == Decide::Cost) {
-        auto profile = deviceProfile(options.rewrite.fuse.profile);
-        if (!profile)
-            return reportError(profile.error());
-        printOut(fmt::format("gains predicted for {} ({}: {})\n", profile->title, profile->name,
-                             profile->origin));
-    }
+    printOut(costlyText(rewritten->trace));
+    printOut(leftOutText(library.loaded.rules, rewritten->trace, options.rewrite.fuse));
     return ExitOk;
 }
 
@@ -86,6 +120,9 @@ Action addFuse(CLI::App& app) {
     app.add_option("--plan", options->plan,
                    ".fuseplan to replay: its matches and no others, or an error");
     addRewriteOptions(app, options->rewrite);
+    app.add_option("--device", options->rewrite.fuse.profile,
+                   "decide for this device profile (see devices)")
+        ->capture_default_str();
     return [options] { return run(*options); };
 }
 

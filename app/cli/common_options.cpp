@@ -59,8 +59,12 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_option("--pipeline", options.fuse.pipeline, "pipeline of the rule files to run")
         ->capture_default_str();
     app.add_option("--decide", options.decide,
-                   "rules: a rule without a gate takes every legal match; cost: what gains time")
+                   "cost: matches that are predicted to save time; measure: as cost, and where the "
+                   "prediction cannot tell, both forms are timed here; rules: every legal match "
+                   "that the gate of its rule admits")
         ->capture_default_str();
+    app.add_option("--gain-cache", options.fuse.measuring.file,
+                   "file that keeps what --decide measure found, one match a line");
     addPrecisionOption(app, options.precision);
     app.add_flag("--strict", options.fuse.strict,
                  "bit-exact with the unfused run: round at every inner edge");
@@ -152,7 +156,7 @@ Result<void> finish(RewriteOptions& options) {
     auto decide = decideFromName(options.decide);
     if (!decide)
         return failure("usage.decide", "no way to decide `" + options.decide + "`", "--decide",
-                       "one of: rules, cost");
+                       "one of: rules, cost, measure");
     options.fuse.dims = *dims;
     options.fuse.precision = *precision;
     options.fuse.decide = *decide;

@@ -16,7 +16,7 @@ namespace fuselage::cli {
 /// --dim, -p, -I, --no-builtin, --pipeline, --decide, --precision, --strict, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
-    std::string precision = "fp32", decide = "rules";
+    std::string precision = "fp32", decide = "cost";
     app::RuleOptions rules;
     app::FuseOptions fuse;
     bool quiet = false;

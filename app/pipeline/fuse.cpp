@@ -53,7 +53,14 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
         options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
-    EngineOptions engine = engineOptions(*profile, prepared.dims);
+    GainMeasurer measurer;
+    if (options.decide == Decide::Measure) {
+        auto made = gainMeasurer(options.measuring, *profile);
+        if (!made)
+            return failure(made.error());
+        measurer = std::move(*made);
+    }
+    EngineOptions engine = engineOptions(*profile, prepared.dims, std::move(measurer));
     engine.decide = options.decide;
     engine.matcher.explain = options.explain;
     engine.disabled = options.disabled;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/pipeline/fuse_plan.h"
+#include "app/pipeline/measured_gain.h"
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/rules.h"
 #include "core/cost/cost.h"
@@ -17,7 +18,8 @@ namespace fuselage::app {
 
 struct FuseOptions {
     std::string pipeline = "default";
-    Decide decide = Decide::Rules;
+    Decide decide = Decide::Cost;
+    MeasureGainOptions measuring = {};        ///< of Decide::Measure
     std::string profile = "cpu";              ///< for gains
     std::optional<DeviceProfile> device = {}; ///< in place of the named profile
     std::map<std::string, int64_t> dims;

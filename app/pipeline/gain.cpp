@@ -7,6 +7,7 @@
 #include "core/plan/make_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <unordered_map>
 
@@ -15,42 +16,58 @@ namespace fuselage::app {
 namespace {
 
 struct Cost {
-    double seconds = 0, bytes = 0, launches = 0, flops = 0, peak = 0;
+    double seconds = 0, error = 0, bytes = 0, launches = 0, flops = 0, peak = 0;
+    std::optional<Reason> split; ///< why a fused node is more than one kernel
 };
 
-/// Adds what one launch of the body costs; the reason when it does not lower.
-std::optional<Reason> addCost(const LowerRequest& request, const DeviceProfile& profile,
-                              Cost& cost) {
-    LowerResult lowered = lower(request);
-    if (auto* refusal = std::get_if<Reason>(&lowered))
-        return std::move(*refusal);
-    const auto* program = std::get_if<KernelProgram>(&lowered);
-    Traffic traffic =
-        predictTraffic(*program, profile, std::vector<int64_t>(program->inputs.size(), -1));
-    cost.seconds += predictTime(*program, traffic, profile).seconds;
-    cost.bytes += static_cast<double>(traffic.logical());
-    cost.launches += 1;
-    cost.flops += static_cast<double>(workOf(*program).flops);
-    return std::nullopt;
+/// The match's nodes as a graph of their own with static shapes: its outputs are those of the
+/// match, then what readers outside want of nodes that stay for them.
+struct Affected {
+    Graph body;
+    std::vector<ValueId> outputs; ///< of the body: those of the match
+};
+
+/// Values of the nodes that stay, for readers outside.
+std::vector<ValueId> keptValues(const Graph& graph, const Match& match) {
+    std::vector<ValueId> out;
+    for (NodeId node : match.kept)
+        for (ValueId value : graph.node(node).outputs) {
+            if (!value.valid() ||
+                std::find(match.outputs.begin(), match.outputs.end(), value) != match.outputs.end())
+                continue;
+            const std::vector<Use>& uses = graph.value(value).uses;
+            if (graph.isGraphOutput(value) ||
+                std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+                    return std::find(match.nodes.begin(), match.nodes.end(), use.node) ==
+                           match.nodes.end();
+                }))
+                out.push_back(value);
+        }
+    return out;
 }
 
-/// The match's nodes as a graph of their own with static shapes; none when some stay unknown.
-std::shared_ptr<const Graph> staticBody(const Graph& graph, const Match& match,
-                                        const std::map<std::string, int64_t>& dims, Cut& cut) {
-    cut = cutOut(graph, match.nodes, match.outputs);
-    bindAllDimensions(cut.body, dims);
-    return std::make_shared<const Graph>(cut.body);
-}
-
-bool asksForPeak(const Expression& expression) {
-    return (expression.kind == Expression::Kind::Member && expression.text == "peak_bytes") ||
-           std::any_of(expression.args.begin(), expression.args.end(), asksForPeak);
-}
-
-/// Whether the gate wants to know what a match saves of memory, which takes two plans to tell.
-bool asksForPeak(const Match& match) {
-    const Gate& gate = match.rule->gate;
-    return gate.condition && asksForPeak(*gate.condition);
+Affected affectedBy(const Graph& graph, const Match& match,
+                    const std::map<std::string, int64_t>& dims) {
+    std::vector<ValueId> outputs = match.outputs;
+    const std::vector<ValueId> kept = keptValues(graph, match);
+    outputs.insert(outputs.end(), kept.begin(), kept.end());
+    Cut cut = cutOut(graph, match.nodes, outputs);
+    Affected out{std::move(cut.body), {}};
+    for (size_t i = cut.inputs.size(); i-- > 0;) {
+        const TensorPtr& constant = graph.value(cut.inputs[i]).constant;
+        if (!constant)
+            continue;
+        const ValueId input = out.body.inputs()[i];
+        const ValueId bound =
+            out.body.addConstant(out.body.freshName(out.body.value(input).name), constant);
+        out.body.replaceUses(input, bound);
+        out.body.removeInput(i);
+    }
+    bindAllDimensions(out.body, dims);
+    out.outputs.assign(out.body.outputs().begin(),
+                       out.body.outputs().begin() +
+                           static_cast<std::ptrdiff_t>(match.outputs.size()));
+    return out;
 }
 
 /// What the gain of a match can depend on, without names: equal texts, equal gains. None when it
@@ -60,7 +77,9 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     // A rewrite makes what its rule says, of the values that its names stand for.
     if (match.rule->isRewrite && match.rule->gate.condition)
         return std::nullopt;
-    key.add(uint64_t{asksForPeak(match) ? 1U : 0U});
+    for (NodeId kept : match.kept)
+        key.add(static_cast<uint64_t>(std::find(match.nodes.begin(), match.nodes.end(), kept) -
+                                      match.nodes.begin()));
     // Bodies are cut in the order of structure and names.
     std::vector<uint32_t> byName(match.nodes.size());
     for (uint32_t i = 0; i < byName.size(); ++i)
@@ -98,36 +117,32 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     return key.isOpaque() ? std::nullopt : std::optional(key.take());
 }
 
-Cost planned(std::shared_ptr<const Graph> graph, const DeviceProfile& profile) {
+/// What a graph costs as the planner runs it: fused nodes in one kernel or in the cheapest parts.
+Result<Cost> planned(std::shared_ptr<const Graph> graph, const DeviceProfile& profile) {
     PlanOptions options;
     options.profile = &profile;
     Progress quiet;
     auto plan = makePlan(std::move(graph), options, quiet);
-    Cost out;
     if (!plan)
-        return out;
-    out.seconds = (*plan)->totalPredicted().seconds;
+        return failure(plan.error());
+    Cost out;
+    const TimeEstimate predicted = (*plan)->totalPredicted();
+    out.seconds = predicted.seconds;
+    out.error = (predicted.high - predicted.low) / 2;
     out.bytes = static_cast<double>((*plan)->totalTraffic().logical());
     out.launches = static_cast<double>((*plan)->steps.size());
     out.peak = static_cast<double>((*plan)->peakBytes);
     for (const Step& step : (*plan)->steps)
         out.flops += static_cast<double>(workOf(step.program).flops);
+    if (!(*plan)->splits.empty() && (*plan)->splits[0].isCut)
+        out.split = (*plan)->splits[0].reason;
     return out;
-}
-
-/// Bytes that the nodes of the body, planned by themselves, hold at most, minus those that one
-/// fused node holds.
-double savedPeak(const std::shared_ptr<const Graph>& body, const DeviceProfile& profile) {
-    Graph fused = body->clone();
-    const std::vector<NodeId> nodes = topologicalOrder(fused);
-    replaceByFused(fused, nodes, cutOut(fused, nodes, fused.outputs()), "match", {});
-    return planned(body, profile).peak -
-           planned(std::make_shared<const Graph>(std::move(fused)), profile).peak;
 }
 
 Gain difference(const Cost& before, const Cost& after) {
     Gain gain;
     gain.us = (before.seconds - after.seconds) * 1e6;
+    gain.error = std::max(before.error, after.error) * 1e6;
     gain.bytes = before.bytes - after.bytes;
     gain.launches = before.launches - after.launches;
     gain.flops = before.flops - after.flops;
@@ -135,51 +150,72 @@ Gain difference(const Cost& before, const Cost& after) {
     return gain;
 }
 
-/// Of a rewrite: the plan of the match's nodes against that of what replaces them.
-Gain gainOfRewrite(const Graph& graph, const Match& match, const std::shared_ptr<const Graph>& body,
-                   const DeviceProfile& profile, const std::map<std::string, int64_t>& dims) {
-    auto replacement = replacementOf(graph, match, inferShapes);
-    if (auto* refused = std::get_if<NotApplied>(&replacement)) {
-        Gain gain;
-        gain.refusal = std::move(refused->reason);
-        return gain;
-    }
-    auto after = std::make_shared<Graph>(std::get<Graph>(std::move(replacement)));
-    bindAllDimensions(*after, dims);
-    return difference(planned(body, profile), planned(after, profile));
-}
-
-Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
-            const std::map<std::string, int64_t>& dims) {
-    Cut cut;
-    auto body = staticBody(graph, match, dims, cut);
-    if (match.rule->isRewrite && match.rule->gate.condition)
-        return gainOfRewrite(graph, match, body, profile, dims);
-    Cost before, after;
-    for (NodeId id : topologicalOrder(*body))
-        addCost(bodyOf(*body, id), profile, before);
-    LowerRequest whole;
-    whole.body = body;
-    for (ValueId input : cut.inputs)
-        whole.constants.push_back(graph.value(input).constant);
-    whole.operands = cut.inputs;
-    whole.results = cut.outputs;
-    std::optional<Reason> refusal = addCost(whole, profile, after);
-    if (!refusal && asksForPeak(match))
-        before.peak = savedPeak(body, profile);
-    Gain gain = difference(before, refusal ? before : after);
-    gain.refusal = std::move(refusal);
+Gain refused(Reason why) {
+    Gain gain;
+    gain.refusal = std::move(why);
     return gain;
 }
 
-GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_t> dims) {
+/// The plan of the match's nodes against that of what the rule puts in their place.
+Gain gainBetween(const GainSides& sides, const DeviceProfile& profile) {
+    auto without = planned(sides.before, profile);
+    if (!without)
+        return refused({without.error().code, without.error().message, {}, {}});
+    auto with = planned(sides.after, profile);
+    if (!with)
+        return refused({with.error().code, with.error().message, {}, {}});
+    Gain gain = difference(*without, *with);
+    gain.refusal = std::move(with->split);
+    return gain;
+}
+
+std::variant<GainSides, Reason> sidesOf(const Graph& graph, const Match& match,
+                                        const std::map<std::string, int64_t>& dims) {
+    Affected affected = affectedBy(graph, match, dims);
+    if (match.rule->isRewrite) {
+        auto replacement = replacementOf(graph, match, inferShapes);
+        if (auto* problem = std::get_if<NotApplied>(&replacement))
+            return std::move(problem->reason);
+        auto after = std::make_shared<Graph>(std::get<Graph>(std::move(replacement)));
+        bindAllDimensions(*after, dims);
+        return GainSides{std::make_shared<const Graph>(std::move(affected.body)), std::move(after)};
+    }
+    auto fused = std::make_shared<Graph>(affected.body.clone());
+    const std::vector<NodeId> nodes = topologicalOrder(*fused);
+    replaceByFused(*fused, nodes, cutOut(*fused, nodes, affected.outputs), "match", {});
+    return GainSides{std::make_shared<const Graph>(std::move(affected.body)), std::move(fused)};
+}
+
+/// Predicted; measured where the prediction cannot tell. Graphs of rewrites name their inputs in
+/// orders of their own, so that only fused nodes are measured.
+Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
+            const std::map<std::string, int64_t>& dims, const std::optional<std::string>& key,
+            const GainMeasurer& measurer) {
+    auto sides = sidesOf(graph, match, dims);
+    if (auto* reason = std::get_if<Reason>(&sides))
+        return refused(std::move(*reason));
+    Gain gain = gainBetween(std::get<GainSides>(sides), profile);
+    if (!measurer || !key || match.rule->isRewrite || match.nodes.size() == 1 ||
+        std::abs(gain.us) > gain.error)
+        return gain;
+    if (auto measured = measurer(*key, std::get<GainSides>(sides))) {
+        gain.us = measured->seconds * 1e6;
+        gain.error = measured->error * 1e6;
+        gain.isMeasured = true;
+    }
+    return gain;
+}
+
+GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
+                      GainMeasurer measurer) {
     auto known = std::make_shared<std::unordered_map<std::string, Gain>>();
-    return [&profile, dims = std::move(dims), known](const Graph& graph, const Match& match) {
+    return [&profile, dims = std::move(dims), measurer = std::move(measurer),
+            known](const Graph& graph, const Match& match) {
         std::optional<std::string> key = keyOf(graph, match);
         if (key)
             if (auto found = known->find(*key); found != known->end())
                 return found->second;
-        Gain gain = gainOf(graph, match, profile, dims);
+        Gain gain = gainOf(graph, match, profile, dims, key, measurer);
         if (key && !gain.refusal) // a refusal names nodes
             known->emplace(std::move(*key), gain);
         return gain;
@@ -208,9 +244,10 @@ DeviceFigures figuresOf(const DeviceProfile& profile) {
 
 } // namespace
 
-EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims) {
+EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
+                            GainMeasurer measurer) {
     EngineOptions out;
-    out.gain = makeGain(profile, std::move(dims));
+    out.gain = makeGain(profile, std::move(dims), std::move(measurer));
     out.device = figuresOf(profile);
     return out;
 }

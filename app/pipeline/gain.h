@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a match gains, from the cost model: the programs of its nodes one by one against the program
-// of its body; and what rules may know of the device. The bridge between core/rewrite, which does
-// not see costs, and core/cost.
+// What a match gains, from the cost model: the plan of the nodes that it touches against the plan
+// of what the rule makes of them; and what rules may know of the device. The bridge between
+// core/rewrite, which does not see costs, and core/plan.
 #pragma once
 
 #include "core/cost/cost.h"
 #include "core/rewrite/engine.h"
 
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 namespace fuselage::app {
 
+/// The nodes that a match touches, as graphs with static shapes: as they are, and as the rule makes
+/// them. Inputs of a fused side are alike.
+struct GainSides {
+    std::shared_ptr<const Graph> before, after;
+};
+
+struct MeasuredGain {
+    double seconds = 0, error = 0; ///< before minus after; what runs differ by
+};
+
+/// `key` is the same for matches that are alike. None where they cannot run.
+using GainMeasurer =
+    std::function<std::optional<MeasuredGain>(const std::string& key, const GainSides& sides)>;
+
 /// With `gain` and `device` of this profile, which must outlive them. Symbolic dimensions count as
-/// `dims` says, others as 1. A body that no single program computes gains nothing; a rewrite with a
-/// gate gains what the plan of its nodes costs more than the plan of what it makes.
-EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims);
+/// `dims` says, others as 1. A body in several kernels gains what those save. Nodes that stay for
+/// readers outside are in both plans: what a fused node computes again beside them, it pays.
+/// What lies within the error of the prediction is asked of `measurer`, where there is one.
+EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
+                            GainMeasurer measurer = {});
 
 } // namespace fuselage::app

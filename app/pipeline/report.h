@@ -200,6 +200,9 @@ struct MatchReport {
     int64_t launchesBefore = 0, launchesAfter = 0;
     int64_t flops = 0;
     double secondsBefore = 0, secondsAfter = 0; ///< predicted
+    /// Predicted seconds that the match saved when it was taken: the nodes planned by themselves
+    /// against the fused node. Below zero only where deciding did not ask for a gain.
+    std::optional<double> gain;
     std::optional<double> measuredBefore, measuredAfter;
     /// After / before, of the rounds in which steps were timed one by one.
     std::optional<RatioSummary> measuredRatio;

@@ -100,6 +100,7 @@ void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
         match.origins = node.origins;
         if (auto event = madeBy.find(node.name); event != madeBy.end()) {
             match.labels = event->second->labels;
+            match.gain = event->second->gain * 1e-6;
             for (const TraceBinding& binding : event->second->bindings)
                 match.bindings.push_back({binding.name, binding.values});
         }

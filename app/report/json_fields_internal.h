@@ -283,6 +283,7 @@ template <typename A> void timingFields(A& a, MatchReport& m) {
         a("fused_node", m.fusedNode);
     a.micros("predicted_before_us", m.secondsBefore);
     a.micros("predicted_after_us", m.secondsAfter);
+    a.micros("gain_us", m.gain);
     a.micros("before_us", m.measuredBefore);
     a.micros("after_us", m.measuredAfter);
     a("ratio", m.measuredRatio);

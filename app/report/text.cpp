@@ -203,6 +203,24 @@ std::string lossesText(const Report& r) {
     return out;
 }
 
+std::string costlyText(const Report& r) {
+    const auto costly = costlyMatches(r);
+    if (costly.empty())
+        return {};
+    TextTable table({Align::Left, Align::Left, Align::Right, Align::Left});
+    table.row({"fused node", "rule", "costs", "source nodes"});
+    for (size_t i = 0; i < costly.size() && i < lossesShown; ++i)
+        table.row({costly[i]->fusedNode, costly[i]->rule, secondsText(-*costly[i]->gain),
+                   sourcesText(costly[i]->nodes)});
+    std::string out = "fused nodes that are predicted to cost time; --decide cost leaves out those "
+                      "whose rule has no gate\n" +
+                      table.text();
+    if (costly.size() > lossesShown)
+        out += fmt::format("  and {} more, which the JSON report holds\n",
+                           costly.size() - lossesShown);
+    return out;
+}
+
 std::string splitsText(const Report& r) {
     if (r.splits.empty())
         return {};
@@ -248,7 +266,7 @@ std::string renderText(const Report& r) {
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
     for (const std::string& part :
-         {lossesText(r), renderCondemned(r), splitsText(r), groupsText(r)})
+         {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r), groupsText(r)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

@@ -76,6 +76,17 @@ std::vector<const MatchReport*> slowerMatches(const Report& report) {
     return out;
 }
 
+std::vector<const MatchReport*> costlyMatches(const Report& report) {
+    std::vector<const MatchReport*> out;
+    for (const MatchReport& match : report.matches)
+        if (match.gain.value_or(0) < 0)
+            out.push_back(&match);
+    std::stable_sort(out.begin(), out.end(), [](const MatchReport* a, const MatchReport* b) {
+        return *a->gain < *b->gain;
+    });
+    return out;
+}
+
 std::string slowerText(const Report& report) {
     const auto judged =
         std::count_if(report.matches.begin(), report.matches.end(),

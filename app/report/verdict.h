@@ -27,6 +27,9 @@ std::string agreementVerdict(const OutputAgreement& output);
 /// Fused nodes that lost, the largest loss first.
 std::vector<const MatchReport*> slowerMatches(const Report& report);
 
+/// Fused nodes that were predicted to lose time when they were taken, the largest loss first.
+std::vector<const MatchReport*> costlyMatches(const Report& report);
+
 /// "2 of 31 fused nodes are slower than their nodes one by one, by 8.30 ms together"; "none of ..."
 /// when all won; empty when no step was timed.
 std::string slowerText(const Report& report);

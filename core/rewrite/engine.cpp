@@ -100,7 +100,7 @@ private:
 
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, RewriteMemo& memo, Progress& progress) {
-    if (options.decide == Decide::Cost && !options.gain)
+    if (options.decide != Decide::Rules && !options.gain)
         return failure("rewrite.gain", "deciding by cost needs a cost model", pipeline.name);
     Run run(std::move(graph), rules, options, memo, progress);
     for (size_t i = 0; i < pipeline.steps.size(); ++i) {

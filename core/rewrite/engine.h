@@ -12,7 +12,7 @@ namespace fuselage {
 
 class RewriteMemo;
 
-/// Errors: "cancelled"; "rewrite.gain" when Decide::Cost has no gain function.
+/// Errors: "cancelled"; "rewrite.gain" when costs decide and there is no gain function.
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, Progress& progress);
 

@@ -12,17 +12,19 @@ namespace fuselage {
 
 /// Whether a legal match is also wanted.
 enum class Decide : uint8_t {
-    Rules, ///< every legal match that the gate of its rule, if it has one, admits
-    Cost,  ///< as Rules; fuse rules without a gate want a gain of time
+    Rules,   ///< every legal match that the gate of its rule, if it has one, admits
+    Cost,    ///< as Rules; fuse rules without a gate must be predicted to save time
+    Measure, ///< as Cost; where the prediction cannot tell, `gain` measures
 };
 
 /// How a person writes it.
 inline const char* nameOf(Decide decide) {
-    return decide == Decide::Cost ? "cost" : "rules";
+    constexpr const char* names[] = {"rules", "cost", "measure"};
+    return names[static_cast<size_t>(decide)];
 }
 
 inline std::optional<Decide> decideFromName(std::string_view name) {
-    for (Decide decide : {Decide::Rules, Decide::Cost})
+    for (Decide decide : {Decide::Rules, Decide::Cost, Decide::Measure})
         if (name == nameOf(decide))
             return decide;
     return std::nullopt;
@@ -42,9 +44,9 @@ struct MatchKey {
 struct EngineOptions {
     MatcherOptions matcher;
     Decide decide = Decide::Rules;
-    GainFunction gain;                             ///< none: nodes saved; needed by Decide::Cost
-    std::optional<DeviceFigures> device;           ///< what `device` is in rules; none: unknown
-    InferenceFunction infer;                       ///< none: inferShapes
+    GainFunction gain;                   ///< none: nodes saved; needed unless rules decide
+    std::optional<DeviceFigures> device; ///< what `device` is in rules; none: unknown
+    InferenceFunction infer;             ///< none: inferShapes
     std::optional<PhaseStep::Selection> selection; ///< instead of what the pipeline says
     uint64_t selectionSteps = 200'000;             ///< bound of the exact selection
     uint32_t maxIterations = 100;                  ///< of one phase

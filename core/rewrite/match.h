@@ -56,11 +56,13 @@ struct Match {
 /// `launches` is known.
 struct Gain {
     double us = 0;
+    double error = 0;        ///< of `us`: what the model, or the measurement, cannot tell apart
+    bool isMeasured = false; ///< `us` was measured, not predicted
     double bytes = 0;
     double launches = 0;
-    double peakBytes = 0; ///< only where the rule's gate asks for it
+    double peakBytes = 0;
     double flops = 0;
-    std::optional<Reason> refusal = {}; ///< why no single program computes the match
+    std::optional<Reason> refusal = {}; ///< why it cannot be written, or is more than one kernel
 };
 
 } // namespace fuselage

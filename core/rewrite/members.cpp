@@ -89,22 +89,20 @@ template <auto Member> Quantity ofTotal(const RootValues& roots) {
     return sum ? Quantity::real(*sum) : Quantity::unknown("`total`: the shape of some value");
 }
 
-constexpr const char* costModel = "the cost model: kernels of the match's nodes, minus the one "
-                                  "that computes all of it";
-constexpr const char* planner = "plans of the match alone: its nodes, minus the fused node";
+constexpr const char* plans = "plans of what the match touches: its nodes, minus what the rule "
+                              "makes of them";
 constexpr const char* profile = "the device profile, field of that name";
 constexpr const char* model = "all nodes of the model, as it was before the first phase";
 
 using Device = DeviceFigures;
 
 constexpr RootRow roots[] = {
-    {"gain", "us", "microseconds", "time saved, as predicted", costModel, ofGain<&Gain::us>},
-    {"gain", "bytes", "bytes", "logical traffic saved", costModel, ofGain<&Gain::bytes>},
-    {"gain", "launches", "kernels", "launches saved", costModel, ofGain<&Gain::launches>},
-    {"gain", "flops", "operations", "floating-point operations saved", costModel,
-     ofGain<&Gain::flops>},
+    {"gain", "us", "microseconds", "time saved, as predicted", plans, ofGain<&Gain::us>},
+    {"gain", "bytes", "bytes", "logical traffic saved", plans, ofGain<&Gain::bytes>},
+    {"gain", "launches", "kernels", "launches saved", plans, ofGain<&Gain::launches>},
+    {"gain", "flops", "operations", "floating-point operations saved", plans, ofGain<&Gain::flops>},
     {"gain", "peak_bytes", "bytes", "memory saved at the moment that takes most, without operands",
-     planner, ofGain<&Gain::peakBytes>},
+     plans, ofGain<&Gain::peakBytes>},
     {"device", "kind", "text", "`\"gpu\"` or `\"cpu\"`", profile, ofDevice<&Device::kind>},
     {"device", "arch", "text", "`\"sm_90\"`, `\"x86-64 avx512\"`", profile,
      ofDevice<&Device::arch>},

@@ -41,6 +41,14 @@ std::optional<std::string> limitThatHolds(const Expression& condition, double fo
     return fmt::format("{:.6g}", limit);
 }
 
+/// Whether the match is predicted to be faster; where the prediction cannot tell, it must not move
+/// more bytes. A node alone is the same kernel under another name.
+bool pays(const Match& match, const Gain& gain) {
+    if (match.nodes.size() == 1)
+        return gain.us >= 0;
+    return gain.us > 0 && (gain.us > gain.error || gain.bytes >= 0);
+}
+
 } // namespace
 
 /// The gain by which the match competes; none when its gate refuses. Without a cost model no gate
@@ -50,18 +58,24 @@ std::optional<double> Phase::admit(const Match& match) {
         return nodesSaved(match);
     const Gate& gate = match.rule->gate;
     // A rewrite without a gate is a normalisation: its gain shows only in what follows.
-    bool byCost = m_options.decide == Decide::Cost && gate.kind == Gate::Kind::Default;
+    bool byCost = m_options.decide != Decide::Rules && gate.kind == Gate::Kind::Default;
     if (byCost && match.rule->isRewrite)
         return nodesSaved(match);
     Gain gain = m_options.gain(m_graph, match);
     if (gate.kind == Gate::Kind::Condition)
         return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
-    if (!byCost || gain.us > 0)
+    if (!byCost || pays(match, gain))
         return gain.us;
+    const std::string source = gain.isMeasured ? "measurement" : "prediction";
+    std::string message = "the match gains " + numberText(gain.us) + " us";
+    if (gain.isMeasured)
+        message += ", measured";
+    if (gain.us > 0)
+        message += ", which is within the error of the " + source + " (" + numberText(gain.error) +
+                   " us), and moves " + numberText(-gain.bytes) + " bytes more";
     refuseGate(match, gain,
                {code::gate,
-                std::string(match.nodes.size() == 1 ? "fusing one node alone" : "the match") +
-                    " gains " + numberText(gain.us) + " us",
+                std::move(message),
                 "write `gate always`, or decide by rules",
                 {{"found", "gain.us = " + numberText(gain.us)}, {"expected", "gain.us > 0"}}},
                RuleEdit{RuleEdit::Kind::Clause, match.rule->span, {}, "gate always;"});

@@ -89,7 +89,8 @@ TEST_F(CliRules, ImportsAreFoundBesideTheFileAndOnTheSearchPath) {
     folder.write("shared/pools.fuse", "fuse 1;\npattern Pool(x) -> y { y = MaxPool(x); }\n");
     folder.write("rules/a.fuse", "fuse 1;\nimport \"lib/acts\";\nimport \"pools\";\n"
                                  "rule R { match { y = r@Mine(x) -> Pool; } escape r: export; }\n");
-    std::vector<std::string> command{"fuse", "unet.onnx", "--no-builtin", "-p", "rules/a.fuse"};
+    std::vector<std::string> command{"fuse",         "unet.onnx", "--no-builtin", "-p",
+                                     "rules/a.fuse", "--decide",  "rules"};
     expectRefused(command, ExitInput, {"E0202", "pools"});
     command.insert(command.end(), {"-I", "shared"});
     ProcessResult ran = run(command);

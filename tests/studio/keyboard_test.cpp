@@ -142,7 +142,7 @@ private Q_SLOTS:
         key(Qt::Key_Return);
         QVERIFY(settled(session()));
         size_t before = matches();
-        type("rule JustConcat priority 90 { match { y = Concat -> Conv; } }");
+        type("rule JustPool priority 90 { match { y = MaxPool; } }");
         key(Qt::Key_Escape); // completions, if they are shown
         QVERIFY(settled(session()));
         QVERIFY2(session().problems().isEmpty(), qPrintable(session().problems().value(0).message +

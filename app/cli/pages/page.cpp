@@ -39,7 +39,7 @@ std::vector<std::string> knownWords(const std::string& command, const std::strin
     if (option == "--precision")
         return {"fp32", "tf32", "fp16", "bf16"};
     if (option == "--decide")
-        return {"rules", "cost"};
+        return {"rules", "cost", "measure"};
     if (command == "zoo" && option == "name")
         return zooNames();
     return {};

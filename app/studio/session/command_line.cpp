@@ -24,7 +24,7 @@ QStringList ruleArguments(const SessionOptions& options) {
         out << "--dim" << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
     if (options.fuse.pipeline != "default")
         out << "--pipeline" << QString::fromStdString(options.fuse.pipeline);
-    if (options.fuse.decide != Decide::Rules)
+    if (options.fuse.decide != app::FuseOptions().decide)
         out << "--decide" << QString(nameOf(options.fuse.decide));
     if (options.fuse.precision != Precision::Fp32)
         out << "--precision" << QString::fromStdString(std::string(nameOf(options.fuse.precision)));

@@ -87,7 +87,7 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
     m_builtin->setChecked(options.rules.builtin);
     m_cost = row(form, tr("Ask the cost model"), tr("fuse only where the prediction gains"),
                  new QCheckBox(this));
-    m_cost->setChecked(options.fuse.decide == Decide::Cost);
+    m_cost->setChecked(options.fuse.decide != Decide::Rules);
     m_wrong = new QLabel(this);
     m_wrong->setAccessibleName(tr("what is wrong"));
     form->addRow(m_wrong);

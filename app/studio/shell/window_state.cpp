@@ -80,7 +80,9 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
         options.fuse.precision = *precision;
     options.fuse.strict = settings.value("open/strict").toBool();
     if (auto decide =
-            decideFromName(settings.value("open/decide", "rules").toString().toStdString()))
+            decideFromName(settings.value("open/decide", nameOf(app::FuseOptions().decide))
+                               .toString()
+                               .toStdString()))
         options.fuse.decide = *decide;
     QVariantMap dims = settings.value("open/dims").toMap();
     for (auto it = dims.cbegin(); it != dims.cend(); ++it)

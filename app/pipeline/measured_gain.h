@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a match gains, measured: both forms of the nodes that it touches, run side by side. For
+// matches that a prediction cannot judge; what was found is kept in a text file.
+#pragma once
+
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/gain.h"
+
+#include <string>
+
+namespace fuselage::app {
+
+struct MeasureGainOptions {
+    BackendKind backend = BackendKind::Auto;
+    int threads = 0;  ///< 0: all of the machine
+    std::string file; ///< keeps what was measured, one match a line; empty: this process only
+};
+
+/// Measures for about a twentieth of a second a match; matches that are alike are measured once.
+/// Errors: those of makeBackend(), "file.read", "cache.format" of the file.
+Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const DeviceProfile& profile);
+
+} // namespace fuselage::app

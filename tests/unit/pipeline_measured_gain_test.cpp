@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gains that are measured: what is asked, what is kept, what a file that is not ours does.
+#include "app/pipeline/fuse.h"
+#include "app/pipeline/measured_gain.h"
+#include "core/onnx/model_file.h"
+#include "core/support/file.h"
+#include "tests/support/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+using testing_support::TemporaryFolder;
+
+namespace {
+
+Graph smallNetwork() {
+    auto graph = model_io::loadText("g (float[64,256] x, float[256] b) => (float[64,256] y) {"
+                                    " a = Add(x, b) c = Relu(a) y = Mul(c, c) }");
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    return std::move(*graph);
+}
+
+Result<Rewritten> fusedBy(const std::string& file) {
+    app::FuseOptions options;
+    options.decide = Decide::Measure;
+    options.measuring = {BackendKind::Cpu, 1, file};
+    auto library = app::loadRuleLibrary({});
+    EXPECT_TRUE(library);
+    Progress progress;
+    return app::fuseGraph(smallNetwork(), *library, options, progress);
+}
+
+app::GainSides sidesOf(const char* before, const char* after) {
+    auto one = model_io::loadText(before), other = model_io::loadText(after);
+    EXPECT_TRUE(one && other);
+    return {std::make_shared<const Graph>(std::move(*one)),
+            std::make_shared<const Graph>(std::move(*other))};
+}
+
+} // namespace
+
+TEST(MeasuredGain, MoreWorkIsALossThatIsMeasuredOnce) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("gains.txt");
+    const auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    auto measurer = app::gainMeasurer({BackendKind::Cpu, 1, file}, *profile);
+    ASSERT_TRUE(measurer) << measurer.error().text();
+    const app::GainSides sides = sidesOf("g (float[64,64] x) => (float[64,64] y) { y = Relu(x) }",
+                                         "g (float[64,64] x) => (float[64,64] y) { a = MatMul(x, x)"
+                                         " b = MatMul(a, a) c = MatMul(b, b) y = Softmax(c) }");
+    const auto gain = (*measurer)("a match", sides);
+    ASSERT_TRUE(gain);
+    EXPECT_LT(gain->seconds, 0);
+    EXPECT_GE(gain->error, 0);
+    // Another process, which could not run these: the file says it, to the last digit kept.
+    auto later = app::gainMeasurer({BackendKind::Cpu, 1, file}, *profile);
+    ASSERT_TRUE(later);
+    const auto again = (*later)("a match", {});
+    ASSERT_TRUE(again);
+    EXPECT_NEAR(again->seconds, gain->seconds, 2e-9);
+    const auto text = readFile(file);
+    ASSERT_TRUE(text);
+    EXPECT_NE(text->find("apart="), std::string::npos) << *text;
+}
+
+TEST(MeasuredGain, FusingAsksTheDeviceAndKeepsTheVerdict) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("gains.txt");
+    auto fused = fusedBy(file);
+    ASSERT_TRUE(fused) << fused.error().text();
+    EXPECT_EQ(fused->graph.nodeCount(), fusedBy(file)->graph.nodeCount());
+}
+
+TEST(MeasuredGain, AFileOfAnotherKindIsRefusedByItsName) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("notes.txt");
+    folder.write("notes.txt", "dear diary\n");
+    auto fused = fusedBy(file);
+    ASSERT_FALSE(fused);
+    EXPECT_EQ(fused.error().code, "cache.format");
+    EXPECT_NE(fused.error().text().find("notes.txt"), std::string::npos);
+}
