@@ -86,8 +86,9 @@ void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>&
     out.tidyRules = static_cast<uint32_t>(tidy.size());
 }
 
-/// What stands first is read first: a person's own rules, few steps missing, a change that works,
-/// many places, much gain.
+/// What stands first is read first: a person's own rules, those that know most of the nodes here
+/// (a long pattern with one step missing before a short one of other nodes), few steps missing, a
+/// change that works, many places, much gain.
 auto rankOf(const Finding& finding) {
     uint32_t missing = finding.steps - std::min(finding.step, finding.steps);
     bool theirs = finding.stage == Finding::Stage::Match && isBuiltIn(finding.file);
@@ -98,8 +99,8 @@ auto rankOf(const Finding& finding) {
                                                           : 0;
     const auto& outcome = finding.outcome;
     bool fails = outcome && outcome->fires <= outcome->before;
-    return std::tuple(order, theirs && finding.openSites() == 0, missing,
-                      -static_cast<int64_t>(finding.step), fails,
+    return std::tuple(order, theirs && finding.openSites() == 0,
+                      -static_cast<int64_t>(finding.step), missing, fails,
                       -static_cast<int64_t>(finding.openSites()),
                       -static_cast<int64_t>(finding.sites.size()), outcome ? -outcome->us : 0.0);
 }
@@ -123,6 +124,8 @@ void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOpt
                             *entry.edit, progress);
         if (flip)
             entry.finding.outcome = ChangeOutcome{flip->before, flip->fires, flip->us};
+        else if (!progress.cancelled()) // the changed rule does not load
+            entry.finding.reason.flip.clear();
     }
 }
 

@@ -102,15 +102,20 @@ std::string sitesText(const Finding& finding) {
     return out;
 }
 
-std::string outcomeText(const Finding& finding) {
-    if (!finding.outcome)
+/// The change that the reason suggests, with what it did when it was tried. A change after which
+/// another step fails, or which is predicted to cost time, is no advice.
+std::string adviceText(const Finding& finding) {
+    if (finding.reason.flip.empty())
         return {};
+    const std::string change = "   = change: " + finding.reason.flip + "\n";
+    if (!finding.outcome)
+        return change;
     const ChangeOutcome& outcome = *finding.outcome;
-    if (outcome.fires <= outcome.before)
-        return "   = tried: then another step fails\n";
-    return fmt::format("   = tried: it fires {} instead of {}, predicted gain {}\n",
-                       counted(outcome.fires, "time"), outcome.before,
-                       secondsText(outcome.us * 1e-6));
+    if (outcome.fires <= outcome.before || outcome.us < 0)
+        return {};
+    return change + fmt::format("   = tried: it fires {} instead of {}, predicted gain {}\n",
+                                counted(outcome.fires, "time"), outcome.before,
+                                secondsText(outcome.us * 1e-6));
 }
 
 std::string full(const Finding& finding) {
@@ -125,9 +130,7 @@ std::string full(const Finding& finding) {
             "   = it runs as {} kernels: {}; one kernel saves {} and {}\n", finding.parts.size(),
             joined(finding.parts, [](const auto& part) { return "[" + part + "]"; }),
             counted(static_cast<size_t>(finding.launches), "launch"), bytesText(finding.bytes));
-    if (!finding.reason.flip.empty())
-        out += "   = change: " + finding.reason.flip + "\n";
-    return out + outcomeText(finding);
+    return out + adviceText(finding);
 }
 
 /// One line: both sides where there are two.
