@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--redact`: a model with one word and one number in every place that holds any, and every file
 // that is written of it.
+#include "app/report/render.h"
 #include "tests/cli/cli.h"
 
 #include <onnx/onnx_pb.h>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+namespace app = fuselage::app;
 using namespace fuselage::cli_test;
 
 namespace {
@@ -163,11 +165,8 @@ TEST_F(CliRedact, NoReportOfOneModelHoldsItsWordsOrNumbers) {
     for (const char* prefix : {"open", "hidden"}) {
         std::vector<std::string> words{"bench", "canary_folder/plain.onnx", "--explain"};
         words.insert(words.end(), quiet.begin(), quiet.end());
-        for (const char* ending : {"json", "html", "md", "csv", "matches.csv", "svg", "junit.xml",
-                                   "sarif", "trace.json", "txt"}) {
-            words.emplace_back("--report");
-            words.push_back(std::string(prefix) + "." + ending);
-        }
+        for (const app::ReportFormat& format : app::reportFormats())
+            words.insert(words.end(), {"--report", std::string(prefix) + format.ending});
         if (std::string(prefix) == "hidden")
             words.emplace_back("--redact");
         ProcessResult ran = run(words);
