@@ -63,8 +63,10 @@ std::string places(const Finding& finding) {
     return out;
 }
 
-/// The line of the rule and a mark below what the finding is about.
-std::string excerpt(const TextPlace& place) {
+/// The line of the rule and a mark below what the finding is about. Patterns and forms that a rule
+/// uses may stand in another file, which is named then.
+std::string excerpt(const Finding& finding) {
+    const TextPlace& place = *finding.place;
     std::string line = place.text;
     size_t column = place.column - 1;
     if (line.size() > longestLine && column > longestLine / 2) {
@@ -76,7 +78,8 @@ std::string excerpt(const TextPlace& place) {
     if (column >= line.size())
         return {};
     size_t length = std::clamp<size_t>(place.length, 1, line.size() - column);
-    std::string head = fmt::format("   {} | ", place.line);
+    const std::string file = place.file == finding.file ? "" : place.file + ":";
+    std::string head = fmt::format("   {}{} | ", file, place.line);
     return head + line + "\n" + std::string(head.size() + column, ' ') + std::string(length, '^') +
            "\n";
 }
@@ -121,7 +124,7 @@ std::string adviceText(const Finding& finding) {
 std::string full(const Finding& finding) {
     std::string out = fmt::format("[{}]\n", finding.reason.code);
     if (finding.place)
-        out += excerpt(*finding.place);
+        out += excerpt(finding);
     if (!finding.sites.empty())
         out += "   = at " + sitesText(finding) + "\n";
     out += "   = " + finding.reason.message + "\n";

@@ -18,6 +18,7 @@ struct Question {
     std::string rule = {}, node = {};
     Decide decide = Decide::Rules;
     bool builtin = false;
+    std::string forms = {}; ///< of a file of their own
 };
 
 app::Explanation explain(const Question& question) {
@@ -30,6 +31,8 @@ app::Explanation explain(const Question& question) {
     app::ExplainOptions options;
     options.rules.builtin = question.builtin;
     options.rules.texts = {{"r.fuse", "fuse 1;\n" + question.rules + "\n"}};
+    if (!question.forms.empty())
+        options.rules.texts.push_back({"forms.fuse", "fuse 1;\n" + question.forms + "\n"});
     options.rule = question.rule;
     options.node = question.node;
     options.fuse.profile = "t4";
@@ -175,6 +178,23 @@ R (r.fuse:2) fires 0 times; 1 place came near
    = at MatMul, LayerNormalization
    = the match gains 0 us: no single kernel computes it: MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
    = change: match one of them only
+)");
+}
+
+TEST(Explain, ALineOfAnotherFileComesWithItsName) {
+    EXPECT_EQ(textOf({.model = "g (float[4] x) => (float[4] y) { a = Tanh(x) y = Mul(x, a) }",
+                      .rules = "rule R { match { y = spec Neg(x); } }",
+                      .forms = "form Neg(x) { y = Mul(x, Exp(x)); }"}),
+              R"(
+m.onnx: 2 -> 2 nodes
+R (r.fuse:2) fires 0 times; 1 place came near
+1. 1 of 2 steps fit, 1 place [M0203]
+   forms.fuse:2 | form Neg(x) { y = Mul(x, Exp(x)); }
+                                           ^^^^^^
+   = at Tanh
+   = `Tanh`: found Tanh, the rule wants Exp (`Exp`)
+   = change: add an alternative: `(Exp | Tanh)`
+   = tried: it fires 1 time instead of 0, predicted gain 1.8 us
 )");
 }
 
