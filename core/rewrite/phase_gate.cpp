@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace fuselage {
@@ -15,24 +16,70 @@ std::string numberText(double value) {
     return fmt::format("{:.4g}", value);
 }
 
-/// Both sides of a comparison as numbers.
-struct Sides {
-    double found = 0, limit = 0;
+std::string textOfSide(const Quantity& side) {
+    const auto number = side.number();
+    return number ? numberText(*number) : side.text();
+}
+
+/// A comparison that does not hold: what was found, and what it is compared with.
+struct Comparison {
+    const Expression* whole = nullptr;
+    const Expression* limitAt = nullptr;
+    bool turned = false; ///< the limit stands first
+    std::string symbol;  ///< as read from `found` to `limit`
+    Quantity found, limit;
+
+    std::string wanted() const {
+        std::string text = textOfSide(limit);
+        if (symbol == "in" && text.starts_with('['))
+            text = "{" + text.substr(1, text.size() - 2) + "}"; // as rules write a set
+        return symbol + " " + text;
+    }
 };
 
-std::optional<Sides> sidesOf(const EvaluateContext& context, const Expression& condition) {
-    bool compares = condition.kind == Expression::Kind::Binary && condition.args.size() == 2 &&
-                    (condition.text.starts_with('<') || condition.text.starts_with('>'));
-    if (!compares)
+/// `5 < x` asks the same as `x > 5`.
+std::string mirrored(std::string symbol) {
+    if (symbol[0] == '<' || symbol[0] == '>')
+        symbol[0] = symbol[0] == '<' ? '>' : '<';
+    return symbol;
+}
+
+/// The comparison for which a condition is false; of several joined by `and`, the first.
+std::optional<Comparison> failedComparison(const EvaluateContext& context,
+                                           const Expression& condition) {
+    static constexpr std::string_view symbols[] = {"==", "!=", "<", "<=", ">", ">=", "in"};
+    if (condition.kind != Expression::Kind::Binary ||
+        evaluate(context, condition).truth() != Truth::False)
         return std::nullopt;
-    auto found = evaluate(context, condition.args[0]).number();
-    auto limit = evaluate(context, condition.args[1]).number();
-    return found && limit ? std::optional(Sides{*found, *limit}) : std::nullopt;
+    const Expression &left = condition.args[0], &right = condition.args[1];
+    if (condition.text == "and") {
+        auto first = failedComparison(context, left);
+        return first ? first : failedComparison(context, right);
+    }
+    if (std::find(std::begin(symbols), std::end(symbols), condition.text) == std::end(symbols))
+        return std::nullopt;
+    const bool isLiteral =
+        left.kind == Expression::Kind::Number || left.kind == Expression::Kind::Text;
+    if (isLiteral && condition.text != "in")
+        return Comparison{&condition,
+                          &left,
+                          true,
+                          mirrored(condition.text),
+                          evaluate(context, right),
+                          evaluate(context, left)};
+    return Comparison{&condition,
+                      &right,
+                      false,
+                      condition.text,
+                      evaluate(context, left),
+                      evaluate(context, right)};
 }
 
 /// A limit that the number found keeps, with three digits; none where that would let in losses.
-std::optional<std::string> limitThatHolds(const Expression& condition, double found) {
-    bool least = condition.text.starts_with('>');
+std::optional<std::string> limitThatHolds(const std::string& symbol, double found) {
+    bool least = symbol[0] == '>';
+    if (found == 0 && symbol == ">=")
+        return "0";
     if (!std::isfinite(found) || (least && found <= 0))
         return std::nullopt;
     double room = std::pow(10, std::floor(std::log10(std::max(std::abs(found), 1e-9))) - 2);
@@ -47,6 +94,26 @@ bool pays(const Match& match, const Gain& gain) {
     if (match.nodes.size() == 1)
         return gain.us >= 0;
     return gain.us > 0 && (gain.us > gain.error || gain.bytes >= 0);
+}
+
+/// The nearest change of an ordering comparison of numbers with which it holds.
+void loosen(const Comparison& failed, Reason& reason, RuleEdit& edit) {
+    const auto found = failed.found.number(), limit = failed.limit.number();
+    const std::string& symbol = failed.symbol;
+    if (!found || !limit || (symbol[0] != '<' && symbol[0] != '>'))
+        return;
+    if (symbol == ">" && *found == 0 && *limit == 0) {
+        reason.flip = std::string("loosen the gate to `") + (failed.turned ? "0 <= ..." : ">= 0") +
+                      "`, which takes what gains nothing";
+        edit = {RuleEdit::Kind::Replace, failed.whole->span, failed.whole->text,
+                failed.whole->text + "="};
+    } else if (auto holds = limitThatHolds(symbol, *found)) {
+        reason.flip =
+            "loosen the gate to `" +
+            (failed.turned ? *holds + " " + failed.whole->text + " ..." : symbol + " " + *holds) +
+            "`";
+        edit = {RuleEdit::Kind::Replace, failed.limitAt->span, {}, *holds};
+    }
 }
 
 } // namespace
@@ -70,7 +137,9 @@ std::optional<double> Phase::admit(const Match& match) {
     std::string message = "the match gains " + numberText(gain.us) + " us";
     if (gain.isMeasured)
         message += ", measured";
-    if (gain.us > 0)
+    if (gain.us <= 0)
+        message += " where deciding by cost wants > 0";
+    else
         message += ", which is within the error of the " + source + " (" + numberText(gain.error) +
                    " us), and moves " + numberText(-gain.bytes) + " bytes more";
     refuseGate(match, gain,
@@ -115,15 +184,12 @@ bool Phase::holdsGate(const Match& match, const Gain& gain) {
         "loosen the gate, or write `gate always;`",
         {}};
     RuleEdit edit{RuleEdit::Kind::Replace, condition.span, {}, "always"};
-    if (auto sides = sidesOf(context, condition)) {
-        std::string wanted = condition.text + " " + numberText(sides->limit);
-        reason.message = "the gate found " + numberText(sides->found) + ", the rule wants " +
-                         wanted + " (" + gains + ")";
-        reason.facts = {{"found", numberText(sides->found)}, {"expected", wanted}};
-        if (auto limit = limitThatHolds(condition, sides->found)) {
-            reason.flip = "loosen the gate to `" + condition.text + " " + *limit + "`";
-            edit = {RuleEdit::Kind::Replace, condition.args[1].span, {}, *limit};
-        }
+    if (auto failed = failedComparison(context, condition)) {
+        const std::string found = textOfSide(failed->found), wanted = failed->wanted();
+        reason.message =
+            "the gate found " + found + ", the rule wants " + wanted + " (" + gains + ")";
+        reason.facts = {{"found", found}, {"expected", wanted}};
+        loosen(*failed, reason, edit);
     }
     refuseGate(match, gain, std::move(reason), std::move(edit));
     return false;
