@@ -4,6 +4,8 @@
 #include "core/rewrite/matcher_index.h"
 #include "dsl/compile_internal.h"
 
+#include <map>
+#include <numeric>
 #include <set>
 
 namespace fuselage::dsl {
@@ -43,6 +45,52 @@ std::set<SlotIndex> madeIn(const PreparedRule& prepared) {
     return out;
 }
 
+/// The names that a value gets wherever it matches the term.
+void addNames(const Rule& rule, TermId id, std::vector<SlotIndex>& out) {
+    const Term& term = rule.term(id);
+    if (term.slot)
+        out.push_back(*term.slot);
+    const bool isStep = term.kind == Term::Kind::Value || term.kind == Term::Kind::Pipe;
+    if (isStep && term.step.valid())
+        addNames(rule, term.step, out);
+}
+
+/// Slots that stand for one value in every match, as far as the pattern alone tells.
+class OneValue {
+public:
+    explicit OneValue(const PreparedRule& prepared) : m_first(prepared.rule.slots.size()) {
+        std::iota(m_first.begin(), m_first.end(), SlotIndex{0});
+        addBlock(prepared.rule, prepared.plan);
+        for (uint32_t i = 0; i < prepared.rule.terms.size(); ++i)
+            if (const Term& term = prepared.rule.terms[i]; term.kind == Term::Kind::Value)
+                join(prepared.rule, TermId(i), {});
+    }
+
+    /// The same for all names of one value.
+    SlotIndex of(SlotIndex slot) const {
+        while (m_first[slot] != slot)
+            slot = m_first[slot];
+        return slot;
+    }
+
+private:
+    void addBlock(const Rule& rule, const BlockPlan& plan) {
+        for (const Definition& definition : plan.block->definitions)
+            if (definition.slots.size() == 1)
+                join(rule, definition.term, definition.slots);
+        for (const BlockPlan& many : plan.manys)
+            addBlock(rule, many);
+    }
+
+    void join(const Rule& rule, TermId term, std::vector<SlotIndex> names) {
+        addNames(rule, term, names);
+        for (SlotIndex name : names)
+            m_first[of(name)] = of(names.front());
+    }
+
+    std::vector<SlotIndex> m_first;
+};
+
 } // namespace
 
 void RuleCompiler::checkEscapes(const ast::Rule& item) {
@@ -50,7 +98,8 @@ void RuleCompiler::checkEscapes(const ast::Rule& item) {
         return;
     auto prepared = prepareRule(*m_rule, 0);
     const std::set<SlotIndex> results = resultsOf(*m_rule, *prepared), made = madeIn(*prepared);
-    std::map<SlotIndex, Span> clauses;
+    const OneValue oneValue(*prepared);
+    std::map<SlotIndex, std::pair<const ast::Escape*, const ast::Name*>> clauses; ///< by value
     for (const ast::Clause& each : item.clauses) {
         const auto* escape = std::get_if<ast::Escape>(&each);
         if (!escape)
@@ -64,11 +113,16 @@ void RuleCompiler::checkEscapes(const ast::Rule& item) {
             std::optional<SlotIndex> slot = slotNamed(name);
             if (!slot)
                 continue;
-            auto [first, isNew] = clauses.emplace(*slot, name.span);
+            auto [known, isNew] = clauses.try_emplace(oneValue.of(*slot), escape, &name);
+            const auto& [clause, first] = known->second;
             const std::string quoted = "`" + name.text + "`";
-            if (!isNew) {
-                Diagnostic& d = error("E0235", name.span, quoted + " has two `escape` clauses");
-                d.labels.push_back({first->second, "the first one"});
+            if (!isNew && (first->text == name.text || clause != escape)) {
+                Diagnostic& d = error("E0235", name.span,
+                                      first->text == name.text
+                                          ? quoted + " has two `escape` clauses"
+                                          : quoted + " and `" + first->text +
+                                                "` are one value, which has two `escape` clauses");
+                d.labels.push_back({first->span, "the first one"});
                 d.fix = "keep one of them";
             } else if (results.contains(*slot)) {
                 Diagnostic& d = error("E0235", name.span,

@@ -17,6 +17,12 @@ bool bindsValue(const Binding& binding, ValueId value) {
     return binding.kind == Binding::Kind::Value && binding.value == value;
 }
 
+const char* wordOf(EscapePolicy policy) {
+    return policy == EscapePolicy::Export      ? "export"
+           : policy == EscapePolicy::Duplicate ? "duplicate"
+                                               : "forbid";
+}
+
 } // namespace
 
 void Search::addBinding(const Binding& binding) {
@@ -47,12 +53,63 @@ void Search::addDeclared(const BlockPlan& plan) {
         addDeclared(many);
 }
 
+std::optional<SlotIndex> Search::slotOf(const Escape& escape, ValueId value) const {
+    for (SlotIndex slot : escape.slots)
+        if (bindsValue(m_slots[slot], value))
+            return slot;
+    return std::nullopt;
+}
+
 const Escape* Search::escapeOf(ValueId value) const {
     for (const Escape& escape : m_rule.escapes)
-        for (SlotIndex slot : escape.slots)
-            if (bindsValue(m_slots[slot], value))
-                return &escape;
+        if (slotOf(escape, value))
+            return &escape;
     return nullptr;
+}
+
+/// What the clauses of the rule say of a value. Several of its names may have one: an optional step
+/// that is absent gives its name to the value before it. Refuses when they differ.
+std::optional<EscapeRuling> Search::rulingOn(ValueId value) {
+    EscapeRuling out;
+    for (const Escape& escape : m_rule.escapes) {
+        const std::optional<SlotIndex> slot = slotOf(escape, value);
+        if (!slot)
+            continue;
+        const Truth holds =
+            escape.condition ? evaluate(context(), *escape.condition).truth() : Truth::True;
+        if (holds == Truth::Unknown) {
+            refuse(
+                {code::unknown,
+                 "the condition of `escape` for `" + m_graph.value(value).name + "` is not known",
+                 "give the dimension a number",
+                 {}});
+            return std::nullopt;
+        }
+        const EscapeRuling one{&escape, *slot,
+                               holds == Truth::True ? escape.policy : EscapePolicy::Forbid};
+        if (out.clause && out.policy != one.policy) {
+            refuseRulings(value, out, one);
+            return std::nullopt;
+        }
+        if (!out.clause)
+            out = one;
+    }
+    return out;
+}
+
+void Search::refuseRulings(ValueId value, const EscapeRuling& first, const EscapeRuling& other) {
+    auto nameOf = [&](const EscapeRuling& ruling) { return m_rule.slots[ruling.slot].name; };
+    auto clauseOf = [&](const EscapeRuling& ruling) {
+        return "`escape " + nameOf(ruling) + ": " + wordOf(ruling.clause->policy) +
+               (ruling.conditionFails() ? " if ...`, whose condition is false" : "`");
+    };
+    const std::string names = nameOf(first) + ", " + nameOf(other);
+    refuse({code::escape,
+            "value `" + m_graph.value(value).name +
+                "` is also read outside, and two clauses about it differ: " + clauseOf(first) +
+                " and " + clauseOf(other),
+            "write one clause for both names: `escape " + names + ": ...;`",
+            {{"value", m_graph.value(value).name}, {"clauses", names}}});
 }
 
 bool Search::readOutside(ValueId value) const {
@@ -102,22 +159,10 @@ bool Search::settleOne(Match& match, ValueId value) {
         match.outputs.push_back(value);
         return true;
     }
-    const Escape* escape = escapeOf(value);
-    EscapePolicy policy = escape ? escape->policy : EscapePolicy::Forbid;
-    std::string conditionText;
-    if (escape && escape->condition) {
-        Quantity holds = evaluate(context(), *escape->condition);
-        if (holds.truth() == Truth::Unknown)
-            return refuse(
-                {code::unknown,
-                 "the condition of `escape` for `" + m_graph.value(value).name + "` is not known",
-                 "give the dimension a number",
-                 {}});
-        if (holds.truth() == Truth::False) {
-            policy = EscapePolicy::Forbid;
-            conditionText = ", and the condition of its `escape` is false";
-        }
-    }
+    const std::optional<EscapeRuling> ruling = rulingOn(value);
+    if (!ruling)
+        return false;
+    const EscapePolicy policy = ruling->policy;
     NodeId maker = m_graph.producer(value);
     bool random = hasTrait(m_graph.node(maker).op, Nondeterministic);
     if (policy == EscapePolicy::Export && !m_rule.isRewrite) {
@@ -133,11 +178,13 @@ bool Search::settleOne(Match& match, ValueId value) {
     for (const Use& use : m_graph.value(value).uses)
         if (m_used[use.node.index()] == 0)
             users += (users.empty() ? "`" : ", `") + m_graph.node(use.node).name + "`";
-    return suggestEscape(value, {code::escape,
-                                 "value `" + m_graph.value(value).name + "` is also read by " +
-                                     users + conditionText,
-                                 "name the value in the pattern and write `escape ...: export`",
-                                 {{"value", m_graph.value(value).name}, {"users", users}}});
+    return suggestEscape(
+        value,
+        {code::escape,
+         "value `" + m_graph.value(value).name + "` is also read by " + users +
+             (ruling->conditionFails() ? ", and the condition of its `escape` is false" : ""),
+         "name the value in the pattern and write `escape ...: export`",
+         {{"value", m_graph.value(value).name}, {"users", users}}});
 }
 
 } // namespace fuselage

@@ -22,6 +22,15 @@ struct HoleFrame {
     mutable bool isBound = false;
 };
 
+/// What an `escape` clause says of a value, its condition asked.
+struct EscapeRuling {
+    const Escape* clause = nullptr; ///< none: no clause names the value
+    SlotIndex slot = 0;             ///< the name that the clause gives it
+    EscapePolicy policy = EscapePolicy::Forbid;
+
+    bool conditionFails() const { return clause && policy != clause->policy; }
+};
+
 class Search {
 public:
     Search(const Graph& graph, const GraphFacts& facts, const Convexity& convexity,
@@ -140,7 +149,10 @@ private:
     bool settleOutputs(Match& match);
     void addDeclared(const BlockPlan& plan);
     void addBinding(const Binding& binding);
+    std::optional<SlotIndex> slotOf(const Escape& escape, ValueId value) const;
     const Escape* escapeOf(ValueId value) const;
+    std::optional<EscapeRuling> rulingOn(ValueId value);
+    void refuseRulings(ValueId value, const EscapeRuling& first, const EscapeRuling& other);
     bool readOutside(ValueId value) const;
     bool settleOne(Match& match, ValueId value);
 
