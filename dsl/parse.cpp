@@ -27,6 +27,12 @@ std::string expectedText(const std::string& which) {
     return isInner ? "something else" : which;
 }
 
+/// One word or mark in quotes.
+bool isOneMark(const std::string& expected) {
+    return expected.front() == '`' && expected.find('`', 1) == expected.size() - 1 &&
+           expected.find(' ') == std::string::npos;
+}
+
 std::string fixFor(const std::string& expected) {
     static constexpr std::pair<std::string_view, std::string_view> fixes[] = {
         {"an item", "begin with rule, pattern, form, class, fn, import, opset or pipeline"},
@@ -35,12 +41,23 @@ std::string fixFor(const std::string& expected) {
         {"a type", "write const, scalar, input, an element type or dimensions in `[...]`"},
         {"a name", "write a name that begins with a small letter and is no keyword"},
         {"something else", "compare with the grammar in dsl/README.md"},
+        {"a comparison", "say what the attribute must be: `axis == 1`"},
+        {"`==`", "say what the attribute is: `axis == 1`"},
         {"`fuse 1;`", "write `fuse 1;` on the first line"},
     };
     for (auto& [what, fix] : fixes)
         if (what == expected)
             return std::string(fix);
-    return (expected[0] == '`' ? "add " : "write ") + expected + " here";
+    return (isOneMark(expected) ? "add " : "write ") + expected + " here";
+}
+
+/// `=` where `==` is meant: in a test, in the head of a form, in a condition.
+bool meansEqual(const ParseState& state, size_t at, const std::string& expected) {
+    if (at == state.tokens->size() || textOf((*state.tokens)[at], state.text) != "=")
+        return false;
+    const std::string_view head = statementHead(*state.tokens, state.text, at);
+    return expected == "`==`" || expected == "a comparison" ||
+           (expected == "`;`" && (head == "where" || head == "gate" || head == "escape"));
 }
 
 int bracketStep(std::string_view mark) {
@@ -180,7 +197,7 @@ void ParseState::report(const char* where, const std::string& which) {
     Diagnostic& d = diagnostics->error(code, place, "expected " + expected);
     d.found = found;
     d.expected = expected;
-    d.fix = fixFor(expected);
+    d.fix = meansEqual(*this, index, expected) ? "write `==` in place of `=`" : fixFor(expected);
 }
 
 const char* ParseState::recover(const char* first, const char* where, bool isItem) const {

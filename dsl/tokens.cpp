@@ -119,6 +119,19 @@ size_t tokenAt(const std::vector<Token>& tokens, uint32_t offset) {
     return static_cast<size_t>(found - tokens.begin());
 }
 
+std::string_view statementHead(const std::vector<Token>& tokens, std::string_view text, size_t at) {
+    std::string_view head;
+    while (at-- > 0) {
+        const std::string_view word = textOf(tokens[at], text);
+        if (word == ";" || word == "{" || word == "}")
+            break;
+        const Token::Kind kind = tokens[at].kind;
+        if (kind != Token::Kind::Comment && kind != Token::Kind::DocComment)
+            head = word;
+    }
+    return head;
+}
+
 std::string documentationAbove(const std::vector<Token>& tokens, std::string_view text,
                                uint32_t offset) {
     size_t end = tokenAt(tokens, offset);

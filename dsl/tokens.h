@@ -41,11 +41,15 @@ inline std::string_view textOf(const Token& token, std::string_view text) {
 /// Index of the first token that begins at `offset` or later.
 size_t tokenAt(const std::vector<Token>& tokens, uint32_t offset);
 
+/// The word that the statement, clause or item of token `at` begins with.
+std::string_view statementHead(const std::vector<Token>& tokens, std::string_view text, size_t at);
+
 /// The `///` lines that stand directly above the token at `offset`, joined by line breaks.
 std::string documentationAbove(const std::vector<Token>& tokens, std::string_view text,
                                uint32_t offset);
 
-/// True for a word that begins an item: rule, pattern, class, fn, import, opset, pipeline.
+/// True for a word that begins an item: rule, pattern, form, class, fn, import, opset,
+/// pipeline.
 bool isItemKeyword(std::string_view word);
 
 /// True for a word that cannot name a value.

@@ -31,18 +31,6 @@ struct Cursor {
     }
 };
 
-/// The word that began the statement whose brace opens at token `at`.
-std::string headOf(const std::vector<Token>& tokens, std::string_view text, size_t at) {
-    size_t begin = at;
-    while (begin > 0) {
-        std::string_view word = textOf(tokens[begin - 1], text);
-        if (word == ";" || word == "{" || word == "}")
-            break;
-        --begin;
-    }
-    return begin < at ? std::string(textOf(tokens[begin], text)) : std::string();
-}
-
 /// The operator whose attribute tests are open: "Conv(x, w)[" with the cursor behind it.
 std::string openAttributes(const std::vector<Token>& tokens, std::string_view text) {
     int depth = 0;
@@ -95,7 +83,7 @@ Cursor cursorAt(const ParsedText& parsed, uint32_t offset) {
             break;
         }
         if (textOf(token, out.text) == "{")
-            out.blocks.push_back(headOf(out.before, out.text, out.before.size()));
+            out.blocks.emplace_back(statementHead(out.before, out.text, out.before.size()));
         else if (textOf(token, out.text) == "}" && !out.blocks.empty())
             out.blocks.pop_back();
         out.before.push_back(token);
