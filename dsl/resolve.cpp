@@ -30,28 +30,35 @@ void mergeInto(Names& into, const Names& from) {
 
 } // namespace
 
-std::optional<Op> operatorNamed(const std::string& name) {
-    if (auto op = opFromName("", name))
-        return op;
-    if (auto op = opFromName(microsoft, name))
-        return op;
-    return name.starts_with("Ms") ? opFromName(microsoft, name.substr(2)) : std::nullopt;
+const std::map<std::string, Op>& operatorsByName() {
+    static const std::map<std::string, Op> names = [] {
+        std::map<std::string, Op> out;
+        for (const OpRow& row : allRows()) {
+            if (row.op == Op::Unknown || row.op == Op::Fused)
+                continue;
+            const std::string name = row.name;
+            const bool taken = row.domain == microsoft && opFromName("", name);
+            out.emplace(taken ? "Ms" + name : name, row.op);
+        }
+        return out;
+    }();
+    return names;
 }
 
 const std::vector<std::string>& operatorNames() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> out;
-        for (const OpRow& row : allRows()) {
-            if (row.op == Op::Unknown || row.op == Op::Fused)
-                continue;
-            std::string name = row.name;
-            bool taken = row.domain == microsoft && opFromName("", name);
-            out.push_back(taken ? "Ms" + name : name);
-        }
-        std::sort(out.begin(), out.end());
+        for (const auto& [name, op] : operatorsByName())
+            out.push_back(name);
         return out;
     }();
     return names;
+}
+
+std::optional<Op> operatorNamed(const std::string& name) {
+    const auto& known = operatorsByName();
+    auto found = known.find(name);
+    return found == known.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool hasSchema(Op op) {

@@ -69,12 +69,11 @@ private:
     std::map<std::string, uint32_t> m_imported; ///< path -> source, loaded
 };
 
-/// The operator of that name as rules write it: ONNX's own, else the one of com.microsoft; where
-/// both exist, the latter is written with `Ms` before it (MsAttention).
-std::optional<Op> operatorNamed(const std::string& name);
-
-/// All names that operatorNamed knows.
+/// Every operator of the op table by the name that rules write: its own, with `Ms` before it where
+/// it is of com.microsoft and ONNX has the name too (MsAttention).
+const std::map<std::string, Op>& operatorsByName();
 const std::vector<std::string>& operatorNames();
+std::optional<Op> operatorNamed(const std::string& name);
 
 /// True when the op table says what the operator does; without it nothing can be checked.
 bool hasSchema(Op op);

@@ -64,8 +64,8 @@ struct AttributeText {
 } // namespace
 
 std::string ruleNameOf(Op op) {
-    for (const std::string& name : {std::string(nameOf(op)), "Ms" + std::string(nameOf(op))})
-        if (dsl::operatorNamed(name) == op)
+    for (const auto& [name, known] : dsl::operatorsByName())
+        if (known == op)
             return name;
     return {};
 }

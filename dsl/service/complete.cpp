@@ -136,8 +136,8 @@ void addValues(const ParsedText& text, uint32_t offset, Proposals& out) {
 }
 
 void addOperators(Proposals& out) {
-    for (const std::string& op : operatorNames())
-        out.add(op, "operator", {}, operatorMarkdown(*operatorNamed(op)));
+    for (const auto& [name, op] : operatorsByName())
+        out.add(name, "operator", {}, operatorMarkdown(op));
 }
 
 void addCallables(Texts& texts, const std::string& name, Proposals& out) {

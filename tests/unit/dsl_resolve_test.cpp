@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with names, operators and types, told with code and place.
+#include "core/ops/op_table.h"
+#include "dsl/resolve.h"
 #include "dsl_support.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 using namespace fuselage;
 using fuselage::dsl::test::Loaded;
@@ -16,6 +20,22 @@ Strings problemsOf(const std::string& body) {
 }
 
 } // namespace
+
+TEST(DslResolve, EveryOperatorOfEveryDomainHasOneName) {
+    const auto& byName = dsl::operatorsByName();
+    for (const OpRow& row : allRows()) {
+        if (row.op == Op::Unknown || row.op == Op::Fused)
+            continue;
+        auto named = std::count_if(byName.begin(), byName.end(),
+                                   [&](const auto& each) { return each.second == row.op; });
+        EXPECT_EQ(named, 1) << row.domain << " " << row.name
+                            << ": another operator has the name; give this domain a prefix";
+    }
+    EXPECT_EQ(dsl::operatorNamed("MsAttention"), opFromName("com.microsoft", "Attention"));
+    EXPECT_EQ(dsl::operatorNamed("Attention"), opFromName("", "Attention"));
+    EXPECT_EQ(dsl::operatorNamed("FusedMatMul"), opFromName("com.microsoft", "FusedMatMul"));
+    EXPECT_EQ(dsl::operatorNamed("MsFusedMatMul"), std::nullopt) << "one name each";
+}
 
 TEST(DslResolve, UnknownOperatorsComeWithASuggestion) {
     Loaded loaded("fuse 1;\nrule R { match { y = Covn(x, w); } }");
