@@ -201,7 +201,9 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
             continue;
         Diagnostic& d =
             error("E0222", expr.span, expr.text + " needs the attribute `" + schema.name + "`");
-        d.fix = "add `[" + schema.name + " = ...]`";
+        d.expected = attributeTypeText(schema.type);
+        const std::string text = schema.name + (m_isForm ? " == ..." : " = ...");
+        d.fix = expr.named.empty() ? "add `[" + text + "]`" : "add `, " + text + "` before its `]`";
     }
 }
 

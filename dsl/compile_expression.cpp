@@ -22,6 +22,8 @@ const char* insteadOf(const std::string& name) {
         return "no kernel is made yet when a gate is asked: compare `x.bytes` with "
                "`device.shared_bytes_per_unit`, or leave it to the planner, which takes no kernel "
                "that does not fit";
+    if (name == "never")
+        return "say when the rule is wanted, such as `gate gain.us > 0;`, or delete the rule";
     if (name == "measured")
         return "write `gate gain.us > 0;`, and see what was measured with `fuselage bench`";
     return nullptr;
@@ -171,12 +173,19 @@ void RuleCompiler::unbound(const ast::Expr& expr, const Scope& scope) {
     if (m_arguments && !isUpper)
         for (auto& [parameter, value] : *m_arguments)
             known.push_back(parameter);
-    std::string near = closest(name, known);
+    std::string near = isUpper ? "" : rootMeant(name);
+    if (near.empty())
+        near = closest(name, known);
     Diagnostic& d =
         error("E0230", expr.span,
               "nothing is called `" + name + "`" + (m_arguments ? " in this function" : ""));
-    d.expected = isUpper ? "a dimension variable of a type in `match`" : "a name bound in `match`";
-    d.fix = near.empty() ? "bind it in `match` or with `let`" : "did you mean `" + near + "`?";
+    const std::string where = m_isForm ? "the body" : "`match`";
+    d.expected = (isUpper ? "a dimension variable of a type in " : "a name bound in ") + where;
+    if (!isUpper && m_known != Known::Match)
+        d.expected += m_known == Known::Gate ? ", or `gain`, `device` or `total`" : ", or `total`";
+    d.fix = !near.empty() ? "did you mean `" + near + "`?"
+            : m_isForm    ? "read it in the body of the form, or leave it out"
+                          : "bind it in `match` or with `let`";
     if (const char* instead = insteadOf(name))
         d.fix = instead;
 }

@@ -148,6 +148,7 @@ private:
     bool fits(const ast::Form& form, Op op, const Term& self) const;
     void carryAttributes(Expression& built) const;
     void leaveItselfOut(const Assignment& assignment);
+    void refuseItself(const ast::Form& form);
 
     // compile_expression.cpp
     Expression expression(const ast::Expr& expr, const Scope& scope);
@@ -164,6 +165,8 @@ private:
     // compile_member.cpp
     Expression member(const ast::Expr& expr, const Scope& scope);
     bool namesRoot(const ast::Expr& expr, const Scope& scope) const;
+    bool knowsRoot(std::string_view root) const;
+    std::string rootMeant(const std::string& name) const;
     void checkRoot(const ast::Expr& expr);
     void checkMember(const ast::Expr& expr, const Expression& object);
     void checkCondition(const Expression& condition);
@@ -188,6 +191,7 @@ private:
     Scope m_top;
     size_t m_errors = 0;
     bool m_inRewrite = false;
+    bool m_isForm = false;                                           ///< what is built is its head
     enum class Known { Match, Escape, Gate } m_known = Known::Match; ///< which roots may stand
     bool m_overBudget = false;
     size_t m_expressions = 0;

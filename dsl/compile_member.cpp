@@ -48,6 +48,26 @@ bool RuleCompiler::namesRoot(const ast::Expr& expr, const Scope& scope) const {
     return !scope.find(&Scope::lets, expr.text) && !(bound && bound->slot);
 }
 
+/// Whether the clause that is compiled knows what the root stands for.
+bool RuleCompiler::knowsRoot(std::string_view root) const {
+    return isRoot(root) &&
+           (m_known == Known::Gate || (m_known == Known::Escape && root == "total"));
+}
+
+/// The root, or member of one, that a name which nothing binds is meant for; empty when none is
+/// near.
+std::string RuleCompiler::rootMeant(const std::string& name) const {
+    std::vector<std::string> roots;
+    for (const RootRow& row : rootRows()) {
+        if (!knowsRoot(row.root))
+            continue;
+        if (name == row.name)
+            return std::string(row.root) + "." + row.name;
+        roots.emplace_back(row.root);
+    }
+    return closest(name, roots);
+}
+
 Expression RuleCompiler::member(const ast::Expr& expr, const Scope& scope) {
     Expression out;
     out.kind = Expression::Kind::Member;
@@ -84,7 +104,7 @@ void RuleCompiler::checkRoot(const ast::Expr& expr) {
                               "`" + root + "` has no member `" + expr.text + "`");
         d.expected = "one of " + listed(known, 20);
         d.fix = near.empty() ? "write one of these" : "did you mean `" + near + "`?";
-    } else if (m_known == Known::Match || (m_known == Known::Escape && !isTotal)) {
+    } else if (!knowsRoot(root)) {
         Diagnostic& d =
             error("E0234", expr.span,
                   "`" + root + "` is known in `gate`" +

@@ -43,16 +43,18 @@ std::optional<TermId> argumentAt(const Term& term, Op op, size_t operand) {
     return std::nullopt;
 }
 
-/// `spec Op(a, b)` rewritten to `Op(a, b)`.
+/// `Op(a, b)` rewritten to `Op(a, b)`; in either order where that is the same.
 bool buildsItself(const Expression& value, const Rule& rule, const Term& self) {
-    if (value.args.size() != self.arguments.size())
+    if (value.kind != Expression::Kind::Node || self.ops != std::vector{value.op} ||
+        value.args.size() != self.arguments.size())
         return false;
-    for (size_t i = 0; i < value.args.size(); ++i) {
-        const Term& argument = rule.term(self.arguments[i].term);
-        if (value.args[i].kind != Expression::Kind::Slot || argument.slot != value.args[i].slot)
-            return false;
-    }
-    return true;
+    auto isSame = [&](const Expression& built, const Argument& matched) {
+        return built.kind == Expression::Kind::Slot && rule.term(matched.term).slot == built.slot;
+    };
+    const bool turns = hasTrait(value.op, Commutative) && value.args.size() == 2;
+    return std::equal(value.args.begin(), value.args.end(), self.arguments.begin(), isSame) ||
+           (turns && isSame(value.args[0], self.arguments[1]) &&
+            isSame(value.args[1], self.arguments[0]));
 }
 
 } // namespace
@@ -188,9 +190,7 @@ void RuleCompiler::leaveItselfOut(const Assignment& assignment) {
                         [&](const Definition& it) {
                             return it.term == use.choice && it.slots == assignment.targets;
                         });
-        if (!defined || assignment.value.kind != Expression::Kind::Node ||
-            self.ops != std::vector{assignment.value.op} ||
-            !buildsItself(assignment.value, *m_rule, self))
+        if (!defined || !buildsItself(assignment.value, *m_rule, self))
             continue;
         std::vector<Term::Alternative>& ways = m_rule->terms[use.choice.index()].alternatives;
         ways.erase(ways.begin());
@@ -199,6 +199,28 @@ void RuleCompiler::leaveItselfOut(const Assignment& assignment) {
         Diagnostic& d = error("E0247", assignment.span,
                               "the operator replaces itself: no form of " + self.text + " is left");
         d.fix = "write a `form` of it, or drop the tests on the `spec`";
+    }
+}
+
+/// A form says how an operator is written by others: the operator alone, as its head has it, is no
+/// other way to write it.
+void RuleCompiler::refuseItself(const ast::Form& form) {
+    const Assignment& assignment = m_rule->rewrite.front();
+    auto check = [&](TermId id) {
+        const Term& term = m_rule->term(id);
+        if (term.kind != Term::Kind::Node || !buildsItself(assignment.value, *m_rule, term) ||
+            !passes(form, assignment.value.op, term.tests, m_top))
+            return;
+        Diagnostic& d = error("E0247", term.span,
+                              "this is " + term.text + " itself, not another way to write it");
+        d.fix = "write it by other operators, or delete the form";
+    };
+    for (const Definition& definition : m_rule->match.definitions) {
+        if (definition.slots != assignment.targets)
+            continue;
+        check(definition.term);
+        for (const Term::Alternative& each : m_rule->term(definition.term).alternatives)
+            check(each.term);
     }
 }
 
@@ -242,7 +264,10 @@ bool RuleCompiler::compile(const ast::Form& form, Rule& out) {
     ast::Assign assign{{{pattern.results[0], false}}, std::move(built), form.span};
     rule.clauses.emplace_back(std::move(match));
     rule.clauses.emplace_back(ast::Rewrite{{std::move(assign)}, form.span});
+    m_isForm = true;
     bool isGood = compile(rule, out);
+    if (isGood)
+        refuseItself(form);
     out.name = "form " + out.name;
     out.minOpset = out.maxOpset = 0;
     if (auto op = operatorNamed(pattern.name.text); op && *rowOf(*op).domain == '\0')
