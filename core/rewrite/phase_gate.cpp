@@ -137,9 +137,7 @@ std::optional<double> Phase::admit(const Match& match) {
     std::string message = "the match gains " + numberText(gain.us) + " us";
     if (gain.isMeasured)
         message += ", measured";
-    if (gain.us <= 0)
-        message += " where deciding by cost wants > 0";
-    else
+    if (gain.us > 0)
         message += ", which is within the error of the " + source + " (" + numberText(gain.error) +
                    " us), and moves " + numberText(-gain.bytes) + " bytes more";
     refuseGate(match, gain,

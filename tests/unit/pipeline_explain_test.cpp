@@ -176,7 +176,7 @@ m.onnx: 2 -> 2 nodes
 R (r.fuse:2) fires 0 times; 1 place came near
 1. complete, refused by its gate, 1 place [M0308]
    = at MatMul, LayerNormalization
-   = the match gains 0 us where deciding by cost wants > 0: no single kernel computes it: MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
+   = the match gains 0 us: no single kernel computes it: MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
    = change: match one of them only
 )");
 }
