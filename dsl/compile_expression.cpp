@@ -29,6 +29,13 @@ const char* insteadOf(const std::string& name) {
     return nullptr;
 }
 
+/// "Op(x)[alpha == 1]" in a rewrite, as it would stand in a match.
+bool comparesAttribute(const ast::Expr& expr) {
+    const ast::Expr& index = expr.args[1];
+    return expr.args[0].kind == ExprKind::Node && index.kind == ExprKind::Binary &&
+           index.text == "==" && index.args[0].kind == ExprKind::Lower;
+}
+
 Expression make(Expression::Kind kind, const ast::Expr& expr) {
     Expression out;
     out.kind = kind;
@@ -80,6 +87,14 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
     case ExprKind::Member:
         return member(expr, scope);
     case ExprKind::Index:
+        if (comparesAttribute(expr)) {
+            const std::string& name = expr.args[1].args[0].text;
+            Diagnostic& d = error("E0101", expr.args[1].span, "expected `=`");
+            d.found = "`==`";
+            d.expected = "`" + name + " = ...`";
+            d.fix = "write `=`: a rewrite gives attributes, a match tests them";
+            return make(Expression::Kind::None, expr);
+        }
         out = make(Expression::Kind::Index, expr);
         break;
     case ExprKind::Unary:
@@ -185,7 +200,9 @@ void RuleCompiler::unbound(const ast::Expr& expr, const Scope& scope) {
         d.expected += m_known == Known::Gate ? ", or `gain`, `device` or `total`" : ", or `total`";
     d.fix = !near.empty() ? "did you mean `" + near + "`?"
             : m_isForm    ? "read it in the body of the form, or leave it out"
-                          : "bind it in `match` or with `let`";
+            : m_known == Known::Gate
+                ? "compare a figure, such as `gain.us > 0`, or bind the name in `match`"
+                : "bind it in `match` or with `let`";
     if (const char* instead = insteadOf(name))
         d.fix = instead;
 }

@@ -165,6 +165,11 @@ TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& sco
         d.found = "`" + std::string(m_library.sources().text(step.span)) + "`";
         d.expected = "an operator, a pattern or a group";
         d.fix = "put `_` where the value goes";
+        if (step.term.kind == ast::Term::Kind::Value) {
+            const std::string near = closest(step.term.name.text, operatorNames());
+            d.fix =
+                near.empty() ? "write an operator or a pattern" : "did you mean `" + near + "`?";
+        }
     }
     if (step.quantifier == Quantifier::One && !filler.isHole)
         return inner;

@@ -5,6 +5,8 @@
 #include "dsl/grammar.h"
 
 #include <algorithm>
+#include <cctype>
+#include <tuple>
 
 namespace fuselage::dsl {
 
@@ -41,6 +43,9 @@ std::string fixFor(const std::string& expected) {
         {"a type", "write const, scalar, input, an element type or dimensions in `[...]`"},
         {"a name", "write a name that begins with a small letter and is no keyword"},
         {"something else", "compare with the grammar in dsl/README.md"},
+        {"a range", "write how often: `{1..3}`"},
+        {"a block", "write `{ ... }` here"},
+        {"`->`", "name the result: `-> y`"},
         {"a comparison", "say what the attribute must be: `axis == 1`"},
         {"`==`", "say what the attribute is: `axis == 1`"},
         {"`fuse 1;`", "write `fuse 1;` on the first line"},
@@ -51,13 +56,46 @@ std::string fixFor(const std::string& expected) {
     return (isOneMark(expected) ? "add " : "write ") + expected + " here";
 }
 
-/// `=` where `==` is meant: in a test, in the head of a form, in a condition.
-bool meansEqual(const ParseState& state, size_t at, const std::string& expected) {
-    if (at == state.tokens->size() || textOf((*state.tokens)[at], state.text) != "=")
-        return false;
+/// What is meant where one token stands and another is expected; empty when that cannot be told.
+std::string_view meantBy(const ParseState& state, size_t at, std::string_view expected) {
+    if (at == state.tokens->size())
+        return {};
+    auto wordAt = [&](size_t index) { return textOf((*state.tokens)[index], state.text); };
+    static constexpr std::string_view equal = "write `==` in place of `=`",
+                                      heading = "write it before the `{` of the rule";
+    static constexpr std::tuple<std::string_view, std::string_view, std::string_view> known[] = {
+        {"`==`", "=", equal},
+        {"a comparison", "=", equal},
+        {"an expression", "=", "leave the `=` out"},
+        {"a block", "->", "leave `->` out: the value that a form defines last is its result"},
+        {"a clause", "priority", heading},
+        {"a clause", "once", heading},
+        {"a clause", "replaces", heading},
+        {"a clause", "in", heading},
+    };
+    const std::string_view found = wordAt(at);
+    for (const auto& [where, mark, fix] : known)
+        if (where == expected && mark == found)
+            return fix;
+    const std::string_view next = at + 1 < state.tokens->size() ? wordAt(at + 1) : "";
+    if (expected == "a clause" && next == "=")
+        return "write statements in `match { ... }`";
+    if (expected != "`;`" || at == 0)
+        return {};
     const std::string_view head = statementHead(*state.tokens, state.text, at);
-    return expected == "`==`" || expected == "a comparison" ||
-           (expected == "`;`" && (head == "where" || head == "gate" || head == "escape"));
+    const bool isCondition = head == "where" || head == "gate" || head == "escape";
+    if (isCondition && (found == "=" || found == "|"))
+        return found == "=" ? equal : "write `or`";
+    const bool isCapital = head == wordAt(at - 1) && std::isupper(head.front()) != 0;
+    return found == "=" && isCapital ? "begin the name of a value with a small letter" : "";
+}
+
+/// What a character that other languages use is called here.
+std::string_view inPlaceOf(std::string_view stray) {
+    return stray == "&"   ? "write `and`"
+           : stray == "!" ? "write `not`, or `!=` for unequal"
+           : stray == "'" ? "write text in `\"`"
+                          : "delete it";
 }
 
 int bracketStep(std::string_view mark) {
@@ -82,7 +120,7 @@ bool checkTokens(ParseState& state) {
         } else if (token.kind == Token::Kind::Stray) {
             Diagnostic& d =
                 state.diagnostics->error("E0106", span, "the language does not use this character");
-            d.fix = "delete it";
+            d.fix = inPlaceOf(textOf(token, state.text));
             state.silentFrom = std::min(state.silentFrom, token.begin);
             if (++strays == strayLimit) {
                 d.fix = "give a .fuse file: this seems to be something else";
@@ -197,7 +235,8 @@ void ParseState::report(const char* where, const std::string& which) {
     Diagnostic& d = diagnostics->error(code, place, "expected " + expected);
     d.found = found;
     d.expected = expected;
-    d.fix = meansEqual(*this, index, expected) ? "write `==` in place of `=`" : fixFor(expected);
+    const std::string_view meant = meantBy(*this, index, expected);
+    d.fix = meant.empty() ? fixFor(expected) : std::string(meant);
 }
 
 const char* ParseState::recover(const char* first, const char* where, bool isItem) const {
