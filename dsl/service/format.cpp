@@ -194,7 +194,7 @@ public:
 private:
     void add(size_t at) {
         const Piece& piece = m_pieces[at];
-        bool begins = m_lines.empty() || piece.breaks > 0 || m_lines.back().comment.size() > 0;
+        bool begins = m_lines.empty() || piece.breaks > 0 || !m_lines.back().comment.empty();
         if (piece.is("}"))
             m_depth -= m_depth > 0 && piece.brace == Brace::Block ? 1 : 0;
         if (begins) {

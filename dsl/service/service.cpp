@@ -204,10 +204,13 @@ std::optional<Place> LanguageService::definition(const std::string& name, uint32
                     : std::nullopt;
     }
     if (thing->kind == Kind::Value || thing->kind == Kind::Dimension) {
-        const Occurrence* first = nullptr; // defined, else where it is first named
-        for (const Occurrence& other : text->occurrences)
-            if (sameThing(other, *thing) && (!first || (other.defines && !first->defines)))
+        const Occurrence* first = thing; // where it is defined, else where it is first named
+        for (const Occurrence& other : text->occurrences) {
+            const bool isEarlier = other.span.begin < first->span.begin;
+            if (sameThing(other, *thing) &&
+                (other.defines == first->defines ? isEarlier : other.defines))
                 first = &other;
+        }
         return Place{name, first->span.begin, first->span.end};
     }
     if (auto found = m_state->texts.define(name, *thing))
