@@ -22,7 +22,7 @@ AnchorTable::AnchorTable(const std::vector<const PreparedRule*>& rules) : m_rule
     for (uint32_t rule = 0; rule < rules.size(); ++rule)
         for (TermId head : rules[rule]->heads) {
             const TermFilter& filter = rules[rule]->filters[head.index()];
-            const OpSet& ops = rules[rule]->ops[head.index()];
+            const OpSet ops = rules[rule]->ops[head.index()] & ~rules[rule]->never;
             for (size_t op = 0; op < ops.size(); ++op)
                 if (ops.test(op))
                     add(rule, filter, op);

@@ -86,7 +86,7 @@ public:
                 addHole(rule, rule.terms[i].step);
         fillOps();
         m_prepared.definitions.resize(rule.slots.size());
-        refer(rule.match);
+        refer(rule.match, {});
         fillMade(m_prepared);
         m_prepared.plan = planOf(rule.match, {});
         fillCaptures();
@@ -103,14 +103,18 @@ private:
         }
     }
 
-    void refer(const Block& block) {
+    /// Which definition makes a slot. What stands in `unless` about a name of the blocks around it
+    /// says nothing of what may match there.
+    void refer(const Block& block, std::set<SlotIndex> around) {
         for (const Definition& definition : block.definitions)
             for (uint32_t i = 0; i < definition.slots.size(); ++i)
-                m_prepared.definitions[definition.slots[i]] = {&definition, i};
+                if (!around.contains(definition.slots[i]))
+                    m_prepared.definitions[definition.slots[i]] = {&definition, i};
         for (const Many& many : block.manys)
-            refer(many.block);
+            refer(many.block, around);
+        around.merge(boundIn(block));
         for (const Block& unless : block.unless)
-            refer(unless);
+            refer(unless, around);
     }
 
     /// Slots that the definitions of a block bind, without its inner blocks.
@@ -214,11 +218,26 @@ private:
             m_prepared.steps = inner.block->definitions.empty() ? 0 : 1;
             return;
         }
-        TermId root = plan->block->definitions[plan->roots[0]].term;
+        const Definition& first = plan->block->definitions[plan->roots[0]];
+        TermId root = first.term;
         addHeads(root, 0);
+        for (const Block& unless : plan->block->unless)
+            if (isClassOf(unless, first))
+                m_prepared.never |= m_prepared.ops[unless.definitions[0].term.index()];
         for (const Definition& definition : plan->block->definitions)
             m_prepared.steps += stepsOf(definition.term, 0);
         m_prepared.regionRoot = m_prepared.rule.term(root).kind == Term::Kind::Region;
+    }
+
+    /// True for `unless { y = Class; }` about what the definition makes, and nothing else.
+    bool isClassOf(const Block& block, const Definition& made) const {
+        if (block.definitions.size() != 1 || block.when || !block.conditions.empty() ||
+            !block.manys.empty() || !block.unless.empty() || made.slots.size() != 1 ||
+            block.definitions[0].slots != made.slots)
+            return false;
+        const Term& term = m_prepared.rule.term(block.definitions[0].term);
+        return term.kind == Term::Kind::Node && !term.hasArguments && term.arguments.empty() &&
+               term.tests.empty() && !term.slot && !term.type;
     }
 
     /// Each Node and Region that can stand at the root.

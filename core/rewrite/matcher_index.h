@@ -88,6 +88,7 @@ struct PreparedRule {
     std::vector<std::vector<SlotIndex>> captures; ///< per Repeat term: slots of its step only
     BlockPlan plan;
     std::vector<TermId> heads; ///< a search starts at a node that passes the filter of one of them
+    OpSet never;               ///< no search starts at one: `unless { y = Class; }` of the root
     uint32_t steps = 0;        ///< nodes of the shortest way through the pattern
     uint32_t reach = 0; ///< of rules anchored by users: how far before an instance the value stands
     uint32_t leastReaders = 0; ///< of the value that the search starts at, for its `many`
