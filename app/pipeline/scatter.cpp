@@ -29,14 +29,20 @@ double kendallTau(const std::vector<ScatterPoint>& points) {
 
 ScatterSummary summarise(const std::vector<ScatterPoint>& points) {
     double predicted = 0, measured = 0;
-    std::vector<double> errors;
+    std::vector<double> errors, ratios;
     for (const ScatterPoint& point : points) {
         predicted += point.predicted;
         measured += point.measured;
-        if (point.measured > 0)
-            errors.push_back(std::abs(point.predicted / point.measured - 1));
+        if (point.measured > 0) {
+            ratios.push_back(point.predicted / point.measured);
+            errors.push_back(std::abs(ratios.back() - 1));
+        }
     }
-    return {measured > 0 ? predicted / measured : 0, quantileOf(std::move(errors), 0.5),
+    return {measured > 0 ? predicted / measured : 0,
+            quantileOf(std::move(errors), 0.5),
+            quantileOf(ratios, 0.1),
+            quantileOf(ratios, 0.5),
+            quantileOf(ratios, 0.9),
             kendallTau(points)};
 }
 

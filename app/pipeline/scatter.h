@@ -17,9 +17,10 @@ struct ScatterPoint {
 };
 
 struct ScatterSummary {
-    double total = 1;       ///< sum of predictions over sum of measurements
-    double medianError = 0; ///< of |predicted / measured - 1|
-    double tau = 0;         ///< Kendall's rank correlation, ties count for neither side
+    double total = 1;                     ///< sum of predictions over sum of measurements
+    double medianError = 0;               ///< of |predicted / measured - 1|
+    double low = 1, median = 1, high = 1; ///< 10th, 50th, 90th percentile of predicted / measured
+    double tau = 0; ///< Kendall's rank correlation, ties count for neither side
 };
 
 ScatterSummary summarise(const std::vector<ScatterPoint>& points);
