@@ -1,30 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that calibration measures, and what each of them is limited by.
+// The programs that calibration measures, what each of them is limited by, and the fit of a
+// profile to their times.
 #pragma once
 
 #include "core/cost/cost.h"
 #include "core/kernel/program.h"
 #include "core/plan/plan.h"
 
-#include <span>
 #include <string>
 #include <vector>
 
 namespace fuselage::app {
 
 /// Figure of a profile that a probe decides; Mixed probes only judge the fit.
-enum class ProbeOf : uint8_t { Launch, Dram, Cache, Issue, Matrix, Filter, Mixed };
-
-struct Probe {
-    const char* name;
-    ProbeOf of;
-    /// ONNX text, fused into one node. For Matrix and Filter the nodes are steps of their own and
-    /// the product is what counts: values between steps have the layout that the backend likes.
-    const char* graph;
-    const char* weights; ///< inputs that are constants, blank-separated
+enum class ProbeOf : uint8_t {
+    Launch,
+    Again, ///< a launch whose code and data are at hand, as those of a probe that is one step
+    Fork,
+    Dram,
+    Cache,
+    Issue,
+    Tape,
+    Reduce,
+    Row,
+    Window,
+    Score,
+    LaneProduct,
+    Epilogue,
+    Matrix,
+    Channels,
+    Filter,
+    Mixed
 };
 
-std::span<const Probe> probes();
+struct Probe {
+    std::string name;
+    ProbeOf of;
+    std::string graph;        ///< ONNX text
+    std::string weights = {}; ///< inputs that are constants, blank-separated
+    /// Value whose step counts: the nodes are steps of their own, and what lies between steps has
+    /// the layout that the backend likes. Empty: the graph is fused into one node.
+    std::string step = {};
+    TapeOp op = TapeOp::Exp; ///< of ProbeOf::Tape
+};
+
+const std::vector<Probe>& probes();
 
 /// The graph with its weights bound, ready to be planned.
 Result<Graph> probeGraph(const Probe& probe);
@@ -41,11 +61,9 @@ struct MeasuredProbe {
     double seconds = 0;
 };
 
-/// A probe that took this long on a device with the caches of this profile.
-MeasuredProbe measuredProbe(const Probe& probe, KernelProgram program, const DeviceProfile& profile,
-                            double seconds);
+/// A step that took this long, as it was planned for the caches of the profile.
+MeasuredProbe measuredProbe(const Probe& probe, const Step& step, double seconds);
 
-/// Prediction of a probe that runs again and again.
 TimeEstimate predict(const MeasuredProbe& probe, const DeviceProfile& profile);
 
 /// The profile with its figures moved until each kind of probe is met on average, for the overlap

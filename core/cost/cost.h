@@ -5,6 +5,7 @@
 #include "core/kernel/program.h"
 #include "core/support/result.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -58,10 +59,26 @@ struct DeviceProfile {
     double sharedBytesPerUnit = 0, registersPerUnit = 0, threadsPerUnit = 0;
     double linkBandwidth = 2.5e10; ///< between the host's memory and the device's, one way
     double linkSeconds = 1e-5;     ///< to wait for the device, and to start it again
-    double overlap = 6;            ///< p of the norm that combines the resources
-    double residency = 0.7;        ///< share of L2 that a producer's data can count on
+    double issueEfficiency = 0.9;  ///< share of issue slots that tapes fill
+    /// What kernels cost beside their tapes, in lane instructions: an element folded by a
+    /// reduction, a row of a stage, an element of a pooling window, a score of an attention.
+    double reduceIssue = 1, rowIssue = 0, windowIssue = 2, scoreIssue = 8;
+    double laneProductIssue = 1; ///< a multiply-add of a product that runs on lanes
+    double epilogueShare = 1;    ///< of a product's epilogue that takes time beside the product
+    double convolutionShare = 1; ///< of matrixEfficiency that convolutions reach
+    double fewChannels = 0;      ///< channels at which a convolution reaches half of its speed
+    double vectorLanes = 1;      ///< results of a product are computed in multiples of so many
+    double coreBytes = 0;        ///< cache of one core: programs that fit wait for no other
+    double forkSeconds = 0;      ///< to share a program among the cores
+    /// Lane instructions of tape operations by TapeOp; 0: those of core/ops/tape.cpp.
+    std::array<double, tapeOpCount> tapeIssue{};
+    double overlap = 6;                         ///< p of the norm that combines the resources
+    double residency = 0.7;                     ///< share of L2 that a producer's data can count on
     std::map<std::string, std::string> sources; ///< field -> "sheet", "measured", "recalled"
 };
+
+/// A processor's profile for so many of its cores; any other as it is.
+DeviceProfile withCores(DeviceProfile profile, double cores);
 
 /// All built-in profiles, and this machine's CPU as "cpu": the calibrated one, else a built-in one
 /// for its kind. Nothing is measured.

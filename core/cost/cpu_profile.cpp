@@ -37,7 +37,7 @@ double cacheBytes(const std::string& text) {
 }
 
 struct Caches {
-    double first = 0, last = 0;
+    double first = 0, second = 0, last = 0;
 };
 
 Caches queryCaches() {
@@ -51,8 +51,11 @@ Caches queryCaches() {
         if (type == "Instruction")
             continue;
         const double bytes = cacheBytes(firstLine(folder + "size"));
-        if (firstLine(folder + "level") == "1")
+        const std::string level = firstLine(folder + "level");
+        if (level == "1")
             out.first = bytes;
+        if (level == "2")
+            out.second = bytes;
         out.last = std::max(out.last, bytes);
     }
     return out;
@@ -80,7 +83,7 @@ DeviceProfile defaultProfile() {
     out.origin = fmt::format("built-in {}, not calibrated for this machine", out.name);
     out.name = "cpu";
     out.title = processorTitle();
-    out.units = std::max(1U, std::thread::hardware_concurrency());
+    out = withCores(std::move(out), std::max(1U, std::thread::hardware_concurrency()));
     out.sources["units"] = "queried";
     const double highest = // kHz; a virtual machine is told nothing
         std::atof(firstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").c_str());
@@ -90,15 +93,16 @@ DeviceProfile defaultProfile() {
     }
     for (double* peak : {&out.fp32Flops, &out.fp16MatrixFlops, &out.tf32MatrixFlops})
         *peak = out.units * out.clock * out.lanesPerUnit * 2;
-    const double sharing = std::min(out.units, coresThatFillMemory);
-    out.dramBandwidth *= sharing;
-    out.l2Bandwidth *= out.units;
     for (const char* name : {"dram_bandwidth", "l2_bandwidth"})
         out.sources[name] += ", times the cores";
     const Caches caches = queryCaches();
     if (caches.last > 0) {
         out.l2Bytes = caches.last;
         out.sources["l2_bytes"] = "queried: the last level";
+    }
+    if (caches.second > 0) {
+        out.coreBytes = caches.second;
+        out.sources["core_bytes"] = "queried: second level";
     }
     if (caches.first > 0) {
         out.sharedBytesPerUnit = caches.first;
@@ -136,6 +140,20 @@ std::string calibratedProfilePath() {
     if (folder.empty() && !variable("HOME").empty())
         folder = variable("HOME") + "/.config";
     return folder.empty() ? "" : folder + "/fuselage/cpu.toml";
+}
+
+DeviceProfile withCores(DeviceProfile profile, double cores) {
+    if (profile.kind != DeviceKind::Cpu || cores <= 0)
+        return profile;
+    const double more = cores / profile.units;
+    const double sharing =
+        std::min(cores, coresThatFillMemory) / std::min(profile.units, coresThatFillMemory);
+    profile.units = cores;
+    profile.dramBandwidth *= sharing;
+    for (double* rate : {&profile.l2Bandwidth, &profile.fp32Flops, &profile.fp16MatrixFlops,
+                         &profile.tf32MatrixFlops})
+        *rate *= more;
+    return profile;
 }
 
 const DeviceProfile& thisMachine() {

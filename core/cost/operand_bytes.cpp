@@ -97,9 +97,15 @@ struct Toucher {
         }
     }
 
-    void operator()(const Library&) {
-        for (TouchedSet& input : inputs)
-            input.addWhole();
+    void operator()(const Library& code) {
+        // Of a table at most as much as there are results is read, wherever it lies.
+        const bool gathers = program.body && program.body->node(code.node).op == Op::Gather &&
+                             inputs.size() == 2 && outputs.size() == 1;
+        for (size_t i = 0; i < inputs.size(); ++i)
+            if (gathers && i == 0)
+                inputs[i].addSome(elementCount(program.outputs[0].extents).value_or(0));
+            else
+                inputs[i].addWhole();
         for (TouchedSet& output : outputs)
             output.addWhole();
     }

@@ -43,6 +43,18 @@ constexpr std::array figures{
     Figure{"threads_per_unit", &DeviceProfile::threadsPerUnit},
     Figure{"link_bandwidth", &DeviceProfile::linkBandwidth, true},
     Figure{"link_seconds", &DeviceProfile::linkSeconds, true},
+    Figure{"issue_efficiency", &DeviceProfile::issueEfficiency, true},
+    Figure{"reduce_issue", &DeviceProfile::reduceIssue, true},
+    Figure{"row_issue", &DeviceProfile::rowIssue, true},
+    Figure{"window_issue", &DeviceProfile::windowIssue, true},
+    Figure{"score_issue", &DeviceProfile::scoreIssue, true},
+    Figure{"lane_product_issue", &DeviceProfile::laneProductIssue, true},
+    Figure{"epilogue_share", &DeviceProfile::epilogueShare, true},
+    Figure{"convolution_share", &DeviceProfile::convolutionShare, true},
+    Figure{"few_channels", &DeviceProfile::fewChannels, true},
+    Figure{"vector_lanes", &DeviceProfile::vectorLanes, true},
+    Figure{"core_bytes", &DeviceProfile::coreBytes, true},
+    Figure{"fork_seconds", &DeviceProfile::forkSeconds, true},
     Figure{"overlap", &DeviceProfile::overlap},
     Figure{"residency", &DeviceProfile::residency},
 };
@@ -61,26 +73,47 @@ Failure badField(const std::string& where, std::string_view field, const std::st
     return failure("profile.field", fmt::format("field `{}` {}", field, found), where, fix);
 }
 
+Result<void> readValue(const toml::table& table, const std::string& name, const std::string& where,
+                       double& value, std::string& from) {
+    const std::string form =
+        fmt::format("write `{} = {{ value = 1.0, source = \"sheet\" }}`", name);
+    const toml::table* entry = table[name].as_table();
+    if (!entry)
+        return badField(where, name, table.contains(name) ? "is no table" : "is missing", form);
+    auto number = (*entry)["value"].value<double>();
+    if (!number || !std::isfinite(*number) || *number <= 0)
+        return badField(where, name, "has no positive `value`", form);
+    auto source = (*entry)["source"].value<std::string>();
+    if (!source || source->empty())
+        return badField(where, name, "has no `source`", form);
+    value = *number;
+    from = *source;
+    return {};
+}
+
 Result<void> readFigure(const toml::table& table, const Figure& figure, const std::string& where,
                         DeviceProfile& out) {
-    const std::string form =
-        fmt::format("write `{} = {{ value = 1.0, source = \"sheet\" }}`", figure.name);
-    const toml::table* entry = table[figure.name].as_table();
     if (!table.contains(figure.name) && figure.optional) {
         out.sources[figure.name] = "start value";
         return {};
     }
-    if (!entry)
-        return badField(where, figure.name,
-                        table.contains(figure.name) ? "is no table" : "is missing", form);
-    auto value = (*entry)["value"].value<double>();
-    if (!value || !std::isfinite(*value) || *value <= 0)
-        return badField(where, figure.name, "has no positive `value`", form);
-    auto source = (*entry)["source"].value<std::string>();
-    if (!source || source->empty())
-        return badField(where, figure.name, "has no `source`", form);
-    out.*figure.member = *value;
-    out.sources[figure.name] = *source;
+    return readValue(table, figure.name, where, out.*figure.member, out.sources[figure.name]);
+}
+
+/// "tape_erf": lane instructions of one operation of tapes.
+std::string tapeFigure(TapeOp op) {
+    return fmt::format("tape_{}", nameOf(op));
+}
+
+Result<void> readTapeFigures(const toml::table& table, const std::string& where,
+                             DeviceProfile& out) {
+    for (size_t op = 0; op < tapeOpCount; ++op) {
+        const std::string name = tapeFigure(static_cast<TapeOp>(op));
+        if (!table.contains(name))
+            continue;
+        if (auto read = readValue(table, name, where, out.tapeIssue[op], out.sources[name]); !read)
+            return read;
+    }
     return {};
 }
 
@@ -116,6 +149,8 @@ Result<DeviceProfile> readProfile(const toml::table& table, const std::string& w
     for (const Figure& figure : figures)
         if (auto read = readFigure(table, figure, where, out); !read)
             return failure(read.error());
+    if (auto read = readTapeFigures(table, where, out); !read)
+        return failure(read.error());
     for (const auto& [key, value] : table) {
         const std::string_view name = key.str();
         const bool known = name == "measured" || name == "kind" ||
@@ -175,12 +210,17 @@ std::string text(const DeviceProfile& profile) {
     if (!profile.measured.empty())
         out += fmt::format("measured = {}\n", quoted(profile.measured));
     out += "\n";
-    for (const Figure& figure : figures) {
-        auto source = profile.sources.find(figure.name);
-        out +=
-            fmt::format("{} = {{ value = {}, source = {} }}\n", figure.name, profile.*figure.member,
-                        quoted(source == profile.sources.end() ? "not said" : source->second));
-    }
+    auto write = [&](const std::string& name, double value) {
+        auto source = profile.sources.find(name);
+        out += fmt::format("{} = {{ value = {}, source = {} }}\n", name, value,
+                           quoted(source == profile.sources.end() ? "not said" : source->second));
+    };
+    for (const Figure& figure : figures)
+        if (profile.*figure.member > 0) // zero is a start value, and no figure
+            write(figure.name, profile.*figure.member);
+    for (size_t op = 0; op < tapeOpCount; ++op)
+        if (profile.tapeIssue[op] > 0)
+            write(tapeFigure(static_cast<TapeOp>(op)), profile.tapeIssue[op]);
     return out;
 }
 

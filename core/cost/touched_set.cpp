@@ -109,6 +109,8 @@ int64_t TouchedSet::count() const {
     const int64_t whole = elementCount(m_extents).value_or(std::numeric_limits<int64_t>::max());
     if (m_whole)
         return whole;
+    if (m_some > 0)
+        return std::min(whole, m_some);
     if (m_boxes.size() == 1) {
         int64_t out = 1;
         for (const DimIndex& along : m_boxes[0].index)

@@ -17,6 +17,9 @@ public:
 
     void addWhole() { m_whole = true; }
 
+    /// So many elements wherever they lie: data decides.
+    void addSome(int64_t count) { m_some += count; }
+
     /// The access moves over `space`.
     void add(const std::vector<DimIndex>& index, const Extents& space);
 
@@ -33,6 +36,7 @@ private:
     Extents m_extents;
     std::vector<Box> m_boxes;
     bool m_whole = false;
+    int64_t m_some = 0;
 };
 
 } // namespace fuselage

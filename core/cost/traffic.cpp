@@ -31,6 +31,11 @@ int64_t writtenToDram(const OperandBytes& bytes, const DeviceProfile& profile, d
     return static_cast<int64_t>(out);
 }
 
+/// Share of an operand that a core's own cache does not hold any more.
+double coreMissShare(double distance, double bytes, const DeviceProfile& profile) {
+    return std::clamp(4 * (distance + bytes) / (profile.coreBytes * profile.units) - 3, 0.0, 1.0);
+}
+
 } // namespace
 
 double missShare(double distance, double bytes, const DeviceProfile& profile) {
@@ -63,15 +68,24 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
     passes.resize(bytes.read.size(), 1.0);
     const double resident = profile.residency * profile.l2Bytes;
     Traffic out = logicalTraffic(program);
-    double l2 = 0, dram = 0;
+    double l2 = 0, dram = 0, missed = 0;
     for (size_t i = 0; i < bytes.read.size(); ++i) {
         const auto size = static_cast<double>(bytes.read[i]);
         l2 += size * passes[i];
         const int64_t distance = i < reuseDistance.size() ? reuseDistance[i] : -1;
         // A producer's data is found as long as not too much came between.
+        missed += size * (distance < 0 || profile.coreBytes <= 0
+                              ? 1
+                              : coreMissShare(static_cast<double>(distance), size, profile));
         dram += size * (distance < 0 ? 1 : missShare(static_cast<double>(distance), size, profile));
     }
     out.l2 = static_cast<int64_t>(l2) + out.logicalWritten;
+    // A core cuts its work so that its own cache holds what it reads again; where it found its
+    // operands gone, the lines that it writes into are gone too, but nothing waits for most of
+    // them.
+    if (profile.coreBytes > 0 && out.logicalRead > 0)
+        out.l2 = static_cast<int64_t>(
+            missed * (1 + 0.5 * static_cast<double>(out.logicalWritten) / double(out.logicalRead)));
     out.dram = static_cast<int64_t>(dram) + writtenToDram(bytes, profile, resident);
     return out;
 }

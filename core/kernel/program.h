@@ -13,6 +13,7 @@
 #include "core/ops/tape.h"
 #include "core/support/reason.h"
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -237,6 +238,13 @@ struct Work {
     int64_t issue = 0; ///< lane instructions: the tape's weighed by their length, loads, stores
     int64_t matrixFlops = 0; ///< the part of flops that is sums of products of a contraction
     bool matrix = false;     ///< matrixFlops run on tensor cores where there are some
+    // Parts of `issue` that some devices compute at another price (core/cost/time_model.cpp).
+    std::array<int64_t, tapeOpCount> calls{}; ///< of operations that take several instructions
+    int64_t epilogue = 0;                     ///< single instructions on the results of a product
+    int64_t reduced = 0; ///< elements that a Row folds, once for each of its reductions
+    int64_t rows = 0;    ///< of a Row, once for each of its stages
+    int64_t pooled = 0;  ///< elements that windows read
+    int64_t scores = 0;  ///< of an attention
 };
 Work workOf(const KernelProgram& program);
 

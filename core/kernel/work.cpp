@@ -24,6 +24,8 @@ struct Counter {
             out.tapeInstructions += times;
             const TapeCost cost = rowOf(at.op).cost;
             out.issue += times * cost.issue;
+            if (cost.issue > 1)
+                out.calls[static_cast<size_t>(at.op)] += times;
             out.transcendental += cost.transcendental ? times : 0;
             out.flops += isFloat(at.type) && at.op != TapeOp::Cast ? times : 0;
         }
@@ -51,6 +53,8 @@ struct Counter {
             tape(stage.scalar, rows);
             out.tapeInstructions += elements * static_cast<int64_t>(stage.reduce.size());
             moves(stage.reduce.size(), elements);
+            out.reduced += elements * static_cast<int64_t>(stage.reduce.size());
+            out.rows += rows;
             out.flops += elements * static_cast<int64_t>(stage.reduce.size());
         }
         tape(code.element, elements);
@@ -76,14 +80,20 @@ struct Counter {
         const bool depthwise =
             code.kind != Contraction::Kind::MatMul && code.groups > 1 && w[1] == 1;
         out.matrix = isFloat(code.accumulate) && !depthwise;
+        const auto before = out;
         tape(code.epilogue.tape, count(code.space));
         moves(code.epilogue.reads.size() + code.epilogue.writes.size(), count(code.space));
+        out.epilogue = out.issue - before.issue;
+        for (size_t op = 0; op < tapeOpCount; ++op)
+            out.epilogue -=
+                (out.calls[op] - before.calls[op]) * rowOf(static_cast<TapeOp>(op)).cost.issue;
         prologue(code.prologueA, code.a.operand);
         prologue(code.prologueB, code.b.operand);
         if (code.poolWindow) {
             const int64_t steps = count(code.poolSpace) * count(code.poolWindow->kernel);
             out.flops += steps;
             out.issue += steps;
+            out.pooled += steps;
         }
     }
 
@@ -93,6 +103,7 @@ struct Counter {
         const auto masks = static_cast<int64_t>(code.masks.size());
         out.flops += out.matrixFlops + (3 + masks) * scores;
         out.issue += (8 + 2 * masks) * scores;
+        out.scores = scores;
         out.transcendental += scores;
         out.tapeInstructions += (4 + masks) * scores; // scale, exp, running maximum and sum
         out.matrix = true;
@@ -102,6 +113,7 @@ struct Counter {
         out.flops += count(code.space) * count(code.window.kernel);
         out.tapeInstructions += count(code.space) * count(code.window.kernel);
         out.issue += 2 * count(code.space) * count(code.window.kernel);
+        out.pooled += count(code.space) * count(code.window.kernel);
         prologue(code.prologue, code.operand);
         tape(code.epilogue.tape, count(code.space));
     }
@@ -120,6 +132,13 @@ struct Counter {
             out.issue += work.issue;
             out.matrixFlops += work.matrixFlops;
             out.matrix = out.matrix || work.matrix;
+            for (size_t op = 0; op < tapeOpCount; ++op)
+                out.calls[op] += work.calls[op];
+            out.epilogue += work.epilogue;
+            out.reduced += work.reduced;
+            out.rows += work.rows;
+            out.pooled += work.pooled;
+            out.scores += work.scores;
         }
     }
 

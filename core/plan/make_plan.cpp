@@ -276,17 +276,29 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
 }
 
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
-    // Distance of a value = bytes that the steps between its producer and its reader move.
     std::vector<int64_t> producedAt(plan.values.size(), -1);
     std::vector<int64_t> movedBefore{0};
+    // Distance of a value = bytes that the steps between its producer and its reader move. A
+    // processor's caches outlive a run: constants were read one run ago; and they hold less of a
+    // value, the more its producer went on to read while it wrote.
+    const bool outlive = profile.kind == DeviceKind::Cpu;
+    int64_t whole = 0;
+    if (outlive)
+        for (const Step& step : plan.steps)
+            whole += logicalTraffic(step.program).logical();
+    auto distanceOf = [&](size_t step, int64_t producer, int64_t bytes) {
+        const std::vector<int64_t>& moved = movedBefore;
+        if (producer < 0)
+            return outlive ? std::max<int64_t>(0, whole - bytes) : -1;
+        const auto at = static_cast<size_t>(producer);
+        return moved[step] - (outlive ? (moved[at] + moved[at + 1]) / 2 : moved[at + 1]);
+    };
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         Step& step = plan.steps[i];
         std::vector<int64_t> distances;
-        for (uint32_t input : step.inputs) {
-            int64_t at = producedAt[rootOf(plan, input)];
-            distances.push_back(at < 0 ? -1
-                                       : movedBefore[i] - movedBefore[static_cast<size_t>(at) + 1]);
-        }
+        for (uint32_t input : step.inputs)
+            distances.push_back(
+                distanceOf(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
         step.traffic = predictTraffic(step.program, profile, distances);
         if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);

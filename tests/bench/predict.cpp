@@ -294,6 +294,8 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "bench_predict: {}\n", profile.error().text());
         return 1;
     }
+    if (options.threads > 0)
+        *profile = withCores(std::move(*profile), options.threads);
     const std::string before = loadText();
     std::vector<Subject> subjects;
     std::string left;
