@@ -5,6 +5,7 @@
 #include "core/cpu/choice.h"
 #include "core/cpu/contraction_engine.h"
 #include "core/cpu/contraction_staging.h"
+#include "core/cpu/empty_window.h"
 #include "core/cpu/integer_contraction.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
@@ -207,6 +208,12 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
         return false;
     }
     const auto& epilogue = std::get<MatchedEpilogue>(matched);
+    const bool sums = std::any_of(epilogue.postOps.begin(), epilogue.postOps.end(),
+                                  [](const PostOp& op) { return op.kind == PostOp::Kind::Sum; });
+    if (sums && hasEmptyWindow(m_program, m_a.extents)) {
+        addFallback({"support", "oneDNN adds nothing where a window holds padding only", {}, {}});
+        return false;
+    }
     size_t dims = m_program.space.size();
     const Access& write =
         m_program.poolWindow ? identityAccess(0, dims) : m_program.epilogue.writes[0];
