@@ -153,7 +153,9 @@ std::optional<double> Phase::admit(const Match& match) {
 void Phase::refuseGate(const Match& match, const Gain& gain, Reason reason,
                        std::optional<RuleEdit> edit) {
     if (gain.refusal) {
+        const bool isPrice = gain.refusal->code == "cost"; // one kernel could, and would be slower
         reason.message += (match.rule->isRewrite ? ": it cannot be written: "
+                           : isPrice             ? ": "
                                                  : ": no single kernel computes it: ") +
                           gain.refusal->message;
         reason.facts.insert(reason.facts.end(), gain.refusal->facts.begin(),

@@ -31,7 +31,10 @@ std::optional<Predicted> predict(const app::LoadedModel& model, const app::RuleL
     app::AnalysisOptions options{{}, profile, nullptr};
     options.fuse.precision = precision;
     options.fuse.profile = profile.name;
-    options.fuse.decide = Decide::Rules; // the library by itself
+    // On a GPU the library by itself must not cost time; on a CPU, where arithmetic weighs more,
+    // what people get.
+    if (profile.kind == DeviceKind::Gpu)
+        options.fuse.decide = Decide::Rules;
     if (Graph bound = model.graph.clone(); bindDimensions(bound, batch))
         options.fuse.dims = batch;
     auto analysis = app::analyse(model, library, options, progress);
