@@ -157,6 +157,12 @@ Result<void> finish(RewriteOptions& options) {
     if (!decide)
         return failure("usage.decide", "no way to decide `" + options.decide + "`", "--decide",
                        "one of: rules, cost, measure");
+    const std::string& kept = options.fuse.measuring.file;
+    if (!kept.empty() && *decide != Decide::Measure)
+        return failure("usage.decide", "only `--decide measure` keeps what it found",
+                       "--gain-cache", "add --decide measure, or leave it out");
+    if (auto writable = checkWritable(kept); !writable)
+        return failure(writable.error());
     options.fuse.dims = *dims;
     options.fuse.precision = *precision;
     options.fuse.decide = *decide;

@@ -16,7 +16,8 @@ struct MeasureGainOptions {
     std::string file; ///< keeps what was measured, one match a line; empty: this process only
 };
 
-/// Measures for about a twentieth of a second a match; matches that are alike are measured once.
+/// Measures in turns, for about a twentieth of a second a match and at least seven rounds; matches
+/// that are alike are measured once. The file keeps what is clear: differences beyond the spread.
 /// Errors: those of makeBackend(), "file.read", "cache.format" of the file.
 Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const DeviceProfile& profile);
 

@@ -67,10 +67,14 @@ double BodyCutter::secondsOf(const KernelProgram& program) const {
     return seconds(program, {});
 }
 
+bool BodyCutter::isView(NodeId node) const {
+    return mayBeView(m_body, m_body.node(node),
+                     m_options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous);
+}
+
 BodyCutter::Part BodyCutter::partOf(const std::vector<NodeId>& nodes) {
     const bool isOne = nodes.size() == 1;
-    const ViewKinds views = m_options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
-    if (isOne && mayBeView(m_body, m_body.node(nodes[0]), views))
+    if (isOne && isView(nodes[0]))
         return {KernelProgram{}, 0};
     Cut cut = cutOut(m_body, nodes, escapingValues(m_body, nodes));
     LowerRequest request;
@@ -166,6 +170,11 @@ BodyCut BodyCutter::cheapestAlong(std::vector<NodeId> order, CutPlaces places) {
     for (size_t end = count; end > 0; end = from[end])
         out.ends.push_back(end);
     std::reverse(out.ends.begin(), out.ends.end());
+    size_t begin = 0;
+    for (size_t end : out.ends) {
+        out.kernels += end - begin > 1 || !isView(out.order[begin]) ? 1U : 0U;
+        begin = end;
+    }
     return out;
 }
 

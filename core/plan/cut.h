@@ -23,6 +23,7 @@ struct BodyCut {
     std::vector<NodeId> order; ///< the body's nodes, in an order in which they can run
     std::vector<size_t> ends;  ///< of the parts, ascending; the last one is the number of nodes
     double seconds = 0;        ///< predicted, all parts one after the other
+    uint32_t kernels = 0;      ///< parts that are not mere views
 };
 
 class BodyCutter {
@@ -31,7 +32,8 @@ public:
     BodyCutter(const LowerRequest& whole, const PlanOptions& options, NumericClass allowed,
                LowerCache& cache);
 
-    /// The cheapest cut into two parts or more; infinite seconds: there is none. Bodies of more than 96 nodes are cut into parts of at most 12.
+    /// The cheapest cut into two parts or more; infinite seconds: there is none. Bodies of more
+    /// than 96 nodes are cut into parts of at most 12.
     BodyCut cheapest(CutPlaces places);
 
     /// Predicted time of the whole body by this program, as the parts' times are predicted.
@@ -47,6 +49,7 @@ private:
         double seconds = 0;
     };
 
+    bool isView(NodeId node) const;
     BodyCut cheapestAlong(std::vector<NodeId> order, CutPlaces places);
     Part partOf(const std::vector<NodeId>& nodes);
     std::vector<NodeId> smallFirst() const;

@@ -89,7 +89,7 @@ Reason priceOf(double whole, const BodyCut& cut, bool isTaken) {
     return {"cost",
             fmt::format("one kernel computes values again that {} parts compute once: predicted "
                         "{} us, in parts {} us",
-                        cut.ends.size(), one, parts),
+                        cut.kernels, one, parts),
             isTaken ? "end the pattern at the broadcast or the reduction" : "",
             {{"one_us", one}, {"parts_us", parts}}};
 }
@@ -146,8 +146,8 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
             lowerOrCut(request, isStatic(now, node), allowedClass(node, options), options, cache);
         const bool isCut = !lowered.program;
         if (!lowered.reason.code.empty())
-            splits.push_back({node.name, node.customOp, lowered.reason,
-                              static_cast<uint32_t>(lowered.cut.ends.size()), isCut});
+            splits.push_back(
+                {node.name, node.customOp, lowered.reason, lowered.cut.kernels, isCut});
         if (!isCut) {
             out.emplace(id, std::move(*lowered.program));
             continue;

@@ -161,7 +161,7 @@ void Phase::refuseGate(const Match& match, const Gain& gain, Reason reason,
         reason.facts.insert(reason.facts.end(), gain.refusal->facts.begin(),
                             gain.refusal->facts.end());
         reason.facts.push_back({"lower", gain.refusal->code});
-        if (!gain.refusal->flip.empty()) {
+        if (!gain.refusal->flip.empty() && !isPrice) {
             reason.flip = gain.refusal->flip;
             edit.reset();
         }
