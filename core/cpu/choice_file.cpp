@@ -81,7 +81,12 @@ Result<Content> read(const std::string& path) {
     std::error_code error;
     if (!std::filesystem::exists(path, error))
         return out;
-    if (std::filesystem::file_size(path, error) > largestFile)
+    if (std::filesystem::is_directory(path, error))
+        return failure("file.read", "this is a folder", path, "name a file");
+    const uintmax_t size = std::filesystem::file_size(path, error);
+    if (size == 0) // made to be filled
+        return out;
+    if (size > largestFile)
         return failure("cache.format", "the file of timings is larger than 64 MiB", path,
                        "remove it: what it lacks is measured again");
     auto text = readFile(path);

@@ -72,6 +72,13 @@ TEST(MeasuredGain, FusingAsksTheDeviceAndKeepsTheVerdict) {
     EXPECT_EQ(fused->graph.nodeCount(), fusedBy(file)->graph.nodeCount());
 }
 
+TEST(MeasuredGain, AnEmptyFileIsAsGoodAsNone) {
+    const TemporaryFolder folder;
+    folder.write("gains.txt", "");
+    EXPECT_TRUE(fusedBy(folder.file("gains.txt")));
+    EXPECT_FALSE(fusedBy(folder.path()));
+}
+
 TEST(MeasuredGain, AFileOfAnotherKindIsRefusedByItsName) {
     const TemporaryFolder folder;
     const std::string file = folder.file("notes.txt");
