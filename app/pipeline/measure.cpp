@@ -20,13 +20,11 @@ constexpr double isolatedShare = 0.2;
 
 Result<void> timeOnce(Executable& executable, std::span<const Tensor> inputs, MeasuredSide& side,
                       Progress& progress) {
-    Stopwatch watch;
-    auto ran = executable.run(inputs, {.deviceSeconds = true}, progress);
+    auto ran = timeRun(executable, inputs, progress);
     if (!ran)
         return failure(ran.error());
-    const double seconds = watch.seconds();
-    side.totals.push_back(ran->deviceSeconds.value_or(seconds));
-    side.byDevice = ran->deviceSeconds.has_value();
+    side.totals.push_back(ran->seconds);
+    side.byDevice = ran->byDevice;
     return {};
 }
 
@@ -161,6 +159,16 @@ private:
 };
 
 } // namespace
+
+Result<RunSeconds> timeRun(Executable& executable, std::span<const Tensor> inputs,
+                           Progress& progress) {
+    Stopwatch watch;
+    auto ran = executable.run(inputs, {.deviceSeconds = true}, progress);
+    if (!ran)
+        return failure(ran.error());
+    const double seconds = watch.seconds();
+    return RunSeconds{ran->deviceSeconds.value_or(seconds), ran->deviceSeconds.has_value()};
+}
 
 Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          const MeasureOptions& options, Progress& progress) {

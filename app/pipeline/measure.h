@@ -31,6 +31,15 @@ struct Measured {
     std::vector<std::string> notes;   ///< what the budget had no room for
 };
 
+/// Seconds of one run, by the device's own clock where there is one.
+struct RunSeconds {
+    double seconds = 0;
+    bool byDevice = false;
+};
+
+Result<RunSeconds> timeRun(Executable& executable, std::span<const Tensor> inputs,
+                           Progress& progress);
+
 /// One warm-up of each, then rounds before, after, before, after ..., then rounds in which both
 /// sides are timed step by step, then steps by themselves where the backend can. Nothing begins
 /// that would not end within the budget, as far as earlier rounds tell; what is left out is noted.

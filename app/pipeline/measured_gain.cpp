@@ -2,6 +2,7 @@
 #include "app/pipeline/measured_gain.h"
 
 #include "app/pipeline/inputs.h"
+#include "app/pipeline/measure.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/cpu/choice_file.h"
 #include "core/plan/make_plan.h"
@@ -87,13 +88,14 @@ private:
         std::vector<double> one, other;
         const Stopwatch whole;
         for (size_t round = 0; round <= leastRounds || whole.seconds() < leastSeconds; ++round) {
-            auto first = secondsOf(**before, *inputs), second = secondsOf(**after, *inputs);
+            auto first = timeRun(**before, *inputs, quiet);
+            auto second = timeRun(**after, *inputs, quiet);
             if (!first || !second)
                 return failure((first ? second : first).error());
             if (round == 0) // the first runs meet cold memory
                 continue;
-            one.push_back(*first);
-            other.push_back(*second);
+            one.push_back(first->seconds);
+            other.push_back(second->seconds);
         }
         // The quicker half is what neighbours on the machine disturb least.
         const double runs = std::sqrt(static_cast<double>(one.size()));
@@ -102,15 +104,6 @@ private:
                               2 / runs;
         return cpu::MeasuredWays{
             {apart, quantileOf(one, 0.25)}, {fused, quantileOf(other, 0.25)}, {error, spread}};
-    }
-
-    static Result<double> secondsOf(Executable& executable, std::span<const Tensor> inputs) {
-        Progress quiet;
-        const Stopwatch watch;
-        auto ran = executable.run(inputs, {.deviceSeconds = true}, quiet);
-        if (!ran)
-            return failure(ran.error());
-        return ran->deviceSeconds.value_or(watch.seconds());
     }
 
     std::string m_file;
