@@ -13,7 +13,7 @@ class App;
 
 namespace fuselage::cli {
 
-/// --dim, -p, -I, --no-builtin, --pipeline, --decide, --precision, --strict, --quiet
+/// --dim, -p, -I, --no-builtin, --pipeline, --decide, --gain-cache, --precision, --strict, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
     std::string precision = "fp32", decide = "cost";

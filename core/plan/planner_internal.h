@@ -17,8 +17,8 @@ struct PlannedNode {
     std::optional<KernelProgram> program; ///< none: perhaps a view, lowered only if it is not
 };
 
-/// Phase 1: lowers every node; where fused nodes do not lower, `graph` becomes a copy in which they
-/// are replaced by the fewest parts that do (split.cpp).
+/// Phase 1: lowers every node; where fused nodes do not lower, or are faster in parts, `graph`
+/// becomes a copy in which the parts of least predicted time stand for them (split.cpp).
 Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
                                             const PlanOptions& options,
                                             std::vector<SplitRecord>& splits, Progress& progress);
