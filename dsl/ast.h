@@ -220,6 +220,7 @@ struct QdqPoint {
     Name name;
     Name value;
     std::optional<int64_t> axis;
+    std::optional<Expr> condition;
     Span span;
 };
 

@@ -3,9 +3,12 @@
 // false. Only what can be told from the rule alone is told.
 #include "core/rewrite/members.h"
 #include "dsl/compile_internal.h"
+#include "dsl/suggest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <initializer_list>
+#include <sstream>
 
 namespace fuselage::dsl {
 
@@ -75,13 +78,43 @@ void RuleCompiler::checkCondition(const Expression& condition) {
     checkComparisons(condition);
 }
 
+/// A figure that can only be some texts is compared with one of them.
+void RuleCompiler::checkChoice(const Expression& figure, const Expression& text) {
+    const RootRow* row =
+        figure.kind == Expression::Kind::Member && figure.args[0].kind == Expression::Kind::Root
+            ? findRoot(figure.args[0].text, figure.text)
+            : nullptr;
+    if (!row || text.kind != Expression::Kind::Text || row->choices[0] == '\0')
+        return;
+    std::vector<std::string> choices;
+    std::istringstream words(row->choices);
+    for (std::string word; words >> word;)
+        choices.push_back(word);
+    if (std::find(choices.begin(), choices.end(), text.text) != choices.end())
+        return;
+    const std::string name = std::string(row->root) + "." + row->name;
+    Diagnostic& d = error("E0219", text.span, "`" + name + "` is never \"" + text.text + "\"");
+    for (const std::string& choice : choices)
+        d.expected += (d.expected.empty() ? "`\"" : " or `\"") + choice + "\"`";
+    std::string lower = text.text;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string near = closest(lower, choices);
+    d.fix = "write `\"" + (near.empty() ? choices.front() : near) + "\"`";
+}
+
 /// A number is compared with a number, a text with a text and for equality only.
 void RuleCompiler::checkComparisons(const Expression& expr) {
     for (const Expression& each : expr.args)
         checkComparisons(each);
+    if (expr.kind == Expression::Kind::Binary && expr.text == "in" && expr.args.size() == 2)
+        for (const Expression& each : expr.args[1].args)
+            checkChoice(expr.args[0], each);
     if (expr.kind != Expression::Kind::Binary || expr.args.size() != 2 ||
         !isOneOf(expr.text, {"==", "!=", "<", "<=", ">", ">="}))
         return;
+    checkChoice(expr.args[0], expr.args[1]);
+    checkChoice(expr.args[1], expr.args[0]);
     const Sort left = sortOf(expr.args[0]), right = sortOf(expr.args[1]);
     auto isKnown = [](Sort sort) { return sort == Sort::Number || sort == Sort::Text; };
     if (isKnown(left) && isKnown(right) && left != right) {

@@ -96,7 +96,7 @@ private:
 void RuleCompiler::checkEscapes(const ast::Rule& item) {
     if (m_rule->escapes.empty())
         return;
-    auto prepared = prepareRule(*m_rule, 0);
+    auto prepared = prepareRule(*m_rule);
     const std::set<SlotIndex> results = resultsOf(*m_rule, *prepared), made = madeIn(*prepared);
     const OneValue oneValue(*prepared);
     std::map<SlotIndex, std::pair<const ast::Escape*, const ast::Name*>> clauses; ///< by value

@@ -105,7 +105,8 @@ void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, 
                              bool open) {
     if (!allKnown(ops))
         return;
-    std::vector<std::string> parameters = parameterNames(ops);
+    const std::vector<std::string> parameters =
+        term.tests.empty() ? std::vector<std::string>() : parameterNames(ops);
     auto knows = [&](const std::string& name) {
         return std::find(parameters.begin(), parameters.end(), name) != parameters.end();
     };
@@ -197,7 +198,7 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
         bool given =
             std::any_of(expr.named.begin(), expr.named.end(),
                         [&](const ast::NamedExpr& n) { return n.name.text == schema.name; });
-        if (!schema.required || given)
+        if (!schema.required || given || specOf(op))
             continue;
         Diagnostic& d =
             error("E0222", expr.span, expr.text + " needs the attribute `" + schema.name + "`");

@@ -36,7 +36,7 @@ const ast::Pattern* RuleCompiler::patternNamed(const ast::Term& term, const Scop
 /// A pattern can take a Hole as parameter when it reads its parameters and inner values only
 /// outside of later chain steps, where `_` would mean another value.
 bool RuleCompiler::isSimple(const ast::Pattern& pattern, size_t depth) {
-    if (auto known = m_simple.find(&pattern); known != m_simple.end())
+    if (auto known = m_facts.simple.find(&pattern); known != m_facts.simple.end())
         return known->second;
     if (depth > 32)
         return false; // recursion is reported when it is written out
@@ -46,7 +46,7 @@ bool RuleCompiler::isSimple(const ast::Pattern& pattern, size_t depth) {
         if (!define)
             continue;
         simple = simple && define->names.size() == 1 &&
-                 !useOf(define->names[0].text, pattern.body).inLaterStep;
+                 !useIn(pattern, define->names[0].text).inLaterStep;
         walkTerms(define->choice, [&](const ast::Term& term, bool) {
             const Names& names = m_library.namesOf(pattern.name.span.source);
             auto inner = names.patterns.find(term.name.text);
@@ -55,9 +55,16 @@ bool RuleCompiler::isSimple(const ast::Pattern& pattern, size_t depth) {
         });
     }
     for (const ast::Parameter& parameter : pattern.parameters)
-        simple = simple && !useOf(parameter.name.text, pattern.body).inLaterStep;
-    m_simple[&pattern] = simple;
+        simple = simple && !useIn(pattern, parameter.name.text).inLaterStep;
+    m_facts.simple[&pattern] = simple;
     return simple;
+}
+
+const NameUse& RuleCompiler::useIn(const ast::Pattern& pattern, const std::string& name) {
+    auto [known, isNew] = m_facts.uses.try_emplace({&pattern, name});
+    if (isNew)
+        known->second = useOf(name, pattern.body);
+    return known->second;
 }
 
 bool RuleCompiler::needsSlot(const ast::Term& term, const Scope& scope) {
@@ -99,7 +106,7 @@ bool RuleCompiler::bindParameters(const ast::Term& reference, const ast::Pattern
     }
     for (size_t i = 0; i < parameters.size(); ++i) {
         const ast::Parameter& parameter = parameters[i];
-        NameUse use = useOf(parameter.name.text, pattern.body);
+        const NameUse& use = useIn(pattern, parameter.name.text);
         Bound bound;
         if (takesHole && i == 0 && !filler->isHole) {
             bound = filler->bound;
@@ -193,7 +200,7 @@ Inlined RuleCompiler::writtenOut(const ast::Pattern& pattern, const char* what, 
     const std::string& result = pattern.results[0].text;
     bool isSplit = root->names.size() > 1; // outputs of one operator: a definition of the block
     bool isNamed = isSplit || pattern.results.size() > 1 || hasConditions(pattern) ||
-                   useOf(result, pattern.body).times > 0;
+                   useIn(pattern, result).times > 0;
     for (const ast::Name& name : root->names)
         if (isNamed)
             inner.values[name.text].slot = freshSlot(inner.prefix + name.text, name.span);

@@ -57,6 +57,12 @@ struct Inlined {
 /// What `spec` writes out besides the operator.
 using Forms = std::map<Op, std::vector<const ast::Form*>>;
 
+/// What is asked of a pattern wherever it is used, answered once for all rules.
+struct PatternFacts {
+    std::map<const ast::Pattern*, bool> simple;
+    std::map<std::pair<const ast::Pattern*, std::string>, NameUse> uses;
+};
+
 /// A `spec` in the match of a rewrite, which may build the operator again.
 struct SpecUse {
     struct Form {
@@ -73,7 +79,7 @@ struct SpecUse {
 class RuleCompiler {
 public:
     RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file,
-                 const Forms& forms);
+                 const Forms& forms, PatternFacts& facts);
 
     /// False when the rule has errors.
     bool compile(const ast::Rule& item, Rule& out);
@@ -139,6 +145,7 @@ private:
     const ast::Pattern* patternNamed(const ast::Term& term, const Scope& scope) const;
     bool needsSlot(const ast::Term& term, const Scope& scope);
     bool isSimple(const ast::Pattern& pattern, size_t depth);
+    const NameUse& useIn(const ast::Pattern& pattern, const std::string& name);
 
     // compile_spec.cpp
     TermId spec(const ast::Term& term, Filler* filler, bool implied, Scope& scope);
@@ -146,6 +153,7 @@ private:
     bool passes(const ast::Form& form, Op op, const std::vector<AttributeTest>& tests,
                 const Scope& scope);
     bool fits(const ast::Form& form, Op op, const Term& self) const;
+    const SpecUse* specOf(Op op) const;
     void carryAttributes(Expression& built) const;
     void leaveItselfOut(const Assignment& assignment);
     void refuseItself(const ast::Form& form);
@@ -171,6 +179,7 @@ private:
     void checkMember(const ast::Expr& expr, const Expression& object);
     void checkCondition(const Expression& condition);
     void checkComparisons(const Expression& expr);
+    void checkChoice(const Expression& figure, const Expression& text);
 
     // check_escape.cpp
     void checkEscapes(const ast::Rule& item);
@@ -186,6 +195,7 @@ private:
     Diagnostics& m_diagnostics;
     const ast::File& m_file;
     const Forms& m_forms;
+    PatternFacts& m_facts;
     Rule* m_rule = nullptr;
     Block* m_block = nullptr; ///< where conditions of inlined patterns go
     Scope m_top;
@@ -197,7 +207,6 @@ private:
     size_t m_expressions = 0;
     std::vector<const ast::Pattern*> m_patternStack;
     std::vector<const ast::Function*> m_functionStack;
-    std::map<const ast::Pattern*, bool> m_simple;
     std::vector<SpecUse> m_specs;
     const std::map<std::string, Expression>* m_arguments = nullptr; ///< of the function written out
     const Expression* m_hole = nullptr;                             ///< of a chain in a rewrite

@@ -59,8 +59,9 @@ void applyOpset(const ast::File& file, Rule& rule) {
 } // namespace
 
 RuleCompiler::RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file,
-                           const Forms& forms)
-    : m_library(library), m_diagnostics(diagnostics), m_file(file), m_forms(forms) {}
+                           const Forms& forms, PatternFacts& facts)
+    : m_library(library), m_diagnostics(diagnostics), m_file(file), m_forms(forms), m_facts(facts) {
+}
 
 bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
     m_rule = &out;
@@ -237,9 +238,19 @@ void RuleCompiler::clause(const ast::Numeric& numeric) {
 }
 
 void RuleCompiler::clause(const ast::Qdq& qdq) {
-    for (const ast::QdqPoint& point : qdq.points)
-        if (auto slot = slotNamed(point.value))
-            m_rule->qdq.push_back({point.name.text, *slot, point.axis});
+    const Source& source = m_library.sources()[m_file.source];
+    for (const ast::QdqPoint& point : qdq.points) {
+        auto slot = slotNamed(point.value);
+        if (!slot)
+            continue;
+        QdqPoint out{point.name.text, *slot, point.axis, {}, 0};
+        out.line = source.position(point.name.span.begin).line;
+        if (point.condition) {
+            out.condition = expression(*point.condition, m_top);
+            checkCondition(*out.condition);
+        }
+        m_rule->qdq.push_back(std::move(out));
+    }
 }
 
 void RuleCompiler::clause(const ast::Verify& verify) {
@@ -282,7 +293,8 @@ void RuleCompiler::clause(const ast::TestBlock&) {
 namespace {
 
 /// The forms of all files. Those with errors are told once, here, and stand in no rule.
-Forms compileForms(const Library& library, Diagnostics& diagnostics, std::vector<Rule>& compiled) {
+Forms compileForms(const Library& library, Diagnostics& diagnostics, PatternFacts& facts,
+                   std::vector<Rule>& compiled) {
     Forms all, good;
     auto forEach = [&](auto function) {
         for (const auto& parsed : library.files())
@@ -297,7 +309,7 @@ Forms compileForms(const Library& library, Diagnostics& diagnostics, std::vector
     });
     forEach([&](const ast::Form& form, const ast::File& file) {
         Rule rule;
-        if (!RuleCompiler(library, diagnostics, file, all).compile(form, rule))
+        if (!RuleCompiler(library, diagnostics, file, all, facts).compile(form, rule))
             return;
         good[*operatorNamed(form.pattern.name.text)].push_back(&form);
         compiled.push_back(std::move(rule));
@@ -310,7 +322,8 @@ Forms compileForms(const Library& library, Diagnostics& diagnostics, std::vector
 Compiled compile(const Library& library, Diagnostics& diagnostics) {
     Compiled made;
     RuleSet& out = made.rules;
-    const Forms forms = compileForms(library, diagnostics, made.forms);
+    PatternFacts facts;
+    const Forms forms = compileForms(library, diagnostics, facts, made.forms);
     std::map<std::string, Span> places;
     for (const auto& parsed : library.files()) {
         for (const ast::Item& item : parsed->file.items) {
@@ -320,7 +333,7 @@ Compiled compile(const Library& library, Diagnostics& diagnostics) {
             if (!rule || overlapsError(parsed->diagnostics, rule->span))
                 continue; // what a syntax error left of a rule would only raise follow-up errors
             Rule compiled;
-            RuleCompiler compiler(library, diagnostics, parsed->file, forms);
+            RuleCompiler compiler(library, diagnostics, parsed->file, forms, facts);
             bool isGood = compiler.compile(*rule, compiled);
             auto [place, isNew] = places.emplace(rule->name.text, rule->name.span);
             if (!isNew && compiled.replaces != compiled.name) {

@@ -96,7 +96,7 @@ TermId RuleCompiler::formTerm(const ast::Form& form, Op op, const Term& self, Sp
     inner.prefix = pattern.name.text + ".";
     for (size_t i = 0; i < pattern.parameters.size(); ++i) {
         const ast::Parameter& parameter = pattern.parameters[i];
-        NameUse reads = useOf(parameter.name.text, pattern.body);
+        const NameUse& reads = useIn(pattern, parameter.name.text);
         std::optional<TermId> argument = argumentAt(self, op, i);
         const ast::TypeSpec* type = parameter.type ? &*parameter.type : nullptr;
         inner.values[parameter.name.text] =
@@ -143,16 +143,22 @@ TermId RuleCompiler::spec(const ast::Term& term, Filler* filler, bool implied, S
     return use.choice;
 }
 
-/// The attributes that a rewrite leaves open are those of the one `spec` of that operator.
-void RuleCompiler::carryAttributes(Expression& built) const {
+/// The one `spec` of an operator; null where there is none, or more.
+const SpecUse* RuleCompiler::specOf(Op op) const {
     const SpecUse* use = nullptr;
     for (const SpecUse& each : m_specs) {
-        if (m_rule->term(each.self).ops != std::vector{built.op})
+        if (m_rule->term(each.self).ops != std::vector{op})
             continue;
         if (use)
-            return;
+            return nullptr;
         use = &each;
     }
+    return use;
+}
+
+/// The attributes that a rewrite leaves open are those of the one `spec` of that operator.
+void RuleCompiler::carryAttributes(Expression& built) const {
+    const SpecUse* use = specOf(built.op);
     if (!use)
         return;
     for (const AttributeSchema& schema : attributesOf(built.op)) {

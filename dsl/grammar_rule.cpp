@@ -131,7 +131,8 @@ const auto numeric_def = spanned(keyword("numeric") > numericWord[set<&ast::Nume
 
 const auto qdqPoint_def =
     spanned(upper[set<&ast::QdqPoint::name>] > ':' > lower[set<&ast::QdqPoint::value>] >
-            -(keyword("axis") > signedInteger[set<&ast::QdqPoint::axis>]) > ';');
+            -(keyword("axis") > signedInteger[set<&ast::QdqPoint::axis>]) >
+            -(keyword("if") > expression[takeExpression]) > ';');
 const auto qdq_def = spanned(keyword("qdq") > '{' > *qdqPoint[push<&ast::Qdq::points>] > '}');
 
 const auto inWord_def = keyword("in");

@@ -4,8 +4,11 @@
 
 #include "dsl/grammar.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <tuple>
 
 namespace fuselage::dsl {
@@ -88,6 +91,27 @@ std::string_view meantBy(const ParseState& state, size_t at, std::string_view ex
         return found == "=" ? equal : "write `or`";
     const bool isCapital = head == wordAt(at - 1) && std::isupper(head.front()) != 0;
     return found == "=" && isCapital ? "begin the name of a value with a small letter" : "";
+}
+
+/// Numbers have no units here: what `100MB` is in the unit of the figure that it is compared with;
+/// empty: no such word stands behind a number.
+std::string withoutUnit(const ParseState& state, size_t at) {
+    if (at == 0 || at == state.tokens->size())
+        return {};
+    const Token &number = (*state.tokens)[at - 1], &unit = (*state.tokens)[at];
+    if (number.kind != Token::Kind::Number || unit.kind != Token::Kind::Word)
+        return {};
+    static constexpr std::tuple<std::string_view, double, std::string_view> units[] = {
+        {"B", 1, "bytes"},           {"kB", 1e3, "bytes"},      {"KB", 1e3, "bytes"},
+        {"MB", 1e6, "bytes"},        {"GB", 1e9, "bytes"},      {"KiB", 0x1p10, "bytes"},
+        {"MiB", 0x1p20, "bytes"},    {"GiB", 0x1p30, "bytes"},  {"us", 1, "microseconds"},
+        {"ms", 1e3, "microseconds"}, {"s", 1e6, "microseconds"}};
+    for (const auto& [name, factor, figure] : units)
+        if (name == textOf(unit, state.text)) {
+            const double value = std::atof(std::string(textOf(number, state.text)).c_str());
+            return fmt::format("write `{:.15g}`: numbers are in {}", value * factor, figure);
+        }
+    return {};
 }
 
 /// What a character that other languages use is called here.
@@ -236,7 +260,8 @@ void ParseState::report(const char* where, const std::string& which) {
     d.found = found;
     d.expected = expected;
     const std::string_view meant = meantBy(*this, index, expected);
-    d.fix = meant.empty() ? fixFor(expected) : std::string(meant);
+    const std::string unit = withoutUnit(*this, index);
+    d.fix = !unit.empty() ? unit : meant.empty() ? fixFor(expected) : std::string(meant);
 }
 
 const char* ParseState::recover(const char* first, const char* where, bool isItem) const {

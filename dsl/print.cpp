@@ -192,7 +192,8 @@ public:
         std::string points;
         for (const ast::QdqPoint& point : qdq.points)
             points += " " + point.name.text + ": " + point.value.text +
-                      (point.axis ? " axis " + std::to_string(*point.axis) : "") + ";";
+                      (point.axis ? " axis " + std::to_string(*point.axis) : "") +
+                      (point.condition ? " if " + print(*point.condition) : "") + ";";
         line("qdq {" + points + " }");
     }
 

@@ -134,6 +134,8 @@ public:
         for (const ast::QdqPoint& point : qdq.points) {
             add(Kind::Word, point.name);
             add(Kind::Value, point.value);
+            if (point.condition)
+                walk(*point.condition);
         }
     }
 

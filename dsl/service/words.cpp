@@ -26,7 +26,7 @@ constexpr WordRow ownRows[] = {
     {P::Clause, "gate", "when the match is worth it"},
     {P::Clause, "escape", "what happens to an inner value that is read outside"},
     {P::Clause, "numeric", "how far results may differ"},
-    {P::Clause, "qdq", "where a quantiser may put its pairs; checked and kept, not acted on"},
+    {P::Clause, "qdq", "where `fuselage quantize` puts its pairs"},
     {P::Clause, "verify", "how to sample the rule for the soundness check"},
     {P::Clause, "hint", "a sentence shown beside the rule"},
     {P::Clause, "test", "a graph and what the rule must do with it"},

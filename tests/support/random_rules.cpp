@@ -322,7 +322,10 @@ private:
                                      std::optional<int64_t> axis;
                                      if (oneIn(2))
                                          axis = static_cast<int64_t>(below(5)) - 2;
-                                     return ast::QdqPoint{upper(), lower(), axis, {}};
+                                     ast::QdqPoint out{upper(), lower(), axis, {}, {}};
+                                     if (oneIn(2))
+                                         out.condition = expr(1);
+                                     return out;
                                  }),
                             {}};
         case 5:

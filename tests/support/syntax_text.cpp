@@ -107,7 +107,7 @@ private:
 
     void put(const ast::Numeric& it) { node("numeric", it.word); }
 
-    void put(const ast::QdqPoint& it) { node("point", it.name, it.value, it.axis); }
+    void put(const ast::QdqPoint& it) { node("point", it.name, it.value, it.axis, it.condition); }
 
     void put(const ast::Qdq& it) { node("qdq", it.points); }
 
