@@ -45,7 +45,7 @@ std::optional<Counts> countMatches(Subject& subject, const Job& job, FunctionRef
         return std::nullopt;
     Counts counts;
     for (const MatchCache::Entry* entry : *found)
-        counts[entry->rule->rule.name] += entry->found.matches.size();
+        counts[entry->rule->name] += entry->found.matches.size();
     return counts;
 }
 

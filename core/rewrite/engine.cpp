@@ -75,8 +75,8 @@ private:
         out += static_cast<char>(m_options.selection.value_or(step.selection));
         out += static_cast<char>(m_options.decide);
         for (const auto& rule : m_index.rules())
-            if (rule->rule.phase == step.phase)
-                out += std::to_string(m_memo.numberOf(rule->rule)) + ",";
+            if (rule->rule().phase == step.phase)
+                out += std::to_string(m_memo.numberOf(rule->rule())) + ",";
         for (const MatchKey& key : m_options.disabled) {
             appendSized(out, key.rule);
             for (const std::string& node : key.nodes)

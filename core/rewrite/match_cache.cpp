@@ -14,7 +14,7 @@ std::optional<std::vector<const MatchCache::Entry*>> MatchCache::update(const Ru
     std::vector<std::string> replaced = replacedRules(rules);
     std::map<std::string, Entry> kept;
     std::vector<const Entry*> out;
-    std::vector<const PreparedRule*> fresh;
+    std::vector<const IndexedRule*> fresh;
     std::vector<Entry*> waiting; // parallel to fresh
     for (uint32_t i = 0; i < rules.rules.size(); ++i) {
         const Rule& rule = rules.rules[i];
@@ -25,14 +25,15 @@ std::optional<std::vector<const MatchCache::Entry*>> MatchCache::update(const Ru
             kept.insert(std::move(known));
         auto [entry, isNew] = kept.try_emplace(std::move(key));
         if (isNew) {
-            entry->second.rule = prepareRule(rule, i);
-            fresh.push_back(entry->second.rule.get());
+            entry->second.rule = std::make_unique<const Rule>(rule);
+            entry->second.indexed = std::make_unique<IndexedRule>(*entry->second.rule, i);
+            fresh.push_back(entry->second.indexed.get());
             waiting.push_back(&entry->second);
         }
         out.push_back(&entry->second);
     }
     size_t done = 0;
-    auto keep = [&](const PreparedRule&, MatchResult& found) {
+    auto keep = [&](const IndexedRule&, MatchResult& found) {
         waiting[done++]->found = std::move(found);
         return true;
     };

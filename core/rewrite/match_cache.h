@@ -24,8 +24,9 @@ public:
                MatcherOptions options);
 
     struct Entry {
-        std::unique_ptr<PreparedRule> rule; ///< its places are those of when it was first seen
-        MatchResult found;                  ///< points into `rule`
+        std::unique_ptr<const Rule> rule; ///< its places are those of when it was first seen
+        std::unique_ptr<const IndexedRule> indexed;
+        MatchResult found; ///< points into `rule`
     };
 
     /// The matches of all rules of the set that no other one replaces, in order; good until the

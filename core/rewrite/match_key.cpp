@@ -89,6 +89,8 @@ public:
 
     void put(const Escape& it) { put(it.slots, it.policy, it.condition, it.span); }
 
+    void put(const QdqPoint& it) { put(it.name, it.slot, it.axis, it.condition, it.line); }
+
     void put(const Gate& it) { put(it.kind, it.condition); }
 
     /// Which values a rewrite replaces; by what does not matter to matching.
@@ -102,7 +104,8 @@ public:
         put(it.name, it.terms, it.match, it.slots, it.dims, it.lets, it.isRewrite, it.rewrite,
             it.escapes, it.minOpset, it.maxOpset);
         if (m_whole)
-            put(it.phase, it.priority, it.once, it.gate, it.numeric, it.span, it.file, it.line);
+            put(it.phase, it.priority, it.once, it.gate, it.numeric, it.qdq, it.span, it.file,
+                it.line);
     }
 
     std::string take() { return std::move(m_out); }

@@ -20,6 +20,7 @@ GraphFacts::GraphFacts(const Graph& graph)
         uint32_t index = order[i].index();
         ranks[index] = i;
         ops[index] = node.op;
+        present.set(static_cast<size_t>(node.op));
         for (ValueId output : node.outputs)
             if (output.valid())
                 makers[output.index()] = order[i];
@@ -56,16 +57,34 @@ bool appliesTo(const Rule& rule, const Graph& graph) {
 } // namespace
 
 void Matcher::find(const PreparedRule& rule, MatchResult& result) {
-    auto take = [&](const PreparedRule&, MatchResult& found) {
-        result = std::move(found);
-        return true;
-    };
-    findEach({&rule}, take);
+    std::vector<MatchResult> results(1);
+    search({&rule}, results, [] { return false; });
+    result = std::move(results.front());
 }
 
-bool Matcher::findEach(const std::vector<const PreparedRule*>& rules, Take take,
+bool Matcher::findEach(const std::vector<const IndexedRule*>& rules, Take take,
                        FunctionRef<bool()> stop) {
-    std::vector<MatchResult> results(rules.size());
+    std::vector<const PreparedRule*> able;
+    std::vector<bool> isAble;
+    for (const IndexedRule* rule : rules) {
+        isAble.push_back(m_options.explain || rule->mayMatch(m_facts.present));
+        if (isAble.back())
+            able.push_back(&rule->prepared());
+    }
+    std::vector<MatchResult> results(able.size());
+    if (!search(able, results, stop))
+        return false;
+    auto next = results.begin();
+    for (size_t i = 0; i < rules.size(); ++i) {
+        MatchResult nothing;
+        if (!take(*rules[i], isAble[i] ? *next++ : nothing))
+            return false;
+    }
+    return true;
+}
+
+bool Matcher::search(const std::vector<const PreparedRule*>& rules,
+                     std::vector<MatchResult>& results, FunctionRef<bool()> stop) {
     std::deque<Search> searches; // they stay where they are
     for (size_t i = 0; i < rules.size(); ++i)
         searches.emplace_back(m_graph, m_facts, m_convexity, *rules[i], m_options, m_scratch,
@@ -87,11 +106,8 @@ bool Matcher::findEach(const std::vector<const PreparedRule*>& rules, Take take,
             m_searched += anchors[i].size();
         }
     }
-    for (size_t i = 0; i < rules.size(); ++i) {
-        keepNearest(results[i].nearMisses);
-        if (!take(*rules[i], results[i]))
-            return false;
-    }
+    for (MatchResult& result : results)
+        keepNearest(result.nearMisses);
     return true;
 }
 

@@ -32,6 +32,7 @@ struct GraphFacts {
     std::vector<OpMask> operands; ///< per node: who makes its operands
     std::vector<OpMask> beyond;   ///< per node: who makes the operands of those
     std::vector<Op> ops;          ///< per node
+    OpSet present;                ///< of all nodes
     std::vector<NodeId> makers;   ///< per value: the node that makes it, or none
 
     uint32_t rank(NodeId node) const { return ranks[node.index()]; }
@@ -82,20 +83,23 @@ public:
             MatcherOptions options);
 
     /// Gets the result of each rule, in order; returns false to get no more.
-    using Take = FunctionRef<bool(const PreparedRule&, MatchResult&)>;
+    using Take = FunctionRef<bool(const IndexedRule&, MatchResult&)>;
 
     void find(const PreparedRule& rule, MatchResult& result);
 
-    /// All rules over one walk of the graph. `stop` is asked during it; true ends it with no
-    /// results. Returns whether every result was given.
+    /// All rules over one walk of the graph; those that cannot match are left out unless near
+    /// misses are wanted. `stop` is asked during it; true ends it with no results. Returns whether
+    /// every result was given.
     bool findEach(
-        const std::vector<const PreparedRule*>& rules, Take take,
+        const std::vector<const IndexedRule*>& rules, Take take,
         FunctionRef<bool()> stop = [] { return false; });
 
     /// Nodes whose search was started; for benchmarks.
     size_t searched() const { return m_searched; }
 
 private:
+    bool search(const std::vector<const PreparedRule*>& rules, std::vector<MatchResult>& results,
+                FunctionRef<bool()> stop);
     void keepNearest(std::vector<NearMiss>& misses) const;
 
     const Graph& m_graph;

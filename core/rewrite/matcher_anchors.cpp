@@ -23,9 +23,7 @@ AnchorTable::AnchorTable(const std::vector<const PreparedRule*>& rules) : m_rule
         for (TermId head : rules[rule]->heads) {
             const TermFilter& filter = rules[rule]->filters[head.index()];
             const OpSet ops = rules[rule]->ops[head.index()] & ~rules[rule]->never;
-            for (size_t op = 0; op < ops.size(); ++op)
-                if (ops.test(op))
-                    add(rule, filter, op);
+            forOps(ops, [&](Op op) { add(rule, filter, static_cast<size_t>(op)); });
         }
 }
 

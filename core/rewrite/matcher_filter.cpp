@@ -10,9 +10,7 @@ namespace fuselage {
 
 OpMask maskOf(const OpSet& ops) {
     OpMask mask = 0;
-    for (size_t op = 0; op < ops.size(); ++op)
-        if (ops.test(op))
-            mask |= maskOf(static_cast<Op>(op));
+    forOps(ops, [&](Op op) { mask |= maskOf(op); });
     return mask;
 }
 

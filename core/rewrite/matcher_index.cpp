@@ -12,50 +12,6 @@ namespace {
 
 constexpr uint32_t maxReach = 8;
 
-/// True when a Hole of this scope stands in the term (holes in the step of an inner pipe are that
-/// pipe's own).
-bool hasHole(const Rule& rule, TermId id) {
-    const Term& term = rule.term(id);
-    if (term.kind == Term::Kind::Hole)
-        return true;
-    if (isStep(term))
-        return hasHole(rule, term.source);
-    bool found = false;
-    forChildren(term, [&](TermId child) { found = found || hasHole(rule, child); });
-    return found;
-}
-
-/// Gives the heads of a chain step the implied operand.
-void addHole(Rule& rule, TermId id) {
-    if (hasHole(rule, id))
-        return;
-    switch (rule.term(id).kind) {
-    case Term::Kind::Node:
-    case Term::Kind::Region: { // a region reads its source through one of its inputs
-        if (!rule.term(id).arguments.empty())
-            return;
-        Term hole;
-        hole.kind = Term::Kind::Hole;
-        hole.text = "_";
-        TermId added(static_cast<uint32_t>(rule.terms.size()));
-        rule.terms.push_back(std::move(hole));
-        rule.terms[id.index()].arguments.push_back({"", added});
-        return;
-    }
-    case Term::Kind::Choice:
-        for (const Term::Alternative& alternative :
-             std::vector<Term::Alternative>(rule.term(id).alternatives))
-            addHole(rule, alternative.term);
-        return;
-    case Term::Kind::Pipe:
-    case Term::Kind::Optional:
-    case Term::Kind::Repeat:
-        return addHole(rule, rule.term(id).source);
-    default:
-        return;
-    }
-}
-
 /// Every term reachable from a term.
 void collect(const Rule& rule, TermId id, std::vector<bool>& seen) {
     if (seen[id.index()])
@@ -79,11 +35,7 @@ public:
     explicit Preparation(PreparedRule& prepared) : m_prepared(prepared) {}
 
     void run() {
-        Rule& rule = m_prepared.rule;
-        // Terms may be added while the table is walked.
-        for (uint32_t i = 0; i < rule.terms.size(); ++i)
-            if (isStep(rule.terms[i]))
-                addHole(rule, rule.terms[i].step);
+        const Rule& rule = m_prepared.rule;
         fillOps();
         m_prepared.definitions.resize(rule.slots.size());
         refer(rule.match, {});
@@ -296,12 +248,23 @@ private:
 
 } // namespace
 
-std::unique_ptr<PreparedRule> prepareRule(const Rule& rule, uint32_t position) {
-    auto prepared = std::make_unique<PreparedRule>();
-    prepared->rule = rule;
-    prepared->position = position;
+std::unique_ptr<PreparedRule> prepareRule(const Rule& rule) {
+    auto prepared = std::make_unique<PreparedRule>(rule);
     Preparation(*prepared).run();
     return prepared;
+}
+
+IndexedRule::IndexedRule(const Rule& rule, uint32_t position)
+    : m_rule(rule), m_position(position), m_needs(neededOps(rule)) {}
+
+bool IndexedRule::mayMatch(const OpSet& present) const {
+    return std::all_of(m_needs.begin(), m_needs.end(),
+                       [&](const OpSet& needed) { return (needed & present).any(); });
+}
+
+const PreparedRule& IndexedRule::prepared() const {
+    std::call_once(m_once, [this] { m_prepared = prepareRule(m_rule); });
+    return *m_prepared;
 }
 
 std::vector<std::string> replacedRules(const RuleSet& rules) {
@@ -316,7 +279,7 @@ RuleIndex::RuleIndex(const RuleSet& rules) : m_replaced(replacedRules(rules)) {
     for (uint32_t i = 0; i < rules.rules.size(); ++i)
         if (std::find(m_replaced.begin(), m_replaced.end(), rules.rules[i].name) ==
             m_replaced.end())
-            m_rules.push_back(prepareRule(rules.rules[i], i));
+            m_rules.push_back(std::make_unique<IndexedRule>(rules.rules[i], i));
 }
 
 } // namespace fuselage

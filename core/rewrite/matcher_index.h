@@ -7,6 +7,7 @@
 
 #include <bitset>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace fuselage {
@@ -22,6 +23,12 @@ struct RootSet {
     OpSet ops;
     bool any = false;
 };
+
+/// Calls visit(op) for each operator of a set.
+void forOps(const OpSet& ops, auto visit) {
+    for (size_t op = ops._Find_first(); op < ops.size(); op = ops._Find_next(op))
+        visit(static_cast<Op>(op));
+}
 
 /// Operators as bits that several of them share: rejects in one step, never wrongly.
 using OpMask = uint64_t;
@@ -78,9 +85,11 @@ struct BlockPlan {
     std::vector<BlockPlan> unless;
 };
 
+/// What the search of one rule needs. Points into the rule.
 struct PreparedRule {
-    Rule rule;                                    ///< with its holes made explicit
-    uint32_t position = 0;                        ///< in RuleSet::rules
+    explicit PreparedRule(const Rule& itsRule) : rule(itsRule) {}
+
+    const Rule& rule;
     std::vector<OpSet> ops;                       ///< per term: of Node and Region
     std::vector<TermFilter> filters;              ///< per term
     std::vector<DefinitionRef> definitions;       ///< per slot
@@ -94,7 +103,6 @@ struct PreparedRule {
     uint32_t leastReaders = 0; ///< of the value that the search starts at, for its `many`
     bool regionRoot = false;   ///< the anchored root is a region
 
-    PreparedRule() = default;
     PreparedRule(const PreparedRule&) = delete;
     PreparedRule& operator=(const PreparedRule&) = delete;
 };
@@ -107,21 +115,50 @@ std::vector<Reach> reachesOf(const PreparedRule& rule, TermId term);
 /// Names of rules that `replaces` switches off.
 std::vector<std::string> replacedRules(const RuleSet& rules);
 
-/// The rules of a set, ready to match. Rules that another one replaces are left out.
+/// Operators that a graph must have for the rule to match: of each set one at least.
+std::vector<OpSet> neededOps(const Rule& rule);
+
+/// A rule of an index. What its search needs is made when it is first asked for: few graphs have
+/// the operators of every rule.
+class IndexedRule {
+public:
+    IndexedRule(const Rule& rule, uint32_t position);
+
+    const Rule& rule() const { return m_rule; }
+
+    /// In RuleSet::rules.
+    uint32_t position() const { return m_position; }
+
+    /// False: a graph that has these operators and no others has no match.
+    bool mayMatch(const OpSet& present) const;
+
+    /// May be called by several threads.
+    const PreparedRule& prepared() const;
+
+private:
+    const Rule& m_rule;
+    uint32_t m_position;
+    std::vector<OpSet> m_needs;
+    mutable std::once_flag m_once;
+    mutable std::unique_ptr<const PreparedRule> m_prepared;
+};
+
+/// The rules of a set, which must outlive it. Rules that another one replaces are left out.
 class RuleIndex {
 public:
     explicit RuleIndex(const RuleSet& rules);
 
-    const std::vector<std::unique_ptr<PreparedRule>>& rules() const { return m_rules; }
+    const std::vector<std::unique_ptr<IndexedRule>>& rules() const { return m_rules; }
 
     const std::vector<std::string>& replaced() const { return m_replaced; }
 
 private:
-    std::vector<std::unique_ptr<PreparedRule>> m_rules;
+    std::vector<std::unique_ptr<IndexedRule>> m_rules;
     std::vector<std::string> m_replaced;
 };
 
-/// One rule alone; for tests and for matching a single edited rule.
-std::unique_ptr<PreparedRule> prepareRule(const Rule& rule, uint32_t position = 0);
+/// One rule alone, which must outlive what is made of it.
+std::unique_ptr<PreparedRule> prepareRule(const Rule& rule);
+std::unique_ptr<PreparedRule> prepareRule(Rule&&) = delete;
 
 } // namespace fuselage

@@ -57,6 +57,7 @@ struct RootRow {
     const char* documentation;
     const char* source; ///< where the figure comes from
     Quantity (*of)(const RootValues&);
+    const char* choices = ""; ///< all texts that it can be, blank-separated; empty: any
 };
 
 std::span<const RootRow> rootRows();

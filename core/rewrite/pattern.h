@@ -101,7 +101,7 @@ struct Term {
     bool ofSpec = false; ///< the operator of a `spec`, whose forms stand beside it
     OperandOrder order = OperandOrder::Schema;
     /// False: operands are not looked at, except a Hole in `arguments` (either operand of a
-    /// commutative operator). A chain step without any Hole reads its source as its first operand.
+    /// commutative operator).
     /// True: an operand without an argument must be absent, tested by name, or an integer constant.
     bool hasArguments = false;
     std::vector<Argument> arguments;
@@ -187,11 +187,13 @@ struct Gate {
     std::optional<Expression> condition;
 };
 
-/// A point where quantisation puts a QuantizeLinear/DequantizeLinear pair.
+/// A point where quantisation puts a QuantizeLinear/DequantizeLinear pair (points.h binds it).
 struct QdqPoint {
     std::string name; ///< "INPUT", "RESIDUAL_INPUT"
     SlotIndex slot = 0;
-    std::optional<int64_t> axis;
+    std::optional<int64_t> axis;         ///< of a constant: one scale for each index along it
+    std::optional<Expression> condition; ///< no pair where it is not true
+    uint32_t line = 0;                   ///< in the rule's file
 };
 
 /// "y = LayerNormalization(x, g)[axis = -1];": one assignment of a rewrite.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/text.h"
 #include "core/rewrite/phase_internal.h"
+#include "core/rewrite/points.h"
 #include "core/rewrite/state_hash.h"
 
 #include <algorithm>
@@ -24,8 +25,8 @@ Phase::Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep
     : m_graph(graph), m_trace(trace), m_step(step), m_options(options), m_memo(memo),
       m_state(state), m_progress(progress) {
     for (const auto& rule : index.rules())
-        if (rule->rule.phase == step.phase)
-            m_levels[-rule->rule.priority].push_back(rule.get());
+        if (rule->rule().phase == step.phase)
+            m_levels[-rule->rule().priority].push_back(rule.get());
 }
 
 Result<void> Phase::run() {
@@ -74,8 +75,9 @@ Result<bool> Phase::runLevel(const Rules& rules) {
             noteCut(selection.cutComponents);
         bool applied = applyAll(*candidates, selection.chosen);
         changed = changed || applied;
-        bool onlyFuse = std::none_of(rules.begin(), rules.end(),
-                                     [](const PreparedRule* rule) { return rule->rule.isRewrite; });
+        bool onlyFuse = std::none_of(rules.begin(), rules.end(), [](const IndexedRule* rule) {
+            return rule->rule().isRewrite;
+        });
         if (!applied || selection.losers.empty() || !onlyFuse)
             return changed;
     }
@@ -91,17 +93,17 @@ void Phase::refreshFacts() {
 Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
     refreshFacts();
     Rules active;
-    for (const PreparedRule* rule : rules)
-        if (!rule->rule.once || m_iteration == 1)
+    for (const IndexedRule* rule : rules)
+        if (!rule->rule().once || m_iteration == 1)
             active.push_back(rule);
     std::vector<Candidate> candidates;
-    auto admitEach = [&](const PreparedRule& rule, MatchResult& found) {
+    auto admitEach = [&](const IndexedRule& rule, MatchResult& found) {
         note(rule, found);
         for (Match& match : found.matches) {
             if (isDisabled(match))
                 continue;
             if (std::optional<double> gain = admit(match))
-                candidates.push_back({std::move(match), *gain, rule.position});
+                candidates.push_back({std::move(match), *gain, rule.position()});
         }
         return !m_progress.cancelled();
     };
@@ -119,15 +121,15 @@ void Phase::findEach(const Rules& rules, Matcher::Take take) {
         return;
     }
     remember(rules);
-    for (const PreparedRule* rule : rules) {
-        RewriteMemo::FoundPtr found = m_memo.found(m_state, rule->rule);
+    for (const IndexedRule* rule : rules) {
+        RewriteMemo::FoundPtr found = m_memo.found(m_state, rule->rule());
         if (!found) // cancelled
             return;
         MatchResult result = found->result;
         for (Match& match : result.matches)
-            match.rule = &rule->rule;
+            match.rule = &rule->rule();
         for (RefusedMatch& refused : result.refused)
-            refused.match.rule = &rule->rule;
+            refused.match.rule = &rule->rule();
         if (!take(*rule, result))
             return;
     }
@@ -136,13 +138,13 @@ void Phase::findEach(const Rules& rules, Matcher::Take take) {
 /// Puts what the rules find on this state into the memo, unless it is there.
 void Phase::remember(const Rules& rules) {
     Rules fresh;
-    for (const PreparedRule* rule : rules)
-        if (!m_memo.found(m_state, rule->rule))
+    for (const IndexedRule* rule : rules)
+        if (!m_memo.found(m_state, rule->rule()))
             fresh.push_back(rule);
     if (fresh.empty())
         return;
-    auto keep = [&](const PreparedRule& rule, MatchResult& found) {
-        m_memo.keep(m_state, rule.rule, m_graph, std::move(found));
+    auto keep = [&](const IndexedRule& rule, MatchResult& found) {
+        m_memo.keep(m_state, rule.rule(), m_graph, std::move(found));
         return !m_progress.cancelled();
     };
     Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
@@ -150,8 +152,8 @@ void Phase::remember(const Rules& rules) {
 }
 
 /// Writes into the Trace what a rule found and what it refused.
-void Phase::note(const PreparedRule& rule, MatchResult& found) {
-    m_trace.count(rule.rule.name, m_step.phase).matched +=
+void Phase::note(const IndexedRule& rule, MatchResult& found) {
+    m_trace.count(rule.rule().name, m_step.phase).matched +=
         static_cast<uint32_t>(found.matches.size());
     for (RefusedMatch& refused : found.refused)
         refuse(refused.match, std::move(refused.reason), 0, std::move(refused.edit));
@@ -206,6 +208,7 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
         return false;
     }
     TraceEvent event = eventOf(match, candidate.gain);
+    event.points = pointsOf(m_graph, match);
     ApplyResult result =
         applyMatch(m_graph, match, m_options.infer ? m_options.infer : inferShapes);
     if (auto* refused = std::get_if<NotApplied>(&result)) {

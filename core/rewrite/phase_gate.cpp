@@ -144,7 +144,9 @@ std::optional<double> Phase::admit(const Match& match) {
                {code::gate,
                 std::move(message),
                 "write `gate always`, or decide by rules",
-                {{"found", "gain.us = " + numberText(gain.us)}, {"expected", "gain.us > 0"}}},
+                {{"found", "gain.us = " + numberText(gain.us)},
+                 {"expected", "gain.us > 0"},
+                 {"by", source}}},
                RuleEdit{RuleEdit::Kind::Clause, match.rule->span, {}, "gate always;"});
     return std::nullopt;
 }

@@ -66,7 +66,7 @@ public:
     Result<void> replay(PlannedSpan plan);
 
 private:
-    using Rules = std::vector<const PreparedRule*>;
+    using Rules = std::vector<const IndexedRule*>;
     using Replayable = std::map<std::pair<std::string, std::vector<std::string>>, Match>;
 
     Result<bool> runLevel(const Rules& rules);
@@ -74,7 +74,7 @@ private:
     Result<std::vector<Candidate>> findAll(const Rules& rules);
     void findEach(const Rules& rules, Matcher::Take take);
     void remember(const Rules& rules);
-    void note(const PreparedRule& rule, MatchResult& found);
+    void note(const IndexedRule& rule, MatchResult& found);
     bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
     bool holdsGate(const Match& match, const Gain& gain); // phase_gate.cpp, as admit
@@ -86,7 +86,7 @@ private:
     Replayable findReplayable(PlannedSpan plan);
     Result<size_t> replayStretch(PlannedSpan plan);
     Failure whyNotReplayed(const PlannedMatch& planned);
-    const PreparedRule* ruleNamed(const std::string& name) const;
+    const IndexedRule* ruleNamed(const std::string& name) const;
 
     // What the Trace says (phase_trace.cpp)
     TraceEvent eventOf(const Match& match, double gain) const;
@@ -110,7 +110,7 @@ private:
     uint32_t m_iteration = 1;
     std::unique_ptr<GraphFacts> m_facts; ///< null after a change
     std::unique_ptr<Convexity> m_convexity;
-    std::unordered_set<const PreparedRule*> m_seenMisses;
+    std::unordered_set<const IndexedRule*> m_seenMisses;
     std::unordered_set<std::string> m_refusals;
     std::vector<EarlyMatches> m_early;
     size_t m_firstEvent = 0;

@@ -43,13 +43,13 @@ Phase::Replayable Phase::findReplayable(PlannedSpan plan) {
     quick.explain = false;
     Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
     Replayable out;
-    std::unordered_set<const PreparedRule*> done;
+    std::unordered_set<const IndexedRule*> done;
     for (const PlannedMatch& planned : plan) {
-        const PreparedRule* rule = ruleNamed(planned.rule);
+        const IndexedRule* rule = ruleNamed(planned.rule);
         if (!done.insert(rule).second)
             continue;
         MatchResult found;
-        matcher.find(*rule, found);
+        matcher.find(rule->prepared(), found);
         std::erase_if(found.matches, [&](const Match& match) { return isDisabled(match); });
         for (Match& match : found.matches)
             out.emplace(std::pair(planned.rule, sorted(namesOf(m_graph, match.nodes))),
@@ -58,10 +58,10 @@ Phase::Replayable Phase::findReplayable(PlannedSpan plan) {
     return out;
 }
 
-const PreparedRule* Phase::ruleNamed(const std::string& name) const {
+const IndexedRule* Phase::ruleNamed(const std::string& name) const {
     for (const auto& [priority, rules] : m_levels)
-        for (const PreparedRule* rule : rules)
-            if (rule->rule.name == name)
+        for (const IndexedRule* rule : rules)
+            if (rule->rule().name == name)
                 return rule;
     return nullptr;
 }
@@ -101,7 +101,7 @@ Failure Phase::whyNotReplayed(const PlannedMatch& planned) {
     careful.explain = true;
     Matcher matcher(m_graph, *m_facts, *m_convexity, careful);
     MatchResult found;
-    matcher.find(*ruleNamed(planned.rule), found);
+    matcher.find(ruleNamed(planned.rule)->prepared(), found);
     std::vector<std::string> names = sorted(planned.nodes);
     auto isOne = [&](const std::string& name) {
         return std::binary_search(names.begin(), names.end(), name);
@@ -131,9 +131,9 @@ Result<void> Phase::replay(PlannedSpan plan) {
     while (!plan.empty()) {
         if (m_progress.cancelled())
             return cancelledFailure("replaying");
-        int64_t priority = ruleNamed(plan.front().rule)->rule.priority;
+        int64_t priority = ruleNamed(plan.front().rule)->rule().priority;
         size_t length = 1;
-        while (length < plan.size() && ruleNamed(plan[length].rule)->rule.priority == priority)
+        while (length < plan.size() && ruleNamed(plan[length].rule)->rule().priority == priority)
             ++length;
         Result<size_t> done = replayStretch(plan.first(length));
         if (!done)

@@ -105,9 +105,9 @@ void Phase::noteEarlyMatches() {
     if (m_memo.remembers()) {
         for (const auto& [priority, rules] : m_levels) {
             remember(rules);
-            for (const PreparedRule* rule : rules)
-                if (auto found = m_memo.found(m_state, rule->rule)) // else it was cancelled
-                    m_early.push_back({&rule->rule, std::move(found)});
+            for (const IndexedRule* rule : rules)
+                if (auto found = m_memo.found(m_state, rule->rule())) // else it was cancelled
+                    m_early.push_back({&rule->rule(), std::move(found)});
         }
         return;
     }
@@ -115,11 +115,11 @@ void Phase::noteEarlyMatches() {
     quick.explain = false;
     Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
     for (const auto& [priority, rules] : m_levels)
-        matcher.findEach(rules, [&](const PreparedRule& rule, MatchResult& found) {
+        matcher.findEach(rules, [&](const IndexedRule& rule, MatchResult& found) {
             auto early = std::make_shared<RewriteMemo::Found>();
             for (const Match& match : found.matches)
                 early->names.push_back(namesOf(m_graph, match.nodes));
-            m_early.push_back({&rule.rule, std::move(early)});
+            m_early.push_back({&rule.rule(), std::move(early)});
             return true;
         });
 }
@@ -133,8 +133,8 @@ void Phase::noteShadowed() {
                 taken.emplace(node, i);
     std::unordered_map<std::string, int64_t> priorities;
     for (const auto& [priority, rules] : m_levels)
-        for (const PreparedRule* rule : rules)
-            priorities[rule->rule.name] = rule->rule.priority;
+        for (const IndexedRule* rule : rules)
+            priorities[rule->rule().name] = rule->rule().priority;
     for (const EarlyMatches& early : m_early)
         for (const std::vector<std::string>& nodes : early.found->names) {
             auto winner = taken.end();

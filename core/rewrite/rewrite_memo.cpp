@@ -44,9 +44,9 @@ void RewriteMemo::begin(const RuleIndex& index) {
     m_outcomes.clear();
     m_running.clear();
     for (const auto& rule : index.rules()) {
-        auto [number, isNew] = m_rules.try_emplace(wholeKey(rule->rule), m_nextRule);
+        auto [number, isNew] = m_rules.try_emplace(wholeKey(rule->rule()), m_nextRule);
         m_nextRule += isNew ? 1 : 0;
-        m_running.emplace(&rule->rule, number->second);
+        m_running.emplace(&rule->rule(), number->second);
     }
 }
 

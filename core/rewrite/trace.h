@@ -76,6 +76,23 @@ struct TraceBinding {
     std::vector<std::string> values;
 };
 
+/// One read of a point's value: an operand of a node, as they were before the match was applied.
+struct TraceRead {
+    std::string node;
+    uint32_t slot = 0;                ///< among the node's inputs
+    std::vector<std::string> sources; ///< the model's nodes that the node stands for
+};
+
+/// A point of a `qdq` clause in one match.
+struct TracePoint {
+    std::string name;  ///< "INPUT"
+    std::string value; ///< by its name in the graph, as it was before the match was applied
+    std::optional<int64_t> axis;
+    uint32_t line = 0;            ///< of the point, in the rule's file
+    std::vector<TraceRead> reads; ///< that the pair is for
+    std::string leftOut;          ///< why there is no pair; empty: there is
+};
+
 struct TraceEvent {
     enum class Kind : uint8_t {
         Fused,     ///< the match became the fused node `made[0]`
@@ -94,9 +111,10 @@ struct TraceEvent {
     std::vector<std::string> labels;    ///< alternatives taken
     std::vector<TraceBinding> bindings; ///< in the order of the rule's text
     std::vector<std::string> made;
-    double gain = 0;              ///< the number that selection used
-    Reason reason;                ///< of Refused and Stopped
-    std::optional<RuleEdit> edit; ///< of Refused: what Reason::flip says
+    std::vector<TracePoint> points; ///< of an applied match, in the order of the clause
+    double gain = 0;                ///< the number that selection used
+    Reason reason;                  ///< of Refused and Stopped
+    std::optional<RuleEdit> edit;   ///< of Refused: what Reason::flip says
 
     /// The match changed the graph.
     bool applied() const { return kind == Kind::Fused || kind == Kind::Rewritten; }

@@ -6,6 +6,7 @@
 #include "core/graph/text.h"
 #include "core/passes/passes.h"
 #include "core/rewrite/state_hash.h"
+#include "core/support/text.h"
 #include "tests/filetest/commands.h"
 
 #include <fmt/format.h>
@@ -28,6 +29,24 @@ std::string traceText(const CaseFile& file, const Trace& trace) {
     for (const NearMiss& miss : trace.nearMisses)
         if (concerns(file, miss.rule))
             out += app::text(miss);
+    return out;
+}
+
+/// "R INPUT of x: Conv[0]", a line each.
+std::string pointsText(const CaseFile& file, const Trace& trace) {
+    std::string out;
+    for (const TraceEvent& event : trace.events)
+        for (const TracePoint& point : event.points) {
+            if (!concerns(file, event.rule))
+                continue;
+            std::string reads = joined(point.reads, [](const TraceRead& read) {
+                return fmt::format("{}[{}]", read.node, read.slot);
+            });
+            if (!point.leftOut.empty())
+                reads = "left out: " + point.leftOut;
+            out += fmt::format("{} {} of {}{}: {}\n", event.rule, point.name, point.value,
+                               point.axis ? fmt::format(" axis {}", *point.axis) : "", reads);
+        }
     return out;
 }
 
@@ -111,6 +130,7 @@ Outcome runRewrite(const CaseFile& file) {
     }
     outcome.sections["output"] = changed(done->trace) ? text(done->graph) : "unchanged";
     outcome.sections["trace"] = traceText(file, done->trace);
+    outcome.sections["points"] = pointsText(file, done->trace);
     std::string counts;
     for (const RuleCount& count : done->trace.counts)
         if (count.applied > 0 && concerns(file, count.rule))

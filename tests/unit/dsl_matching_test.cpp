@@ -6,8 +6,10 @@
 #include "core/rewrite/match_cache.h"
 #include "dsl_support.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 
 using namespace fuselage;
@@ -63,7 +65,110 @@ std::string keyOf(const std::string& text) {
     return matchKey(loaded.rule());
 }
 
+/// Small random patterns and graphs over the same few operators, so that many match.
+class Drawn {
+public:
+    explicit Drawn(uint32_t seed) : m_random(seed) {}
+
+    std::string rule() {
+        std::string match;
+        if (below(3) == 0)
+            match += "s = " + term(2) + "; y = " + chain("s", 1) + ";";
+        else
+            match = "y = " + chain(term(2), 2) + ";";
+        if (below(4) == 0)
+            match = "x; many 1..2 { m = " + chain("x", 1) + "; }";
+        return "fuse 1;\nrule R { match { " + match + " } }\n";
+    }
+
+    std::string graph() {
+        std::string text = "g (float[2,3] v0, float[2,3] u) => (float[2,3] out) { ";
+        const size_t first = below(ops.size());
+        const size_t nodes = 2 + below(4);
+        for (size_t i = 0; i < nodes; ++i)
+            text +=
+                fmt::format("v{} = {} ", i + 1, applied(ops[(first + below(3)) % ops.size()], i));
+        return text + fmt::format("out = Neg(v{}) }}", nodes);
+    }
+
+private:
+    size_t below(size_t bound) { return m_random() % bound; }
+
+    const std::string& op() { return ops[below(ops.size())]; }
+
+    static bool takesTwo(const std::string& op) { return op == "Add" || op == "Mul"; }
+
+    std::string applied(const std::string& op, size_t values) {
+        const std::string value = "v" + std::to_string(below(values + 1));
+        return op + "(" + (takesTwo(op) ? value + ", " + (below(2) ? "u" : value) : value) + ")";
+    }
+
+    std::string term(size_t depth) {
+        if (depth == 0)
+            return "_";
+        if (below(4) == 0)
+            return "(" + term(depth - 1) + " | " + node(depth) + ")";
+        return node(depth);
+    }
+
+    std::string node(size_t depth) {
+        const std::string name = op();
+        const std::string operand = term(depth - 1);
+        return name + "(" + (takesTwo(name) ? operand + ", _" : operand) + ")";
+    }
+
+    std::string chain(std::string from, size_t steps) {
+        constexpr const char* quantifiers[] = {"", "", "?", "{0..2}", "{1..2}"};
+        for (size_t i = 0; i < steps; ++i) {
+            const std::string step = below(4) == 0 ? "(" + op() + " | " + op() + ")"
+                                     : below(4) == 0
+                                         ? "region Few {" + std::to_string(below(2)) + "..3}"
+                                         : op();
+            from += " -> " + step + (step.starts_with("region") ? "" : quantifiers[below(5)]);
+        }
+        return from;
+    }
+
+    inline static const std::vector<std::string> ops = {"Relu", "Abs", "Add", "Mul", "Exp", "Sin"};
+    std::mt19937 m_random;
+};
+
 } // namespace
+
+TEST(DslMatching, RulesThatAreNotSearchedWouldNotMatch) {
+    size_t matches = 0, spared = 0;
+    auto check = [&](const RuleIndex& index, const std::string& text, const std::string& rules) {
+        Subject subject(text);
+        for (const auto& rule : index.rules()) {
+            auto found = matchesOf(subject, rule->prepared(), true);
+            const bool mayMatch = rule->mayMatch(subject.facts.present);
+            ASSERT_TRUE(mayMatch || found.empty()) << rule->rule().name << "\n"
+                                                   << rules << "\n"
+                                                   << text;
+            matches += found.size();
+            spared += mayMatch ? 0 : 1;
+        }
+    };
+    RuleIndex index(library().result.rules);
+    std::set<std::string> graphs;
+    for (const dsl::RuleTest& test : library().result.tests)
+        if (test.given == dsl::RuleTest::Given::Graph)
+            graphs.insert(test.subject);
+    for (const std::string& text : graphs)
+        check(index, text, "the library");
+    EXPECT_GT(spared, graphs.size() * index.rules().size() / 2);
+    for (uint32_t seed = 0; seed < 1500; ++seed) {
+        Drawn drawn(seed);
+        const std::string rules = "class Few = Relu | Abs | Add;\n";
+        std::string text = drawn.rule();
+        text.insert(text.find("rule R"), rules);
+        Loaded loaded(text);
+        if (loaded.result.rules.rules.empty())
+            continue; // such as a step that cannot repeat
+        check(RuleIndex(loaded.result.rules), drawn.graph(), text);
+    }
+    EXPECT_GT(matches, 500U);
+}
 
 TEST(DslMatching, FiltersRejectNothingThatMatches) {
     RuleIndex index(library().result.rules);
@@ -76,8 +181,10 @@ TEST(DslMatching, FiltersRejectNothingThatMatches) {
     for (const std::string& text : graphs) {
         Subject subject(text);
         for (const auto& rule : index.rules()) {
-            auto quick = matchesOf(subject, *rule, false);
-            ASSERT_EQ(quick, matchesOf(subject, *rule, true)) << rule->rule.name << "\n" << text;
+            auto quick = matchesOf(subject, rule->prepared(), false);
+            ASSERT_EQ(quick, matchesOf(subject, rule->prepared(), true))
+                << rule->rule().name << "\n"
+                << text;
             matches += quick.size();
         }
     }
@@ -87,16 +194,16 @@ TEST(DslMatching, FiltersRejectNothingThatMatches) {
 TEST(DslMatching, ManyRulesAtOnceFindWhatEachFindsAlone) {
     RuleIndex index(library().result.rules);
     Subject subject(graphText);
-    std::vector<const PreparedRule*> rules;
+    std::vector<const IndexedRule*> rules;
     for (const auto& rule : index.rules())
         rules.push_back(rule.get());
     Matcher matcher(subject.graph, subject.facts, subject.convexity, {});
     size_t at = 0, matches = 0;
-    matcher.findEach(rules, [&](const PreparedRule& rule, MatchResult& found) {
+    matcher.findEach(rules, [&](const IndexedRule& rule, MatchResult& found) {
         EXPECT_EQ(&rule, rules[at++]);
         MatchResult alone;
-        Matcher(subject.graph, subject.facts, subject.convexity, {}).find(rule, alone);
-        EXPECT_EQ(found.matches.size(), alone.matches.size()) << rule.rule.name;
+        Matcher(subject.graph, subject.facts, subject.convexity, {}).find(rule.prepared(), alone);
+        EXPECT_EQ(found.matches.size(), alone.matches.size()) << rule.rule().name;
         matches += found.matches.size();
         return true;
     });

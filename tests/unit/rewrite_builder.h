@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -198,7 +199,22 @@ public:
         return id;
     }
 
+    /// A step without operands reads what stands before it.
+    void readSource(TermId step) {
+        const Term term = (*this)[step]; // a copy: the table of terms grows
+        for (const Term::Alternative& alternative : term.alternatives)
+            readSource(alternative.term);
+        if (term.source.valid())
+            readSource(term.source);
+        const bool isHead = term.kind == Term::Kind::Node || term.kind == Term::Kind::Region;
+        if (isHead && term.arguments.empty()) {
+            const TermId source = hole();
+            (*this)[step].arguments.push_back({"", source});
+        }
+    }
+
     TermId pipe(TermId source, TermId step, Term::Kind kind = Term::Kind::Pipe) {
+        readSource(step);
         Term term;
         term.kind = kind;
         term.step = step;
@@ -291,13 +307,12 @@ inline Graph graphOf(const std::string& text) {
 inline MatchResult matchesOf(const Graph& graph, const Rule& rule, MatcherOptions options = {}) {
     GraphFacts facts(graph);
     Convexity convexity(graph);
-    auto prepared = prepareRule(rule);
+    // Matches point to the rule; it must outlive the result.
+    static std::deque<Rule> alive;
+    auto prepared = prepareRule(alive.emplace_back(rule));
     Matcher matcher(graph, facts, convexity, options);
     MatchResult result;
     matcher.find(*prepared, result);
-    // Matches point to the rule; it must outlive the result.
-    static std::vector<std::unique_ptr<PreparedRule>> alive;
-    alive.push_back(std::move(prepared));
     return result;
 }
 
