@@ -27,9 +27,10 @@ bool onlyRepeats(Op op) {
     return op == Op::Expand || op == Op::Tile || op == Op::ConstantOfShape || op == Op::Range;
 }
 
-/// Quantised weights stay small; a rule wants to see them.
+/// Quantised weights stay small; a rule wants to see them. Weights that are quantised in the graph
+/// become small.
 bool keepsQuantization(Op op) {
-    return op == Op::DequantizeLinear || op == Op::QuantizeLinear;
+    return op == Op::DequantizeLinear;
 }
 
 /// Constants that only have their elements in other places: one for all nodes that ask for the

@@ -7,6 +7,7 @@
 #include "core/graph/captures.h"
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
+#include "core/passes/precision_range_internal.h"
 #include "core/passes/precision_rows_internal.h"
 
 #include <fmt/format.h>
@@ -28,21 +29,26 @@ enum class Form : uint8_t {
 /// What storing a constant in 16 bits does to it.
 struct RangeFacts {
     std::optional<double> outside; ///< a finite element that would become infinite
+    bool saturates = false;        ///< such elements stand for minus infinity in a mask
     bool flushes = false;          ///< a single element, not zero, that would become zero
 };
 
 class PrecisionPass {
 public:
-    PrecisionPass(Graph& graph, DType storage, PrecisionRecord& record)
-        : m_graph(graph), m_storage(storage), m_record(record),
-          m_narrow(graph.valueBound(), false) {}
+    PrecisionPass(Graph& graph, const PrecisionChoice& choice, PrecisionRecord& record)
+        : m_graph(graph), m_except(choice.except), m_storage(storageOf(choice.precision)),
+          m_record(record), m_narrow(graph.valueBound(), false),
+          m_named(choice.except.of.size(), false), m_estimate(graph, m_storage) {}
 
     void run();
 
 private:
     Form decide(const Node& node);
+    const PrecisionOf* askedFor(const Node& node);
+    void refuse(std::string message, std::string fix);
     std::optional<Reason> refusal(const Node& node);
     bool followsWide(const Node& node) const;
+    bool movesNarrow(const Node& node) const;
     const RangeFacts& rangeOf(ValueId constant);
 
     bool isFloat32(ValueId id) const {
@@ -57,9 +63,12 @@ private:
     ValueId narrowConstant(ValueId id);
 
     Graph& m_graph;
-    DType m_storage;
+    const PrecisionExceptions& m_except;
+    const DType m_storage;
     PrecisionRecord& m_record;
     std::vector<bool> m_narrow; ///< per original value: its producer makes 16-bit values
+    std::vector<bool> m_named;  ///< per exception: it names a node
+    RangeEstimate m_estimate;
     std::unordered_map<ValueId, RangeFacts> m_ranges;
     std::unordered_map<ValueId, ValueId> m_down, m_up; ///< the value in the other type
 };
@@ -74,7 +83,9 @@ const RangeFacts& PrecisionPass::rangeOf(ValueId constant) {
     for (float element : data.as<float>())
         if (std::isfinite(element) && std::fabs(element) > std::fabs(largest))
             largest = element;
-    if (std::isinf(roundTo(m_storage, largest)))
+    const bool outside = std::isinf(roundTo(m_storage, largest));
+    facts.saturates = outside && isMaskFill(m_graph, constant, m_storage);
+    if (outside && !facts.saturates)
         facts.outside = largest;
     facts.flushes = data.elementCount() == 1 && largest != 0 && roundTo(m_storage, largest) == 0;
     return facts;
@@ -140,11 +151,49 @@ Form PrecisionPass::decide(const Node& node) {
         return Form::Neutral;
     if (node.op == Op::CastLike) // its second operand is read for its type
         return Form::Wide;
-    if (auto reason = refusal(node)) {
+    auto reason = refusal(node);
+    if (auto outside = m_estimate.refusal(node); outside && !reason)
+        reason = std::move(outside);
+    const PrecisionOf* asked = askedFor(node);
+    if (asked && !asked->wide && reason)
+        refuse(fmt::format("`{}` asks for 16 bits, and node `{}` cannot: {}", asked->nodes.text(),
+                           node.name, reason->message),
+               "leave it out, or ask for fp32");
+    if (asked && asked->wide && !reason)
+        reason = Reason{"precision-asked",
+                        fmt::format("`{}` asks for float32", asked->nodes.text()),
+                        "",
+                        {{"nodes", asked->nodes.text()}}};
+    if (reason) {
         m_record.kept.push_back({node.name, std::move(*reason)});
         return Form::Wide;
     }
-    return followsWide(node) ? Form::Wide : Form::Narrow;
+    if (!asked && m_except.restIsWide)
+        return movesNarrow(node) ? Form::Narrow : Form::Wide;
+    return !asked && followsWide(node) ? Form::Wide : Form::Narrow;
+}
+
+/// Movement of a 16-bit value moves 16 bits.
+bool PrecisionPass::movesNarrow(const Node& node) const {
+    return hasTrait(node.op, View | DataMovement) &&
+           std::all_of(node.inputs.begin(), node.inputs.begin() + node.explicitInputs,
+                       [&](ValueId id) { return !isFloat32(id) || m_narrow[id.index()]; });
+}
+
+/// The last exception that names the node; null where none does.
+const PrecisionOf* PrecisionPass::askedFor(const Node& node) {
+    const PrecisionOf* out = nullptr;
+    for (size_t i = 0; i < m_except.of.size(); ++i)
+        if (m_except.of[i].nodes.names(node)) {
+            m_named[i] = true;
+            out = &m_except.of[i];
+        }
+    return out;
+}
+
+void PrecisionPass::refuse(std::string message, std::string fix) {
+    m_record.refused.push_back(
+        {"precision.node", std::move(message), "--precision-of", std::move(fix)});
 }
 
 ValueId PrecisionPass::cast(ValueId id, DType to) {
@@ -171,6 +220,11 @@ ValueId PrecisionPass::narrowConstant(ValueId id) {
     const bool half = m_storage == DType::Float16;
     for (size_t i = 0; i < to.size(); ++i)
         to[i] = half ? floatToHalf(from[i]) : floatToBfloat16(from[i]);
+    for (size_t i = 0; rangeOf(id).saturates && i < to.size(); ++i)
+        if (std::isinf(half ? halfToFloat(to[i]) : bfloat16ToFloat(to[i])) &&
+            std::isfinite(from[i]))
+            to[i] = half ? floatToHalf(static_cast<float>(-largestOf(m_storage)))
+                         : floatToBfloat16(static_cast<float>(-largestOf(m_storage)));
     if (rangeOf(id).flushes) // the smallest number of its sign
         to[0] = static_cast<uint16_t>(from[0] < 0 ? 0x8001 : 0x0001);
     return m_graph.addConstant(m_graph.freshName(source.name), std::move(out));
@@ -245,6 +299,14 @@ void PrecisionPass::run() {
             !m_graph.isGraphOutput(wide))
             m_graph.takeName(narrow, wide);
     m_graph.removeDead();
+    for (size_t i = 0; i < m_named.size(); ++i)
+        if (!m_named[i] && !m_except.of[i].rule.empty())
+            refuse("`" + m_except.of[i].nodes.text() + "` names a rule, and no rules are read here",
+                   "name nodes or operators");
+        else if (!m_named[i])
+            refuse(fmt::format("`{}` names no node that computes with float32",
+                               m_except.of[i].nodes.text()),
+                   "`fuselage inspect MODEL --graph` lists the nodes");
 }
 
 int64_t weightBytes(const Graph& graph) {
@@ -257,14 +319,14 @@ int64_t weightBytes(const Graph& graph) {
 
 } // namespace
 
-Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision) {
+Result<PrecisionRecord> setPrecision(Graph& graph, const PrecisionChoice& choice) {
     PrecisionRecord out;
-    out.precision = precision;
+    out.precision = choice.precision;
     out.weightBytesBefore = weightBytes(graph);
     out.weightBytesAfter = out.weightBytesBefore;
-    if (storageOf(precision) == DType::Float32)
+    if (storageOf(choice.precision) == DType::Float32)
         return out;
-    PrecisionPass(graph, storageOf(precision), out).run();
+    PrecisionPass(graph, choice, out).run();
     out.weightBytesAfter = weightBytes(graph);
     for (const InferProblem& problem : inferShapes(graph))
         if (!problem.warning())

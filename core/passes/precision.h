@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/graph/graph.h"
-#include "core/ops/precision.h"
+#include "core/passes/precision_choice.h"
 #include "core/support/reason.h"
 #include "core/support/result.h"
 
@@ -17,7 +17,8 @@ namespace fuselage {
 /// A node that computes in float32 all the same.
 struct KeptNode {
     std::string node;
-    Reason reason; ///< codes: precision-op, precision-weight, precision-control-flow
+    Reason reason; ///< codes: precision-op, precision-weight, precision-range, precision-asked,
+                   ///< precision-control-flow
 };
 
 struct PrecisionRecord {
@@ -26,13 +27,20 @@ struct PrecisionRecord {
     size_t casts = 0;    ///< Cast nodes added
     int64_t weightBytesBefore = 0, weightBytesAfter = 0;
     std::vector<KeptNode> kept; ///< in topological order
+    /// Exceptions that say nothing here: they name no node, or ask for 16 bits of one that cannot.
+    std::vector<Error> refused;
 };
 
 /// Converts in place; Fp32 and Tf32 change nothing. What is neither float32 nor a tensor stays, and
-/// so does every Cast of the model. Nodes that are unsafe in 16 bits, that have no 16-bit form or a
-/// weight outside of the type's range compute in float32 between Casts. A scalar that is added and
-/// would round to zero becomes the smallest number of its sign. Casts that were added have
-/// provenance of rule "precision". Error "precision.types": the result contradicts an operator.
-Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision);
+/// so does every Cast of the model. Nodes that a person asks it of, that are unsafe in 16 bits,
+/// that have no 16-bit form, a weight outside of the type's range, or an operand that such a weight
+/// took out of it compute in float32 between Casts. A scalar that is added and would round to zero
+/// becomes the smallest number of its sign. Casts that were added have provenance of rule
+/// "precision". Error "precision.types": the result contradicts an operator.
+Result<PrecisionRecord> setPrecision(Graph& graph, const PrecisionChoice& choice);
+
+inline Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision) {
+    return setPrecision(graph, PrecisionChoice{precision});
+}
 
 } // namespace fuselage

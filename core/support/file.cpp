@@ -108,8 +108,9 @@ Result<std::unique_ptr<FileHandle>> lockFile(const std::string& path, const std:
 Result<std::string> readFile(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
-    text << file.rdbuf();
-    if (!file || !text)
+    if (file.peek() != std::ifstream::traits_type::eof()) // an empty one gives nothing to insert
+        text << file.rdbuf();
+    if (file.bad() || !file.is_open() || !text)
         return failure("file.read", "file cannot be read", path,
                        "check the path and its permissions");
     return text.str();

@@ -3,11 +3,14 @@
 #include "core/graph/verify.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
+#include "core/plan/backend.h"
 #include "tests/unit/passes_support.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
@@ -21,6 +24,25 @@ PrecisionRecord convert(GraphMaker& m, Precision precision) {
     auto sound = verify(m.graph);
     EXPECT_TRUE(sound) << sound.error().text();
     return record ? *record : PrecisionRecord{};
+}
+
+/// The same with exceptions, "NODES=PRECISION".
+PrecisionRecord convertBut(GraphMaker& m, Precision precision, std::vector<std::string> of) {
+    inferShapes(m.graph);
+    auto choice = parsePrecisionChoice(precision, of);
+    EXPECT_TRUE(choice) << choice.error().text();
+    auto record = setPrecision(m.graph, *choice);
+    EXPECT_TRUE(record) << record.error().text();
+    EXPECT_TRUE(verify(m.graph));
+    return *record;
+}
+
+std::vector<double> interpreted(const Graph& graph, const Tensor& input) {
+    ThreadPool pool(1);
+    Progress progress;
+    auto values = interpret(graph, {ReferenceValue::from(input)}, pool, progress);
+    EXPECT_TRUE(values) << values.error().text();
+    return values->front().floats;
 }
 
 const Node& producerOf(const GraphMaker& m, const std::string& value) {
@@ -76,8 +98,9 @@ TEST(Precision, AWeightOutsideTheRangeOfFloat16IsNamedAndStays) {
     m.output(m.node(Op::Exp, {a}, "y"));
     GraphMaker other = m;
     PrecisionRecord record = convert(m, Precision::Fp16);
-    ASSERT_EQ(record.kept.size(), 1U);
+    ASSERT_EQ(record.kept.size(), 2U);
     EXPECT_EQ(record.kept[0].node, "a_node");
+    EXPECT_EQ(record.kept[1].reason.code, "precision-range");
     EXPECT_EQ(record.kept[0].reason.code, "precision-weight");
     EXPECT_NE(record.kept[0].reason.message.find("`huge` holds 70000"), std::string::npos);
     EXPECT_EQ(dtypeOf(m, "a"), DType::Float32);
@@ -192,4 +215,119 @@ TEST(Precision, ShapeQueriesReadTheUncastValue) {
     m.output(m.node(Op::Exp, {x}, "y"));
     convert(m, Precision::Fp16);
     EXPECT_EQ(producerOf(m, "s").inputs[0], x);
+}
+
+TEST(Precision, WhatReadsALargeValueComputesInFloat32UntilItIsSmallAgain) {
+    GraphMaker m;
+    ValueId x = m.input("x", {4});
+    ValueId large = m.node(Op::Mul, {x, m.floats("huge", {}, {1e6F})}, "large");
+    ValueId moved = m.node(Op::Relu, {large}, "moved");
+    ValueId small = m.node(Op::Div, {moved, m.floats("back", {}, {1e5F})}, "small");
+    ValueId other = m.node(Op::Sigmoid, {large}, "other");
+    m.output(m.node(Op::Add, {m.node(Op::Exp, {small}, "a"), m.node(Op::Neg, {other}, "b")}, "y"));
+    PrecisionRecord record = convert(m, Precision::Fp16);
+    std::vector<std::string> kept;
+    for (const KeptNode& node : record.kept)
+        kept.push_back(node.node);
+    EXPECT_EQ(kept,
+              (std::vector<std::string>{"large_node", "moved_node", "small_node", "other_node"}));
+    EXPECT_EQ(dtypeOf(m, "moved"), DType::Float32);
+    EXPECT_EQ(dtypeOf(m, "a"), DType::Float16);
+    EXPECT_EQ(dtypeOf(m, "b"), DType::Float16);
+}
+
+TEST(Precision, AMaskOfVeryLowNumbersSaturates) {
+    for (auto [precision, fill] : {std::pair{Precision::Fp16, -1e9F},
+                                   {Precision::Fp16, -3.4028235e38F},
+                                   {Precision::Bf16, -3.4028235e38F}}) {
+        GraphMaker m;
+        ValueId mask =
+            m.node(Op::Mul, {m.input("m", {1, 4}), m.floats("fill", {}, {fill})}, "mask");
+        ValueId scores = m.node(Op::Add, {m.input("x", {4, 4}), mask}, "scores");
+        m.output(m.node(Op::Softmax, {scores}, "y"));
+        EXPECT_TRUE(convert(m, precision).kept.empty());
+        EXPECT_EQ(m.graph.value(m.graph.findValue("fill")).constant->at(0),
+                  precision == Precision::Fp16 ? -65504.0 : -3.3895313892515355e38);
+    }
+    GraphMaker m; // the same number where its size counts
+    ValueId scaled = m.node(Op::Mul, {m.input("x", {4}), m.floats("fill", {}, {-1e9F})}, "scaled");
+    m.output(m.node(Op::Relu, {scaled}, "y"));
+    EXPECT_FALSE(convert(m, Precision::Fp16).kept.empty());
+}
+
+TEST(Precision, SingleNodesAreAskedFor) {
+    auto chain = [](GraphMaker& m) {
+        ValueId a = m.node(Op::Exp, {m.input("x", {4})}, "a");
+        ValueId b = m.node(Op::Neg, {a}, "b");
+        m.output(m.node(Op::Exp, {b}, "y"));
+    };
+    GraphMaker byName, byOperator, last, narrow;
+    chain(byName);
+    PrecisionRecord record = convertBut(byName, Precision::Fp16, {"b_*=fp32"});
+    ASSERT_EQ(record.kept.size(), 1U);
+    EXPECT_EQ(record.kept[0].node, "b_node");
+    EXPECT_EQ(record.kept[0].reason.code, "precision-asked");
+    EXPECT_EQ(dtypeOf(byName, "b"), DType::Float32);
+    chain(byOperator);
+    EXPECT_EQ(convertBut(byOperator, Precision::Bf16, {"op:Exp=fp32"}).kept.size(), 2U);
+    chain(last);
+    EXPECT_EQ(convertBut(last, Precision::Fp16, {"op:Exp=fp32", "a_node=fp16"}).kept.size(), 1U);
+    chain(narrow); // a float32 model with one 16-bit node
+    EXPECT_EQ(convertBut(narrow, Precision::Fp32, {"b_node=fp16"}).narrowed, 1U);
+    EXPECT_EQ(dtypeOf(narrow, "a"), DType::Float32);
+    EXPECT_EQ(producerOf(narrow, "b").inputs.size(), 1U);
+    EXPECT_EQ(dtypeOf(narrow, "b"), DType::Float16);
+}
+
+TEST(Precision, AnExceptionThatSaysNothingIsRefused) {
+    GraphMaker m;
+    ValueId a = m.node(Op::CumSum, {m.input("x", {4}), m.scalarInt("axis", 0)}, "a");
+    m.output(m.node(Op::Exp, {a}, "y"));
+    PrecisionRecord record =
+        convertBut(m, Precision::Fp16, {"nothing=fp32", "op:Conv group>1=fp32", "a_node=fp16"});
+    ASSERT_EQ(record.refused.size(), 3U);
+    EXPECT_NE(record.refused[0].text().find("a sum that goes on"), std::string::npos);
+    EXPECT_NE(record.refused[1].message.find("`nothing` names no node"), std::string::npos);
+    EXPECT_NE(record.refused[2].message.find("`op:Conv group>1` names"), std::string::npos);
+    for (const char* text :
+         {"a", "=fp32", "a=fp64", "a=tf32", "op:=fp16", "op:Conv group=fp16", "@/nowhere"})
+        EXPECT_FALSE(parsePrecisionChoice(Precision::Fp16, {text})) << text;
+    EXPECT_FALSE(parsePrecisionChoice(Precision::Fp16, {"a=bf16"}));
+    EXPECT_FALSE(parsePrecisionChoice(Precision::Fp32, {"a=bf16", "b=fp16"}));
+}
+
+TEST(Precision, LargeWeightsGiveNoInfinities) {
+    std::mt19937 random(5);
+    auto below = [&](size_t bound) { return random() % bound; };
+    size_t kept = 0;
+    for (int round = 0; round < 400; ++round) {
+        GraphMaker m;
+        ValueId value = m.input("x", {64});
+        std::string chain;
+        for (size_t i = 0, length = 3 + below(5); i < length; ++i) {
+            constexpr float sizes[] = {1e5F, 3e6F, 2e9F, 0.25F, 3, 2, 0.5F, 1};
+            const float number = sizes[below(std::size(sizes))] * (below(2) ? 1 : -1);
+            ValueId constant = m.floats("c" + std::to_string(i), {}, {number});
+            constexpr Op binary[] = {Op::Mul, Op::Div, Op::Add, Op::Sub, Op::Max};
+            constexpr Op unary[] = {Op::Relu, Op::Sigmoid, Op::Tanh, Op::Abs, Op::Neg};
+            const bool two = below(3) > 0;
+            const Op op = two ? binary[below(5)] : unary[below(5)];
+            chain += std::string(nameOf(op)) + (two ? fmt::format("({}) ", number) : " ");
+            std::vector<ValueId> operands = {value};
+            if (two)
+                operands.push_back(constant);
+            value = m.node(op, operands, "v" + std::to_string(i));
+        }
+        m.output(value);
+        Graph wide = m.graph.clone();
+        inferShapes(wide);
+        kept += convert(m, Precision::Fp16).kept.size();
+        Tensor x(DType::Float32, {64});
+        for (size_t i = 0; i < 64; ++i)
+            x.as<float>()[i] = 8.0F * (static_cast<float>(below(2001)) / 1000 - 1);
+        const std::vector<double> expected = interpreted(wide, x), found = interpreted(m.graph, x);
+        for (size_t i = 0; i < 64; ++i)
+            ASSERT_EQ(std::isfinite(found[i]), std::isfinite(expected[i])) << chain << x.at(i);
+    }
+    EXPECT_GT(kept, 400U);
 }

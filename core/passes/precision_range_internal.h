@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values a weight outside of a 16-bit type's range takes out of it as well, so that what
+// reads them computes in float32 too: a Cast back would make infinities of them.
+#pragma once
+
+#include "core/graph/graph.h"
+#include "core/support/reason.h"
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace fuselage {
+
+/// An estimate, since no data is seen: ordinary activations are taken to be 64 times smaller than
+/// the largest number of the type.
+class RangeEstimate {
+public:
+    RangeEstimate(const Graph& graph, DType storage)
+        : m_graph(graph), m_storage(storage), m_values(graph.valueBound()) {}
+
+    /// Why the node must read its operands in float32. Nodes are asked in topological order, each
+    /// once.
+    std::optional<Reason> refusal(const Node& node);
+
+private:
+    /// Of a value, against ordinary activations.
+    struct Size {
+        double times = 1;
+        ValueId weight;         ///< the constant that made it large; none: ordinary
+        bool onlyBelow = false; ///< the large ones are negative
+    };
+
+    bool isLarge(const Size& size) const;
+    Size sizeOf(ValueId id);
+    Size resultOf(const Node& node, const std::vector<Size>& operands) const;
+
+    const Graph& m_graph;
+    DType m_storage;
+    std::vector<Size> m_values; ///< of results
+    std::unordered_map<ValueId, Size> m_constants;
+};
+
+/// True for a constant that stands for minus infinity in a mask: what is outside of the type's
+/// range is -1e8 or lower, and all that is made of it by adding, multiplying, selecting and moving
+/// is read by a Softmax. The type's lowest number says the same.
+bool isMaskFill(const Graph& graph, ValueId constant, DType storage);
+
+/// The largest finite number.
+double largestOf(DType storage);
+
+} // namespace fuselage
