@@ -101,7 +101,11 @@ private:
     void fold(size_t i) {
         const TapeInstruction& x = m_tape.code[i];
         int count = operandCount(x.op);
-        if (count > 2 || !isFloat(x.type))
+        // A cast of stored integers to a wider type leaves the numbers.
+        const bool widens = x.op == TapeOp::Cast && isInteger(x.type) &&
+                            isInteger(m_tape.type(x.operand[0])) &&
+                            sizeOf(x.type) >= sizeOf(m_tape.type(x.operand[0])) && isSigned(x.type);
+        if (count > 2 || (!isFloat(x.type) && !widens))
             return;
         for (int k = 0; k < count; ++k)
             if (m_numbers[x.operand[k]].empty())
@@ -129,7 +133,7 @@ private:
         case TapeOp::Cast:
             m_numbers[i] = a;
             for (double& value : m_numbers[i])
-                value = roundTo(x.type, value);
+                value = widens ? value : roundTo(x.type, value);
             return;
         default:
             return;
@@ -228,8 +232,10 @@ private:
 
     /// The other operand is known only when running.
     bool operand(TapeOp op, uint16_t reg) {
-        while (m_tape.code[reg].op == TapeOp::Cast && isFloat(m_tape.code[reg].type))
-            reg = m_tape.code[reg].operand[0];
+        reg = beforeCasts(reg);
+        std::optional<PostOp::Stored> stored;
+        if (m_abilities.storedOperands && op == TapeOp::Add)
+            stored = dequantised(reg);
         if (m_tape.code[reg].op != TapeOp::Input)
             return false;
         const EpilogueInput& input = m_inputs[m_tape.code[reg].index];
@@ -249,8 +255,37 @@ private:
             return false; // the library adds one tensor only
         if (kind == PostOp::Kind::Sum)
             m_out.beforeSum = m_head;
-        m_out.postOps.push_back({kind, {}, {}, input.read});
+        m_out.postOps.push_back({kind, {}, {}, input.read, stored});
         return true;
+    }
+
+    uint16_t beforeCasts(uint16_t reg) const {
+        while (m_tape.code[reg].op == TapeOp::Cast && isFloat(m_tape.code[reg].type))
+            reg = m_tape.code[reg].operand[0];
+        return reg;
+    }
+
+    /// Past scale * (operand - zero) of an integer operand, which `reg` becomes.
+    std::optional<PostOp::Stored> dequantised(uint16_t& reg) const {
+        PostOp::Stored out;
+        uint16_t at = reg;
+        if (m_tape.code[at].op == TapeOp::Mul) {
+            const uint16_t* sides = m_tape.code[at].operand;
+            const int known = m_numbers[sides[1]].size() == 1 ? 1 : 0;
+            if (m_numbers[sides[known]].size() != 1)
+                return std::nullopt;
+            out.scale = m_numbers[sides[known]][0];
+            at = beforeCasts(sides[1 - known]);
+        }
+        if (m_tape.code[at].op == TapeOp::Sub &&
+            m_numbers[m_tape.code[at].operand[1]].size() == 1) {
+            out.zero = m_numbers[m_tape.code[at].operand[1]][0];
+            at = beforeCasts(m_tape.code[at].operand[0]);
+        }
+        if (m_tape.code[at].op != TapeOp::Input || !isInteger(m_tape.code[at].type))
+            return std::nullopt;
+        reg = at;
+        return out;
     }
 
     bool scaleBy(const Numbers& by) {

@@ -37,10 +37,16 @@ struct PostOp {
         Multiply, ///< by operand `read`, element for element
     };
 
+    /// An operand that is stored as integers: scale * (operand - zero) is meant.
+    struct Stored {
+        double scale = 1, zero = 0;
+    };
+
     Kind kind = Kind::Activate;
     MatchedActivation activation;
     std::vector<double> values;
     uint32_t read = 0;
+    std::optional<Stored> stored = std::nullopt; ///< Sum
 };
 
 /// A result of the tape on the way: its value after the scale, the shift and the first `postOps`.
@@ -63,6 +69,7 @@ struct EpilogueAbilities {
     bool severalResults = false;
     bool anyOperands = false;           ///< any number of Sum and Multiply
     double tolerance = exactActivation; ///< of functions, see matchActivation
+    bool storedOperands = false;        ///< Sums of operands that are dequantised
 };
 
 /// `inputs` is parallel to the tape's inputs; the accumulator is input 0.

@@ -91,7 +91,7 @@ LowerResult lowerByClass(const LowerBody& body) {
         return lowerRow(body);
     if (!classes.pools.empty())
         return lowerWindow(body);
-    if (classes.elementwise.empty())
+    if (classes.elementwise.empty() || (!classes.copies.empty() && movesStored(body)))
         return lowerCopy(body);
     if (!classes.copies.empty())
         return lowerPieces(body);

@@ -139,6 +139,9 @@ LowerResult lowerRow(const LowerBody& body);
 LowerResult lowerContraction(const LowerBody& body);
 LowerResult lowerAttention(const LowerBody& body);
 LowerResult lowerWindow(const LowerBody& body);
+/// Whether QuantizeLinear at the end takes back what DequantizeLinear did to each operand, so that
+/// lowerCopy() may leave both out.
+bool movesStored(const LowerBody& body);
 LowerResult lowerCopy(const LowerBody& body);
 
 } // namespace fuselage

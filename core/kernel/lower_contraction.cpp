@@ -58,7 +58,10 @@ private:
     Scalar accumulator(Composer& composer, const IndexMap& map);
     std::optional<DimSplit> finishMatMul(const Composer& composer);
     bool finishConvolution(const Composer& composer);
+    Scalar scaled(Composer& composer, Scalar sums);
     IndexMap operandMap(bool isA) const;
+    std::variant<TracedOperand, DimSplit, Reason> trace(bool isA, IndexMap map,
+                                                        const Extents& space) const;
     ValueId operandOf(bool isA) const { return m_node.inputs[isA ? m_slots.a : m_slots.b]; }
     void renumberAll(const std::vector<uint32_t>& newDim);
 
@@ -66,6 +69,7 @@ private:
     NodeId m_id;
     const Node& m_node;
     ContractionSlots m_slots;
+    std::optional<IntegerOperands> m_integers; ///< none: sums of what the node reads
     std::vector<uint32_t> m_order;
     Spaces m_spaces;
     std::optional<NodeId> m_pool;
@@ -137,9 +141,13 @@ std::optional<Reason> ContractionLowering::start() {
                       fmt::format("{} transposes its batch dims", describe(m_node)),
                       "write the transpose as a node",
                       {{"node", m_node.name}}};
-    if (m_slots.quantised())
+    if (m_slots.quantised()) {
         if (auto reason = checkQuantised(m_body, m_node, m_slots))
             return reason;
+        m_integers = integerOperands(m_node, m_slots);
+    } else if (!m_pool && !m_body.strict()) { // a pool takes floats
+        m_integers = storedOperands(m_body, m_node);
+    }
     const Extents& first = m_pool ? m_body.extents(m_body.node(*m_pool).inputs[0])
                                   : m_body.extents(m_body.graph().outputs()[m_order[0]]);
     m_spaces.all = first;
@@ -156,6 +164,22 @@ std::optional<Reason> ContractionLowering::start() {
     return std::nullopt;
 }
 
+/// Sums of stored integers as what the node makes of the floats that they stand for.
+Scalar ContractionLowering::scaled(Composer& composer, Scalar sums) {
+    auto scale = [&](bool isA) {
+        IndexMap map;
+        if (!isConvolution(m_node)) {
+            map = operandMap(isA);
+        } else if (!isA) {
+            map.resize(m_body.extents(operandOf(false)).size());
+            map[0] = m_resultMap[1];
+        }
+        return scaleOf(composer, operandOf(isA), (*m_integers)[isA ? 0 : 1], std::move(map));
+    };
+    const Scalar both = scale(true) * scale(false);
+    return composer.failed() ? sums : cast(sums, DType::Float32) * both;
+}
+
 Scalar ContractionLowering::accumulator(Composer& composer, const IndexMap& map) {
     if (m_accumulator && map != m_resultMap)
         return composer.fail(kindReason("Contraction", "Contraction",
@@ -166,11 +190,13 @@ Scalar ContractionLowering::accumulator(Composer& composer, const IndexMap& map)
         m_slots.quantised() ? DType::Int32 : accumulatorType(m_body.dtype(m_node.outputs[0]));
     if (!m_accumulator) {
         m_resultMap = map;
-        m_accumulator = composer.taggedInput(type, 0);
+        m_accumulator = composer.taggedInput(m_integers ? DType::Int32 : type, 0);
     }
     Scalar out = *m_accumulator;
     if (m_slots.yScale)
         return requantised(composer, m_node, m_slots, out, map);
+    if (m_integers && !m_slots.quantised())
+        out = scaled(composer, out);
     ValueId addend = m_slots.bias ? m_node.inputs[*m_slots.bias] : ValueId();
     if (isConvolution(m_node))
         return addend.valid() ? out + cast(composer.value(addend, {map[1]}), type) : out;
@@ -238,6 +264,12 @@ IndexMap ContractionLowering::operandMap(bool isA) const {
     return out;
 }
 
+std::variant<TracedOperand, DimSplit, Reason>
+ContractionLowering::trace(bool isA, IndexMap map, const Extents& space) const {
+    const NodeId through = m_integers ? (*m_integers)[isA ? 0 : 1].dequantised : NodeId();
+    return traceOperand(m_body, operandOf(isA), std::move(map), space, "Contraction", through);
+}
+
 void ContractionLowering::renumberAll(const std::vector<uint32_t>& newDim) {
     for (Access& read : m_out.epilogue.reads)
         renumber(read.index, newDim);
@@ -253,7 +285,7 @@ bool contains(const std::vector<uint32_t>& list, uint32_t dim) {
 std::optional<DimSplit> ContractionLowering::finishMatMul(const Composer& composer) {
     const Extents& all = composer.space();
     for (bool isA : {true, false}) {
-        auto traced = traceOperand(m_body, operandOf(isA), operandMap(isA), all, "Contraction");
+        auto traced = trace(isA, operandMap(isA), all);
         if (auto* split = std::get_if<DimSplit>(&traced))
             return *split;
         if (auto* reason = std::get_if<Reason>(&traced)) {
@@ -261,8 +293,9 @@ std::optional<DimSplit> ContractionLowering::finishMatMul(const Composer& compos
             return std::nullopt;
         }
         auto& operand = std::get<TracedOperand>(traced);
-        if (m_slots.quantised())
-            if (auto reason = subtractZeroPoint(m_body, m_node, isA, operand)) {
+        if (m_integers)
+            if (auto reason =
+                    subtractZeroPoint(m_body, m_node, (*m_integers)[isA ? 0 : 1], operand)) {
                 m_reason = std::move(*reason);
                 return std::nullopt;
             }
@@ -335,7 +368,7 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
     renumberAll(*dims);
     for (bool isA : {true, false}) {
         const Extents& own = isA ? x : w;
-        auto traced = traceOperand(m_body, operandOf(isA), identityMap(own), own, "Contraction");
+        auto traced = trace(isA, identityMap(own), own);
         if (auto* reason = std::get_if<Reason>(&traced)) {
             m_reason = std::move(*reason);
             return false;
@@ -349,8 +382,9 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
                 "leave the rearrangement out of the match");
             return false;
         }
-        if (m_slots.quantised())
-            if (auto reason = subtractZeroPoint(m_body, m_node, isA, *operand)) {
+        if (m_integers)
+            if (auto reason =
+                    subtractZeroPoint(m_body, m_node, (*m_integers)[isA ? 0 : 1], *operand)) {
                 m_reason = std::move(*reason);
                 return false;
             }
@@ -380,7 +414,8 @@ std::variant<KernelProgram, DimSplit, Reason> ContractionLowering::attempt() {
         return *split;
     if (!m_reason.code.empty())
         return m_reason;
-    return m_body.program(std::move(m_out), numericOf(m_body, composer.reassociated()));
+    const bool rescaled = m_integers && !m_slots.quantised();
+    return m_body.program(std::move(m_out), numericOf(m_body, composer.reassociated() || rescaled));
 }
 
 LowerResult ContractionLowering::run() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bodies that only move elements. Each output starts as one piece that is walked back to an
 // operand; Concat and Pad cut a piece where the operand changes. Pieces have spaces of their own.
+// QuantizeLinear takes back what DequantizeLinear with the same numbers did: between them stored
+// integers only move.
 #include "core/kernel/lower_body_internal.h"
 
 #include <fmt/format.h>
@@ -113,6 +115,38 @@ void readBorder(Pending& piece, const Padding& padding, const Padding::Along& al
         for (IndexTerm& term : index.terms)
             term.scale = -term.scale;
     }
+}
+
+/// How QuantizeLinear and DequantizeLinear store a float.
+struct StoredForm {
+    double scale = 1, zero = 0;
+    DType type = DType::Undefined;
+
+    bool operator==(const StoredForm&) const = default;
+};
+
+bool isQuantisation(const Node& node) {
+    return node.op == Op::QuantizeLinear || node.op == Op::DequantizeLinear;
+}
+
+/// None where it is not one for all elements, or where rounding might not give the integer back.
+std::optional<StoredForm> storedForm(const LowerBody& body, const Node& node) {
+    const bool stores = node.op == Op::QuantizeLinear;
+    const ValueId data = stores ? node.outputs[0] : node.inputs[0];
+    const ValueId number = stores ? node.inputs[0] : node.outputs[0];
+    const ValueId zeroPoint = LowerBody::input(node, 2);
+    const Tensor* scale = body.constant(LowerBody::input(node, 1));
+    const Tensor* zero = zeroPoint.valid() ? body.constant(zeroPoint) : nullptr;
+    if (!scale || scale->elementCount() != 1 ||
+        (zeroPoint.valid() && (!zero || zero->elementCount() != 1)))
+        return std::nullopt;
+    const StoredForm out{scale->at(0), zero ? zero->at(0) : 0, body.dtype(data)};
+    const bool isByte = out.type == DType::Int8 || out.type == DType::UInt8;
+    const bool isUsual = out.scale > 1e-30 && out.scale < 1e30;
+    return isByte && isUsual && scale->dtype() == DType::Float32 &&
+                   body.dtype(number) == DType::Float32
+               ? std::optional(out)
+               : std::nullopt;
 }
 
 class CopyLowering {
@@ -301,6 +335,11 @@ std::optional<Reason> CopyLowering::advance(Pending piece) {
         return throughConcat(piece, node);
     if (node.op == Op::Pad)
         return throughPad(piece, node);
+    if (isQuantisation(node)) { // movesStored()
+        piece.value = node.inputs[0];
+        m_work.push_back(std::move(piece));
+        return std::nullopt;
+    }
     return throughView(std::move(piece), maker);
 }
 
@@ -326,6 +365,33 @@ LowerResult CopyLowering::run() {
 }
 
 } // namespace
+
+bool movesStored(const LowerBody& body) {
+    std::optional<StoredForm> common;
+    for (NodeId id : body.order()) {
+        const Node& node = body.node(id);
+        if (!isQuantisation(node)) {
+            if (body.classOf(id) == NodeClass::Elementwise)
+                return false;
+            for (ValueId input : node.inputs) // floats come from a DequantizeLinear
+                if (input.valid() && body.dtype(input) == DType::Float32 &&
+                    !body.graph().producer(input).valid())
+                    return false;
+            continue;
+        }
+        const auto form = storedForm(body, node);
+        const bool isFirst = node.op == Op::DequantizeLinear;
+        if (!form || (common && *common != *form) || (isFirst && !body.operand(node.inputs[0])) ||
+            (!isFirst && !body.graph().producer(node.inputs[0]).valid()))
+            return false;
+        common = form;
+    }
+    const auto& outputs = body.graph().outputs();
+    return common && std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+               const NodeId maker = body.graph().producer(output);
+               return maker.valid() && body.node(maker).op == Op::QuantizeLinear;
+           });
+}
 
 LowerResult lowerCopy(const LowerBody& body) {
     return CopyLowering(body).run();

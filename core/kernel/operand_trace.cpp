@@ -110,7 +110,7 @@ void resolvePads(const Node& node, SlidingWindow& window, const Extents& x, cons
 
 std::variant<TracedOperand, DimSplit, Reason> traceOperand(const LowerBody& body, ValueId id,
                                                            IndexMap map, const Extents& space,
-                                                           const char* consumer) {
+                                                           const char* consumer, NodeId through) {
     while (!body.operand(id)) {
         NodeId maker = body.graph().producer(id);
         if (!maker.valid())
@@ -119,6 +119,10 @@ std::variant<TracedOperand, DimSplit, Reason> traceOperand(const LowerBody& body
                                       body.graph().value(id).name),
                           "make it an input of the fused node",
                           {}};
+        if (maker == through) {
+            id = body.node(maker).inputs[0];
+            continue;
+        }
         const NodeClass cls = body.classOf(maker);
         if (cls == NodeClass::Elementwise)
             return prologueAt(body, id, std::move(map), consumer);

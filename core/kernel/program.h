@@ -245,6 +245,9 @@ struct Work {
     int64_t rows = 0;    ///< of a Row, once for each of its stages
     int64_t pooled = 0;  ///< elements that windows read
     int64_t scores = 0;  ///< of an attention
+    int64_t runs = 0;    ///< of elements that a copy moves at once
+    int64_t turned = 0;  ///< elements that a copy reads along another dimension than it writes
+    int64_t routine = 0; ///< elements that a routine of one operator makes
 };
 Work workOf(const KernelProgram& program);
 

@@ -59,12 +59,14 @@ Scalar asStored(Scalar wide) {
 }
 
 /// The nearest integer plus the zero point, within `type`; NaN becomes 0.
-Scalar saturated(Scalar steps, Scalar zero, DType type) {
+Scalar saturated(Scalar steps, std::optional<Scalar> zero, DType type) {
     const int bits = static_cast<int>(8 * sizeOf(type));
     const double high = std::ldexp(1.0, isSigned(type) ? bits - 1 : bits) - 1;
     const double low = isSigned(type) ? -std::ldexp(1.0, bits - 1) : 0.0;
     TapeBuilder& tape = steps.tape();
-    Scalar value = unary(TapeOp::RoundEven, steps) + cast(zero, DType::Float32);
+    Scalar value = unary(TapeOp::RoundEven, steps);
+    if (zero)
+        value = value + cast(*zero, DType::Float32);
     value =
         min(max(value, tape.constant(DType::Float32, low)), tape.constant(DType::Float32, high));
     return cast(value, type);
@@ -76,6 +78,26 @@ Scalar parameter(Composer& composer, const Node& node, ValueId id, const Extents
     if (!at)
         return composer.fail(misfit(composer.body(), node, id));
     return composer.value(id, *at);
+}
+
+/// A zero point as a tape's own number where it is one, and float32 holds it.
+Scalar zeroAt(Composer& composer, const Node& node, ValueId zero, const Extents& extents,
+              int64_t axis, const IndexMap& map) {
+    const Tensor* constant = composer.body().constant(zero);
+    if (constant && constant->elementCount() == 1 && sizeOf(constant->dtype()) <= 2)
+        return composer.tape().constant(DType::Float32, static_cast<double>(constant->intAt(0)));
+    return parameter(composer, node, zero, extents, axis, map);
+}
+
+/// Whether a zero point is left out or all zeros.
+bool isZero(const LowerBody& body, ValueId zero) {
+    if (!zero.valid())
+        return true;
+    const Tensor* constant = body.constant(zero);
+    for (int64_t i = 0; constant && i < constant->elementCount(); ++i)
+        if (constant->intAt(i) != 0)
+            return false;
+    return constant != nullptr;
 }
 
 } // namespace
@@ -140,21 +162,29 @@ std::optional<Reason> checkQuantised(const LowerBody& body, const Node& node,
     return std::nullopt;
 }
 
-std::optional<Reason> subtractZeroPoint(const LowerBody& body, const Node& node, bool isA,
-                                        TracedOperand& operand) {
-    const ContractionSlots slots = slotsOf(node);
-    const ValueId zero = LowerBody::input(node, isA ? *slots.aZero : *slots.bZero);
+IntegerOperands integerOperands(const Node& node, const ContractionSlots& slots) {
+    auto operand = [&](bool isA) {
+        return IntegerOperand{node.inputs[isA ? slots.a : slots.b],
+                              LowerBody::input(node, isA ? *slots.aZero : *slots.bZero),
+                              {},
+                              parameterAxis(node, isA),
+                              {}};
+    };
+    return {operand(true), operand(false)};
+}
+
+std::optional<Reason> subtractZeroPoint(const LowerBody& body, const Node& node,
+                                        const IntegerOperand& integers, TracedOperand& operand) {
+    const ValueId zero = integers.zero, x = integers.stored;
     if (!zero.valid())
         return std::nullopt;
-    const ValueId x = node.inputs[isA ? slots.a : slots.b];
     const ValueId found = body.graph().inputs()[operand.access.operand];
     const Extents& extents = body.extents(x);
+    if (isZero(body, zero))
+        return std::nullopt;
     const Tensor* constant = body.constant(zero);
     const bool one = elementCount(body.extents(zero)) == 1;
-    if (one && constant && constant->intAt(0) == 0)
-        return std::nullopt;
-    auto at =
-        parameterMap(body.extents(zero), extents, parameterAxis(node, isA), identityMap(extents));
+    auto at = parameterMap(body.extents(zero), extents, integers.axis, identityMap(extents));
     if (!at || (!one && !operand.prologue && found != x))
         return misfit(body, node, zero);
     if (!(one && constant) && !body.operand(zero))
@@ -200,7 +230,9 @@ Scalar requantised(Composer& composer, const Node& node, const ContractionSlots&
     Scalar scale =
         asStored(number(*slots.aScale, isConv ? 0 : -2) * number(*slots.bScale, isConv ? 1 : -1));
     scale = asStored(scale / number(*slots.yScale, 0));
-    Scalar zero = parameter(composer, node, node.inputs[*slots.yZero], extents, 0, map);
+    std::optional<Scalar> zero;
+    if (!isZero(composer.body(), node.inputs[*slots.yZero]))
+        zero = zeroAt(composer, node, node.inputs[*slots.yZero], extents, 0, map);
     if (composer.failed())
         return sums;
     return saturated(asStored(cast(total, DType::Float32) * scale), zero,
@@ -233,15 +265,17 @@ Scalar quantisation(Composer& composer, const Node& node, const IndexMap& map) {
     Scalar x =
         quantises ? composer.stored(node.inputs[0], map) : composer.value(node.inputs[0], map);
     Scalar scale = parameter(composer, node, node.inputs[1], extents, axis, map);
-    Scalar zero = zeroPoint.valid() ? parameter(composer, node, zeroPoint, extents, axis, map)
-                                    : composer.tape().integer(DType::Int32, 0);
+    std::optional<Scalar> zero;
+    if (!isZero(body, zeroPoint))
+        zero = zeroAt(composer, node, zeroPoint, extents, axis, map);
     if (composer.failed())
         return x;
     if (quantises)
         return saturated(asStored(asStored(x) / asStored(scale)), zero,
                          body.dtype(node.outputs[0]));
-    const DType type = sizeOf(x.type()) < 4 ? DType::Int32 : DType::Int64; // never wraps
-    Scalar steps = cast(x, type) - cast(zero, type);
+    // Never wraps; float32 holds differences of 16-bit integers.
+    const DType type = sizeOf(x.type()) < 4 ? DType::Float32 : DType::Int64;
+    const Scalar steps = zero ? cast(x, type) - cast(*zero, type) : cast(x, type);
     return cast(steps, DType::Float32) * cast(scale, DType::Float32);
 }
 

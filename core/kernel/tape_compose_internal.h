@@ -153,10 +153,12 @@ struct TracedOperand {
 };
 
 /// Walks from `id` at `map` over `space` through views to an operand; elementwise nodes on the way
-/// become a prologue over the operand's own dims when they are cheap.
+/// become a prologue over the operand's own dims when they are cheap. `through`: an elementwise
+/// node that is passed like a view, since somebody else does its work.
 std::variant<TracedOperand, DimSplit, Reason> traceOperand(const LowerBody& body, ValueId id,
                                                            IndexMap map, const Extents& space,
-                                                           const char* consumer);
+                                                           const char* consumer,
+                                                           NodeId through = {});
 
 /// New numbers for the dims of a space in which `map` becomes the identity of `extents`; none when
 /// it is not a permutation (dims of extent 1 aside).

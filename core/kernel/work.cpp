@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting the work of one launch: multiply-adds exactly, tapes by their instructions.
+#include "core/kernel/loops.h"
 #include "core/kernel/program.h"
-#include "core/ops/tape.h"
+#include "core/ops/tape_power.h"
 
 #include <algorithm>
 
@@ -22,6 +23,11 @@ struct Counter {
             if (at.op == TapeOp::Input || at.op == TapeOp::Constant)
                 continue;
             out.tapeInstructions += times;
+            if (const int products = productsOfPower(tape, at); products > 0) {
+                out.issue += times * products;
+                out.flops += times;
+                continue;
+            }
             const TapeCost cost = rowOf(at.op).cost;
             out.issue += times * cost.issue;
             if (cost.issue > 1)
@@ -118,9 +124,38 @@ struct Counter {
         tape(code.epilogue.tape, count(code.space));
     }
 
+    /// Runs are those of operands that lie row after row.
     void operator()(const Copy& code) {
-        for (const Copy::Piece& piece : code.pieces)
-            moves(2, count(piece.space));
+        for (const Copy::Piece& piece : code.pieces) {
+            const int64_t elements = count(piece.space);
+            moves(2, elements);
+            const size_t dims = piece.space.size();
+            auto at = [&](const Access& access, const OperandType& operand) {
+                return strided(access, rowMajorStrides(operand.extents), dims);
+            };
+            std::vector<StridedAccess> accesses{
+                at(piece.write, program.outputs[piece.write.operand])};
+            if (piece.read)
+                accesses.push_back(at(*piece.read, program.inputs[piece.read->operand]));
+            std::vector<Loop> loops = mergedLoops(piece.space, accesses);
+            sortByStrides(loops, 0);
+            mergeNeighbours(loops);
+            const auto reads = [&](const Loop& loop) {
+                return piece.read ? loop.strides[1] : int64_t{0};
+            };
+            const bool isRow = !loops.empty() && loops.back().strides[0] == 1;
+            // What lies along no dimension of either side waits for memory.
+            constexpr int64_t apart = 4;
+            if (!isRow) // each element is a run
+                out.runs += elements;
+            else if (reads(loops.back()) == 0 || reads(loops.back()) == 1)
+                out.runs += elements / std::max<int64_t>(loops.back().extent, 1);
+            else
+                out.turned += std::any_of(loops.begin(), loops.end(),
+                                          [&](const Loop& loop) { return reads(loop) == 1; })
+                                  ? elements
+                                  : apart * elements;
+        }
     }
 
     void operator()(const Group& code) {
@@ -139,6 +174,8 @@ struct Counter {
             out.rows += work.rows;
             out.pooled += work.pooled;
             out.scores += work.scores;
+            out.runs += work.runs;
+            out.turned += work.turned;
         }
     }
 
@@ -147,6 +184,7 @@ struct Counter {
             out.flops += count(output.extents);
             out.tapeInstructions += count(output.extents);
             moves(2, count(output.extents));
+            out.routine += count(output.extents);
         }
     }
 };

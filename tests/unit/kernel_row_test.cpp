@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row, Window, Copy and Library programs.
+#include "core/kernel/row_reuse.h"
 #include "kernel_support.h"
+
+#include <algorithm>
 
 using namespace fuselage;
 using namespace fuselage::testing_kernel;
@@ -32,6 +35,39 @@ TEST(LowerRow, SoftmaxPrintsAsStableText) {
     return r5
   write out0[d0, d1]
 )");
+}
+
+TEST(ReuseInRow, ASoftmaxComputesItsExponentialsOnce) {
+    const KernelProgram program = expectLowers(
+        "(float[2,5] x, bool[1,5] k) => (float[2,5] y) { c = Constant<value_float=-1e9>() "
+        "a = Where(k, x, c)  y = Softmax(a) }",
+        "Row");
+    const Row& row = std::get<Row>(program.code);
+    auto count = [](const Tape& tape, TapeOp op) {
+        return std::count_if(tape.code.begin(), tape.code.end(),
+                             [&](const TapeInstruction& at) { return at.op == op; });
+    };
+    const RowReuse all = reuseInRow(row);
+    ASSERT_EQ(all.parts.size(), 3U);
+    EXPECT_EQ(all.values.size(), 2U) << "what is masked, and its exponential";
+    EXPECT_EQ(count(all.parts[0].tape, TapeOp::Select), 1);
+    EXPECT_EQ(count(all.parts[1].tape, TapeOp::Select), 0);
+    EXPECT_EQ(count(all.parts[1].tape, TapeOp::Exp), 1);
+    EXPECT_EQ(count(all.parts[2].tape, TapeOp::Exp), 0);
+    EXPECT_EQ(all.parts[1].makes[0].output, 0U) << "it is what the stage sums up";
+    const RowReuse dear = reuseInRow(row, {dearToRepeat, true});
+    EXPECT_EQ(dear.values.size(), 1U) << "a selection costs less than reading it again";
+    EXPECT_EQ(count(dear.parts[1].tape, TapeOp::Select), 1);
+    EXPECT_TRUE(reuseInRow(row, {1, false}).parts[2].reads.empty());
+}
+
+TEST(ReuseInRow, NothingThatOnlyStoresRound) {
+    const KernelProgram program = expectLowers(
+        "(float16[2,5] x) => (float16[2,5] y) { m = ReduceMean<axes=[1]>(x)  d = Sub(x, m) "
+        "n = ReduceMax<axes=[1]>(d)  y = Div(d, n) }",
+        "Row", 1e-3);
+    for (DType type : reuseInRow(std::get<Row>(program.code)).values)
+        EXPECT_FALSE(isNarrowFloat(type));
 }
 
 TEST(LowerRow, SoftmaxWithScaleAndMaskAlongAnyAxis) {
