@@ -53,6 +53,8 @@ private:
     EngineResult engineFor(const PrepareContext& context, const EngineTarget& c,
                            const MatchedEpilogue& epilogue) const;
     OperandLayout accumulatorLayout() const;
+    bool liesAsOutput(const OperandLayout& c) const;
+    bool isOutputFree(const Operands& operands) const;
 
     /// `isValue`: a result of full size passes through it.
     Region reserve(size_t bytes, bool isValue = true) {
@@ -75,6 +77,7 @@ private:
     std::unique_ptr<ContractionEngine> m_engine;
     std::unique_ptr<NaiveContraction> m_naive;
     bool m_cIsOutput = false;
+    bool m_cMayBeOutput = false; ///< the pass runs in place, unless an operand lies there
     std::unique_ptr<Kernel> m_sumCopy;
     bool m_sumInPlace = false; ///< the residual may already be where the result goes
     std::unique_ptr<Kernel> m_pass;
@@ -165,6 +168,32 @@ OperandLayout ContractionKernel::accumulatorLayout() const {
     return out;
 }
 
+/// Whether sums may be written where the epilogue's only result goes, to become it there.
+bool ContractionKernel::liesAsOutput(const OperandLayout& c) const {
+    if (m_program.poolWindow || m_program.epilogue.writes.size() != 1 ||
+        m_output.dtype != c.dtype || m_output.span() != c.span())
+        return false;
+    const StridedAccess write =
+        stridedFor(m_program.epilogue.writes[0], m_output, m_program.space.size());
+    bool same = write.offset == 0;
+    for (size_t d = 0; d < m_program.space.size(); ++d)
+        same = same && (m_program.space[d] == 1 || write.strides[d] == c.strides[d]);
+    return same;
+}
+
+/// The planner may put a result where an operand was that nothing reads later.
+bool ContractionKernel::isOutputFree(const Operands& operands) const {
+    const std::byte* out = operands.outputs[m_program.epilogue.writes[0].operand];
+    const std::byte* end = out + m_output.span() * static_cast<int64_t>(sizeOf(m_output.dtype));
+    for (size_t i = 0; i < m_inputs.size(); ++i) {
+        const std::byte* in = operands.inputs[i];
+        if (in && in < end &&
+            out < in + m_inputs[i].span() * static_cast<int64_t>(sizeOf(m_inputs[i].dtype)))
+            return false;
+    }
+    return true;
+}
+
 void ContractionKernel::addPass(const PrepareContext& context, const Tape& tape,
                                 const std::vector<Access>& reads,
                                 const OperandLayout& accumulator) {
@@ -244,6 +273,7 @@ void ContractionKernel::useBare(const PrepareContext& context, bool allowSlow) {
     if (!accept(engineFor(context, {{0, own.strides}}, {}), allowSlow))
         return;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
+    m_cMayBeOutput = liesAsOutput(own);
     addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);
 }
 
@@ -303,8 +333,12 @@ void ContractionKernel::findEngine(const PrepareContext& context) {
 }
 
 std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) {
-    DType a = context.inputs[m_program.a.operand].dtype;
-    DType b = context.inputs[m_program.b.operand].dtype;
+    auto elementOf = [&](const Access& access, const std::optional<Prologue>& prologue) {
+        return prologue ? prologue->tape.type(prologue->tape.outputs[0])
+                        : context.inputs[access.operand].dtype;
+    };
+    const DType a = elementOf(m_program.a, m_program.prologueA);
+    const DType b = elementOf(m_program.b, m_program.prologueB);
     bool narrow = m_program.accumulate == DType::Float32 && isFloat(a) && isFloat(b) &&
                   a != DType::Float64 && b != DType::Float64;
     m_plain = !narrow;
@@ -364,8 +398,9 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
         arguments.a = m_a.constant->bytes();
     if (m_b.constant)
         arguments.b = m_b.constant->bytes();
-    arguments.c = m_cIsOutput ? operands.outputs[m_program.epilogue.writes[0].operand]
-                              : scratch + m_cRegion.at;
+    const bool toOutput = m_cIsOutput || (m_cMayBeOutput && isOutputFree(operands));
+    arguments.c =
+        toOutput ? operands.outputs[m_program.epilogue.writes[0].operand] : scratch + m_cRegion.at;
     if (m_naive) {
         m_naive->run(arguments.a, arguments.b, arguments.c, context.threads);
     } else {
@@ -433,7 +468,10 @@ KernelResult prepareWhole(const Contraction& program, const PrepareContext& cont
 } // namespace
 
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context) {
-    return prepareWhole(program, context, true);
+    KernelResult kernel = prepareWhole(program, context, true);
+    if (kernel)
+        (*kernel)->numeric = NumericClass::Reassociated;
+    return kernel;
 }
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {

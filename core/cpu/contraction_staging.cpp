@@ -96,7 +96,12 @@ StagedOperand stageOperand(const Contraction& program, bool isA, DType dtype, bo
     const Access& access = isA ? program.a : program.b;
     const std::optional<Prologue>& prologue = isA ? program.prologueA : program.prologueB;
     const OperandLayout& layout = context.inputs[access.operand];
-    const bool constant = layout.constant && (!prologue || prologue->reads.empty());
+    const bool constant =
+        layout.constant &&
+        (!prologue ||
+         std::all_of(prologue->reads.begin(), prologue->reads.end(), [&](const Access& read) {
+             return context.inputs[read.operand].constant != nullptr;
+         }));
     Gathering gathering = packed && program.kind == Contraction::Kind::MatMul
                               ? byLoops(program, access, isA)
                               : wholeOperand(access, layout, isA && !constant, packed || constant);
@@ -114,8 +119,9 @@ StagedOperand stageOperand(const Contraction& program, bool isA, DType dtype, bo
         return {std::move(staged), std::move(gathering.read), std::move(kernel)};
     auto data = std::make_shared<Tensor>(dtype, staged.extents);
     RunContext runContext{context.threads};
-    std::vector<const std::byte*> inputs(context.inputs.size(), nullptr);
-    inputs[access.operand] = layout.constant->bytes();
+    std::vector<const std::byte*> inputs;
+    for (const OperandLayout& input : context.inputs)
+        inputs.push_back(input.constant ? input.constant->bytes() : nullptr);
     kernel->run({inputs, {data->bytes()}}, runContext);
     staged.constant = std::move(data);
     return {std::move(staged), std::move(gathering.read), nullptr};

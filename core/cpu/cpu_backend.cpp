@@ -70,6 +70,11 @@ public:
         return kernel ? kernel->isFallback : isOrdinary(m_plan->steps[step].program);
     }
 
+    NumericClass numeric(size_t step) const override {
+        const Kernel* kernel = kernelOf(step);
+        return kernel ? kernel->numeric : NumericClass::Exact;
+    }
+
     HiddenWork hiddenWork(size_t step) const override {
         if (const SweepRun* sweep = m_sweepOf[step])
             return sweep->hiddenWork(static_cast<uint32_t>(step));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/integer_contraction.h"
 
-#include "core/cpu/integer_operands.h"
+#include "core/cpu/integer_requantise.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_copy.h"
 #include "core/cpu/tile_pointwise.h"
@@ -20,6 +20,7 @@ constexpr int64_t mostRows = 256;
 constexpr int64_t fewestRows = 16;
 // Products below this many are not worth a second thread.
 constexpr int64_t fewProducts = int64_t{1} << 20;
+constexpr int64_t heavyWeights = 256 << 10;
 
 bool isByte(DType type) {
     return type == DType::Int8 || type == DType::UInt8;
@@ -55,7 +56,7 @@ private:
         int64_t rows = 0, aStride = 0;
         size_t buffer = 0;                       ///< bytes of gathered rows
         std::unique_ptr<IntegerProduct> product; ///< null: depthwise
-        std::unique_ptr<Kernel> pass;            ///< null: sums go to the output
+        std::unique_ptr<Kernel> pass; ///< null: sums go to the output, or are requantised
     };
 
     struct Inputs {
@@ -66,6 +67,8 @@ private:
     };
 
     void stageImage(const PrepareContext& context);
+    void prepareCorrections();
+    void padDepth();
     void chooseStrips(int threads);
     std::optional<Reason> prepareShape(Shape& shape, const PrepareContext& context);
     void preparePass(Shape& shape, const PrepareContext& context);
@@ -91,13 +94,16 @@ private:
     OperandLayout m_a;
     std::unique_ptr<Kernel> m_stageA; ///< to channels last
     std::optional<IntegerRows> m_rows;
-    std::vector<int16_t> m_depthwise; ///< weights [taps, channels]; empty: no depthwise convolution
+    std::vector<float> m_depthwise; ///< weights [taps, channels]; empty: no depthwise convolution
     std::vector<std::vector<int32_t>> m_columnSums; ///< of each matrix, or of all groups
+    std::optional<IntegerRequantise> m_requantise;  ///< in place of the shapes' passes
+    /// What the zero point adds to the sums, of each matrix; zeros where it is known when running.
+    std::vector<std::vector<int32_t>> m_corrections;
     int64_t m_columns = 1;
     int64_t m_step = 1; ///< from row to row of the sums
     Extents m_counts;   ///< strips along each dim of the space
     Shape m_shapes[2];
-    bool m_hasTail = false, m_direct = false;
+    bool m_hasTail = false, m_direct = false, m_signed = false;
     size_t m_stagedBytes = 0, m_workerBytes = 0;
 };
 
@@ -122,7 +128,9 @@ void IntegerContraction::chooseStrips(int threads) {
     const int64_t rowBytes = m_rows->depth() + 4 * m_columns;
     int64_t size = std::clamp(stripBytes / rowBytes, fewestRows, mostRows);
     const int64_t products = rows * m_rows->depth() * m_columns;
-    if (threads > 1 && products > fewProducts)
+    // Every strip reads all weights: few rows with many of them are one, shared within oneDNN.
+    const bool heavy = m_rows->depth() * m_columns > heavyWeights && rows <= mostRows;
+    if (threads > 1 && products > fewProducts && !heavy)
         size = std::min(size, std::max(rows / (2 * threads), fewestRows));
     Extents box(space.size(), 1);
     for (size_t d = m_dims.firstColumn; d < m_dims.endColumn; ++d)
@@ -211,12 +219,13 @@ std::optional<Reason> IntegerContraction::prepareShape(Shape& shape,
     shape.aStride = m_rows->stride(shape.box);
     shape.buffer = m_rows->inPlace(shape.box) ? 0 : static_cast<size_t>(shape.rows * shape.aStride);
     size_t bytes = rounded(shape.buffer);
-    if (!m_direct)
+    if (!m_direct && !m_requantise)
         preparePass(shape, context);
     if (m_depthwise.empty()) {
         const IntegerMatrix& first = m_weights.matrices[0];
-        auto made = makeIntegerProduct({shape.rows, first.k, first.n, shape.aStride, m_step},
-                                       m_weights.matrices, context.table, context.threads.pages());
+        auto made =
+            makeIntegerProduct({shape.rows, first.k, first.n, shape.aStride, m_step, m_signed},
+                               m_weights.matrices, context.table, context.threads.pages());
         if (auto* reason = std::get_if<Reason>(&made))
             return std::move(*reason);
         shape.product = std::move(std::get<std::unique_ptr<IntegerProduct>>(made));
@@ -230,25 +239,58 @@ std::optional<Reason> IntegerContraction::prepareShape(Shape& shape,
     return std::nullopt;
 }
 
+/// Gathered rows are as long as whole vectors: products of a depth that oneDNN's better loops do
+/// not take go on over weights of zero.
+void IntegerContraction::padDepth() {
+    const int64_t step = m_rows->depth() > 128 ? 64 : 4;
+    const int64_t depth = (m_rows->depth() + step - 1) / step * step;
+    if (!m_depthwise.empty() || m_rows->inPlace(m_shapes[0].box) ||
+        m_rows->inPlace(m_shapes[1].box))
+        return;
+    for (IntegerMatrix& matrix : m_weights.matrices) {
+        matrix.k = depth;
+        matrix.values.resize(static_cast<size_t>(depth * matrix.n), 0);
+    }
+}
+
+/// The zero point times the sums of columns, negative: for the pass over the sums.
+void IntegerContraction::prepareCorrections() {
+    for (const std::vector<int32_t>& sums : m_columnSums) {
+        std::vector<int32_t>& out = m_corrections.emplace_back(sums.size(), 0);
+        if (!m_zero.read)
+            m_table.integer.addScaled(out.data(), sums.data(), -(m_zero.number + m_rows->flip()),
+                                      out.size());
+        if (m_requantise)
+            m_table.integer.addScaled(out.data(), m_requantise->bias().data(), 1, out.size());
+    }
+}
+
 std::optional<Reason> IntegerContraction::prepare(const PrepareContext& context) {
     m_zero = *zeroPointOf(m_program.prologueA);
     stageImage(context);
-    m_rows.emplace(m_program, m_a, context.table);
     const bool isConvolution = m_program.kind == Contraction::Kind::Conv;
     const int64_t matrices = isConvolution ? m_groups : 1;
     const IntegerMatrix& first = m_weights.matrices[0];
+    const bool depthwise = isConvolution && m_groups > 1 && first.n == 1 &&
+                           m_a.extents[1] == m_groups &&
+                           first.k <= static_cast<int64_t>(IntegerLoops::mostTaps);
+    m_signed = m_a.dtype == DType::Int8 && !depthwise && multipliesSigned();
+    m_rows.emplace(m_program, m_a, context.table, m_signed);
     m_columns = first.n * matrices;
     for (size_t i = 0; i < (isConvolution ? 1 : m_weights.matrices.size()); ++i)
         m_columnSums.push_back(m_weights.columnSums(i, isConvolution));
-    if (isConvolution && m_groups > 1 && first.n == 1 && m_a.extents[1] == m_groups) {
+    if (depthwise) {
         for (int64_t tap = 0; tap < first.k; ++tap)
             for (const IntegerMatrix& matrix : m_weights.matrices)
-                m_depthwise.push_back(
-                    static_cast<int16_t>(matrix.values[static_cast<size_t>(tap)]));
+                m_depthwise.push_back(static_cast<float>(matrix.values[static_cast<size_t>(tap)]));
     }
     chooseStrips(context.threads.count());
     m_direct = storesSums();
+    if (!m_direct)
+        m_requantise = IntegerRequantise::make(m_program, context);
+    prepareCorrections();
     m_step = m_direct ? std::max(m_columns, resultAccess().strides[m_dims.inner]) : m_columns;
+    padDepth();
     const bool several = *elementCount(m_counts) > 1;
     std::optional<Threads::Alone> alone;
     if (several) // workers share the strips; a single one is shared within oneDNN
@@ -259,7 +301,7 @@ std::optional<Reason> IntegerContraction::prepare(const PrepareContext& context)
     tactic = m_depthwise.empty() ? "onednn " + m_shapes[0].product->implementation
                                  : std::string("depthwise integers ") + context.table.name;
     if (!m_direct)
-        tactic += " + tile interpreter";
+        tactic += m_requantise ? " + requantisation" : " + tile interpreter";
     if (several)
         tactic += ", in strips of " + std::to_string(m_shapes[0].rows) + " rows";
     if (!m_depthwise.empty())
@@ -303,13 +345,17 @@ void IntegerContraction::depthwiseSums(const Inputs& inputs, const Strip& strip,
     Extents at = strip.origin;
     const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
     const int64_t innerCount = strip.box[m_dims.inner];
-    for (int64_t row = 0; row < outerCount * innerCount; ++row) {
-        at[m_dims.inner] = strip.origin[m_dims.inner] + row % innerCount;
+    for (int64_t y = 0; y < outerCount; ++y) {
         if (m_dims.outer)
-            at[*m_dims.outer] = strip.origin[*m_dims.outer] + row / innerCount;
-        m_rows->taps(inputs.a, at, padding, taps);
-        m_table.integer.depthwise(c + row * m_step, taps, m_depthwise.data(), tapCount, columns,
-                                  m_rows->flip());
+            at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
+        at[m_dims.inner] = strip.origin[m_dims.inner];
+        const IntegerRows::Inside inside = m_rows->insideFrom(at, innerCount);
+        for (int64_t x = 0; x < innerCount; ++x, c += m_step) {
+            at[m_dims.inner] = strip.origin[m_dims.inner] + x;
+            m_rows->taps(inputs.a, at, x >= inside.first && x < inside.last, padding, taps);
+            m_table.integer.depthwise(c, taps, m_depthwise.data(), tapCount, columns,
+                                      m_rows->flip());
+        }
     }
 }
 
@@ -328,7 +374,7 @@ void IntegerContraction::sums(const Inputs& inputs, const Strip& strip, const Sh
                                scratch + rounded(shape.buffer));
         }
     }
-    if (inputs.zeroPoint == 0)
+    if (inputs.zeroPoint == 0 || (m_requantise && !m_zero.read))
         return;
     for (int64_t row = 0; row < shape.rows; ++row)
         m_table.integer.addScaled(c + row * m_step, m_columnSums[matrix].data(), -inputs.zeroPoint,
@@ -363,6 +409,9 @@ void IntegerContraction::runStrip(const Inputs& inputs, const Strip& strip, std:
         auto* c = reinterpret_cast<int32_t*>(scratch);
         const auto bytes = static_cast<size_t>(shape.rows * m_columns) * sizeof(int32_t);
         sums(inputs, strip, shape, c, scratch + rounded(bytes));
+        if (m_requantise)
+            return m_requantise->run(inputs.operands, strip, c, m_step,
+                                     m_corrections[matrixAt(strip)].data());
         return runPass(inputs, strip, shape, c, threads);
     }
     const StridedAccess at = resultAccess();

@@ -70,9 +70,10 @@ RowDims::RowDims(const Contraction& program) {
 // --- rows --------------------------------------------------------------------------------
 
 IntegerRows::IntegerRows(const Contraction& program, const OperandLayout& a,
-                         const VectorTable& table)
+                         const VectorTable& table, bool keepSigned)
     : m_table(table), m_isConvolution(isConvolution(program)), m_window(program.window),
-      m_dims(program), m_extents(a.extents), m_flip(a.dtype == DType::Int8 ? 0x80 : 0) {
+      m_dims(program), m_extents(a.extents),
+      m_flip(a.dtype == DType::Int8 && !keepSigned ? 0x80 : 0) {
     const size_t dims = program.space.size();
     if (!m_isConvolution) {
         StridedAccess at = stridedFor(program.a, a, dims + program.k.size());
@@ -90,8 +91,10 @@ IntegerRows::IntegerRows(const Contraction& program, const OperandLayout& a,
     m_depth = m_channels * static_cast<int64_t>(m_taps.size());
     m_rowStrides.assign(dims, 0);
     m_rowStrides[0] = a.strides[0];
-    for (size_t d = 2; d < dims; ++d)
+    for (size_t d = 2; d < dims; ++d) {
         m_rowStrides[d] = a.strides[d] * m_window.strides[d - 2];
+        m_offset -= a.strides[d] * m_window.padsBegin[d - 2];
+    }
     for (size_t d = 0; d + 2 < dims; ++d)
         m_contiguous = m_contiguous && m_window.kernel[d] == 1 && m_window.padsBegin[d] == 0;
     findRuns();
@@ -104,6 +107,7 @@ void IntegerRows::findRuns() {
         int64_t from = 0;
         for (size_t d = 0; d < tap.size(); ++d)
             from += tap[d] * m_window.dilations[d] * m_strides[d + 2];
+        m_tapsFrom.push_back(from);
         if (!m_runs.empty() &&
             m_runs.back().from + static_cast<int64_t>(m_runs.back().bytes) == from)
             m_runs.back().bytes += bytes;
@@ -139,7 +143,7 @@ void IntegerRows::copy(uint8_t* to, const uint8_t* from, size_t n) const {
     if (m_flip)
         m_table.integer.flipSigns(to, from, n);
     else
-        std::memcpy(to, from, n);
+        m_table.integer.copy(to, from, n);
 }
 
 /// None in the padding.
@@ -159,14 +163,6 @@ void IntegerRows::gatherWindow(const uint8_t* a, const Extents& at, int64_t grou
                                uint8_t* to) const {
     const auto bytes = static_cast<size_t>(m_channels);
     const int64_t first = group * m_channels;
-    if (isInside(at)) {
-        const uint8_t* from = a + *tapOffset(at, 0) + first;
-        for (const Run& run : m_runs) {
-            copy(to, from + run.from, run.bytes);
-            to += run.bytes;
-        }
-        return;
-    }
     for (size_t tap = 0; tap < m_taps.size(); ++tap, to += bytes) {
         if (auto offset = tapOffset(at, tap))
             copy(to, a + *offset + first, bytes);
@@ -175,15 +171,30 @@ void IntegerRows::gatherWindow(const uint8_t* a, const Extents& at, int64_t grou
     }
 }
 
-/// Whether the whole window lies in the image.
-bool IntegerRows::isInside(const Extents& at) const {
-    bool out = true;
-    for (size_t d = 0; d < m_window.kernel.size(); ++d) {
-        const int64_t first = at[d + 2] * m_window.strides[d] - m_window.padsBegin[d];
-        const int64_t last = first + (m_window.kernel[d] - 1) * m_window.dilations[d];
-        out = out && first >= 0 && last < m_extents[d + 2];
+void IntegerRows::gatherInside(const uint8_t* from, uint8_t* to) const {
+    for (const Run& run : m_runs) {
+        copy(to, from + run.from, run.bytes);
+        to += run.bytes;
     }
-    return out;
+}
+
+IntegerRows::Inside IntegerRows::insideFrom(const Extents& at, int64_t count) const {
+    const size_t inner = m_window.kernel.size() - 1;
+    for (size_t d = 0; d < m_window.kernel.size(); ++d) {
+        const int64_t stride = m_window.strides[d], pad = m_window.padsBegin[d];
+        const int64_t reach = (m_window.kernel[d] - 1) * m_window.dilations[d] + 1;
+        const int64_t first = at[d + 2] * stride - pad;
+        const int64_t room = m_extents[d + 2] - reach; // of the last first element
+        if (d == inner) {
+            const int64_t begin = first >= 0 ? 0 : (-first + stride - 1) / stride;
+            const int64_t end = room < first ? 0 : (room - first) / stride + 1;
+            return {std::min(begin, count),
+                    std::clamp<int64_t>(end, std::min(begin, count), count)};
+        }
+        if (first < 0 || first > room)
+            break;
+    }
+    return {};
 }
 
 void IntegerRows::gatherProduct(const uint8_t* a, const Extents& at, uint8_t* to) const {
@@ -206,9 +217,14 @@ const uint8_t* IntegerRows::rows(const std::byte* a, const Strip& strip, int64_t
     for (int64_t y = 0; y < outerCount; ++y) {
         if (m_dims.outer)
             at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
-        for (int64_t x = 0; x < strip.box[m_dims.inner]; ++x, to += step) {
+        at[m_dims.inner] = strip.origin[m_dims.inner];
+        const int64_t count = strip.box[m_dims.inner];
+        const Inside inside = m_isConvolution ? insideFrom(at, count) : Inside{};
+        for (int64_t x = 0; x < count; ++x, to += step) {
             at[m_dims.inner] = strip.origin[m_dims.inner] + x;
-            if (m_isConvolution)
+            if (x >= inside.first && x < inside.last)
+                gatherInside(data + offsetOf(at) + group * m_channels, to);
+            else if (m_isConvolution)
                 gatherWindow(data, at, group, zero, to);
             else
                 gatherProduct(data, at, to);
@@ -217,9 +233,15 @@ const uint8_t* IntegerRows::rows(const std::byte* a, const Strip& strip, int64_t
     return buffer;
 }
 
-void IntegerRows::taps(const std::byte* a, const Extents& at, const uint8_t* padding,
+void IntegerRows::taps(const std::byte* a, const Extents& at, bool inside, const uint8_t* padding,
                        const uint8_t** out) const {
     const auto* data = reinterpret_cast<const uint8_t*>(a);
+    if (inside) {
+        const uint8_t* first = data + offsetOf(at);
+        for (size_t tap = 0; tap < m_taps.size(); ++tap)
+            out[tap] = first + m_tapsFrom[tap];
+        return;
+    }
     for (size_t tap = 0; tap < m_taps.size(); ++tap) {
         const auto offset = tapOffset(at, tap);
         out[tap] = offset ? data + *offset : padding;

@@ -30,8 +30,9 @@ struct RowDims {
 /// Rows of A as uint8 along k, where k of a convolution is [taps..., channels of the group].
 class IntegerRows {
 public:
-    /// `a`: convolutions need contiguous channels.
-    IntegerRows(const Contraction& program, const OperandLayout& a, const VectorTable& table);
+    /// `a`: convolutions need contiguous channels. `keepSigned`: int8 stays as it is.
+    IntegerRows(const Contraction& program, const OperandLayout& a, const VectorTable& table,
+                bool keepSigned);
 
     int64_t depth() const { return m_depth; }
 
@@ -42,12 +43,20 @@ public:
     int64_t stride(const Extents& box) const;
 
     /// The strip's rows for one group: in A itself, or gathered into `buffer`. Signed elements are
-    /// 128 more. `zero` fills the padding.
+    /// 128 more, unless they are kept. `zero` fills the padding.
     const uint8_t* rows(const std::byte* a, const Strip& strip, int64_t group, uint8_t zero,
                         uint8_t* buffer) const;
 
-    /// Where the taps of one row of a depthwise convolution read all channels: `padding` outside.
-    void taps(const std::byte* a, const Extents& at, const uint8_t* padding,
+    /// The rows [first, last) along the inner dim, from `at` on, whose windows lie in the image.
+    struct Inside {
+        int64_t first = 0, last = 0;
+    };
+
+    Inside insideFrom(const Extents& at, int64_t count) const;
+
+    /// Where the taps of one row of a depthwise convolution read all channels: `padding` outside,
+    /// which no row of insideFrom() has.
+    void taps(const std::byte* a, const Extents& at, bool inside, const uint8_t* padding,
               const uint8_t** out) const;
 
     /// What an element must be xor-ed with to be unsigned.
@@ -61,8 +70,8 @@ private:
     /// Offset of a row's window or first element, from its indices in the program's space.
     int64_t offsetOf(const Extents& at) const;
     std::optional<int64_t> tapOffset(const Extents& at, size_t tap) const;
-    bool isInside(const Extents& at) const;
     void findRuns();
+    void gatherInside(const uint8_t* from, uint8_t* to) const;
 
     struct Run {
         int64_t from = 0; ///< from the window's first element
@@ -79,6 +88,7 @@ private:
     std::vector<int64_t> m_kOffsets; ///< MatMul: of elements along k
     bool m_contiguous = true;        ///< ... which are neighbours
     std::vector<Extents> m_taps;     ///< Conv: indices of each tap
+    std::vector<int64_t> m_tapsFrom; ///< Conv: where they lie, from the window's first element
     std::vector<Run> m_runs;         ///< Conv: of a window inside the image, for one group
     Extents m_strides;               ///< Conv: of A's dims
     int64_t m_channels = 1, m_depth = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices of 8-bit integers, exact to the last bit: oneDNN's uint8 x int8 with plain
-// sums in int32, which has nothing of float32 on the way. Whatever does not fit these types (zero
+// Products of matrices of 8-bit integers, exact to the last bit: oneDNN's uint8 x int8 (and int8 x
+// int8 where the processor has them) with plain sums in int32, which has nothing of float32 on the
+// way. Whatever does not fit these types (zero
 // points, wide differences, processors that saturate pairs of products at 16 bits) is made to fit
 // by writing the weights as a sum of parts.
 #pragma once
@@ -23,6 +24,7 @@ public:
     /// a: m rows of k, `aStride` apart. c: m rows of n, `cStride` apart.
     struct Shape {
         int64_t m = 1, k = 1, n = 1, aStride = 1, cStride = 1;
+        bool aSigned = false; ///< elements of a are int8: needs multipliesSigned()
     };
 
     virtual ~IntegerProduct() = default;
@@ -32,6 +34,9 @@ public:
     size_t scratchBytes = 0;
     std::string implementation;
 };
+
+/// Whether products of int8 x int8 are exact on this processor.
+bool multipliesSigned();
 
 using IntegerProductResult = std::variant<std::unique_ptr<IntegerProduct>, Reason>;
 

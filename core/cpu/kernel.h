@@ -58,7 +58,9 @@ public:
 
     std::string tactic;
     std::vector<Reason> fallbacks;
-    HiddenWork hidden;       ///< of one run
+    HiddenWork hidden; ///< of one run
+    /// How far its way of computing may be from the plain one, where that was not asked for.
+    NumericClass numeric = NumericClass::Exact;
     bool isFallback = false; ///< plain or reference loops, many times slower than a kernel
 };
 

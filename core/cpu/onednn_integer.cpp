@@ -39,7 +39,7 @@ public:
             m_parts = std::max(m_parts, partsOf(matrix, limit));
         auto made = describe(shape);
         if (shape.m == 1 && !takesPacked(made)) {
-            const auto two = describe({2, shape.k, shape.n, shape.k, shape.n});
+            const auto two = describe({2, shape.k, shape.n, shape.k, shape.n, shape.aSigned});
             m_twoRows = takesPacked(two);
             made = m_twoRows ? two : made;
         }
@@ -74,7 +74,8 @@ public:
 private:
     static dnnl::matmul::primitive_desc describe(const Shape& shape) {
         using Type = memory::data_type;
-        const memory::desc source({shape.m, shape.k}, Type::u8, {shape.aStride, 1});
+        const memory::desc source({shape.m, shape.k}, shape.aSigned ? Type::s8 : Type::u8,
+                                  {shape.aStride, 1});
         const memory::desc weights({shape.k, shape.n}, Type::s8, memory::format_tag::any);
         const memory::desc sums({shape.m, shape.n}, Type::s32, {shape.cStride, 1});
         dnnl::primitive_attr attributes;
@@ -135,6 +136,10 @@ private:
 };
 
 } // namespace
+
+bool multipliesSigned() {
+    return largestExactWeight() == 127;
+}
 
 IntegerProductResult makeIntegerProduct(const IntegerProduct::Shape& shape,
                                         const std::vector<IntegerMatrix>& matrices,

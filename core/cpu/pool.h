@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling of float data: oneDNN's primitives where they are fast, vector loops of our own for every
-// other window and order of memory.
+// other window and order of memory. The largest of 8-bit integers: the same loops.
 #pragma once
 
 #include "core/cpu/kernel.h"
@@ -34,6 +34,15 @@ std::unique_ptr<PoolEngine> makeVectorPool(PoolKind kind, const SlidingWindow& w
                                            const Extents& inExtents, const Extents& inStrides,
                                            const Extents& outExtents, const Extents& outStrides,
                                            const PrepareContext& context);
+
+/// Whether makeBytePool() takes the window: of no absurd size, and nowhere without any element.
+bool canPoolBytes(const SlidingWindow& window, const Extents& inExtents, const Extents& outExtents);
+
+/// The largest of each window of Int8 or UInt8 data. Needs canPoolVectors() and canPoolBytes().
+std::unique_ptr<PoolEngine> makeBytePool(DType type, const SlidingWindow& window,
+                                         const Extents& inExtents, const Extents& inStrides,
+                                         const Extents& outExtents, const Extents& outStrides,
+                                         const PrepareContext& context);
 
 /// oneDNN's where it is fast, else vector loops; nothing where neither takes it.
 std::unique_ptr<PoolEngine> makePool(PoolKind kind, const SlidingWindow& window,

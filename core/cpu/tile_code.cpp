@@ -2,6 +2,7 @@
 #include "core/cpu/tile_code.h"
 
 #include "core/ops/tape_interpreter.h"
+#include "core/ops/tape_power.h"
 
 #include <algorithm>
 #include <cassert>
@@ -164,20 +165,16 @@ private:
 
     /// x^2 and x^3 are products; the general power costs fifty times more.
     bool specialPower(const TapeInstruction& x, uint16_t out) {
-        if (x.op != TapeOp::Pow)
-            return false;
-        const TapeInstruction& exponent = m_tape.code[m_same[x.operand[1]]];
-        if (exponent.op != TapeOp::Constant || !isFloat(exponent.type))
+        const int products = productsOfPower(m_tape, x);
+        if (products == 0)
             return false;
         auto multiply =
             m_table.op[static_cast<size_t>(TapeOp::Mul)][static_cast<size_t>(laneOf(x.type))][0];
         uint16_t a = slot(x.operand[0]);
-        if (exponent.number == 2) {
+        if (products == 1) {
             emit(multiply, out, a, a, a);
             return true;
         }
-        if (exponent.number != 3)
-            return false;
         uint16_t square =
             newSlot(laneOf(x.type), m_out.m_slots[out].uniform); // out may be the base itself
         emit(multiply, square, a, a, a);

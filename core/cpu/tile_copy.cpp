@@ -13,6 +13,43 @@ namespace {
 using MoveFunction = void (*)(std::byte* to, const std::byte* from, int64_t rows, int64_t cols,
                               int64_t toRow, int64_t toCol, int64_t fromRow, int64_t fromCol);
 
+constexpr int64_t block = 4;
+
+/// out[r * toRow + c] = in[c * fromCol + r] for `block` rows and columns.
+template <typename T> void transposeBlock(T* out, const T* in, int64_t toRow, int64_t fromCol) {
+    typedef T Four __attribute__((vector_size(block * sizeof(T))));
+    Four column[block], row[block];
+    for (int64_t c = 0; c < block; ++c)
+        std::memcpy(&column[c], in + c * fromCol, sizeof(Four));
+    const Four low02 = __builtin_shufflevector(column[0], column[2], 0, 4, 1, 5);
+    const Four high02 = __builtin_shufflevector(column[0], column[2], 2, 6, 3, 7);
+    const Four low13 = __builtin_shufflevector(column[1], column[3], 0, 4, 1, 5);
+    const Four high13 = __builtin_shufflevector(column[1], column[3], 2, 6, 3, 7);
+    row[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
+    row[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
+    row[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
+    row[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
+    for (int64_t r = 0; r < block; ++r)
+        std::memcpy(out + r * toRow, &row[r], sizeof(Four));
+}
+
+/// A matrix read along its rows and written along its columns, a cache line of either at a time.
+template <typename T>
+void transpose(T* out, const T* in, int64_t rows, int64_t cols, int64_t toRow, int64_t fromCol) {
+    constexpr int64_t line = std::max<int64_t>(block, 64 / sizeof(T));
+    const int64_t wholeCols = cols / block * block;
+    for (int64_t first = 0; first < rows; first += line) {
+        const int64_t end = std::min(rows, first + line);
+        const int64_t wholeRows = first + (end - first) / block * block;
+        for (int64_t c = 0; c < wholeCols; c += block)
+            for (int64_t r = first; r < wholeRows; r += block)
+                transposeBlock(out + r * toRow + c, in + c * fromCol + r, toRow, fromCol);
+        for (int64_t r = first; r < end; ++r)
+            for (int64_t c = r < wholeRows ? wholeCols : 0; c < cols; ++c)
+                out[r * toRow + c] = in[c * fromCol + r];
+    }
+}
+
 /// Strides are in elements.
 template <typename T>
 void move(std::byte* to, const std::byte* from, int64_t rows, int64_t cols, int64_t toRow,
@@ -29,6 +66,8 @@ void move(std::byte* to, const std::byte* from, int64_t rows, int64_t cols, int6
             std::fill_n(out + r * toRow, cols, in[r * fromRow]);
         return;
     }
+    if (toCol == 1 && fromRow == 1)
+        return transpose(out, in, rows, cols, toRow, fromCol);
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < cols; ++c)
             out[r * toRow + c * toCol] = in[r * fromRow + c * fromCol];

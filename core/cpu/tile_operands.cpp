@@ -36,12 +36,12 @@ std::vector<EpilogueInput> PrepareContext::epilogueInputs(const Contraction& pro
 }
 
 TileOperand tileOperand(const Access& access, const OperandLayout& layout, size_t dims,
-                        const VectorTable& table) {
+                        const VectorTable& table, bool asFloat) {
     auto type = static_cast<size_t>(layout.dtype);
     TileOperand out{access.operand, layout.dtype, sizeOf(layout.dtype),
                     stridedFor(access, layout, dims)};
-    out.load = table.load[type];
-    out.store = table.store[type];
+    out.load = asFloat ? table.loadFloat[type] : table.load[type];
+    out.store = asFloat ? table.storeFloat[type] : table.store[type];
     out.lanesAreElements = layout.dtype == DType::Float32 || layout.dtype == DType::Float64 ||
                            layout.dtype == DType::Int64 || layout.dtype == DType::UInt64;
     return out;

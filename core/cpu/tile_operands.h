@@ -22,8 +22,9 @@ struct TileOperand {
     bool lanesAreElements = false; ///< memory and lanes look the same
 };
 
+/// `asFloat`: its lanes are F32 although it stores narrow integers (float_lanes.h).
 TileOperand tileOperand(const Access& access, const OperandLayout& layout, size_t dims,
-                        const VectorTable& table);
+                        const VectorTable& table, bool asFloat = false);
 
 /// Per worker: which tile of an input its buffer holds.
 class TileLoader {

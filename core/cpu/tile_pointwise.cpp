@@ -2,6 +2,7 @@
 #include "core/cpu/tile_pointwise.h"
 
 #include "core/cpu/constant_part.h"
+#include "core/cpu/float_lanes.h"
 #include "core/cpu/tile_operands.h"
 
 #include <optional>
@@ -33,12 +34,15 @@ PointwiseKernel::PointwiseKernel(const FoldedPointwise& folded, const PrepareCon
     : m_inputs(folded.inputs), m_outputs(context.outputs), m_writes(folded.program.writes.size()),
       m_given(context.inputs.size()), m_foldedBytes(folded.bytes) {
     const Pointwise& program = folded.program;
+    const FloatLanes lanes = withFloatLanes(program.tape);
     size_t dims = program.space.size();
-    for (const Access& write : program.writes)
-        m_operands.push_back(
-            tileOperand(write, context.outputs[write.operand], dims, context.table));
-    for (const Access& read : program.reads)
-        m_operands.push_back(tileOperand(read, m_inputs[read.operand], dims, context.table));
+    for (size_t k = 0; k < program.writes.size(); ++k)
+        m_operands.push_back(tileOperand(program.writes[k],
+                                         context.outputs[program.writes[k].operand], dims,
+                                         context.table, lanes.outputs[k]));
+    for (size_t k = 0; k < program.reads.size(); ++k)
+        m_operands.push_back(tileOperand(program.reads[k], m_inputs[program.reads[k].operand], dims,
+                                         context.table, lanes.inputs[k]));
     std::vector<StridedAccess> accesses;
     for (const TileOperand& operand : m_operands)
         accesses.push_back(operand.access);
@@ -49,7 +53,7 @@ PointwiseKernel::PointwiseKernel(const FoldedPointwise& folded, const PrepareCon
         for (size_t k = m_writes; k < m_operands.size(); ++k)
             uniform.push_back(m_space.cols.strides[k] == 0 &&
                               (m_space.tileRows == 1 || m_space.rows.strides[k] == 0));
-        m_code = TileCode(program.tape, uniform, context.table, context.strict);
+        m_code = TileCode(lanes.tape, uniform, context.table, context.strict);
         if (round == 0)
             m_space = tileSpace(program.space, accesses, 0, lanesThatFit(m_code.bytesPerLane()));
     }

@@ -5,6 +5,7 @@
 #include "core/cpu/tile_row_internal.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace fuselage::cpu {
@@ -66,25 +67,45 @@ void RowKernel::listScalars() {
     m_scalarsBefore.push_back(m_scalars.size());
 }
 
+/// Tapes, tiles and what is kept between the stages. Rows of one tile keep whatever a later tape
+/// needs again: it lies in the first cache. Longer ones keep what takes longer than reading it
+/// from the second one, if that holds it.
+void RowKernel::chooseTiles(const PrepareContext& context) {
+    compileTiles(context, {});
+    if (m_tiles > 1)
+        compileTiles(context, {dearToRepeat, true});
+    if (!m_elements.sameTiles(m_inner))
+        compileTiles(context, {m_tiles > 1 ? dearToRepeat : 1, false});
+    if (keptBytes() > mostKeptBytes)
+        compileTiles(context, {std::numeric_limits<int64_t>::max(), false});
+}
+
 /// Sizes of tiles so that a tile's buffers stay in cache, and the code for them: its uniform
 /// inputs depend on the sizes, its buffers decide them.
-void RowKernel::chooseTiles(const PrepareContext& context) {
+void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits& limits) {
+    m_reuse = reuseInRow(m_program, limits);
     m_lanes = 1024;
     for (int round = 0; round < 2; ++round) {
         chooseExtents(static_cast<int64_t>(m_lanes));
         m_codes.clear();
         m_rowCodes.clear();
-        for (const Row::Stage& stage : m_program.stages) {
-            m_codes.push_back(tileCode(stage.map, m_inner, context));
-            m_rowCodes.push_back(rowCode(stage.scalar, context));
+        for (size_t stage = 0; stage < m_program.stages.size(); ++stage) {
+            m_codes.push_back(tileCode(stage, m_inner, context));
+            m_rowCodes.push_back(rowCode(m_program.stages[stage].scalar, context));
         }
-        m_codes.push_back(tileCode(m_program.element, m_elements, context));
+        m_codes.push_back(tileCode(m_program.stages.size(), m_elements, context));
         m_rowCodes.push_back(rowCode(m_program.row, context));
         size_t bytes = 0;
         for (const TileCode& code : m_codes)
             bytes = std::max(bytes, code.bytesPerLane());
         m_lanes = round == 0 ? lanesThatFit(bytes) : m_lanes;
     }
+    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows) *
+                             std::max(m_inner.lanes(), m_elements.lanes()));
+    m_tiles = m_inner.tileCount();
+    m_keptOf.assign(1, 0);
+    for (DType type : m_reuse.values)
+        m_keptOf.push_back(m_keptOf.back() + (m_lanes * laneBytes(laneOf(type)) + 63) / 64 * 64);
 }
 
 namespace {
@@ -163,8 +184,6 @@ void RowKernel::transposeElements(int64_t limit) {
 }
 
 void RowKernel::placeScalars() {
-    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows) *
-                             std::max(m_inner.lanes(), m_elements.lanes()));
     for (RowScalar& scalar : m_scalars) {
         scalar.at = m_scalarBytes;
         m_scalarBytes += (scalarLanes() * laneBytes(scalar.lane) + 63) / 64 * 64;
@@ -181,12 +200,12 @@ void RowKernel::placeScalars() {
         m_workerBytes += code.frameBytes(m_lanes);
     for (const TileCode& code : m_rowCodes)
         m_workerBytes += code.frameBytes(scalarLanes());
+    m_workerBytes += keptBytes();
 }
 
 /// From the shape alone: the number of threads must not change any result.
 void RowKernel::chooseParts() {
     constexpr size_t tilesPerPart = 16, mostParts = 256, mostBytes = size_t{256} << 10;
-    m_tiles = m_inner.tileCount();
     if (m_ordered)
         return; // an accumulator of positions starts at the row's first element
     const size_t fit = mostBytes / std::max<size_t>(m_accumulatorBytes, 1);
@@ -241,10 +260,13 @@ bool RowKernel::chooseOuter() {
     return false;
 }
 
-/// Code over tiles: inputs are all reads, then the row scalars that exist.
-TileCode RowKernel::tileCode(const Tape& tape, const TileSpace& tiles,
+/// Code over tiles: inputs are all reads, then the row scalars that exist, then what was kept.
+TileCode RowKernel::tileCode(size_t code, const TileSpace& tiles,
                              const PrepareContext& context) const {
+    const RowReuse::Part& part = m_reuse.parts[code];
+    const Tape& tape = part.tape;
     size_t firstRead = m_elementWrites + m_rowWrites;
+    const size_t firstKept = tape.inputs.size() - part.reads.size();
     const int64_t tileRows = m_kind == RowTiles::Along ? m_blockRows : tiles.tileRows;
     std::vector<bool> uniform;
     for (size_t k = 0; k < tape.inputs.size(); ++k) {
@@ -253,7 +275,7 @@ TileCode RowKernel::tileCode(const Tape& tape, const TileSpace& tiles,
             uniform.push_back(tileColLoop(tiles).strides[at] == 0 &&
                               (tileRows == 1 || tileRowLoop(tiles).strides[at] == 0));
         else
-            uniform.push_back(m_kind != RowTiles::Across && m_blockRows == 1);
+            uniform.push_back(k < firstKept && m_kind != RowTiles::Across && m_blockRows == 1);
     }
     return {tape, uniform, context.table, context.strict};
 }

@@ -5,10 +5,13 @@
 // Results of reductions are row scalars, one lane a row; tapes that run over tiles read them
 // expanded. The tiles of a row are cut into parts, by shape alone: reductions go part by part and
 // the parts' results are folded in their order, so it does not matter which thread takes a part.
+// What a stage computed for each element and a later tape needs again is kept between them, tile by
+// tile, where it fits (core/kernel/row_reuse.h).
 #pragma once
 
 #include "core/cpu/kernel.h"
 #include "core/cpu/tile_operands.h"
+#include "core/kernel/row_reuse.h"
 
 #include <vector>
 
@@ -36,17 +39,26 @@ public:
 private:
     struct Worker;
 
+    /// One tile of a block: its place in the order of the walk, and the elements that it has.
+    struct Tile {
+        size_t index = 0;
+        int64_t rows = 0, cols = 0;
+        const std::vector<int64_t>& offsets; ///< of its first element, per operand
+
+        size_t lanes() const { return roundUpToGroup(static_cast<size_t>(rows * cols)); }
+    };
+
     // Preparing.
     void listScalars();
     void chooseTiles(const PrepareContext& context);
+    void compileTiles(const PrepareContext& context, const RowReuseLimits& limits);
     void chooseExtents(int64_t limit);
     void transposeElements(int64_t limit);
     void chooseParts();
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
     bool chooseOuter();
-    TileCode tileCode(const Tape& tape, const TileSpace& tiles,
-                      const PrepareContext& context) const;
+    TileCode tileCode(size_t code, const TileSpace& tiles, const PrepareContext& context) const;
     TileCode rowCode(const Tape& tape, const PrepareContext& context) const;
 
     // Running.
@@ -60,8 +72,9 @@ private:
     void forEachTile(const Worker& worker, const TileSpace& tiles, size_t part,
                      Visit&& visit) const;
     void forgetScalars(Worker& worker, size_t code) const;
-    void loadTile(Worker& worker, size_t code, const TileSpace& tiles, int64_t rows, int64_t cols,
-                  const std::vector<int64_t>& offsets) const;
+    void loadTile(Worker& worker, size_t code, const TileSpace& tiles, const Tile& tile) const;
+    void runTile(Worker& worker, size_t code, const Tile& tile) const;
+    std::byte* keptAt(const Worker& worker, uint32_t value, size_t tile) const;
     void runElements(Worker& worker, size_t part) const;
     void runRowResults(Worker& worker) const;
     void count(CountedBytes& total) const;
@@ -81,6 +94,9 @@ private:
     const Loop& tileColLoop(const TileSpace& tiles) const {
         return m_kind == RowTiles::Across ? m_rowLoop : tiles.cols;
     }
+
+    /// Bytes that one block's kept values take.
+    size_t keptBytes() const { return m_keptOf.empty() ? 0 : m_keptOf.back() * m_tiles; }
 
     size_t scalarLanes() const { return roundUpToGroup(static_cast<size_t>(m_blockRows)); }
 
@@ -102,12 +118,14 @@ private:
     size_t m_tiles = 0;      ///< of a block
     size_t m_parts = 1;      ///< of a block
     bool m_noRows = false;
+    RowReuse m_reuse;                 ///< the tapes of m_codes
+    std::vector<size_t> m_keptOf;     ///< where each kept value of a tile begins, and their end
     std::vector<TileCode> m_codes;    ///< maps of the stages, then the element tape
     std::vector<TileCode> m_rowCodes; ///< scalar tapes of the stages, then the row tape
     std::vector<RowScalar> m_scalars;
     std::vector<size_t> m_scalarsBefore; ///< per stage: row scalars that exist before it
     size_t m_scalarBytes = 0, m_accumulatorBytes = 0, m_lanes = 0;
-    size_t m_workerBytes = 0; ///< scalars, two sets of accumulators, frames
+    size_t m_workerBytes = 0; ///< scalars, two sets of accumulators, frames, kept values
 };
 
 /// Buffers and positions of one thread.
@@ -116,6 +134,7 @@ struct RowKernel::Worker {
     std::byte* scalars;
     std::byte* total; ///< accumulators: per reduction values, then indices
     std::byte* part;  ///< the same of one part
+    std::byte* kept;
     std::vector<TileCode::Frame> frames, rowFrames;
     std::vector<TileLoader> loaders;
     std::vector<int64_t> offsets; ///< of the block's first element, per operand

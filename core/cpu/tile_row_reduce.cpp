@@ -71,19 +71,18 @@ void RowKernel::reducePart(Worker& worker, size_t stage, size_t part, std::byte*
     startReductions(stage, memory);
     forgetScalars(worker, stage);
     int64_t position = 0; // of arg-reductions, which have one part
-    forEachTile(
-        worker, m_inner, part,
-        [&](int64_t rows, int64_t cols, const std::vector<int64_t>& offsets) {
-            loadTile(worker, stage, m_inner, rows, cols, offsets);
-            code.run(worker.frames[stage], roundUpToGroup(static_cast<size_t>(rows * cols)));
-            const bool within = m_kind == RowTiles::Within;
-            for (size_t i = 0; i < kinds.size(); ++i)
-                table[static_cast<size_t>(kinds[i])][static_cast<size_t>(code.outputLane(i))](
-                    accumulators(memory, i), code.output(worker.frames[stage], i),
-                    static_cast<size_t>(within ? 1 : rows),
-                    static_cast<size_t>(within ? rows * cols : cols), position);
-            position += m_kind == RowTiles::Across ? rows : within ? rows * cols : cols;
-        });
+    forEachTile(worker, m_inner, part, [&](const Tile& tile) {
+        loadTile(worker, stage, m_inner, tile);
+        runTile(worker, stage, tile);
+        const bool within = m_kind == RowTiles::Within;
+        const int64_t elements = tile.rows * tile.cols;
+        for (size_t i = 0; i < kinds.size(); ++i)
+            table[static_cast<size_t>(kinds[i])][static_cast<size_t>(code.outputLane(i))](
+                accumulators(memory, i), code.output(worker.frames[stage], i),
+                static_cast<size_t>(within ? 1 : tile.rows),
+                static_cast<size_t>(within ? elements : tile.cols), position);
+        position += m_kind == RowTiles::Across ? tile.rows : within ? elements : tile.cols;
+    });
 }
 
 /// total = total (op) part, for the kinds whose accumulators have no positions.

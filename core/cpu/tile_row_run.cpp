@@ -5,6 +5,7 @@
 #include "core/cpu/tile_row_walk_internal.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace fuselage::cpu {
 
@@ -53,7 +54,8 @@ void RowKernel::run(const Operands& operands, RunContext& context) {
 }
 
 RowKernel::Worker RowKernel::newWorker(const Operands& operands, std::byte* memory) const {
-    Worker out{operands, memory, memory + m_scalarBytes, nullptr, {}, {}, {}, m_offsets, 0};
+    Worker out{operands,  memory, memory + m_scalarBytes, nullptr, nullptr, {}, {}, {},
+               m_offsets, 0};
     out.part = out.total + m_accumulatorBytes;
     memory = out.part + m_accumulatorBytes;
     for (const TileCode& code : m_codes) {
@@ -65,6 +67,7 @@ RowKernel::Worker RowKernel::newWorker(const Operands& operands, std::byte* memo
         out.rowFrames.push_back(code.bind(memory, scalarLanes()));
         memory += code.frameBytes(scalarLanes());
     }
+    out.kept = memory;
     return out;
 }
 
@@ -112,6 +115,7 @@ void RowKernel::runShared(Worker& lead, std::byte* parts, size_t block, Threads&
         threads.forRange(m_parts, 1, [&](size_t self, size_t begin, size_t end) {
             Worker one = newWorker(lead.operands, threads.scratch(self).reserve(m_workerBytes));
             one.scalars = lead.scalars; // read only
+            one.kept = lead.kept;       // each part has tiles of its own
             place(one, block);
             for (size_t part = begin; part < end; ++part)
                 work(one, part);
@@ -140,29 +144,53 @@ void RowKernel::forgetScalars(Worker& worker, size_t code) const {
         worker.loaders[code].forget(k);
 }
 
-void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles, int64_t rows,
-                         int64_t cols, const std::vector<int64_t>& offsets) const {
-    const TileCode& tile = m_codes[code];
+std::byte* RowKernel::keptAt(const Worker& worker, uint32_t value, size_t tile) const {
+    return worker.kept + tile * m_keptOf.back() + m_keptOf[value];
+}
+
+void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
+                         const Tile& tile) const {
+    const TileCode& tape = m_codes[code];
+    TileCode::Frame& frame = worker.frames[code];
     const size_t firstRead = m_elementWrites + m_rowWrites;
     const size_t reads = m_operands.size() - firstRead;
+    const std::vector<uint32_t>& kept = m_reuse.parts[code].reads;
+    const size_t firstKept = tape.inputCount() - kept.size();
     const bool across = m_kind == RowTiles::Across;
-    for (size_t k = 0; k < tile.inputCount(); ++k) {
-        if (!tile.usesInput(k))
+    for (size_t k = 0; k < firstKept; ++k) {
+        if (!tape.usesInput(k))
             continue;
         if (k < reads) {
             const TileOperand& x = m_operands[firstRead + k];
-            const std::byte* source = worker.operands.inputs[x.operand] +
-                                      offsets[firstRead + k] * static_cast<int64_t>(x.elementBytes);
-            worker.loaders[code].load(tile, worker.frames[code], k, x, source, rows, cols,
+            const std::byte* source =
+                worker.operands.inputs[x.operand] +
+                tile.offsets[firstRead + k] * static_cast<int64_t>(x.elementBytes);
+            worker.loaders[code].load(tape, frame, k, x, source, tile.rows, tile.cols,
                                       tileRowLoop(tiles).strides[firstRead + k],
                                       tileColLoop(tiles).strides[firstRead + k]);
             continue;
         }
         const RowScalar& scalar = m_scalars[k - reads];
-        worker.loaders[code].load(tile, worker.frames[code], k, scalar.operand,
-                                  worker.scalars + scalar.at, rows, cols, across ? 0 : 1,
-                                  across ? 1 : 0);
+        worker.loaders[code].load(tape, frame, k, scalar.operand, worker.scalars + scalar.at,
+                                  tile.rows, tile.cols, across ? 0 : 1, across ? 1 : 0);
     }
+    for (size_t k = 0; k < kept.size(); ++k)
+        frame.slots[firstKept + k] = keptAt(worker, kept[k], tile.index);
+}
+
+/// Computes a loaded tile; what is kept goes to its place.
+void RowKernel::runTile(Worker& worker, size_t code, const Tile& tile) const {
+    const TileCode& tape = m_codes[code];
+    TileCode::Frame& frame = worker.frames[code];
+    const std::vector<RowReuse::Made>& makes = m_reuse.parts[code].makes;
+    for (const RowReuse::Made& made : makes)
+        if (tape.redirectable(made.output))
+            tape.redirect(frame, made.output, keptAt(worker, made.value, tile.index));
+    tape.run(frame, tile.lanes());
+    for (const RowReuse::Made& made : makes)
+        if (!tape.redirectable(made.output)) // its slot is an input's, or another output's too
+            std::memcpy(keptAt(worker, made.value, tile.index), tape.output(frame, made.output),
+                        tile.lanes() * laneBytes(tape.outputLane(made.output)));
 }
 
 void RowKernel::runElements(Worker& worker, size_t part) const {
@@ -173,23 +201,22 @@ void RowKernel::runElements(Worker& worker, size_t part) const {
     const auto& colStrides = tileColLoop(m_elements).strides;
     std::vector<bool> direct(m_elementWrites);
     forgetScalars(worker, at);
-    forEachTile(worker, m_elements, part,
-                [&](int64_t rows, int64_t cols, const std::vector<int64_t>& offsets) {
-                    loadTile(worker, at, m_elements, rows, cols, offsets);
-                    auto target = [&](size_t k) {
-                        return worker.operands.outputs[m_operands[k].operand] +
-                               offsets[k] * static_cast<int64_t>(m_operands[k].elementBytes);
-                    };
-                    for (size_t k = 0; k < m_elementWrites; ++k)
-                        direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), rows,
-                                                   cols, rowStrides[k], colStrides[k], true);
-                    code.run(frame, roundUpToGroup(static_cast<size_t>(rows * cols)));
-                    for (size_t k = 0; k < m_elementWrites; ++k)
-                        if (!direct[k])
-                            m_operands[k].store(
-                                target(k), code.output(frame, k), static_cast<size_t>(rows),
-                                static_cast<size_t>(cols), rowStrides[k], colStrides[k]);
-                });
+    forEachTile(worker, m_elements, part, [&](const Tile& tile) {
+        loadTile(worker, at, m_elements, tile);
+        auto target = [&](size_t k) {
+            return worker.operands.outputs[m_operands[k].operand] +
+                   tile.offsets[k] * static_cast<int64_t>(m_operands[k].elementBytes);
+        };
+        for (size_t k = 0; k < m_elementWrites; ++k)
+            direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), tile.rows,
+                                       tile.cols, rowStrides[k], colStrides[k], true);
+        runTile(worker, at, tile);
+        for (size_t k = 0; k < m_elementWrites; ++k)
+            if (!direct[k])
+                m_operands[k].store(target(k), code.output(frame, k),
+                                    static_cast<size_t>(tile.rows), static_cast<size_t>(tile.cols),
+                                    rowStrides[k], colStrides[k]);
+    });
 }
 
 void RowKernel::runRowResults(Worker& worker) const {

@@ -6,7 +6,7 @@
 
 namespace fuselage::cpu {
 
-/// Calls visit(rows, cols, offsets) for the tiles of a part, in the order of the reduced loops.
+/// Calls visit(tile) for the tiles of a part, in the order of the reduced loops.
 template <typename Visit>
 void RowKernel::forEachTile(const Worker& worker, const TileSpace& tiles, size_t part,
                             Visit&& visit) const {
@@ -14,8 +14,8 @@ void RowKernel::forEachTile(const Worker& worker, const TileSpace& tiles, size_t
     const size_t count = tiles.tileCount();
     if (count == 1) // of many short rows
         return part > 0 ? void()
-                        : visit(along ? worker.rows : tiles.tileRows,
-                                across ? worker.rows : tiles.tileCols, worker.offsets);
+                        : visit(Tile{0, along ? worker.rows : tiles.tileRows,
+                                     across ? worker.rows : tiles.tileCols, worker.offsets});
     const size_t begin = count * part / m_parts, end = count * (part + 1) / m_parts;
     if (begin == end)
         return;
@@ -24,7 +24,8 @@ void RowKernel::forEachTile(const Worker& worker, const TileSpace& tiles, size_t
     for (size_t tile = begin; tile < end; ++tile) {
         for (size_t k = 0; k < offsets.size(); ++k)
             offsets[k] = worker.offsets[k] + cursor.offset(k);
-        visit(along ? worker.rows : cursor.rows(), across ? worker.rows : cursor.cols(), offsets);
+        visit(Tile{tile, along ? worker.rows : cursor.rows(), across ? worker.rows : cursor.cols(),
+                   offsets});
         if (tile + 1 < end)
             cursor.next();
     }

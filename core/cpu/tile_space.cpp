@@ -17,6 +17,15 @@ size_t TileSpace::tileCount() const {
     return static_cast<size_t>(count);
 }
 
+bool TileSpace::sameTiles(const TileSpace& other) const {
+    auto same = [](const Loop& a, const Loop& b) {
+        return a.extent == b.extent && a.strides == b.strides;
+    };
+    return same(rows, other.rows) && same(cols, other.cols) && tileRows == other.tileRows &&
+           tileCols == other.tileCols &&
+           std::equal(outer.begin(), outer.end(), other.outer.begin(), other.outer.end(), same);
+}
+
 TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& operands, size_t leader,
                     size_t maxLanes) {
     TileSpace out;

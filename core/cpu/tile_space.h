@@ -27,6 +27,9 @@ struct TileSpace {
     size_t tileCount() const;
 
     size_t lanes() const { return static_cast<size_t>(tileRows * tileCols); }
+
+    /// Whether both walk the same loops in the same tiles.
+    bool sameTiles(const TileSpace& other) const;
 };
 
 /// Tiles of at most `maxLanes` elements. Operand `leader` (what is written) gets the innermost

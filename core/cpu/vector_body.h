@@ -14,6 +14,7 @@ namespace fuselage::cpu::FUSELAGE_ISA {
 
 namespace {
 
+#include "core/cpu/vector_lanes.h"
 #include "core/cpu/vector_math.h"
 #include "core/cpu/vector_scalar.h"
 
@@ -83,6 +84,10 @@ template <typename T> void splatLoop(void* out, const void* a, const void*, cons
 
 // --- loads and stores ------------------------------------------------------------------------
 
+/// Lanes are floats as they are stored.
+template <typename F> constexpr bool isPlainFloat = false;
+template <> constexpr bool isPlainFloat<StaticCast<float, float>> = true;
+
 template <typename L, typename S, typename F>
 void loadLoop(void* lanes, const void* source, size_t rows, size_t cols, int64_t rowStride,
               int64_t colStride) {
@@ -103,6 +108,9 @@ void loadLoop(void* lanes, const void* source, size_t rows, size_t cols, int64_t
         }
         return;
     }
+    if constexpr (isPlainFloat<F>)
+        if (rowStride == 1)
+            return transposeFloats(out, static_cast<int64_t>(cols), in, colStride, rows, cols);
     if (rowStride == 1) { // transposed: follow the memory, scatter within the tile
         for (size_t c = 0; c < cols; ++c, in += colStride)
             for (size_t r = 0; r < rows; ++r)
@@ -127,6 +135,9 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
                 out[c] = F::of(in[c]);
         return;
     }
+    if constexpr (isPlainFloat<F>)
+        if (rowStride == 1)
+            return transposeFloats(out, colStride, in, static_cast<int64_t>(cols), cols, rows);
     if (rowStride == 1) {
         for (size_t c = 0; c < cols; ++c, out += colStride)
             for (size_t r = 0; r < rows; ++r)
@@ -141,7 +152,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 
 // Each of these builds on those above it.
 // clang-format off
-#include "core/cpu/vector_lanes.h"
+#include "core/cpu/vector_divide.h"
 #include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"
@@ -310,6 +321,16 @@ void fillMoves(VectorTable& t) {
     plainMoves<uint16_t, int64_t>(t, DType::UInt16);
     plainMoves<uint32_t, int64_t>(t, DType::UInt32);
     plainMoves<uint64_t, int64_t>(t, DType::UInt64);
+    auto fromInteger = [&t](DType type, LoadFunction f) {
+        t.loadFloat[static_cast<size_t>(type)] = f;
+    };
+    fromInteger(DType::Int8, loadLoop<float, int8_t, StaticCast<int8_t, float>>);
+    fromInteger(DType::UInt8, loadLoop<float, uint8_t, StaticCast<uint8_t, float>>);
+    fromInteger(DType::Int16, loadLoop<float, int16_t, StaticCast<int16_t, float>>);
+    fromInteger(DType::UInt16, loadLoop<float, uint16_t, StaticCast<uint16_t, float>>);
+    fromInteger(DType::Int32, loadLoop<float, int32_t, StaticCast<int32_t, float>>);
+    t.storeFloat[static_cast<size_t>(DType::Int8)] = storeLoop<float, int8_t, ByteOf<int8_t>>;
+    t.storeFloat[static_cast<size_t>(DType::UInt8)] = storeLoop<float, uint8_t, ByteOf<uint8_t>>;
     auto half = static_cast<size_t>(DType::Float16);
     t.load[half] = loadLoop<float, uint16_t, FromHalf>;
     t.store[half] = storeLoop<float, uint16_t, ToHalf>;
@@ -327,6 +348,9 @@ void fill(VectorTable& table) {
     fillCommon<float>(table, Lane::F32);
     fillCommon<double>(table, Lane::F64);
     fillCommon<int64_t>(table, Lane::I64);
+#ifdef __FMA__
+    table.op[at(TapeOp::Div)][static_cast<size_t>(Lane::F32)][1] = divideByOne;
+#endif
     fillFloat<float>(table, Lane::F32);
     fillFloat<double>(table, Lane::F64);
     fillSelect<float>(table, Lane::F32);

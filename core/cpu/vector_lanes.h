@@ -20,10 +20,64 @@ inline Wide everyLane(float value) {
     return value - Wide{};
 }
 
+typedef int32_t WideNumbers __attribute__((vector_size(wideLanes * sizeof(int32_t))));
+
+/// 0, 1, 2 ...
+inline WideNumbers laneNumbers() {
+    WideNumbers out = {};
+    for (size_t i = 0; i < wideLanes; ++i)
+        out[i] = static_cast<int32_t>(i);
+    return out;
+}
+
 inline Wide loadWide(const float* from) {
     return *reinterpret_cast<const WideInMemory*>(from);
 }
 
 inline void storeWide(float* to, Wide value) {
     *reinterpret_cast<WideInMemory*>(to) = value;
+}
+
+// Four floats, on every processor.
+typedef float Quad __attribute__((vector_size(4 * sizeof(float))));
+typedef float QuadInMemory
+    __attribute__((vector_size(4 * sizeof(float)), aligned(sizeof(float)), may_alias));
+
+inline Quad loadQuad(const float* from) {
+    return *reinterpret_cast<const QuadInMemory*>(from);
+}
+
+inline void storeQuad(float* to, Quad value) {
+    *reinterpret_cast<QuadInMemory*>(to) = value;
+}
+
+/// out[r * outRow + c] = in[c * inCol + r]: four rows of four columns at a time, within a cache
+/// line of either side.
+inline void transposeFloats(float* out, int64_t outRow, const float* in, int64_t inCol, size_t rows,
+                            size_t cols) {
+    constexpr size_t line = 16;
+    const size_t wholeCols = cols / 4 * 4;
+    for (size_t first = 0; first < rows; first += line) {
+        const size_t end = rows - first < line ? rows : first + line;
+        const size_t wholeRows = first + (end - first) / 4 * 4;
+        for (size_t c = 0; c < wholeCols; c += 4)
+            for (size_t r = first; r < wholeRows; r += 4) {
+                const float* from = in + static_cast<int64_t>(c) * inCol + r;
+                float* to = out + static_cast<int64_t>(r) * outRow + c;
+                const Quad c0 = loadQuad(from), c1 = loadQuad(from + inCol),
+                           c2 = loadQuad(from + 2 * inCol), c3 = loadQuad(from + 3 * inCol);
+                const Quad low02 = __builtin_shufflevector(c0, c2, 0, 4, 1, 5);
+                const Quad high02 = __builtin_shufflevector(c0, c2, 2, 6, 3, 7);
+                const Quad low13 = __builtin_shufflevector(c1, c3, 0, 4, 1, 5);
+                const Quad high13 = __builtin_shufflevector(c1, c3, 2, 6, 3, 7);
+                storeQuad(to, __builtin_shufflevector(low02, low13, 0, 4, 1, 5));
+                storeQuad(to + outRow, __builtin_shufflevector(low02, low13, 2, 6, 3, 7));
+                storeQuad(to + 2 * outRow, __builtin_shufflevector(high02, high13, 0, 4, 1, 5));
+                storeQuad(to + 3 * outRow, __builtin_shufflevector(high02, high13, 2, 6, 3, 7));
+            }
+        for (size_t r = first; r < end; ++r)
+            for (size_t c = r < wholeRows ? wholeCols : 0; c < cols; ++c)
+                out[static_cast<int64_t>(r) * outRow + static_cast<int64_t>(c)] =
+                    in[static_cast<int64_t>(c) * inCol + static_cast<int64_t>(r)];
+    }
 }

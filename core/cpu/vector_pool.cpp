@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace fuselage::cpu {
 
@@ -39,7 +40,32 @@ int64_t lineLength(const SlidingWindow& window, int64_t width, int64_t results) 
     return std::max(std::max<int64_t>(-before, 0) + reach, std::max<int64_t>(before, 0) + width);
 }
 
-class VectorPool final : public PoolEngine {
+/// The largest of nothing.
+template <typename T> T least() {
+    if constexpr (std::is_same_v<T, float>)
+        return -std::numeric_limits<float>::infinity();
+    else
+        return std::numeric_limits<T>::min();
+}
+
+template <typename T> const PoolFolds<T>& foldsOf(const PoolLoops& loops) {
+    if constexpr (std::is_same_v<T, float>)
+        return loops.floats;
+    else if constexpr (std::is_same_v<T, int8_t>)
+        return loops.int8;
+    else
+        return loops.uint8;
+}
+
+/// Windows of nothing but padding can be of any size; no model has them.
+bool isAbsurd(const SlidingWindow& window, const Extents& inExtents, const Extents& outExtents) {
+    for (size_t d = 0; d < window.kernel.size(); ++d)
+        if (window.kernel[d] > mostElements / std::max<int64_t>(outExtents[d + 2], 1))
+            return true;
+    return lineLength(window, inExtents.back(), outExtents.back()) > mostElements;
+}
+
+template <typename T> class VectorPool final : public PoolEngine {
 public:
     VectorPool(PoolKind kind, const SlidingWindow& window, const Extents& inExtents,
                const Extents& inStrides, const Extents& outExtents, const Extents& outStrides,
@@ -48,20 +74,18 @@ public:
 
 private:
     void setTaps(PoolKind kind, const SlidingWindow& window, const Extents& inExtents);
-    void runPixels(const float* in, float* out, size_t begin, size_t end) const;
-    void runRows(const float* in, float* out, float* line, size_t begin, size_t end) const;
-    void foldPixel(float* out, const std::vector<const float*>& sources, int64_t counted) const;
-    void foldRow(float* out, float* line, const std::vector<const float*>& sources,
-                 int64_t counted) const;
-    int64_t collect(const float* in, const int64_t* index,
-                    std::vector<const float*>& sources) const;
-    void addTaps(size_t d, int64_t at, std::vector<const float*>& sources) const;
+    void runPixels(const T* in, T* out, size_t begin, size_t end) const;
+    void runRows(const T* in, T* out, T* line, size_t begin, size_t end) const;
+    void foldPixel(T* out, const std::vector<const T*>& sources, int64_t counted) const;
+    void foldRow(T* out, T* line, const std::vector<const T*>& sources, int64_t counted) const;
+    int64_t collect(const T* in, const int64_t* index, std::vector<const T*>& sources) const;
+    void addTaps(size_t d, int64_t at, std::vector<const T*>& sources) const;
     static Extents indexOf(size_t flat, const Extents& extents);
     void advance(Extents& index) const;
 
     size_t m_fold; ///< of the loops' tables
     bool m_divides;
-    float m_nothing; ///< of a window without any element
+    T m_nothing;     ///< of a window without any element
     bool m_byPixels; ///< all channels at once; else by rows
     Extents m_inStrides, m_outExtents, m_outStrides;
     Extents m_steps, m_dilations;          ///< of the window, per spatial dim
@@ -71,18 +95,21 @@ private:
     size_t m_lineLength = 0;
     std::vector<float> m_divisors; ///< along the last dim
     const PoolLoops& m_loops;
+    const PoolFolds<T>& m_folds;
     Threads& m_threads;
 };
 
-VectorPool::VectorPool(PoolKind kind, const SlidingWindow& window, const Extents& inExtents,
-                       const Extents& inStrides, const Extents& outExtents,
-                       const Extents& outStrides, const PrepareContext& context)
+template <typename T>
+VectorPool<T>::VectorPool(PoolKind kind, const SlidingWindow& window, const Extents& inExtents,
+                          const Extents& inStrides, const Extents& outExtents,
+                          const Extents& outStrides, const PrepareContext& context)
     : m_fold(kind == PoolKind::Max ? 0 : 1),
       m_divides(kind == PoolKind::Average || kind == PoolKind::AverageIncludingPad),
-      m_nothing(kind == PoolKind::Max ? -std::numeric_limits<float>::infinity() : 0.0F),
+      m_nothing(kind == PoolKind::Max ? least<T>() : T{0}),
       m_byPixels(isByPixels(inStrides, outExtents, outStrides)), m_inStrides(inStrides),
       m_outExtents(outExtents), m_outStrides(outStrides), m_steps(window.strides),
-      m_dilations(window.dilations), m_loops(context.table.pool), m_threads(context.threads) {
+      m_dilations(window.dilations), m_loops(context.table.pool),
+      m_folds(foldsOf<T>(context.table.pool)), m_threads(context.threads) {
     setTaps(kind, window, inExtents);
     m_outer = outExtents;
     if (m_byPixels) {
@@ -99,10 +126,13 @@ VectorPool::VectorPool(PoolKind kind, const SlidingWindow& window, const Extents
         for (const Taps& taps : m_taps.back())
             m_divisors.push_back(static_cast<float>(taps.counted));
     }
+    if (!std::is_same_v<T, float>)
+        implementation += " of integers";
     implementation += std::string(" (") + context.table.name + ")";
 }
 
-void VectorPool::setTaps(PoolKind kind, const SlidingWindow& window, const Extents& inExtents) {
+template <typename T>
+void VectorPool<T>::setTaps(PoolKind kind, const SlidingWindow& window, const Extents& inExtents) {
     const bool padded = kind == PoolKind::AverageIncludingPad;
     for (size_t d = 0; d < window.kernel.size(); ++d) {
         const int64_t extent = inExtents[d + 2];
@@ -124,7 +154,7 @@ void VectorPool::setTaps(PoolKind kind, const SlidingWindow& window, const Exten
     }
 }
 
-void VectorPool::advance(Extents& index) const {
+template <typename T> void VectorPool<T>::advance(Extents& index) const {
     for (size_t d = index.size(); d-- > 0;) {
         if (++index[d] < m_outer[d])
             return;
@@ -132,7 +162,7 @@ void VectorPool::advance(Extents& index) const {
     }
 }
 
-Extents VectorPool::indexOf(size_t flat, const Extents& extents) {
+template <typename T> Extents VectorPool<T>::indexOf(size_t flat, const Extents& extents) {
     Extents index(extents.size());
     auto rest = static_cast<int64_t>(flat);
     for (size_t d = extents.size(); d-- > 0; rest /= extents[d])
@@ -141,7 +171,8 @@ Extents VectorPool::indexOf(size_t flat, const Extents& extents) {
 }
 
 /// From the addresses for the dims before to those for dim `d` too.
-void VectorPool::addTaps(size_t d, int64_t at, std::vector<const float*>& sources) const {
+template <typename T>
+void VectorPool<T>::addTaps(size_t d, int64_t at, std::vector<const T*>& sources) const {
     const Taps& taps = m_taps[d][static_cast<size_t>(at)];
     const int64_t stride = m_inStrides[d + 2];
     const size_t have = taps.count == 0 ? 0 : sources.size();
@@ -155,8 +186,9 @@ void VectorPool::addTaps(size_t d, int64_t at, std::vector<const float*>& source
 
 /// Addresses of what the window covers in all spatial dims but the last, from `in` on; returns how
 /// many of them an average counts. `index` is the window's position along these dims.
-int64_t VectorPool::collect(const float* in, const int64_t* index,
-                            std::vector<const float*>& sources) const {
+template <typename T>
+int64_t VectorPool<T>::collect(const T* in, const int64_t* index,
+                               std::vector<const T*>& sources) const {
     sources.assign(1, in);
     int64_t counted = 1;
     for (size_t d = 0; d + 1 < m_taps.size(); ++d) {
@@ -166,20 +198,22 @@ int64_t VectorPool::collect(const float* in, const int64_t* index,
     return counted;
 }
 
-void VectorPool::foldPixel(float* out, const std::vector<const float*>& sources,
-                           int64_t counted) const {
+template <typename T>
+void VectorPool<T>::foldPixel(T* out, const std::vector<const T*>& sources, int64_t counted) const {
     const auto channels = static_cast<size_t>(m_outExtents[1]);
     if (sources.empty())
         std::fill_n(out, channels, m_nothing);
     else
-        m_loops.sources[m_fold](out, sources.data(), sources.size(), channels);
-    if (m_divides)
-        m_loops.divideAll(out, static_cast<float>(counted), channels);
+        m_folds.sources[m_fold](out, sources.data(), sources.size(), channels);
+    if constexpr (std::is_same_v<T, float>)
+        if (m_divides)
+            m_loops.divideAll(out, static_cast<float>(counted), channels);
 }
 
 /// Positions are [image, spatial...].
-void VectorPool::runPixels(const float* in, float* out, size_t begin, size_t end) const {
-    std::vector<const float*> rows, sources;
+template <typename T>
+void VectorPool<T>::runPixels(const T* in, T* out, size_t begin, size_t end) const {
+    std::vector<const T*> rows, sources;
     int64_t counted = 0;
     Extents index = indexOf(begin, m_outer);
     for (size_t i = begin; i < end; ++i) {
@@ -196,41 +230,45 @@ void VectorPool::runPixels(const float* in, float* out, size_t begin, size_t end
     }
 }
 
-void VectorPool::foldRow(float* out, float* line, const std::vector<const float*>& sources,
-                         int64_t counted) const {
+template <typename T>
+void VectorPool<T>::foldRow(T* out, T* line, const std::vector<const T*>& sources,
+                            int64_t counted) const {
     const auto n = static_cast<size_t>(m_outExtents.back());
-    float* middle = line + m_padding;
+    T* middle = line + m_padding;
     if (sources.empty())
         std::fill_n(middle, m_width, m_nothing);
     else
-        m_loops.sources[m_fold](middle, sources.data(), sources.size(),
+        m_folds.sources[m_fold](middle, sources.data(), sources.size(),
                                 static_cast<size_t>(m_width));
-    m_loops.neighbours[m_fold](out, line + m_skipped, static_cast<size_t>(m_steps.back()),
+    m_folds.neighbours[m_fold](out, line + m_skipped, static_cast<size_t>(m_steps.back()),
                                static_cast<size_t>(m_lastTaps),
                                static_cast<size_t>(m_dilations.back()), n);
-    if (m_divides)
-        m_loops.divideEach(out, m_divisors.data(), static_cast<float>(counted), n);
+    if constexpr (std::is_same_v<T, float>)
+        if (m_divides)
+            m_loops.divideEach(out, m_divisors.data(), static_cast<float>(counted), n);
 }
 
 /// Positions are [image, channel, spatial... but the last].
-void VectorPool::runRows(const float* in, float* out, float* line, size_t begin, size_t end) const {
+template <typename T>
+void VectorPool<T>::runRows(const T* in, T* out, T* line, size_t begin, size_t end) const {
     std::fill_n(line, m_lineLength, m_nothing);
-    std::vector<const float*> sources;
+    std::vector<const T*> sources;
     Extents index = indexOf(begin, m_outer);
     for (size_t i = begin; i < end; ++i) {
         int64_t to = 0;
         for (size_t d = 0; d < index.size(); ++d)
             to += index[d] * m_outStrides[d];
-        const float* plane = in + index[0] * m_inStrides[0] + index[1] * m_inStrides[1];
+        const T* plane = in + index[0] * m_inStrides[0] + index[1] * m_inStrides[1];
         const int64_t counted = collect(plane, index.data() + 2, sources);
         foldRow(out + to, line, sources, counted);
         advance(index);
     }
 }
 
-void VectorPool::run(const std::byte* source, std::byte* target, std::byte*) {
-    const auto* in = reinterpret_cast<const float*>(source);
-    auto* out = reinterpret_cast<float*>(target);
+template <typename T>
+void VectorPool<T>::run(const std::byte* source, std::byte* target, std::byte*) {
+    const auto* in = reinterpret_cast<const T*>(source);
+    auto* out = reinterpret_cast<T*>(target);
     const auto count = static_cast<size_t>(
         elementCount(m_outExtents).value_or(0) == 0 ? 0 : elementCount(m_outer).value_or(0));
     const auto inner = static_cast<size_t>(m_byPixels ? m_outExtents[1] : m_width);
@@ -238,8 +276,8 @@ void VectorPool::run(const std::byte* source, std::byte* target, std::byte*) {
     m_threads.forRange(count, grain, [&](size_t worker, size_t begin, size_t end) {
         if (m_byPixels)
             return runPixels(in, out, begin, end);
-        std::byte* line = m_threads.scratch(worker).reserve(m_lineLength * sizeof(float));
-        runRows(in, out, reinterpret_cast<float*>(line), begin, end);
+        std::byte* line = m_threads.scratch(worker).reserve(m_lineLength * sizeof(T));
+        runRows(in, out, reinterpret_cast<T*>(line), begin, end);
     });
 }
 
@@ -254,14 +292,39 @@ std::unique_ptr<PoolEngine> makeVectorPool(PoolKind kind, const SlidingWindow& w
                                            const Extents& inExtents, const Extents& inStrides,
                                            const Extents& outExtents, const Extents& outStrides,
                                            const PrepareContext& context) {
-    // Windows of nothing but padding can be of any size; no model has them.
-    for (size_t d = 0; d < window.kernel.size(); ++d)
-        if (window.kernel[d] > mostElements / std::max<int64_t>(outExtents[d + 2], 1))
-            return nullptr;
-    if (lineLength(window, inExtents.back(), outExtents.back()) > mostElements)
+    if (isAbsurd(window, inExtents, outExtents))
         return nullptr;
-    return std::make_unique<VectorPool>(kind, window, inExtents, inStrides, outExtents, outStrides,
-                                        context);
+    return std::make_unique<VectorPool<float>>(kind, window, inExtents, inStrides, outExtents,
+                                               outStrides, context);
+}
+
+bool canPoolBytes(const SlidingWindow& window, const Extents& inExtents,
+                  const Extents& outExtents) {
+    if (isAbsurd(window, inExtents, outExtents))
+        return false;
+    for (size_t d = 0; d < window.kernel.size(); ++d)
+        for (int64_t o = 0; o < outExtents[d + 2]; ++o) {
+            const int64_t first = o * window.strides[d] - window.padsBegin[d];
+            bool meets = false;
+            for (int64_t t = 0; t < window.kernel[d] && !meets; ++t) {
+                const int64_t at = first + t * window.dilations[d];
+                meets = at >= 0 && at < inExtents[d + 2];
+            }
+            if (!meets)
+                return false;
+        }
+    return true;
+}
+
+std::unique_ptr<PoolEngine> makeBytePool(DType type, const SlidingWindow& window,
+                                         const Extents& inExtents, const Extents& inStrides,
+                                         const Extents& outExtents, const Extents& outStrides,
+                                         const PrepareContext& context) {
+    if (type == DType::Int8)
+        return std::make_unique<VectorPool<int8_t>>(PoolKind::Max, window, inExtents, inStrides,
+                                                    outExtents, outStrides, context);
+    return std::make_unique<VectorPool<uint8_t>>(PoolKind::Max, window, inExtents, inStrides,
+                                                 outExtents, outStrides, context);
 }
 
 std::unique_ptr<PoolEngine> makePool(PoolKind kind, const SlidingWindow& window,

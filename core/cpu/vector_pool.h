@@ -6,6 +6,10 @@ struct PoolMax {
     static Wide of(Wide a, Wide b) { return (a > b) | (a != a) ? a : b; }
 
     static float of(float a, float b) { return MaxOf<float>::of(a, b); }
+
+    template <typename Integers> static Integers of(Integers a, Integers b) {
+        return a > b ? a : b;
+    }
 };
 
 struct PoolSum {
@@ -14,29 +18,42 @@ struct PoolSum {
     static float of(float a, float b) { return a + b; }
 };
 
+/// A register of elements, and the same in memory.
+template <typename T> struct PoolVector {
+    static constexpr size_t lanes = wideLanes * sizeof(float) / sizeof(T);
+    typedef T Type __attribute__((vector_size(lanes * sizeof(T))));
+    typedef T InMemory
+        __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias));
+
+    static Type load(const T* from) { return *reinterpret_cast<const InMemory*>(from); }
+
+    static void store(T* to, Type value) { *reinterpret_cast<InMemory*>(to) = value; }
+};
+
 /// `width` vectors at once: their results stay in registers over all sources.
-template <typename F, size_t width>
-size_t foldVectors(float* out, const float* const* sources, size_t count, size_t i, size_t n) {
-    constexpr size_t step = width * wideLanes;
+template <typename F, typename T, size_t width>
+size_t foldVectors(T* out, const T* const* sources, size_t count, size_t i, size_t n) {
+    using Vector = PoolVector<T>;
+    constexpr size_t step = width * Vector::lanes;
     for (; i + step <= n; i += step) {
-        Wide part[width];
+        typename Vector::Type part[width];
         for (size_t j = 0; j < width; ++j)
-            part[j] = loadWide(sources[0] + i + j * wideLanes);
+            part[j] = Vector::load(sources[0] + i + j * Vector::lanes);
         for (size_t s = 1; s < count; ++s)
             for (size_t j = 0; j < width; ++j)
-                part[j] = F::of(part[j], loadWide(sources[s] + i + j * wideLanes));
+                part[j] = F::of(part[j], Vector::load(sources[s] + i + j * Vector::lanes));
         for (size_t j = 0; j < width; ++j)
-            storeWide(out + i + j * wideLanes, part[j]);
+            Vector::store(out + i + j * Vector::lanes, part[j]);
     }
     return i;
 }
 
-template <typename F>
-void foldSources(float* out, const float* const* sources, size_t count, size_t n) {
-    size_t i = foldVectors<F, 4>(out, sources, count, 0, n);
-    i = foldVectors<F, 1>(out, sources, count, i, n);
+template <typename F, typename T>
+void foldSources(T* out, const T* const* sources, size_t count, size_t n) {
+    size_t i = foldVectors<F, T, 4>(out, sources, count, 0, n);
+    i = foldVectors<F, T, 1>(out, sources, count, i, n);
     for (; i < n; ++i) {
-        float part = sources[0][i];
+        T part = sources[0][i];
         for (size_t s = 1; s < count; ++s)
             part = F::of(part, sources[s][i]);
         out[i] = part;
@@ -44,34 +61,33 @@ void foldSources(float* out, const float* const* sources, size_t count, size_t n
 }
 
 /// Every `step`-th element; a step that is known while compiling is a shuffle of vectors.
-template <typename F, size_t known>
-void foldSteps(float* out, const float* line, size_t step, size_t taps, size_t apart, size_t n) {
+template <typename F, typename T, size_t known>
+void foldSteps(T* out, const T* line, size_t step, size_t taps, size_t apart, size_t n) {
     const size_t by = known ? known : step;
 #pragma GCC ivdep
     for (size_t i = 0; i < n; ++i)
         out[i] = line[i * by];
     for (size_t t = 1; t < taps; ++t) {
-        const float* from = line + t * apart;
+        const T* from = line + t * apart;
 #pragma GCC ivdep
         for (size_t i = 0; i < n; ++i)
             out[i] = F::of(out[i], from[i * by]);
     }
 }
 
-template <typename F>
-void foldNeighbours(float* out, const float* line, size_t step, size_t taps, size_t apart,
-                    size_t n) {
+template <typename F, typename T>
+void foldNeighbours(T* out, const T* line, size_t step, size_t taps, size_t apart, size_t n) {
     if (step == 2)
-        return foldSteps<F, 2>(out, line, step, taps, apart, n);
+        return foldSteps<F, T, 2>(out, line, step, taps, apart, n);
     if (step != 1)
-        return foldSteps<F, 0>(out, line, step, taps, apart, n);
+        return foldSteps<F, T, 0>(out, line, step, taps, apart, n);
     constexpr size_t most = 32;
-    const float* sources[most];
+    const T* sources[most];
     if (taps > most)
-        return foldSteps<F, 1>(out, line, step, taps, apart, n);
+        return foldSteps<F, T, 1>(out, line, step, taps, apart, n);
     for (size_t t = 0; t < taps; ++t)
         sources[t] = line + t * apart;
-    foldSources<F>(out, sources, taps, n);
+    foldSources<F, T>(out, sources, taps, n);
 }
 
 void divideEach(float* out, const float* divisors, float factor, size_t n) {
@@ -86,11 +102,16 @@ void divideAll(float* out, float divisor, size_t n) {
         out[i] /= divisor;
 }
 
+template <typename F, typename T> void fillFolds(PoolFolds<T>& folds, size_t index) {
+    folds.sources[index] = foldSources<F, T>;
+    folds.neighbours[index] = foldNeighbours<F, T>;
+}
+
 void fillPool(PoolLoops& loops) {
-    loops.sources[0] = foldSources<PoolMax>;
-    loops.sources[1] = foldSources<PoolSum>;
-    loops.neighbours[0] = foldNeighbours<PoolMax>;
-    loops.neighbours[1] = foldNeighbours<PoolSum>;
+    fillFolds<PoolMax>(loops.floats, 0);
+    fillFolds<PoolSum>(loops.floats, 1);
+    fillFolds<PoolMax>(loops.int8, 0);
+    fillFolds<PoolMax>(loops.uint8, 0);
     loops.divideEach = divideEach;
     loops.divideAll = divideAll;
 }

@@ -11,6 +11,79 @@ template <> struct AccumulatorOf<double> { using Type = double; };
 
 constexpr size_t partials = 32;
 
+// The same operations on vectors of floats. Branch-free: where the largest of a row stands nobody
+// can predict.
+
+template <typename V> V ofEach(AddOf<float>, V a, V b) {
+    return a + b;
+}
+
+template <typename V> V ofEach(MulOf<float>, V a, V b) {
+    return a * b;
+}
+
+template <typename V> V ofEach(MinOf<float>, V a, V b) {
+    return ((a < b) | (a != a)) ? a : b;
+}
+
+template <typename V> V ofEach(MaxOf<float>, V a, V b) {
+    return ((a > b) | (a != a)) ? a : b;
+}
+
+/// What changes nothing, not even the sign of a zero.
+inline float neutralOf(AddOf<float>) {
+    return -0.0F;
+}
+
+inline float neutralOf(MulOf<float>) {
+    return 1;
+}
+
+inline float neutralOf(MinOf<float>) {
+    return __builtin_inff();
+}
+
+inline float neutralOf(MaxOf<float>) {
+    return -__builtin_inff();
+}
+
+/// Halves as long as there is more than one.
+template <typename F> float foldQuads(const float* x, size_t quads) {
+    Quad part[partials / 4];
+    for (size_t j = 0; j < quads; ++j)
+        part[j] = loadQuad(x + 4 * j);
+    for (size_t width = quads / 2; width > 0; width /= 2)
+        for (size_t j = 0; j < width; ++j)
+            part[j] = ofEach(F{}, part[j], part[j + width]);
+    const Quad two = ofEach(F{}, part[0], __builtin_shufflevector(part[0], part[0], 2, 3, 0, 1));
+    return ofEach(F{}, two, __builtin_shufflevector(two, two, 1, 0, 3, 2))[0];
+}
+
+template <typename F> float foldFloats(const float* x, size_t cols) {
+    constexpr size_t count = partials / wideLanes;
+    Wide part[count];
+    for (size_t j = 0; j < count; ++j)
+        part[j] = loadWide(x + j * wideLanes);
+    size_t i = partials;
+    for (; i + partials <= cols; i += partials)
+        for (size_t j = 0; j < count; ++j)
+            part[j] = ofEach(F{}, part[j], loadWide(x + i + j * wideLanes));
+    for (size_t j = 0; i + wideLanes <= cols; i += wideLanes, ++j)
+        part[j] = ofEach(F{}, part[j], loadWide(x + i));
+    if (i < cols) { // the last vector of the row, without what is in it already
+        const Wide end = loadWide(x + cols - wideLanes);
+        const auto known = static_cast<int32_t>(wideLanes - (cols - i));
+        part[count - 1] =
+            ofEach(F{}, part[count - 1], laneNumbers() < known ? everyLane(neutralOf(F{})) : end);
+    }
+    for (size_t width = count / 2; width > 0; width /= 2)
+        for (size_t j = 0; j < width; ++j)
+            part[j] = ofEach(F{}, part[j], part[j + width]);
+    alignas(64) float last[wideLanes];
+    storeWide(last, part[0]);
+    return foldQuads<F>(last, wideLanes / 4);
+}
+
 /// Folds `cols` elements with 32 partial results.
 template <typename T, typename F> T foldRow(const T* x, size_t cols) {
     if (cols < partials) {
@@ -19,6 +92,8 @@ template <typename T, typename F> T foldRow(const T* x, size_t cols) {
             result = F::of(result, x[i]);
         return result;
     }
+    if constexpr (sizeof(T) == sizeof(float))
+        return foldFloats<F>(x, cols);
     T part[partials];
     for (size_t j = 0; j < partials; ++j)
         part[j] = x[j];

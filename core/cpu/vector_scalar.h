@@ -189,6 +189,11 @@ template <typename From, typename To> struct StaticCast {
     static To of(From a) { return static_cast<To>(a); }
 };
 
+/// A float within the bounds of the type; NaN gives 0.
+template <typename To> struct ByteOf {
+    static To of(float a) { return static_cast<To>(a == a ? static_cast<int32_t>(a) : 0); }
+};
+
 /// A float outside int64's range (or NaN) gives its smallest value, so that no conversion is
 /// undefined.
 template <typename From, typename To> struct ConvertOf {

@@ -139,17 +139,41 @@ struct WinogradLoops {
 };
 
 /// Pooling: index 0 takes the largest (a NaN wins), 1 the sum. Nothing overlaps the results.
-struct PoolLoops {
+template <typename T> struct PoolFolds {
     /// out[i] = sources[0][i] (op) sources[1][i] ...
-    using Sources = void (*)(float* out, const float* const* sources, size_t count, size_t n);
+    using Sources = void (*)(T* out, const T* const* sources, size_t count, size_t n);
     /// out[i] = line[i * step] (op) line[i * step + apart] ..., `taps` of them
-    using Neighbours = void (*)(float* out, const float* line, size_t step, size_t taps,
-                                size_t apart, size_t n);
+    using Neighbours = void (*)(T* out, const T* line, size_t step, size_t taps, size_t apart,
+                                size_t n);
 
     Sources sources[2] = {};
     Neighbours neighbours[2] = {};
+};
+
+struct PoolLoops {
+    PoolFolds<float> floats;
+    PoolFolds<int8_t> int8;   ///< the largest only
+    PoolFolds<uint8_t> uint8; ///< the same
     void (*divideEach)(float* out, const float* divisors, float factor, size_t n) = nullptr;
     void (*divideAll)(float* out, float divisor, size_t n) = nullptr;
+};
+
+/// What becomes of the sums of one row: v = clamp(scale * (sum + correction) + shift + addendScale
+/// * (addend - addendZero), low, high), stored, or as round(v / step) + zero within its type.
+struct RequantisedRow {
+    enum class To : uint8_t { Float32, UInt8, Int8 };
+
+    const int32_t* sums = nullptr;
+    const int32_t* correction = nullptr; ///< one a column
+    const float *scale = nullptr, *shift = nullptr;
+    const void* addend = nullptr; ///< or null
+    bool addendSigned = false;
+    float addendScale = 0, addendZero = 0;
+    float low = 0, high = 0;
+    To to = To::Float32;
+    float step = 1, zero = 0;
+    void* out = nullptr;
+    size_t n = 0;
 };
 
 /// Around products of 8-bit integers; everything wraps.
@@ -162,8 +186,13 @@ struct IntegerLoops {
     void (*flipSigns)(uint8_t* to, const uint8_t* from, size_t n) = nullptr;
     /// sums[i] += factor * terms[i]
     void (*addScaled)(int32_t* sums, const int32_t* terms, int32_t factor, size_t n) = nullptr;
-    /// sums[c] = sum over taps t of (taps[t][c] ^ flip) * weights[t * channels + c]
-    void (*depthwise)(int32_t* sums, const uint8_t* const* taps, const int16_t* weights,
+    /// Scales, shifts and bounds must be finite, so that nothing on the way is not.
+    void (*requantise)(const RequantisedRow& row) = nullptr;
+    void (*copy)(uint8_t* to, const uint8_t* from, size_t n) = nullptr; ///< a few hundred bytes
+    /// sums[c] = sum over taps t of (taps[t][c] ^ flip) * weights[t * channels + c]; weights are
+    /// whole numbers up to 255, and taps so few that float32 holds their sums.
+    static constexpr size_t mostTaps = 258;
+    void (*depthwise)(int32_t* sums, const uint8_t* const* taps, const float* weights,
                       size_t tapCount, size_t channels, uint8_t flip) = nullptr;
 };
 
@@ -180,6 +209,8 @@ struct VectorTable {
     VectorFunction splat[laneCount] = {};        ///< the first lane of a into all lanes
     LoadFunction load[dtypeCount] = {};
     StoreFunction store[dtypeCount] = {};
+    LoadFunction loadFloat[dtypeCount] = {};   ///< narrow integers to F32
+    StoreFunction storeFloat[dtypeCount] = {}; ///< F32 within the bounds of int8 or uint8; NaN: 0
     SoftmaxFunction softmax = nullptr;
     WeightedSumFunction weightedSum = nullptr;
     GatherSumFunction gatherSum = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window programs: pools by pool.h, elementwise work before and after on the tile interpreter.
+// Window programs: pools by pool.h, elementwise work before and after on the tile interpreter. The
+// largest of stored integers is found before they are dequantised.
 #pragma once
 
 #include "core/cpu/kernel.h"

@@ -106,6 +106,67 @@ TEST(CpuPool, RandomWindows) {
         EXPECT_NE(tactics.find(way), std::string::npos) << way;
 }
 
+namespace {
+
+/// What stands around the largest of stored integers.
+enum class Around : uint8_t { Nothing, SameScale, OtherScale, NegativeScale };
+
+KernelProgram storedProgram(PoolMaker& maker, Around around) {
+    KernelProgram out = maker.program();
+    auto& window = std::get<Window>(out.code);
+    window.kind = PoolKind::Max;
+    const DType type = maker.pick(0, 1) == 0 ? DType::Int8 : DType::UInt8;
+    const double scale = around == Around::NegativeScale ? -0.3 : 0.3, zero = 3;
+    TapeBuilder before, after;
+    Scalar y = after.input(around == Around::Nothing ? type : DType::Float32);
+    if (around != Around::Nothing) {
+        Scalar x = cast(before.input(type), DType::Float32);
+        window.prologue = Prologue{{}, before.finish({(x - zero) * scale})};
+        y = y / (around == Around::OtherScale ? 0.7 : scale);
+        y = after.apply(TapeOp::RoundEven, DType::Float32, {y}) + zero;
+        const double low = type == DType::Int8 ? -128 : 0;
+        y = after.apply(TapeOp::Max, y.type(), {y, after.constant(y.type(), low)});
+        y = after.apply(TapeOp::Min, y.type(), {y, after.constant(y.type(), low + 255)});
+        y = cast(y, type);
+    }
+    window.epilogue.tape = after.finish({y});
+    out.inputs[0].dtype = out.outputs[0].dtype = type;
+    return out;
+}
+
+ReferenceValue storedValues(const OperandType& type, PoolMaker& maker) {
+    Tensor out(type.dtype, type.extents);
+    const int64_t low = type.dtype == DType::Int8 ? -128 : 0;
+    for (int64_t i = 0; i < out.elementCount(); ++i)
+        out.set(i, static_cast<double>(maker.pick(low, low + 255)));
+    return ReferenceValue::from(out);
+}
+
+} // namespace
+
+TEST(CpuPool, TheLargestOfStoredIntegersIsPooledAsIntegers) {
+    for (uint32_t seed = 1; seed <= 160 && !::testing::Test::HasFailure(); ++seed) {
+        PoolMaker maker(seed);
+        const auto around = static_cast<Around>(seed % 4);
+        const KernelProgram program = storedProgram(maker, around);
+        const std::vector<ReferenceValue> inputs = {storedValues(program.inputs[0], maker)};
+        auto wanted = evaluate(program, inputs);
+        ASSERT_TRUE(wanted) << wanted.error().text();
+        for (Order order : {Order::RowMajor, Order::ChannelsLast}) {
+            CpuRun one = runOnCpu(program, inputs, {}, order, 1);
+            CpuRun two = runOnCpu(program, inputs, {}, order, 2);
+            SCOPED_TRACE(fmt::format("{} of pool {}\n{}", one.tactic, seed, text(program)));
+            ASSERT_EQ(one.outputs.size(), 1U);
+            EXPECT_EQ(one.bytes, two.bytes) << "one and two threads differ";
+            expectNear(one.outputs[0], wanted->outputs[0], 0);
+            const bool direct = around == Around::Nothing || around == Around::SameScale;
+            EXPECT_EQ(one.tactic.find("tile interpreter") == std::string::npos, direct);
+            if (around != Around::NegativeScale)
+                EXPECT_NE(one.tactic.find("integers"), std::string::npos);
+        }
+    }
+}
+
 TEST(CpuPool, EmptyBatch) {
     PoolMaker maker(3);
     KernelProgram program = maker.program();

@@ -112,3 +112,44 @@ TEST(CpuLongRow, ReducedDimensionsThatDoNotMerge) {
                "{ m = Mul(x, s)  y = ReduceMax<axes=[0,1,3]>(m) }",
                "Row", 2e-5);
 }
+
+// --- what a stage computes is kept for those behind it ---------------------------------------
+
+/// Rows of one tile, of several, of more than what is kept, and across rows.
+TEST(CpuKeptRow, ValuesThatLaterStagesNeedAgain) {
+    const std::string masked = "c = Constant<value_float=-1e9>()  a = Where(k, x, c) ";
+    for (const char* shape : {"2,3,8,8|2,1,8,8", "2,3,5,33|1,1,5,33", "1,2,3,1500|1,1,3,1500",
+                              "1,2,1,50001|1,1,1,50001", "3,4,2,70000|1,1,2,70000"}) {
+        const std::string both = shape, x = both.substr(0, both.find('|')),
+                          mask = both.substr(both.find('|') + 1);
+        expectAnyThreadCount(fmt::format("(float[{0}] x, bool[{1}] k) => (float[{0}] y) {{ {2} "
+                                         "y = Softmax(a) }}",
+                                         x, mask, masked));
+        expectAnyThreadCount(fmt::format("(float[{0}] x, bool[{1}] k) => (float[{0}] y) {{ {2} "
+                                         "y = Softmax<axis = 1>(a) }}",
+                                         x, mask, masked));
+    }
+}
+
+TEST(CpuKeptRow, ValuesThatAreResultsOfAStageToo) {
+    for (const char* shape : {"7,40", "3,5000", "300,3", "2,90000"})
+        for (const char* what :
+             {"e = Exp(x)  s = ReduceSum(e, a)  y = Div(e, s)",
+              "t = Tanh(x)  s = ReduceMax<axes = [1]>(t)  q = Mul(t, t)  n = ReduceSum(q, a) "
+              "d = Sub(t, s)  p = Div(s, n)  y = Add(d, p)"})
+            expectAnyThreadCount(fmt::format("(float[{0}] x) => (float[{0}] y) "
+                                             "{{ a = Constant<value_ints = [1]>()  {1} }}",
+                                             shape, what),
+                                 2e-5);
+}
+
+/// A widened input has no place of its own to be made in: it is copied there.
+TEST(CpuKeptRow, ValuesThatLieWhereAnInputLies) {
+    for (const char* shape : {"6,33", "2,4000"})
+        expectAnyThreadCount(
+            fmt::format("(float16[{0}] x) => (float16[{0}] y) {{ f = Cast<to = 1>(x) "
+                        "m = ReduceMean<axes = [1]>(f)  d = Sub(f, m)  e = Exp(d)  "
+                        "n = ReduceMax<axes = [1]>(e)  q = Div(e, n)  y = Cast<to = 10>(q) }}",
+                        shape),
+            2e-3);
+}

@@ -174,6 +174,92 @@ Tape tapeOf(TapeOp op, DType operandType, DType resultType) {
 
 } // namespace
 
+namespace {
+
+float floatOf(uint32_t bits) {
+    float out = 0;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+}
+
+uint32_t bitsOf(float x) {
+    uint32_t out = 0;
+    std::memcpy(&out, &x, sizeof out);
+    return out;
+}
+
+/// Any of the floats, most of them of usual size and some next to where a quotient by `divisor`
+/// rounds the other way.
+float dividend(std::mt19937& random, float divisor) {
+    const auto bits = static_cast<uint32_t>(random());
+    const float usual = floatOf((bits & 0x807fffffU) | ((110U + bits % 31U) << 23U));
+    switch (random() % 16) {
+    case 0:
+        return floatOf(bits);
+    case 1:
+        return floatOf(bits & 0x80000000U);
+    case 2:
+        return std::ldexp(usual, static_cast<int>(bits % 260) - 130);
+    case 3:
+    case 4: {
+        const double between = (static_cast<double>(usual) + std::nextafter(usual, INFINITY)) * 0.5;
+        return static_cast<float>(between * divisor);
+    }
+    default:
+        return usual;
+    }
+}
+
+} // namespace
+
+TEST(TileCode, DivisionByOneNumberRoundsAsADivision) {
+    const float special[] = {0.0F,
+                             -0.0F,
+                             INFINITY,
+                             NAN,
+                             1e-40F,
+                             3e38F,
+                             0x1p-40F,
+                             0x1p-41F,
+                             0x1p40F,
+                             0x1p41F,
+                             0x1p-100F,
+                             0x1p100F,
+                             1.0F,
+                             3.0F,
+                             0.1F,
+                             -0.1F,
+                             floatOf(0x3fffffff),
+                             floatOf(0x3f800001)};
+    std::mt19937 random(7);
+    for (size_t level = 0; level < vectorTableCount(); ++level) {
+        const VectorTable& table = vectorTable(level);
+        const auto divide =
+            table.op[static_cast<size_t>(TapeOp::Div)][static_cast<size_t>(Lane::F32)][1];
+        for (size_t round = 0; round < 600; ++round) {
+            const float divisor =
+                round < std::size(special)
+                    ? special[round]
+                    : floatOf(static_cast<uint32_t>(random()) % 0x01000000U + 0x3e800000U);
+            // All usual, or one vector that is not, or a few.
+            std::vector<float> x(70 * laneGroup), y = x;
+            for (float& value : x)
+                do
+                    value = dividend(random, divisor);
+                while (round % 3 == 0 && !(std::fabs(value) < 1e9F && std::fabs(value) > 1e-9F));
+            y = x;
+            divide(y.data(), y.data(), &divisor, nullptr, y.size()); // in place, as tapes do
+            for (size_t i = 0; i < x.size(); ++i) {
+                const volatile float numerator = x[i], denominator = divisor;
+                const float wanted = numerator / denominator;
+                ASSERT_TRUE(std::isnan(wanted) ? std::isnan(y[i]) : bitsOf(y[i]) == bitsOf(wanted))
+                    << table.name << ": " << x[i] << " / " << divisor << " is " << wanted
+                    << ", not " << y[i];
+            }
+        }
+    }
+}
+
 TEST(TileCode, EveryOperationAgreesWithThePlainInterpreter) {
     const DType types[] = {DType::Float32, DType::Float64, DType::Int64, DType::Int32,
                            DType::UInt8,   DType::UInt64,  DType::Bool};

@@ -17,7 +17,9 @@ KernelResult filtered(const KernelProgram& program, const PrepareContext& contex
     PrepareContext inner{context.inputs, context.outputs, vectorTable(tableIndex), context.threads};
     if (!canBeWinograd(code, inner))
         return failure("test.form", "no minimal filtering of " + text(program));
-    return prepareWinograd(code, inner);
+    KernelResult kernel = prepareWinograd(code, inner);
+    EXPECT_TRUE(!kernel || (*kernel)->numeric == NumericClass::Reassociated);
+    return kernel;
 }
 
 struct Case {

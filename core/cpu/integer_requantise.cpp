@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/integer_requantise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fuselage::cpu {
+
+namespace {
+
+/// One value a column, as float32.
+std::vector<float> perColumn(const std::vector<double>& values, int64_t columns) {
+    if (values.size() != 1)
+        return {values.begin(), values.end()};
+    return std::vector<float>(static_cast<size_t>(columns), static_cast<float>(values[0]));
+}
+
+double largest(const std::vector<float>& values) {
+    double out = 0;
+    for (float value : values) // a NaN is as bad as an infinity
+        out = std::isfinite(value) ? std::max(out, std::abs(static_cast<double>(value))) : HUGE_VAL;
+    return out;
+}
+
+} // namespace
+
+IntegerRequantise::IntegerRequantise(const Contraction& program, const PrepareContext& context,
+                                     Requantisation found)
+    : m_loops(&context.table.integer), m_dims(program), m_space(program.space),
+      m_found(std::move(found)) {
+    for (size_t d = m_dims.firstColumn; d < m_dims.endColumn; ++d)
+        m_columns *= m_space[d];
+    m_scale = perColumn(m_found.scale, m_columns);
+    m_shift = perColumn(m_found.shift, m_columns);
+    for (int64_t i = 0; i < m_columns; ++i)
+        m_bias.push_back(static_cast<int32_t>(
+            m_found.bias[m_found.bias.size() == 1 ? 0 : static_cast<size_t>(i)]));
+    auto place = [&](const Access& access, const OperandLayout& layout) {
+        return Place{access.operand, static_cast<int64_t>(sizeOf(layout.dtype)),
+                     stridedFor(access, layout, m_space.size())};
+    };
+    const Extents& weights = context.inputs[program.b.operand].extents;
+    m_depth = program.kind == Contraction::Kind::MatMul
+                  ? *elementCount(program.k)
+                  : *elementCount(weights) / std::max<int64_t>(weights[0], 1);
+    const Access& write = program.epilogue.writes[0];
+    m_result = place(write, context.outputs[write.operand]);
+    if (!m_found.addend)
+        return;
+    const Access& read = program.epilogue.reads[*m_found.addend];
+    m_addend = place(read, context.inputs[read.operand]);
+    m_addendType = context.inputs[read.operand].dtype;
+    m_addendSigned = m_addendType == DType::Int8;
+}
+
+bool IntegerRequantise::Place::hasDenseColumns(const Extents& space, const RowDims& dims) const {
+    int64_t dense = 1;
+    for (size_t d = dims.endColumn; d-- > dims.firstColumn; dense *= space[d])
+        if (space[d] > 1 && at.strides[d] != dense)
+            return false;
+    return true;
+}
+
+int64_t IntegerRequantise::Place::offset(const Extents& row) const {
+    int64_t out = at.offset;
+    for (size_t d = 0; d < row.size(); ++d)
+        out += at.strides[d] * row[d];
+    return out * bytes;
+}
+
+/// Nothing on the way may be infinite or no number, and memory must be as the loops take it.
+bool IntegerRequantise::fits() const {
+    const auto columns = static_cast<size_t>(m_columns);
+    if (m_scale.size() != columns || m_shift.size() != columns ||
+        !m_result.hasDenseColumns(m_space, m_dims))
+        return false;
+    const bool byteAddend = m_addendType == DType::Int8 || m_addendType == DType::UInt8;
+    if (m_found.addend && (!byteAddend || !m_addend.hasDenseColumns(m_space, m_dims)))
+        return false;
+    double bias = 0; // a sum with it must not wrap
+    for (double value : m_found.bias)
+        bias = std::max(bias, std::abs(value));
+    if (bias > 0 && bias + 255.0 * 255.0 * static_cast<double>(m_depth) > 2147483647.0)
+        return false;
+    constexpr double largestSum = 4.3e9, largestFloat = 1e37;
+    const double value =
+        largest(m_scale) * largestSum + largest(m_shift) + std::abs(m_found.addendScale) * 512;
+    return value < largestFloat && m_found.step > 1 / largestFloat && m_found.step < largestFloat &&
+           value / m_found.step < largestFloat && !std::isnan(m_found.low) &&
+           !std::isnan(m_found.high);
+}
+
+std::optional<IntegerRequantise> IntegerRequantise::make(const Contraction& program,
+                                                         const PrepareContext& context) {
+    if (context.strict || program.epilogue.writes.size() != 1)
+        return std::nullopt;
+    auto found = matchRequantisation(program.epilogue.tape, context.epilogueInputs(program));
+    if (!found)
+        return std::nullopt;
+    IntegerRequantise out(program, context, std::move(*found));
+    return out.fits() ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void IntegerRequantise::run(const Operands& operands, const Strip& strip, const int32_t* sums,
+                            int64_t step, const int32_t* correction) const {
+    using To = RequantisedRow::To;
+    constexpr double finite = 3e38;
+    RequantisedRow row;
+    row.correction = correction;
+    row.scale = m_scale.data();
+    row.shift = m_shift.data();
+    row.addendSigned = m_addendSigned;
+    row.addendScale = static_cast<float>(m_found.addendScale);
+    row.addendZero = static_cast<float>(m_found.addendZero);
+    row.low = static_cast<float>(std::clamp(m_found.low, -finite, finite));
+    row.high = static_cast<float>(std::clamp(m_found.high, -finite, finite));
+    row.to = m_found.type == DType::Float32 ? To::Float32
+             : m_found.type == DType::Int8  ? To::Int8
+                                            : To::UInt8;
+    row.step = static_cast<float>(m_found.step);
+    row.zero = static_cast<float>(m_found.zero);
+    row.n = static_cast<size_t>(m_columns);
+    Extents at = strip.origin;
+    const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
+    for (int64_t y = 0; y < outerCount; ++y) {
+        if (m_dims.outer)
+            at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
+        for (int64_t x = 0; x < strip.box[m_dims.inner]; ++x, sums += step) {
+            at[m_dims.inner] = strip.origin[m_dims.inner] + x;
+            row.sums = sums;
+            row.out = operands.outputs[m_result.operand] + m_result.offset(at);
+            if (m_found.addend)
+                row.addend = operands.inputs[m_addend.operand] + m_addend.offset(at);
+            m_loops->requantise(row);
+        }
+    }
+}
+
+} // namespace fuselage::cpu
