@@ -32,6 +32,9 @@ struct TimeEstimate {
     double low = 0, high = 0; ///< interval of the estimate
     double launch = 0, dram = 0, l2 = 0, issue = 0, matrix = 0;
     std::string limiter; ///< "dram", "l2", "issue", "matrix", "launch"
+
+    /// One after the other; what limits the sum is not said.
+    TimeEstimate& operator+=(const TimeEstimate& other);
 };
 
 enum class DeviceKind { Gpu, Cpu };
@@ -54,7 +57,9 @@ struct DeviceProfile {
     double l2Bytes = 0;
     double fp32Flops = 1, fp16MatrixFlops = 1, tf32MatrixFlops = 1;
     double matrixEfficiency = 0.75; ///< share of the matrix peak that large tiles reach
-    double filterGain = 1;    ///< speed of 3x3 convolutions of stride 1 over that of their FLOPs
+    double filterGain = 1; ///< speed of 3x3 convolutions of stride 1 over that of their FLOPs
+    /// Speed of products of 8-bit integers over that of float32; 0: they run on lanes.
+    double integerGain = 0;
     double launchSeconds = 0; ///< per node of a captured graph
     double sharedBytesPerUnit = 0, registersPerUnit = 0, threadsPerUnit = 0;
     double linkBandwidth = 2.5e10; ///< between the host's memory and the device's, one way
@@ -63,6 +68,9 @@ struct DeviceProfile {
     /// What kernels cost beside their tapes, in lane instructions: an element folded by a
     /// reduction, a row of a stage, an element of a pooling window, a score of an attention.
     double reduceIssue = 1, rowIssue = 0, windowIssue = 2, scoreIssue = 8;
+    /// Beside loads and stores: a run that a copy moves, an element that it turns, one that a
+    /// routine of an operator's own makes.
+    double runIssue = 0, turnIssue = 0, routineIssue = 0;
     double laneProductIssue = 1; ///< a multiply-add of a product that runs on lanes
     double epilogueShare = 1;    ///< of a product's epilogue that takes time beside the product
     double convolutionShare = 1; ///< of matrixEfficiency that convolutions reach

@@ -147,6 +147,20 @@ void contractionPasses(const Contraction& code, std::vector<double>& passes) {
 
 } // namespace
 
+int64_t stagedElements(const KernelProgram& program) {
+    auto count = [&](uint32_t operand) {
+        return elementCount(program.inputs[operand].extents).value_or(0);
+    };
+    if (const auto* window = std::get_if<Window>(&program.code))
+        return window->prologue ? count(window->operand) : 0;
+    const auto* code = std::get_if<Contraction>(&program.code);
+    if (!code || !isFloat(code->accumulate))
+        return 0;
+    const int64_t a = code->prologueA ? count(code->a.operand) : 0;
+    // The second operand of a product that is no batch of them is taken for weights.
+    return code->prologueB && code->batchDims > 0 ? a + count(code->b.operand) : a;
+}
+
 OperandBytes operandBytes(const KernelProgram& program) {
     OperandBytes out;
     if (const auto* group = std::get_if<Group>(&program.code)) {

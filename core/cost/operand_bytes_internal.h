@@ -16,6 +16,11 @@ struct OperandBytes {
 /// Distinct elements that the accesses touch times the element size, exact.
 OperandBytes operandBytes(const KernelProgram& program);
 
+/// Elements that a processor writes and reads again because a prologue makes an operand before the
+/// product or the pool begins. Not those of weights, which are made once; nor of integers, whose
+/// prologue is a zero point that kernels subtract as they go.
+int64_t stagedElements(const KernelProgram& program);
+
 /// How many times a tiled kernel passes over each input: 1 when a pass is enough.
 std::vector<double> readPasses(const KernelProgram& program, double sharedBytes);
 

@@ -4,7 +4,10 @@
 #include "core/cost/time_model.h"
 
 #include "core/cost/operand_bytes_internal.h"
+#include "core/cost/resources.h"
 #include "core/kernel/product_element.h"
+#include "core/kernel/row_reuse.h"
+#include "core/ops/tape_power.h"
 
 #include <algorithm>
 #include <array>
@@ -23,7 +26,49 @@ constexpr double secondsWorthSharing = 30e-6;
 /// Relative half width of an estimate, by what limits it: matrix shapes vary most.
 constexpr double memoryUncertainty = 0.1, computeUncertainty = 0.2, launchUncertainty = 0.05;
 
+/// Products of 8-bit integers on a processor: what they take beyond their dot products. Measured on
+/// a Xeon with AMX, kernel by kernel, in INT8 resnet50, mobilenet_v3_large and four small graphs.
+struct IntegerProducts {
+    double staging = 2.6;  ///< rows gathered, sums written and requantised
+    double halfDepth = 96; ///< terms of one result for which gathering takes as long as multiplying
+    double shallow = 64;   ///< terms below which a window's rows go through a generic routine,
+    double generic = 8;    ///< which takes so much longer
+    double groups = 5;     ///< one small product a group and strip
+    double oneByOne = 9;   ///< depthwise: widened, multiplied and added lane by lane
+};
+constexpr IntegerProducts integerProducts;
+
+bool sumsIntegers(const KernelProgram& program, const DeviceProfile& profile) {
+    const auto* code = std::get_if<Contraction>(&program.code);
+    return code && code->accumulate == DType::Int32 && profile.kind == DeviceKind::Cpu;
+}
+
+/// Of one call of a library for a small product; attentions of 33 to 64 rows, on a Xeon.
+constexpr double callSeconds = 0.6e-6;
+
+/// Products that a processor asks its library for one by one: two for each matrix of an attention.
+double productCalls(const KernelProgram& program, const DeviceProfile& profile) {
+    const auto* code = std::get_if<Attention>(&program.code);
+    if (!code || profile.kind != DeviceKind::Cpu)
+        return 0;
+    return 2 * static_cast<double>(elementCount(code->batch).value_or(0));
+}
+
+/// Whether a device multiplies the 8-bit integers of a program faster than lane by lane.
+bool multipliesIntegers(const KernelProgram& program, const DeviceProfile& profile) {
+    const auto* code = std::get_if<Contraction>(&program.code);
+    if (!code || profile.integerGain <= 0 || code->accumulate != DType::Int32)
+        return false;
+    const OperandType& a = program.inputs[code->a.operand];
+    const OperandType& b = program.inputs[code->b.operand];
+    const bool depthwise =
+        code->kind != Contraction::Kind::MatMul && code->groups > 1 && b.extents[1] == 1;
+    return sizeOf(a.dtype) == 1 && sizeOf(b.dtype) == 1 && !depthwise;
+}
+
 double matrixPeak(const KernelProgram& program, const DeviceProfile& profile, bool tf32) {
+    if (multipliesIntegers(program, profile))
+        return profile.fp32Flops * profile.integerGain;
     switch (productElement(program)) {
     case DType::Float16:
     case DType::BFloat16:
@@ -67,6 +112,12 @@ double priceOf(TapeOp op, const DeviceProfile& profile) {
     return own > 0 ? own : static_cast<double>(rowOf(op).cost.issue);
 }
 
+/// The same of an instruction of a tape.
+double priceOf(const Tape& tape, const TapeInstruction& at, const DeviceProfile& profile) {
+    const int products = productsOfPower(tape, at);
+    return products > 0 ? products : priceOf(at.op, profile);
+}
+
 /// Whether the read has an element of its own for each result.
 bool readsEachResult(const Access& read, const Extents& space) {
     int64_t touched = 1;
@@ -105,19 +156,50 @@ double epiloguePrice(const Contraction& code, const DeviceProfile& profile) {
             if (varying > 0)
                 is = affine && folded && varying == 1 ? Is::Folded : Is::Computed;
             if (is == Is::Computed)
-                out += priceOf(at.op, profile);
+                out += priceOf(tape, at, profile);
         }
         registers.push_back(is);
     }
-    return out * profile.epilogueShare;
+    // Sums of integers pass through it by themselves, behind the product.
+    return isFloat(code.accumulate) ? out * profile.epilogueShare : out;
 }
 
 /// The same as workOf() counts it.
 double epilogueCount(const Contraction& code) {
     auto out = static_cast<double>(code.epilogue.reads.size() + code.epilogue.writes.size());
-    for (const TapeInstruction& at : code.epilogue.tape.code)
+    const Tape& tape = code.epilogue.tape;
+    for (const TapeInstruction& at : tape.code)
+        if (at.op != TapeOp::Input && at.op != TapeOp::Constant) {
+            const int products = productsOfPower(tape, at);
+            out += products > 0 ? products : static_cast<double>(rowOf(at.op).cost.issue);
+        }
+    return out;
+}
+
+double tapePrice(const Tape& tape, const DeviceProfile& profile) {
+    double out = 0;
+    for (const TapeInstruction& at : tape.code)
         if (at.op != TapeOp::Input && at.op != TapeOp::Constant)
-            out += static_cast<double>(rowOf(at.op).cost.issue);
+            out += priceOf(tape, at, profile);
+    return out;
+}
+
+/// By element, what a processor does not compute again: a row's stages hand values on. Rows of one
+/// tile keep all, longer ones what is dear, if a core's cache holds it (core/cpu/tile_row.cpp).
+double keptPrice(const Row& row, const DeviceProfile& profile) {
+    constexpr int64_t oneTile = 1024;
+    const int64_t elements = elementCount(row.inner).value_or(0);
+    const RowReuse reuse = reuseInRow(row, {elements > oneTile ? dearToRepeat : int64_t{1}, true});
+    size_t bytes = 0;
+    for (DType type : reuse.values)
+        bytes += sizeOf(type);
+    if (bytes == 0 || static_cast<size_t>(elements) > mostKeptBytes / bytes)
+        return 0;
+    double out = tapePrice(row.element, profile);
+    for (const Row::Stage& stage : row.stages)
+        out += tapePrice(stage.map, profile);
+    for (const RowReuse::Part& part : reuse.parts)
+        out -= tapePrice(part.tape, profile);
     return out;
 }
 
@@ -136,14 +218,42 @@ double laneInstructions(const KernelProgram& program, const Work& work,
                 add(work.calls[op],
                     priceOf(static_cast<TapeOp>(op), profile) -
                         static_cast<double>(rowOf(static_cast<TapeOp>(op)).cost.issue));
+    if (const auto* row = std::get_if<Row>(&program.code); row && profile.kind == DeviceKind::Cpu)
+        add(elementCount(row->outer).value_or(0) * elementCount(row->inner).value_or(0),
+            -keptPrice(*row, profile));
+    if (profile.kind == DeviceKind::Cpu)
+        add(stagedElements(program), 2);
     const DeviceProfile counted; // what workOf() took for these
     add(work.reduced, profile.reduceIssue - counted.reduceIssue);
     add(work.rows, profile.rowIssue - counted.rowIssue);
     add(work.pooled, profile.windowIssue - counted.windowIssue);
     add(work.scores, profile.scoreIssue - counted.scoreIssue);
-    if (!work.matrix)
-        add(work.matrixFlops / 2, profile.laneProductIssue);
+    add(work.runs, profile.runIssue);
+    add(work.turned, profile.turnIssue);
+    add(work.routine, profile.routineIssue);
+    if (!work.matrix && !multipliesIntegers(program, profile))
+        add(work.matrixFlops / 2,
+            profile.laneProductIssue *
+                (sumsIntegers(program, profile) ? integerProducts.oneByOne : 1));
     return out;
+}
+
+/// Terms that are summed for one result.
+double depthOf(const KernelProgram& program, const Contraction& code) {
+    if (code.kind == Contraction::Kind::MatMul)
+        return static_cast<double>(std::max<int64_t>(1, productOf(code.k, 0, code.k.size())));
+    const Extents& weights = program.inputs[code.b.operand].extents;
+    return static_cast<double>(std::max<int64_t>(1, productOf(weights, 1, weights.size())));
+}
+
+/// The same for a product of 8-bit integers on a processor.
+double integerLoss(const KernelProgram& program, const Contraction& code) {
+    const double depth = depthOf(program, code);
+    const bool slides =
+        code.kind != Contraction::Kind::MatMul && elementCount(code.window.kernel).value_or(1) > 1;
+    return integerProducts.staging * (1 + integerProducts.halfDepth / depth) *
+           (slides && depth < integerProducts.shallow ? integerProducts.generic : 1) *
+           (code.groups > 1 ? integerProducts.groups : 1);
 }
 
 /// How much longer a product takes than its FLOPs say: results in whole vectors, and operands of a
@@ -157,6 +267,8 @@ double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
     const auto columns = static_cast<double>(std::max<int64_t>(
         1, matMul ? productOf(code->space, m, code->space.size()) : code->space[1] / code->groups));
     double out = std::ceil(columns / profile.vectorLanes) * profile.vectorLanes / columns;
+    if (multipliesIntegers(program, profile) && profile.kind == DeviceKind::Cpu)
+        return out * integerLoss(program, *code);
     if (!matMul)
         out *= (1 + profile.fewChannels /
                         static_cast<double>(program.inputs[code->b.operand].extents[1])) /
@@ -168,7 +280,7 @@ double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
 const Contraction* smallFilter(const KernelProgram& program, const DeviceProfile& profile) {
     const auto* code = std::get_if<Contraction>(&program.code);
     if (!code || code->kind != Contraction::Kind::Conv || code->groups != 1 ||
-        profile.filterGain <= 1)
+        profile.filterGain <= 1 || !isFloat(code->accumulate))
         return nullptr;
     const SlidingWindow& window = code->window;
     auto all = [](const Extents& extents, int64_t wanted) {
@@ -181,6 +293,22 @@ const Contraction* smallFilter(const KernelProgram& program, const DeviceProfile
                        all(window.strides, 1) && all(window.dilations, 1) &&
                        whole(code->space[1]) && whole(program.inputs[code->b.operand].extents[1]);
     return small ? code : nullptr;
+}
+
+/// How much longer issue takes where code does not fit the instruction cache: every warp waits for
+/// what another has just pushed out.
+double fetchLoss(const KernelResources& resources) {
+    constexpr double bytesOfInstruction = 16, cacheBytes = 128 << 10, most = 2;
+    return std::clamp(static_cast<double>(resources.instructions) * bytesOfInstruction / cacheBytes,
+                      1.0, most);
+}
+
+/// Bytes that threads store and load again for want of registers.
+double spilledBytes(const KernelProgram& program, const KernelResources& resources) {
+    double results = 0;
+    for (const OperandType& output : program.outputs)
+        results = std::max(results, static_cast<double>(elementCount(output.extents).value_or(0)));
+    return 2 * resources.spilledBytes * results / resources.elements;
 }
 
 struct ProductSeconds {
@@ -208,7 +336,7 @@ ProductSeconds filteredSeconds(const KernelProgram& program, const Contraction& 
 /// Seconds on the tensor cores: smaller tiles fill more units and use each less well.
 ProductSeconds matrixSeconds(const KernelProgram& program, const Work& work, const Traffic& traffic,
                              double peak, const DeviceProfile& profile, double units) {
-    if (work.matrixFlops == 0 || !work.matrix)
+    if (work.matrixFlops == 0 || (!work.matrix && !multipliesIntegers(program, profile)))
         return {};
     struct TileChoice {
         double extent, share; ///< of what large tiles reach
@@ -231,12 +359,23 @@ ProductSeconds matrixSeconds(const KernelProgram& program, const Work& work, con
     return filtered.matrix + filtered.dram < direct.matrix ? filtered : direct;
 }
 
-double dramSeconds(const Traffic& traffic, const DeviceProfile& profile) {
+/// Products hold their own tiles, which their share of the peak knows; others hide memory by many
+/// threads.
+bool hidesByThreads(const KernelProgram& program) {
+    return !std::holds_alternative<Contraction>(program.code) &&
+           !std::holds_alternative<Attention>(program.code);
+}
+
+double dramSeconds(const KernelProgram& program, const Traffic& traffic,
+                   const DeviceProfile& profile, const KernelResources& resources) {
     const auto bytes = static_cast<double>(traffic.dram);
     if (profile.kind != DeviceKind::Gpu || bytes == 0)
         return bytes / profile.dramBandwidth;
-    const double threads = profile.units * profile.threadsPerUnit;
-    const double inFlight = std::min(bytes, threads * bytesInFlightPerThread);
+    double threads = profile.units * profile.threadsPerUnit;
+    if (hidesByThreads(program))
+        threads *= occupancyOf(resources, profile);
+    const double each = std::max(bytesInFlightPerThread, double(resources.loadedBytes));
+    const double inFlight = std::min(bytes, threads * each);
     const double filled = std::min(1.0, inFlight / (profile.dramBandwidth * dramLatency));
     return bytes / (profile.dramBandwidth * filled);
 }
@@ -252,14 +391,18 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const Work& work
                     const Traffic& traffic, const DeviceProfile& profile, bool tf32) {
     const double share = units / profile.units;
     TimeEstimate out;
-    out.launch = profile.launchSeconds + (units > 1 ? profile.forkSeconds : 0);
-    out.l2 = lastCacheBytes(traffic, profile) / (profile.l2Bandwidth * share);
-    out.issue = laneInstructions(program, work, profile) /
+    out.launch = profile.launchSeconds + (units > 1 ? profile.forkSeconds : 0) +
+                 productCalls(program, profile) * callSeconds / units;
+    const bool isGpu = profile.kind == DeviceKind::Gpu;
+    const KernelResources needs = isGpu ? predictResources(program, profile) : KernelResources{};
+    const double spilled = isGpu ? spilledBytes(program, needs) : 0;
+    out.l2 = (lastCacheBytes(traffic, profile) + spilled) / (profile.l2Bandwidth * share);
+    out.issue = (laneInstructions(program, work, profile) + spilled / 4) * fetchLoss(needs) /
                 (units * profile.lanesPerUnit * profile.clock * profile.issueEfficiency);
     const ProductSeconds product = matrixSeconds(
         program, work, traffic, matrixPeak(program, profile, tf32) * share, profile, units);
     out.matrix = product.matrix;
-    out.dram = dramSeconds(traffic, profile) + product.dram;
+    out.dram = dramSeconds(program, traffic, profile, needs) + product.dram;
     struct Resource {
         const char* name;
         double seconds, uncertainty;
@@ -285,6 +428,18 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const Work& work
     return out;
 }
 } // namespace
+
+TimeEstimate& TimeEstimate::operator+=(const TimeEstimate& other) {
+    seconds += other.seconds;
+    low += other.low;
+    high += other.high;
+    launch += other.launch;
+    dram += other.dram;
+    l2 += other.l2;
+    issue += other.issue;
+    matrix += other.matrix;
+    return *this;
+}
 
 TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
                          const DeviceProfile& profile) {

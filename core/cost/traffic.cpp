@@ -79,6 +79,14 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
                               : coreMissShare(static_cast<double>(distance), size, profile));
         dram += size * (distance < 0 ? 1 : missShare(static_cast<double>(distance), size, profile));
     }
+    if (profile.kind == DeviceKind::Cpu) {
+        const double staged = 4 * static_cast<double>(stagedElements(program));
+        dram += staged * missShare(0, staged, profile);
+        if (resident > 0)
+            dram += 2 * staged * std::min(1.0, staged / resident);
+        if (profile.coreBytes > 0)
+            missed += staged * coreMissShare(0, staged, profile);
+    }
     out.l2 = static_cast<int64_t>(l2) + out.logicalWritten;
     // A core cuts its work so that its own cache holds what it reads again; where it found its
     // operands gone, the lines that it writes into are gone too, but nothing waits for most of
