@@ -62,6 +62,9 @@ public:
     /// plain or reference loops instead, many times slower: times with it are no fair measure.
     virtual bool isFallback(size_t step) const { return (void)step, false; }
 
+    /// The class of the way that the backend chose to compute a step, beside that of the plan.
+    virtual NumericClass numeric(size_t step) const { return (void)step, NumericClass::Exact; }
+
     /// What the plan does not say of a step.
     virtual HiddenWork hiddenWork(size_t step) const { return (void)step, HiddenWork{}; }
 

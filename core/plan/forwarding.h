@@ -18,6 +18,8 @@ public:
 
     bool isFallback(size_t step) const override { return m_inner->isFallback(step); }
 
+    NumericClass numeric(size_t step) const override { return m_inner->numeric(step); }
+
     HiddenWork hiddenWork(size_t step) const override { return m_inner->hiddenWork(step); }
 
     std::optional<KernelFacts> kernelFacts(size_t step) const override {

@@ -89,12 +89,15 @@ Step joined(const std::vector<const Step*>& members) {
     out.inputs.clear();
     out.outputs.clear();
     out.sources.clear();
+    out.recomputed.clear();
     for (const Step* member : members) {
         const KernelProgram& program = member->program;
         out.name += (group.members.empty() ? " " : " + ") + member->name;
         out.inputs.insert(out.inputs.end(), member->inputs.begin(), member->inputs.end());
         out.outputs.insert(out.outputs.end(), member->outputs.begin(), member->outputs.end());
         out.sources.insert(out.sources.end(), member->sources.begin(), member->sources.end());
+        out.recomputed.insert(out.recomputed.end(), member->recomputed.begin(),
+                              member->recomputed.end());
         out.rule = out.rule.empty() ? member->rule : out.rule;
         out.numeric = std::max(out.numeric, member->numeric);
         out.allowed = std::min(out.allowed, member->allowed);

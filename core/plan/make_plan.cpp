@@ -5,6 +5,7 @@
 #include "core/kernel/product_element.h"
 #include "core/plan/backend.h"
 #include "core/plan/planner_internal.h"
+#include "core/plan/reuse_distance.h"
 
 #include <algorithm>
 #include <numeric>
@@ -83,6 +84,7 @@ Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t
         step.inputs.push_back(index[id.index()]);
     for (ValueId id : planned.request.results)
         step.outputs.push_back(index[id.index()]);
+    step.recomputed = std::move(planned.recomputed);
     step.rule = node.provenance.rule;
     step.sources = node.provenance.sources;
     if (step.sources.empty())
@@ -138,10 +140,35 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
 
 namespace {
 
+/// Elementwise and moving programs write in any order; others want theirs.
+bool writesAnyOrder(const std::vector<Step>& steps, uint32_t value) {
+    for (const Step& step : steps)
+        if (std::find(step.outputs.begin(), step.outputs.end(), value) != step.outputs.end())
+            return std::holds_alternative<Pointwise>(step.program.code) ||
+                   std::holds_alternative<Copy>(step.program.code);
+    return false;
+}
+
+/// Strides of an operand whose Transpose lies in memory as the result does.
+std::optional<Extents> stridesBefore(const Graph& graph, const Node& node, const Extents& operand,
+                                     const Extents& result) {
+    // Where the Transpose puts each of the operand's dimensions.
+    Extents places;
+    for (size_t d = 0; d < operand.size(); ++d)
+        places.push_back(static_cast<int64_t>(d));
+    const auto view = viewOf(graph, node, 0, {0, operand, places}, ViewKinds::Strided);
+    if (node.op != Op::Transpose || !view || view->strides.size() != result.size())
+        return std::nullopt;
+    Extents out(operand.size(), 0);
+    for (size_t d = 0; d < result.size(); ++d)
+        out[static_cast<size_t>(view->strides[d])] = result[d];
+    return out;
+}
+
 /// Lets what makes the operand of a view write straight into the view, an output of the graph:
-/// where the elements of both lie in the same order.
+/// where the elements of both lie in the same order, or where it can write them in the view's.
 bool writtenInPlace(Plan& plan, const Node& node, const std::vector<uint32_t>& index,
-                    ViewKinds kinds) {
+                    const std::vector<Step>& steps, ViewKinds kinds) {
     if (node.outputs.size() != 1)
         return false;
     const uint32_t operand = index[node.inputs[0].index()], result = index[node.outputs[0].index()];
@@ -150,6 +177,10 @@ bool writtenInPlace(Plan& plan, const Node& node, const std::vector<uint32_t>& i
     if (made.residence != Residence::Arena || whole.residence != Residence::Output ||
         made.dtype != whole.dtype || made.bytes != whole.bytes)
         return false;
+    if (kinds == ViewKinds::Strided && made.strides == rowMajorStrides(made.extents) &&
+        plan.graph->value(node.inputs[0]).uses.size() == 1 && writesAnyOrder(steps, operand))
+        if (auto strides = stridesBefore(*plan.graph, node, made.extents, whole.strides))
+            made.strides = *strides;
     const auto view = viewOf(*plan.graph, node, 0, {0, made.extents, made.strides}, kinds);
     if (!view || view->offset != 0)
         return false;
@@ -200,7 +231,7 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
             }
             continue;
         }
-        if (writtenInPlace(plan, node, index, kinds))
+        if (writtenInPlace(plan, node, index, steps, kinds))
             continue;
         LowerResult lowered = lower(planned.request);
         if (auto* program = std::get_if<KernelProgram>(&lowered))
@@ -277,34 +308,20 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
 
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
     std::vector<int64_t> producedAt(plan.values.size(), -1);
-    std::vector<int64_t> movedBefore{0};
-    // Distance of a value = bytes that the steps between its producer and its reader move. A
-    // processor's caches outlive a run: constants were read one run ago; and they hold less of a
-    // value, the more its producer went on to read while it wrote.
-    const bool outlive = profile.kind == DeviceKind::Cpu;
-    int64_t whole = 0;
-    if (outlive)
-        for (const Step& step : plan.steps)
-            whole += logicalTraffic(step.program).logical();
-    auto distanceOf = [&](size_t step, int64_t producer, int64_t bytes) {
-        const std::vector<int64_t>& moved = movedBefore;
-        if (producer < 0)
-            return outlive ? std::max<int64_t>(0, whole - bytes) : -1;
-        const auto at = static_cast<size_t>(producer);
-        return moved[step] - (outlive ? (moved[at] + moved[at + 1]) / 2 : moved[at + 1]);
-    };
+    ReuseDistances reuse(profile);
+    for (const Step& step : plan.steps)
+        reuse.add(logicalTraffic(step.program).logical());
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         Step& step = plan.steps[i];
         std::vector<int64_t> distances;
         for (uint32_t input : step.inputs)
             distances.push_back(
-                distanceOf(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
+                reuse.of(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
         step.traffic = predictTraffic(step.program, profile, distances);
         if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);
         else
             predictStep(step, profile);
-        movedBefore.push_back(movedBefore.back() + step.traffic.logical());
         for (uint32_t output : step.outputs)
             producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
     }
@@ -327,16 +344,8 @@ Traffic Plan::totalTraffic() const {
 
 TimeEstimate Plan::totalPredicted() const {
     TimeEstimate total;
-    for (const Step& step : steps) {
-        total.seconds += step.predicted.seconds;
-        total.low += step.predicted.low;
-        total.high += step.predicted.high;
-        total.launch += step.predicted.launch;
-        total.dram += step.predicted.dram;
-        total.l2 += step.predicted.l2;
-        total.issue += step.predicted.issue;
-        total.matrix += step.predicted.matrix;
-    }
+    for (const Step& step : steps)
+        total += step.predicted;
     return total;
 }
 
@@ -353,9 +362,16 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     auto plan = std::make_shared<Plan>();
     plan->precision = options.precision;
     plan->strict = options.strict;
-    auto nodes = planner::lowerNodes(graph, options, plan->splits, progress);
+    LowerCache cache;
+    auto nodes = planner::lowerNodes(graph, options, cache, plan->splits, progress);
     if (!nodes)
         return failure(nodes.error());
+    if (options.recompute) {
+        auto recomputes = planner::recomputeShared(graph, *nodes, options, cache, progress);
+        if (!recomputes)
+            return failure(recomputes.error());
+        plan->recomputes = std::move(*recomputes);
+    }
     plan->graph = graph;
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)

@@ -18,6 +18,8 @@ struct PlanOptions {
     bool reuseMemory = true;
     /// Transpose, Slice, Split and Concat as views; false: one kernel each.
     bool stridedViews = true;
+    /// Cheap work with several readers is done again in each where that is predicted to be faster.
+    bool recompute = false;
     /// Small independent steps share a launch where the profile is a GPU's and the cost model says
     /// that it pays.
     bool groupSmall = false;

@@ -51,7 +51,9 @@ struct Step {
     std::vector<uint32_t> inputs;     ///< plan values, parallel to program.inputs
     std::vector<uint32_t> outputs;    ///< plan values, parallel to program.outputs
     std::vector<std::string> sources; ///< names of the model's nodes it computes
-    std::string rule;                 ///< of a fused node, else empty
+    /// Of nodes that several steps compute, each for itself (RecomputeRecord); not in `sources`.
+    std::vector<std::string> recomputed = {};
+    std::string rule; ///< of a fused node, else empty
     Traffic traffic;
     TimeEstimate predicted;
     bool inPlace = false; ///< output 0 reuses the memory of an input
@@ -71,6 +73,19 @@ struct SplitRecord {
     Reason reason;
     uint32_t parts = 0;
     bool isCut = true;
+};
+
+/// Cheap work whose result several steps read, offered to each of them to compute again, so that
+/// nobody writes it: all of them do, or none.
+struct RecomputeRecord {
+    std::string node;                 ///< makes what they read
+    std::vector<std::string> nodes;   ///< computed again: it, and what leads to it alone
+    std::vector<std::string> readers; ///< nodes of the planned graph
+    int64_t bytesSaved = 0;           ///< logical, in all
+    /// Predicted, of this work and its readers.
+    double secondsBefore = 0, secondsAfter = 0;
+    Reason reason; ///< what decided
+    bool taken = false;
 };
 
 /// Small independent steps that were offered one launch together.
@@ -104,6 +119,7 @@ struct Plan {
     std::vector<uint32_t> inputs;  ///< plan values, parallel to the graph's inputs
     std::vector<uint32_t> outputs; ///< plan values, parallel to the graph's outputs
     std::vector<SplitRecord> splits;
+    std::vector<RecomputeRecord> recomputes;
     std::vector<GroupRecord> groups;
     std::vector<Sweep> sweeps; ///< ascending, apart
     int64_t arenaBytes = 0;    ///< size of the arena after placement

@@ -3,7 +3,7 @@
 // phases before left it.
 #pragma once
 
-#include "core/kernel/lower.h"
+#include "core/kernel/lower_cache.h"
 #include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
 #include "core/plan/views.h"
@@ -14,14 +14,22 @@ namespace fuselage::planner {
 struct PlannedNode {
     NodeId node;
     LowerRequest request;
-    std::optional<KernelProgram> program; ///< none: perhaps a view, lowered only if it is not
+    std::optional<KernelProgram> program;     ///< none: perhaps a view, lowered only if it is not
+    std::vector<std::string> recomputed = {}; ///< of Step
 };
 
 /// Phase 1: lowers every node; where fused nodes do not lower, or are faster in parts, `graph`
 /// becomes a copy in which the parts of least predicted time stand for them (split.cpp).
 Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
-                                            const PlanOptions& options,
+                                            const PlanOptions& options, LowerCache& cache,
                                             std::vector<SplitRecord>& splits, Progress& progress);
+
+/// Phase 1b, which predicts: readers of cheap work compute it themselves; they become fused nodes
+/// of a copy of `graph`, and what nobody reads any more is gone (recompute.cpp).
+Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph>& graph,
+                                                     std::vector<PlannedNode>& nodes,
+                                                     const PlanOptions& options, LowerCache& cache,
+                                                     Progress& progress);
 
 /// The worst class that the rule of a node and the options allow.
 NumericClass allowedClass(const Node& node, const PlanOptions& options);

@@ -2,6 +2,7 @@
 // Phase 1 of planning: lowers every node. A fused node whose body no single program computes, or
 // computes slower than parts of it would, is cut into the parts of least predicted time, and the
 // reason is recorded; the graph that the person sees and exports keeps the fused node.
+#include "core/cost/resources.h"
 #include "core/graph/subgraph.h"
 #include "core/plan/cut.h"
 #include "core/plan/planner_internal.h"
@@ -94,6 +95,19 @@ Reason priceOf(double whole, const BodyCut& cut, bool isTaken) {
             {{"one_us", one}, {"parts_us", parts}}};
 }
 
+Reason priceOfRegisters(const KernelResources& needs, double whole, const BodyCut& cut,
+                        bool isTaken) {
+    Reason out = priceOf(whole, cut, isTaken);
+    out.message = fmt::format(
+        "one kernel keeps {} values alive in a thread, which has {} registers: "
+        "predicted {} us, in {} parts {} us",
+        needs.registers, mostRegisters, out.facts[0].value, cut.kernels, out.facts[1].value);
+    if (isTaken)
+        out.flip = "match fewer nodes at once";
+    out.facts.push_back({"registers", std::to_string(needs.registers)});
+    return out;
+}
+
 /// The whole body where one program computes it, and does not repeat more work than it saves.
 Lowered lowerOrCut(const LowerRequest& request, bool hasShapes, NumericClass allowed,
                    const PlanOptions& options, LowerCache& cache) {
@@ -105,16 +119,21 @@ Lowered lowerOrCut(const LowerRequest& request, bool hasShapes, NumericClass all
     if (auto* program = std::get_if<KernelProgram>(&lowered)) {
         std::optional<Reason> refusal =
             options.backend ? options.backend->supports(*program) : std::nullopt;
-        if (!refusal && !cutter.repeatsWork(*program)) {
+        const KernelResources needs = options.profile->kind == DeviceKind::Gpu
+                                          ? predictResources(*program, *options.profile)
+                                          : KernelResources{};
+        const bool spills = needs.spilledBytes > 0;
+        if (!refusal && !spills && !cutter.repeatsWork(*program)) {
             out.program = std::move(*program);
             return out;
         }
         if (!refusal) {
-            out.cut = cutter.cheapest(CutPlaces::Extents);
+            out.cut = cutter.cheapest(spills ? CutPlaces::All : CutPlaces::Extents);
             const double whole = cutter.secondsOf(*program);
             const bool isTaken = out.cut.seconds < whole * cutShare;
             if (std::isfinite(out.cut.seconds))
-                out.reason = priceOf(whole, out.cut, isTaken);
+                out.reason = spills ? priceOfRegisters(needs, whole, out.cut, isTaken)
+                                    : priceOf(whole, out.cut, isTaken);
             if (!isTaken)
                 out.program = std::move(*program);
             return out;
@@ -164,10 +183,9 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
 } // namespace
 
 Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
-                                            const PlanOptions& options,
+                                            const PlanOptions& options, LowerCache& cache,
                                             std::vector<SplitRecord>& splits, Progress& progress) {
     ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
-    LowerCache cache;
     // Split first, so that the order below sees the final nodes.
     Result<FusedPrograms> fused = lowerFused(graph, options, cache, splits, progress);
     if (!fused)

@@ -75,6 +75,30 @@ TEST(PlanCut, NothingIsAskedWhereNoWorkIsRepeated) {
     EXPECT_TRUE(plan->splits.empty());
 }
 
+TEST(PlanCut, WhatNeedsMoreRegistersThanAThreadHasIsCut) {
+    // Each vector stays alive until it is read again; a thread holds eight elements of each.
+    GraphMaker m;
+    std::vector<ValueId> inputs;
+    constexpr int count = 60;
+    for (int i = 0; i < count; ++i)
+        inputs.push_back(m.input("x" + std::to_string(i), {1 << 22}, DType::Float16));
+    ValueId sum = inputs[0];
+    for (int i = 1; i < count; ++i)
+        sum = m.node(Op::Add, {sum, inputs[i]}, "s" + std::to_string(i));
+    for (int i = 0; i < count; ++i)
+        sum = m.node(Op::Mul, {sum, inputs[i]}, "p" + std::to_string(i));
+    m.output(sum);
+    inferShapes(m.graph);
+    const Graph fused = fuseWhole(m.graph, "Whole");
+    const auto plan = predictedPlan(fused.clone());
+    ASSERT_EQ(plan->splits.size(), 1U);
+    EXPECT_NE(plan->splits[0].reason.message.find("registers"), std::string::npos)
+        << plan->splits[0].reason.message;
+    EXPECT_EQ(plan->splits[0].isCut, plan->steps.size() > 1);
+    // A processor's kernels keep such values in memory anyway.
+    EXPECT_TRUE(predictedPlan(fused.clone(), "cpu_avx512")->splits.empty());
+}
+
 namespace {
 
 /// Elementwise operators and reductions on values that broadcast to one another.

@@ -90,9 +90,21 @@ TEST(PlanRun, AViewThatTheGraphHandsOutIsWrittenByItsProducer) {
                       " a = Exp(x) y = Reshape(a, s) s = Constant<value=int64[1]{24}>()"
                       " z = Reshape(a, t) t = Constant<value=int64[2]{6,4}>() r = Neg(a) }");
     EXPECT_EQ(plan->steps.size(), 3U);
-    // The elements lie in another order.
-    plan = expectSame("g (float[4,6] x) => (float[6,4] y) { a = Exp(x) y = Transpose(a) }");
+}
+
+TEST(PlanRun, ATransposeThatTheGraphHandsOutIsWrittenByElementwiseWork) {
+    auto plan = expectSame("g (float[4,6] x) => (float[6,4] y) { a = Exp(x) y = Transpose(a) }");
+    EXPECT_EQ(plan->steps.size(), 1U);
+    plan = expectSame("g (float[2,3,4,5] x, float[3,1,1] b) => (float[4,2,5,3] y) {"
+                      " a = Add(x, b) y = Transpose<perm=[2,0,3,1]>(a) }");
+    EXPECT_EQ(plan->steps.size(), 1U);
+    // A product wants its own order; what others read keeps theirs.
+    plan = expectSame("g (float[4,6] x, float[6,5] w) => (float[5,4] y) {"
+                      " a = MatMul(x, w) y = Transpose(a) }");
     EXPECT_EQ(plan->steps.size(), 2U);
+    plan = expectSame("g (float[4,6] x) => (float[6,4] y, float[4,6] z) {"
+                      " a = Exp(x) y = Transpose(a) z = Neg(a) }");
+    EXPECT_EQ(plan->steps.size(), 3U);
 }
 
 TEST(PlanRun, ConvolutionsWriteIntoAConcat) {
