@@ -76,9 +76,12 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.stageSeconds = model.seconds;
     Stopwatch watch;
     if (!known.prepared) {
-        auto prepared = prepare(model.graph.clone(), *dims, options.fuse.precision);
+        auto prepared =
+            prepare(model.graph.clone(), *dims, {options.fuse.precision, options.fuse.precisionOf});
         if (!prepared)
             return failure(prepared.error());
+        if (auto said = requireAllSaid(*prepared); !said)
+            return failure(said.error());
         known.prepared = std::make_shared<const Prepared>(std::move(*prepared));
     }
     const Prepared& prepared = *known.prepared;
@@ -123,6 +126,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.before = known.before->report;
     report.after = known.after->report;
     report.splits = summariseSplits(fusedPlan);
+    report.recomputes = summariseRecomputes(fusedPlan);
     report.groups = summariseGroups(fusedPlan);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before.plan, fusedPlan);
     addMatches(library.loaded.rules, rewritten->trace, report);

@@ -10,6 +10,7 @@
 #include "app/pipeline/machine.h"
 #include "app/pipeline/match_errors.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/precision_rules.h"
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/shapes_of_run.h"
 #include "app/pipeline/stopwatch.h"
@@ -150,6 +151,7 @@ Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
         return failure(ran.error());
     CompileOptions compile = compileOptions(options);
     compile.precision = options.fuse.precision;
+    compile.precisionOf = options.fuse.precisionOf;
     compile.strict = options.fuse.strict;
     if (!*loss && !options.fuse.strict && !report.verified())
         if (auto allowed = allowAmplification(
@@ -354,7 +356,9 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
 
 } // namespace
 
-Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
+Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
+    BenchOptions options = asked;
+    options.fuse = timedAs(std::move(options.fuse), options.run);
     auto target = openTarget(options);
     if (!target)
         return failure(target.error());
@@ -368,6 +372,8 @@ Result<BenchResult> bench(const BenchOptions& options, Progress& progress) {
         return failure(model.error());
     if (auto all = requireOperators(model->graph); !all)
         return failure(all.error());
+    if (auto found = lookUpRules(*model, *library, options.fuse, progress); !found)
+        return failure(found.error());
     bool forData = true;
     for (size_t lies = 0;; ++lies) {
         auto out = benchLoaded(options, *target, *library, *model, forData, progress);

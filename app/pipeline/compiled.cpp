@@ -145,7 +145,7 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto sized = app::withSizes(std::move(graph), *dims, progress);
     if (!sized)
         return failure(sized.error());
-    auto prepared = app::prepare(std::move(*sized), {}, options.precision);
+    auto prepared = app::prepare(std::move(*sized), {}, {options.precision, options.precisionOf});
     if (!prepared)
         return failure(prepared.error());
     auto plan = planOf(std::move(prepared->graph), options, *profile, *out.m_backend, progress);

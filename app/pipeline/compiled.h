@@ -9,6 +9,7 @@
 //     auto outputs = fused->run({x});
 #pragma once
 
+#include "core/passes/precision_choice.h"
 #include "core/plan/backend.h"
 #include "core/plan/statistics.h"
 #include "gpu/tune/tune_options.h"
@@ -39,6 +40,7 @@ struct CompileOptions {
     gpu::TuneOptions tune;
     /// Fused nodes stay in float32: convert a graph before fusing it (core/passes/precision.h).
     Precision precision = Precision::Fp32;
+    PrecisionExceptions precisionOf = {};
     bool strict = false; ///< exact: rounded at every inner edge, sums in one order
     /// Worst class of each rule by name; reassociated where absent.
     std::map<std::string, NumericClass> allowed = {};

@@ -38,6 +38,12 @@ Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, Precision pre
 
 } // namespace
 
+FuseOptions timedAs(FuseOptions options, const CompileOptions& run) {
+    options.measuring.backend = run.backend;
+    options.measuring.threads = run.threads;
+    return options;
+}
+
 bool keepsBits(const Rule& rule) {
     return !rule.isRewrite || rule.numeric == NumericClass::Exact;
 }
@@ -55,7 +61,10 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
         return failure(profile.error());
     GainMeasurer measurer;
     if (options.decide == Decide::Measure) {
-        auto made = gainMeasurer(options.measuring, *profile);
+        auto made =
+            gainMeasurer(options.measuring,
+                         {prepared.precision.precision, options.strict, numericClasses(library)},
+                         *profile, progress);
         if (!made)
             return failure(made.error());
         measurer = std::move(*made);
@@ -77,9 +86,11 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
 
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
-    auto prepared = prepare(graph.clone(), options.dims, options.precision);
+    auto prepared = prepare(graph.clone(), options.dims, {options.precision, options.precisionOf});
     if (!prepared)
         return failure(prepared.error());
+    if (auto said = requireAllSaid(*prepared); !said)
+        return failure(said.error());
     RewriteMemo none = RewriteMemo::none();
     return fuse(*prepared, library, options, none, progress);
 }

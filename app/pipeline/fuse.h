@@ -25,16 +25,20 @@ struct FuseOptions {
     std::map<std::string, int64_t> dims;
     bool explain = false;                  ///< keep near misses
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
+    PrecisionExceptions precisionOf = {};  ///< of single nodes
     std::vector<MatchKey> disabled = {};   ///< single matches that a person switched off
     bool strict = false; ///< plans are exact; of the rewrite rules only those that are exact run
     std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
 };
 
+/// With matches timed on what then runs the model: its backend and its threads.
+FuseOptions timedAs(FuseOptions options, const CompileOptions& run);
+
 /// Whether a strict run asks the rule: fuse rules keep the bits, since plans hold them to their
 /// class, rewrites only where they are exact.
 bool keepsBits(const Rule& rule);
 
-/// Of the options all but `dims` and `precision`, which prepare() took. The memo may have served
+/// Of the options all but `dims`, `precision` and `precisionOf`, which prepare() took. The memo may have served
 /// this graph with these options. Errors: "usage.pipeline", unknown profile,
 /// "cancelled". With a plan: "plan.precision" when it was written for another one, "plan.strict"
 /// when `strict` leaves a rule of its out, those of fuselage::replay.

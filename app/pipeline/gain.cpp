@@ -17,7 +17,7 @@ namespace {
 
 struct Cost {
     double seconds = 0, error = 0, bytes = 0, launches = 0, flops = 0, peak = 0;
-    std::optional<Reason> split; ///< why a fused node is more than one kernel
+    std::optional<Reason> split;                  ///< why a fused node is more than one kernel
 };
 
 /// The match's nodes as a graph of their own with static shapes: its outputs are those of the
@@ -74,6 +74,7 @@ Affected affectedBy(const Graph& graph, const Match& match,
 /// holds subgraphs or fused nodes.
 std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     BodyKey key;
+    key.add(static_cast<uint64_t>(match.rule->numeric));
     // A rewrite makes what its rule says, of the values that its names stand for.
     if (match.rule->isRewrite && match.rule->gate.condition)
         return std::nullopt;
@@ -156,12 +157,26 @@ Gain refused(Reason why) {
     return gain;
 }
 
+/// The parts that a rewrite cuts a value into are seen by readers outside as they lie: they cost no
+/// copy, as they would where a caller gets them.
+std::shared_ptr<const Graph> withoutLastSplits(const Graph& graph) {
+    auto out = std::make_shared<Graph>(graph.clone());
+    for (size_t i = 0; i < out->outputs().size(); ++i) {
+        const NodeId maker = out->producer(out->outputs()[i]);
+        if (maker.valid() && out->node(maker).op == Op::Split &&
+            out->producer(out->node(maker).inputs[0]).valid())
+            out->setOutput(i, out->node(maker).inputs[0]);
+    }
+    out->removeDead();
+    return out;
+}
+
 /// The plan of the match's nodes against that of what the rule puts in their place.
 Gain gainBetween(const GainSides& sides, const DeviceProfile& profile) {
-    auto without = planned(sides.before, profile);
+    auto without = planned(withoutLastSplits(*sides.before), profile);
     if (!without)
         return refused({without.error().code, without.error().message, {}, {}});
-    auto with = planned(sides.after, profile);
+    auto with = planned(withoutLastSplits(*sides.after), profile);
     if (!with)
         return refused({with.error().code, with.error().message, {}, {}});
     Gain gain = difference(*without, *with);
@@ -182,7 +197,9 @@ std::variant<GainSides, Reason> sidesOf(const Graph& graph, const Match& match,
     }
     auto fused = std::make_shared<Graph>(affected.body.clone());
     const std::vector<NodeId> nodes = topologicalOrder(*fused);
-    replaceByFused(*fused, nodes, cutOut(*fused, nodes, affected.outputs), "match", {});
+    Provenance provenance;
+    provenance.rule = match.rule->name; // says what class a plan may give it
+    replaceByFused(*fused, nodes, cutOut(*fused, nodes, affected.outputs), "match", provenance);
     return GainSides{std::make_shared<const Graph>(std::move(affected.body)), std::move(fused)};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace fuselage::app {
 
@@ -66,6 +67,8 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
     RoundSums before, after;
     for (const KernelsOfMatch::Before& one : kernels.before)
         before.add(measured.before, one.kernel, one.part);
+    for (const KernelsOfMatch::Before& one : kernels.absorbed)
+        before.add(measured.before, one.kernel, one.part);
     for (size_t kernel : kernels.after)
         after.add(measured.after, kernel, 1);
     const std::vector<double> left = before.sums(), right = after.sums();
@@ -73,6 +76,8 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
         match.measuredBefore = quantileOf(left, 0.5);
     if (kernels.shared)
         match.unjudged = "it shares a launch with other nodes";
+    else if (kernels.recomputes)
+        match.unjudged = "its kernel does work again that other kernels do too";
     else if (kernels.after.empty())
         match.unjudged = "it has no kernel of its own";
     else if (!right.empty())
@@ -81,6 +86,80 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
         match.measuredRatio = compareTimings(left, right);
     else if (match.unjudged.empty())
         match.unjudged = left.empty() ? "its nodes had no kernels" : "a step of it was not timed";
+}
+
+/// Nodes of the fused graph that had kernels of their own before and have none now, and whose
+/// strides serve them: those that read them, through others of their kind too, else their maker.
+class AbsorbedViews {
+public:
+    explicit AbsorbedViews(const Report& report) : m_nodes(report.after.graph.nodes) {
+        std::unordered_set<std::string> runs;
+        for (const KernelReport& kernel : report.after.kernels) {
+            runs.insert(kernel.node);
+            runs.insert(kernel.sources.begin(), kernel.sources.end());
+        }
+        for (size_t i = 0; i < m_nodes.size(); ++i) {
+            m_isView.push_back(!m_nodes[i].fused && !runs.contains(m_nodes[i].name));
+            for (uint32_t value : m_nodes[i].inputs)
+                m_readers[value].push_back(i);
+            for (uint32_t value : m_nodes[i].outputs)
+                m_maker[value] = i;
+        }
+    }
+
+    size_t count() const { return m_nodes.size(); }
+
+    bool isView(size_t node) const { return m_isView[node]; }
+
+    const std::string& name(size_t node) const { return m_nodes[node].name; }
+
+    std::vector<size_t> servedBy(size_t view) const {
+        std::vector<size_t> out;
+        addReaders(view, out);
+        if (out.empty())
+            for (uint32_t value : m_nodes[view].inputs)
+                if (auto maker = m_maker.find(value); maker != m_maker.end())
+                    out.push_back(maker->second);
+        return out;
+    }
+
+private:
+    void addReaders(size_t view, std::vector<size_t>& out) const {
+        for (uint32_t value : m_nodes[view].outputs)
+            if (auto readers = m_readers.find(value); readers != m_readers.end())
+                for (size_t reader : readers->second) {
+                    if (m_isView[reader])
+                        addReaders(reader, out);
+                    else if (std::find(out.begin(), out.end(), reader) == out.end())
+                        out.push_back(reader);
+                }
+    }
+
+    const std::vector<GraphNodeReport>& m_nodes;
+    std::vector<bool> m_isView;
+    std::unordered_map<uint32_t, std::vector<size_t>> m_readers;
+    std::unordered_map<uint32_t, size_t> m_maker;
+};
+
+/// Each gets its part of the copies that nobody makes any more.
+void addAbsorbed(const Report& report,
+                 const std::unordered_map<std::string, std::vector<size_t>>& before,
+                 std::vector<KernelsOfMatch>& kernels) {
+    std::unordered_map<std::string, size_t> matchOf;
+    for (size_t i = 0; i < report.matches.size(); ++i)
+        matchOf.emplace(report.matches[i].fusedNode, i);
+    const AbsorbedViews views(report);
+    for (size_t i = 0; i < views.count(); ++i) {
+        const auto copies = before.find(views.name(i));
+        if (!views.isView(i) || copies == before.end())
+            continue;
+        const std::vector<size_t> served = views.servedBy(i);
+        for (size_t node : served)
+            if (auto match = matchOf.find(views.name(node)); match != matchOf.end())
+                for (size_t copy : copies->second)
+                    kernels[match->second].absorbed.push_back(
+                        {copy, 1 / static_cast<double>(served.size())});
+    }
 }
 
 } // namespace
@@ -111,6 +190,9 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
                     kernels.before.push_back({kernel, part});
         }
         kernels.after = after[keyOf(match.rule, match.nodes)];
+        for (size_t kernel : kernels.after)
+            kernels.recomputes =
+                kernels.recomputes || !report.after.kernels[kernel].recomputed.empty();
         if (!match.nodes.empty())
             if (auto group = groups.find(match.nodes.front()); group != groups.end()) {
                 kernels.shared = true;
@@ -118,6 +200,7 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
                                      group->second.end());
             }
     }
+    addAbsorbed(report, before, out);
     return out;
 }
 

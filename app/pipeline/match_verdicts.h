@@ -20,8 +20,13 @@ struct KernelsOfMatch {
 
     std::vector<Before> before;
     std::vector<size_t> after;
+    /// Copies before of nodes beside the match, which its kernels now read or write through strides
+    /// (a Transpose, a Slice): part of what it replaced, though none of its nodes.
+    std::vector<Before> absorbed;
     /// A launch of several fused nodes: nobody knows what each takes of it.
     bool shared = false;
+    /// One of them does work of other nodes too (KernelReport::recomputed).
+    bool recomputes = false;
 };
 
 /// Parallel to the matches of the report.

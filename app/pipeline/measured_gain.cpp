@@ -3,9 +3,9 @@
 
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/measure.h"
+#include "app/pipeline/planned.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/cpu/choice_file.h"
-#include "core/plan/make_plan.h"
 #include "core/plan/statistics.h"
 #include "core/support/hash.h"
 #include "core/support/processor.h"
@@ -23,9 +23,10 @@ constexpr const char *apart = "apart", *fused = "fused", *error = "error";
 
 class MatchTimer {
 public:
-    MatchTimer(const MeasureGainOptions& options, const DeviceProfile& profile,
-               std::unique_ptr<Backend> backend)
-        : m_file(options.file), m_profile(profile), m_backend(std::move(backend)),
+    MatchTimer(const MeasureGainOptions& options, const MatchPlanning& planning,
+               const DeviceProfile& profile, std::unique_ptr<Backend> backend, Progress& progress)
+        : m_file(options.file), m_planning(planning), m_profile(profile),
+          m_backend(std::move(backend)), m_progress(progress),
           m_machine(cpu::Choices::plain(cpuInfo("model name") + ", " + m_backend->description())) {}
 
     Result<void> load() {
@@ -38,7 +39,9 @@ public:
     }
 
     std::optional<MeasuredGain> measured(const std::string& key, const GainSides& sides) {
-        const std::string line = "match " + Hasher().text(key).hex();
+        const std::string planned =
+            key + nameOf(m_planning.precision) + (m_planning.strict ? " strict" : "");
+        const std::string line = "match " + Hasher().text(planned).hex();
         if (const cpu::MeasuredWays* ways = m_known.find(line))
             return gainIn(*ways);
         auto times = timesOf(sides);
@@ -62,34 +65,36 @@ private:
         return MeasuredGain{before->second - after->second, spread->second};
     }
 
-    Result<std::unique_ptr<Executable>> executableOf(std::shared_ptr<const Graph> graph) {
-        PlanOptions options;
-        options.profile = &m_profile;
-        options.backend = m_backend.get();
-        Progress quiet;
-        auto plan = makePlan(std::move(graph), options, quiet);
-        if (!plan)
-            return failure(plan.error());
-        return m_backend->prepare(*plan, quiet);
+    /// As the side of the whole model is planned that the form becomes a part of.
+    Result<std::unique_ptr<Executable>> executableOf(std::shared_ptr<const Graph> graph,
+                                                     Form form) {
+        auto side = planSide(std::move(graph), form,
+                             {&m_profile, m_backend.get(), m_planning.precision, m_planning.strict,
+                              m_planning.allowed, nullptr},
+                             m_progress);
+        if (!side)
+            return failure(side.error());
+        return m_backend->prepare(side->plan, m_progress);
     }
 
     Result<cpu::MeasuredWays> timesOf(const GainSides& sides) {
         auto inputs = generateInputs(*sides.before, inputSeed);
         if (!inputs)
             return failure(inputs.error());
-        auto before = executableOf(sides.before);
+        auto before = executableOf(sides.before, Form::Unfused);
         if (!before)
             return failure(before.error());
-        auto after = executableOf(sides.after);
+        auto after = executableOf(sides.after, Form::Fused);
         if (!after)
             return failure(after.error());
-        Progress quiet;
         // In turns, so that a busy moment meets both.
         std::vector<double> one, other;
         const Stopwatch whole;
         for (size_t round = 0; round <= leastRounds || whole.seconds() < leastSeconds; ++round) {
-            auto first = timeRun(**before, *inputs, quiet);
-            auto second = timeRun(**after, *inputs, quiet);
+            if (m_progress.cancelled())
+                return cancelledFailure("measuring");
+            auto first = timeRun(**before, *inputs, m_progress);
+            auto second = timeRun(**after, *inputs, m_progress);
             if (!first || !second)
                 return failure((first ? second : first).error());
             if (round == 0) // the first runs meet cold memory
@@ -107,22 +112,27 @@ private:
     }
 
     std::string m_file;
+    MatchPlanning m_planning;
     DeviceProfile m_profile;
     std::unique_ptr<Backend> m_backend;
+    Progress& m_progress;
     std::string m_machine;
     cpu::Choices m_known;
 };
 
 } // namespace
 
-Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const DeviceProfile& profile) {
+Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const MatchPlanning& planning,
+                                  const DeviceProfile& profile, Progress& progress) {
     CompileOptions compile;
+    compile.strict = planning.strict;
     compile.backend = options.backend;
     compile.threads = options.threads;
     auto backend = makeBackend(compile);
     if (!backend)
         return failure(backend.error());
-    auto timer = std::make_shared<MatchTimer>(options, profile, std::move(*backend));
+    auto timer =
+        std::make_shared<MatchTimer>(options, planning, profile, std::move(*backend), progress);
     if (auto loaded = timer->load(); !loaded)
         return failure(loaded.error());
     return GainMeasurer([timer](const std::string& key, const GainSides& sides) {

@@ -6,6 +6,7 @@
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/gain.h"
 
+#include <map>
 #include <string>
 
 namespace fuselage::app {
@@ -16,9 +17,18 @@ struct MeasureGainOptions {
     std::string file; ///< keeps what was measured, one match a line; empty: this process only
 };
 
+/// How both forms of a match are planned: as the whole model then is.
+struct MatchPlanning {
+    Precision precision = Precision::Fp32;
+    bool strict = false;
+    std::map<std::string, NumericClass> allowed = {}; ///< by rule, see PlanRequest
+};
+
 /// Measures in turns, for about a twentieth of a second a match and at least seven rounds; matches
 /// that are alike are measured once. The file keeps what is clear: differences beyond the spread.
+/// `progress` must outlive it: cancelling ends a measurement between two runs, without a verdict.
 /// Errors: those of makeBackend(), "file.read", "cache.format" of the file.
-Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const DeviceProfile& profile);
+Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const MatchPlanning& planning,
+                                  const DeviceProfile& profile, Progress& progress);
 
 } // namespace fuselage::app

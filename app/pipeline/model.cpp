@@ -75,8 +75,9 @@ Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vect
     auto chosen = chooseDimensions(graph, kept);
     if (chosen) {
         out.dims = std::move(chosen->values);
-        if (!chosen->note.empty() && !request.keepSymbols)
-            out.notes.push_back(chosen->note);
+        if (!chosen->note.empty())
+            out.notes.push_back(chosen->note +
+                                (request.keepSymbols ? ", to decide by: they stay open" : ""));
     } else {
         out.open = chosen.error();
         out.notes.push_back(chosen.error().message + "; " + chosen.error().fix);

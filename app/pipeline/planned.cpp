@@ -17,7 +17,7 @@ Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const Pl
     options.allowed = request.allowed;
     // A strict plan copies: a strided operand may be summed in another order.
     options.stridedViews = fused && !request.strict;
-    options.groupSmall = options.sweeps = fused;
+    options.recompute = options.groupSmall = options.sweeps = fused;
     Planned out{graph, nullptr, {}};
     if (request.shapes) {
         Graph shown = graph->clone();

@@ -17,7 +17,7 @@ namespace fuselage::app {
 /// How a graph is planned.
 enum class Form : uint8_t {
     Unfused, ///< the baseline: one kernel for each node
-    Fused,   ///< views, groups of small steps and sweeps besides
+    Fused,   ///< views, shared work done again, groups of small steps and sweeps besides
 };
 
 struct PlanRequest {

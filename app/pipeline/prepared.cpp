@@ -5,12 +5,18 @@
 
 namespace fuselage::app {
 
-Result<Prepared> prepare(Graph graph, DimensionValues dims, Precision precision) {
-    auto record = setPrecision(graph, precision);
+Result<Prepared> prepare(Graph graph, DimensionValues dims, const PrecisionChoice& choice) {
+    auto record = setPrecision(graph, choice);
     if (!record)
         return failure(record.error());
     return Prepared{std::make_shared<const Graph>(std::move(graph)), std::move(dims),
                     std::move(*record)};
+}
+
+Result<void> requireAllSaid(const Prepared& prepared) {
+    if (!prepared.precision.refused.empty())
+        return failure(prepared.precision.refused.front());
+    return {};
 }
 
 Graph sized(Graph graph, const DimensionValues& dims) {

@@ -23,7 +23,10 @@ struct Prepared {
 
 /// `graph`: types inferred, constants folded, as loadModel() leaves it; open dimensions stay open.
 /// Error "precision.types".
-Result<Prepared> prepare(Graph graph, DimensionValues dims, Precision precision);
+Result<Prepared> prepare(Graph graph, DimensionValues dims, const PrecisionChoice& choice);
+
+/// Success when every exception says something of the graph. Error "precision.node".
+Result<void> requireAllSaid(const Prepared& prepared);
 
 /// Numbers for the open dimensions of the inputs, 1 for those without one; nothing is folded: how
 /// a judge sees it.

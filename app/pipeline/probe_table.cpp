@@ -110,6 +110,33 @@ std::vector<Probe> structured() {
          "{ c = Conv(x, w) m = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(c) "
          "y = Conv(m, u) }",
          "w u", "m"},
+        {"border around 64 of 56x56", ProbeOf::Run,
+         "(float[64,56,56] x) => (float[64,58,58] y) { "
+         "p = Constant<value = int64[6] {0, 1, 1, 0, 1, 1}>() r = Relu(x) c = Pad(r, p) "
+         "y = Relu(c) }",
+         "", "c"},
+        // Behind a step whose result the graph shows as well, so that it cannot be written turned.
+        {"rows of 64 of 12 heads", ProbeOf::Run,
+         "(float[128,12,64] x) => (float[12,128,64] y, float[128,12,64] r) { r = Relu(x) "
+         "y = Transpose<perm = [1, 0, 2]>(r) }",
+         "", "y"},
+        {"matrix 512x512 turned", ProbeOf::Turn,
+         "(float[512,512] x) => (float[512,512] y, float[512,512] r) { r = Relu(x) "
+         "y = Transpose<perm = [1, 0]>(r) }",
+         "", "y"},
+        {"64 of 56x56 to channels last", ProbeOf::Turn,
+         "(float[64,56,56] x) => (float[56,56,64] y, float[64,56,56] r) { r = Relu(x) "
+         "y = Transpose<perm = [1, 2, 0]>(r) }",
+         "", "y"},
+        {"12 matrices 128x64 turned", ProbeOf::Turn,
+         "(float[12,128,64] x) => (float[12,64,128] y, float[12,128,64] r) { r = Relu(x) "
+         "y = Transpose<perm = [0, 2, 1]>(r) }",
+         "", "y"},
+        {"64 of 28x28 twice as large", ProbeOf::Routine,
+         "(float[1,64,28,28] x) => (float[1,64,56,56] y) { "
+         "f = Constant<value = float[4] {1, 1, 2, 2}>() r = Relu(x) "
+         "c = Resize<mode = \"nearest\">(r, , f) y = Relu(c) }",
+         "", "c"},
         attention("attention 12x197", 12, 197),
         attention("attention 12x128", 12, 128),
         {"product 784x192x768 with GELU", ProbeOf::Epilogue,

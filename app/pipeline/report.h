@@ -92,6 +92,8 @@ struct KernelReport {
     std::string name, kind, tactic, rule;
     std::string node;                 ///< of the graph; one split in parts has several kernels
     std::vector<std::string> sources; ///< names of the model's nodes
+    /// Of nodes that several kernels compute, each for itself; not in `sources`.
+    std::vector<std::string> recomputed = {};
     /// "exact", "wider", "reassociated", "approximate": against its nodes one by one, and the worst
     /// that is allowed.
     std::string numeric, allowed;
@@ -182,6 +184,15 @@ struct SplitReport {
     bool isCut = true;
 };
 
+/// Cheap work whose result several kernels read, and whether each of them does it itself.
+struct RecomputeReport {
+    std::string node;
+    std::vector<std::string> nodes, readers; ///< of the planned graph
+    int64_t bytesSaved = 0;                  ///< logical, in all
+    Reason reason;                           ///< facts once_us and again_us: predicted
+    bool taken = false;
+};
+
 struct BindingReport {
     std::string name;                ///< of the rule's text
     std::vector<std::string> values; ///< names in the graph as the match found it
@@ -259,6 +270,7 @@ struct Report {
     std::vector<StepReport> steps;
     std::vector<NearMissReport> nearMisses; ///< only when explaining
     std::vector<SplitReport> splits;
+    std::vector<RecomputeReport> recomputes;
     std::vector<GroupReport> groups;
     /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
     /// and first_result: from the file to the end of that run, without the unfused side.
@@ -282,8 +294,10 @@ struct Report {
         return out;
     }
 
-    /// The ratio may be called a speed-up.
-    bool hasSpeedUp() const { return ratio && verified() && fallbackCount() == 0; }
+    /// The ratio may be called a speed-up: of results that agree, or that nobody asked to compare.
+    bool hasSpeedUp() const {
+        return ratio && (verified() || agreement.empty()) && fallbackCount() == 0;
+    }
 };
 
 } // namespace fuselage::app

@@ -11,11 +11,11 @@ namespace fuselage::app {
 namespace {
 
 /// How far values stored in 16 bits may be off; 0 where they are not.
-Result<double> storageLimit(const Graph& model, Precision precision) {
-    const DType storage = storageOf(precision);
+Result<double> storageLimit(const Graph& model, const PrecisionChoice& choice) {
+    const DType storage = storageOf(choice.precision);
     if (storage == DType::Float32)
         return 0.0;
-    auto stored = prepare(model.clone(), {}, precision);
+    auto stored = prepare(model.clone(), {}, choice);
     if (!stored)
         return failure(stored.error());
     return storageTolerance(storage, roundingDepth(*stored->graph, storage));
@@ -107,7 +107,7 @@ Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,
                                               const std::vector<Tensor>& inputs,
                                               const std::vector<Tensor>& outputs,
                                               const CompileOptions& compile, Progress& progress) {
-    auto storage = storageLimit(model, compile.precision);
+    auto storage = storageLimit(model, {compile.precision, compile.precisionOf});
     if (!storage)
         return failure(storage.error());
     RunCheck check(model, inputs, outputs, compile, *storage, progress);

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/amplification.h"
 #include "app/pipeline/inputs.h"
+#include "app/pipeline/precision_rules.h"
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/run_check.h"
 
@@ -15,15 +16,18 @@ Result<std::shared_ptr<const Graph>> graphToRun(const LoadedModel& model,
                                                 const RunModelOptions& options,
                                                 CompileOptions& compile, Progress& progress) {
     if (!options.fused) {
-        auto prepared = prepare(model.graph.clone(), model.dims, options.fuse.precision);
+        auto prepared = prepare(model.graph.clone(), model.dims,
+                                {options.fuse.precision, options.fuse.precisionOf});
         if (!prepared)
             return failure(prepared.error());
+        if (auto said = requireAllSaid(*prepared); !said)
+            return failure(said.error());
         return std::move(prepared->graph);
     }
     auto library = requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
-    FuseOptions fusing = options.fuse;
+    FuseOptions fusing = timedAs(options.fuse, options.run);
     fusing.dims = model.dims;
     auto rewritten = fuseGraph(model.graph, *library, fusing, progress);
     if (!rewritten)
@@ -38,6 +42,7 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     CompileOptions compile = options.run;
     compile.oneKernelPerNode = !options.fused;
     compile.precision = options.fuse.precision;
+    compile.precisionOf = options.fuse.precisionOf;
     compile.strict = options.fuse.strict;
     auto chosen = graphToRun(model, options, compile, progress);
     if (!chosen)
@@ -75,12 +80,20 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
 
 } // namespace
 
-Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& options,
+Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& asked,
                                 Progress& progress) {
+    RunModelOptions options = asked;
     if (auto all = requireOperators(model.graph); !all)
         return failure(all.error());
     if (auto known = requireSizes(model); !known)
         return failure(known.error());
+    if (namesRules(options.fuse.precisionOf)) {
+        auto library = requireRuleLibrary(options.rules);
+        if (!library)
+            return failure(library.error());
+        if (auto found = lookUpRules(model, *library, options.fuse, progress); !found)
+            return failure(found.error());
+    }
     for (size_t lies = 0;; ++lies) {
         auto out = runOnce(model, options, progress);
         if (out || lies == mostWrongDeclarations || !forgetDeclaration(model, out.error()))

@@ -62,6 +62,7 @@ std::vector<KernelReport> kernelsOf(const Plan& plan) {
         kernel.rule = step.rule;
         kernel.node = plan.graph->node(step.node).name;
         kernel.sources = step.sources;
+        kernel.recomputed = step.recomputed;
         kernel.numeric = nameOf(step.numeric);
         kernel.allowed = nameOf(step.allowed);
         kernel.traffic = step.traffic;
@@ -135,9 +136,24 @@ SideReport summariseSide(const Planned& side) {
     return out;
 }
 
+namespace {
+
+/// With the class of the way that was chosen, where the plan promises a better one: plans are the
+/// same in every run, choices are measured.
+std::string tacticOf(const Executable& executable, size_t step, const std::string& planned) {
+    const NumericClass way = executable.numeric(step);
+    for (NumericClass better :
+         {NumericClass::Exact, NumericClass::Wider, NumericClass::Reassociated})
+        if (better < way && planned == nameOf(better))
+            return executable.tactic(step) + ", " + nameOf(way);
+    return executable.tactic(step);
+}
+
+} // namespace
+
 void addTactics(const Executable& executable, std::vector<KernelReport>& kernels) {
     for (size_t i = 0; i < kernels.size(); ++i) {
-        kernels[i].tactic = executable.tactic(i);
+        kernels[i].tactic = tacticOf(executable, i, kernels[i].numeric);
         kernels[i].fallbacks = executable.fallbacks(i);
         kernels[i].isFallback = executable.isFallback(i);
         kernels[i].hidden = executable.hiddenWork(i);
@@ -189,6 +205,14 @@ std::vector<SplitReport> summariseSplits(const Plan& plan) {
     std::vector<SplitReport> out;
     for (const SplitRecord& split : plan.splits)
         out.push_back({split.node, split.rule, split.reason, split.parts, split.isCut});
+    return out;
+}
+
+std::vector<RecomputeReport> summariseRecomputes(const Plan& plan) {
+    std::vector<RecomputeReport> out;
+    for (const RecomputeRecord& record : plan.recomputes)
+        out.push_back({record.node, record.nodes, record.readers, record.bytesSaved, record.reason,
+                       record.taken});
     return out;
 }
 

@@ -3,6 +3,8 @@
 
 #include "core/ops/op_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -110,11 +112,13 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
         out.note = "it is empty: nothing was compared, other inputs may fill it";
     double largest = 0;
     bool sameSpecials = true;
+    int64_t lost = 0; // finite in the reference, and here not
     for (int64_t i = 0; i < actual.elementCount(); ++i) {
         double want = reference.at(i), have = actual.at(i);
         if (!std::isfinite(want) || !std::isfinite(have)) {
             bool same = (std::isnan(want) && std::isnan(have)) || want == have;
             sameSpecials = sameSpecials && same;
+            lost += std::isfinite(want) ? 1 : 0;
             continue;
         }
         largest = std::max(largest, std::fabs(want));
@@ -122,6 +126,10 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
     }
     if (!sameSpecials)
         out.maxAbsolute = INFINITY;
+    if (lost > 0)
+        out.note = fmt::format("it overflowed: {} of {} elements are infinite or no number where "
+                               "the reference is finite",
+                               lost, actual.elementCount());
     out.maxRelative = largest > 0 ? out.maxAbsolute / largest : out.maxAbsolute;
     out.ok = out.maxRelative <= out.tolerance;
     return out;

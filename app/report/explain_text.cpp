@@ -31,6 +31,17 @@ std::string fact(const Reason& reason, const char* name) {
     return {};
 }
 
+/// A rule without a gate has none that could refuse.
+std::string refusalText(const Reason& reason) {
+    const std::string by = fact(reason, "by"), lower = fact(reason, "lower");
+    if (by.empty())
+        return "complete, refused by its gate";
+    if (!lower.empty() && lower != "cost")
+        return "complete, but no single kernel computes it";
+    return by == "measurement" ? "complete, measured to save no time"
+                               : "complete, predicted to save no time";
+}
+
 /// "2 of 3 steps", "complete, but it may not be fused".
 std::string distance(const Finding& finding) {
     switch (finding.stage) {
@@ -41,7 +52,7 @@ std::string distance(const Finding& finding) {
     case Finding::Stage::Legal:
         return "complete, not legal";
     case Finding::Stage::Gate:
-        return "complete, refused by its gate";
+        return refusalText(finding.reason);
     case Finding::Stage::Rewrite:
         return "complete, the rewrite does not fit";
     case Finding::Stage::Lower:

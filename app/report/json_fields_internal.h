@@ -102,6 +102,8 @@ template <typename A> void resultFields(A& a, KernelReport& k) {
     a("rule", k.rule);
     a("node", k.node);
     a("nodes", k.sources);
+    if (!A::writes || !k.recomputed.empty())
+        a("recomputed", k.recomputed);
     a("numeric", k.numeric);
     a("numeric_allowed", k.allowed);
     if (!A::writes || !k.textHash.empty())
@@ -162,6 +164,15 @@ template <typename A> void fields(A& a, SplitReport& split) {
     a("reason", split.reason);
 }
 
+template <typename A> void fields(A& a, RecomputeReport& recompute) {
+    a("node", recompute.node);
+    a("nodes", recompute.nodes);
+    a("readers", recompute.readers);
+    a("bytes_saved", recompute.bytesSaved);
+    a("taken", recompute.taken);
+    a("reason", recompute.reason);
+}
+
 template <typename A> void fields(A& a, GroupReport& group) {
     a("members", group.members);
     a("taken", group.taken);
@@ -194,6 +205,8 @@ template <typename A> void resultFields(A& a, Report& r) {
     a.list("steps", r.steps, each);
     a("near_misses", r.nearMisses);
     a("splits", r.splits);
+    if (!A::writes || !r.recomputes.empty())
+        a("recomputes", r.recomputes);
     a("groups", r.groups);
 }
 

@@ -64,8 +64,9 @@ public:
             for (const std::string& node : step.nodes)
                 name(node);
         for (const KernelReport& kernel : report.after.kernels)
-            for (const std::string& source : kernel.sources)
-                name(source);
+            for (const auto* sources : {&kernel.sources, &kernel.recomputed})
+                for (const std::string& source : *sources)
+                    name(source);
         words(report);
     }
 

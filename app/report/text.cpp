@@ -232,6 +232,18 @@ std::string splitsText(const Report& r) {
     return out;
 }
 
+std::string recomputesText(const Report& r) {
+    if (r.recomputes.empty())
+        return {};
+    std::string out = "cheap work that several kernels read, and whether each does it itself\n";
+    for (const RecomputeReport& each : r.recomputes)
+        out += fmt::format("  {}: {} for {}, {} {}; {}\n", each.taken ? "again" : "once",
+                           sourcesText(each.nodes), sourcesText(each.readers),
+                           bytesText(each.bytesSaved), each.taken ? "saved" : "would be saved",
+                           each.reason.text());
+    return out;
+}
+
 std::string groupsText(const Report& r) {
     if (r.groups.empty())
         return {};
@@ -265,8 +277,8 @@ std::string renderText(const Report& r) {
     std::string out =
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
-    for (const std::string& part :
-         {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r), groupsText(r)})
+    for (const std::string& part : {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r),
+                                    recomputesText(r), groupsText(r)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

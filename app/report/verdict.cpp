@@ -55,14 +55,27 @@ std::string speedUpRefusal(const Report& report) {
 
 std::string speedUpInterval(const Report& report) {
     const uint32_t rounds = report.after.measured ? report.after.measured->samples : 0;
+    const std::string checked = report.agreement.empty() ? ", results not compared" : "";
     if (rounds == 1) // an interval of one value would claim to be exact
-        return "one run each, no interval";
-    return fmt::format("95 % interval {:.2f} .. {:.2f}, {} rounds each", 1 / report.ratio->high,
-                       1 / report.ratio->low, rounds);
+        return "one run each, no interval" + checked;
+    return fmt::format("95 % interval {:.2f} .. {:.2f}, {} rounds each{}", 1 / report.ratio->high,
+                       1 / report.ratio->low, rounds, checked);
 }
 
 std::string agreementVerdict(const OutputAgreement& output) {
     return !output.ok ? "FAILED" : output.compares() ? "ok" : "not compared";
+}
+
+std::string failedChecks(const Report& report) {
+    std::string out;
+    for (const OutputAgreement& output : report.agreement)
+        if (!output.ok)
+            out += fmt::format("{}{} {}: {}", out.empty() ? "" : "; ", output.side, output.output,
+                               !output.note.empty()
+                                   ? output.note
+                                   : fmt::format("relative {:.1e}, the limit is {:.0e}",
+                                                 output.maxRelative, output.tolerance));
+    return out.empty() ? "nothing was compared" : out;
 }
 
 std::vector<const MatchReport*> slowerMatches(const Report& report) {
@@ -107,7 +120,12 @@ std::string slowerText(const Report& report) {
                                   slower.size() > 1 ? "their" : "its");
     if (!slower.empty())
         out += fmt::format(", by {}{}", secondsText(lost), slower.size() > 1 ? " together" : "");
-    return unjudged > 0 ? out + fmt::format(" ({} more could not be judged)", unjudged) : out;
+    if (unjudged > 0)
+        out += fmt::format(" ({} more could not be judged)", unjudged);
+    if (report.hasSpeedUp()) // what steps take alone is not all that a model takes
+        out += fmt::format("; the whole model runs at {:.2f}x of its unfused speed",
+                           1 / report.ratio->ratio);
+    return out;
 }
 
 std::string ratioText(const MatchReport& match) {

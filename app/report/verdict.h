@@ -24,14 +24,19 @@ std::string fallbackText(const Report& report);
 /// "ok", "FAILED", or "not compared" where the output has no fixed length.
 std::string agreementVerdict(const OutputAgreement& output);
 
+/// "fused y: it overflowed: ...; fused z: relative 3.1e-02, the limit is 1e-04"; what failed where
+/// nothing was compared.
+std::string failedChecks(const Report& report);
+
 /// Fused nodes that lost, the largest loss first.
 std::vector<const MatchReport*> slowerMatches(const Report& report);
 
 /// Fused nodes that were predicted to lose time when they were taken, the largest loss first.
 std::vector<const MatchReport*> costlyMatches(const Report& report);
 
-/// "2 of 31 fused nodes are slower than their nodes one by one, by 8.30 ms together"; "none of ..."
-/// when all won; empty when no step was timed.
+/// "2 of 31 fused nodes are slower than their nodes one by one, by 8.30 ms together; the whole
+/// model runs at 1.07x of its unfused speed"; "none of ..." when all won; empty when no step was
+/// timed.
 std::string slowerText(const Report& report);
 
 /// "1.31x (1.25 .. 1.38)": the time of a fused node over that of its nodes; why there is none.

@@ -174,11 +174,23 @@ TEST(Explain, AGateOfWhatNoKernelComputesGivesThatReason) {
               R"(
 m.onnx: 2 -> 2 nodes
 R (r.fuse:2) fires 0 times; 1 place came near
-1. complete, refused by its gate, 1 place [M0308]
+1. complete, but no single kernel computes it, 1 place [M0308]
    = at MatMul, LayerNormalization
    = the match gains 0 us: no single kernel computes it: MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
    = change: match one of them only
 )");
+}
+
+/// Nothing is said of a gate that the rule does not have.
+TEST(Explain, APredictionThatRefusesIsNoGate) {
+    const std::string text =
+        textOf({"g (float[1,512] x, float[4096,512] r) => (float[1,512] a, float[4096,512] y)"
+                "{ a = Sin(x) y = Add(a, r) }",
+                "rule R { match { a = Sin(x); y = Add(a, r); } escape a: duplicate; }", "", "",
+                Decide::Cost});
+    EXPECT_NE(text.find("1. complete, predicted to save no time, 1 place [M0308]"),
+              std::string::npos)
+        << text;
 }
 
 TEST(Explain, ALineOfAnotherFileComesWithItsName) {

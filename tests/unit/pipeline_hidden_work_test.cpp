@@ -44,6 +44,30 @@ TEST(HiddenWork, AStepThatOnlyReadsAndWritesHidesNothing) {
     EXPECT_FALSE(compiled->executable().hiddenWork(0).any());
 }
 
+/// Minimal filtering adds up other products: the step says so, and a strict plan does without.
+TEST(HiddenWork, AWayThatSumsInAnotherOrderSaysSo) {
+    for (bool strict : {false, true}) {
+        Graph graph = graphOf("g (float[1,64,56,56] x, float[64,64,3,3] w) => "
+                              "(float[1,64,56,56] y) { r = Relu(x) "
+                              "c = Conv<pads = [1, 1, 1, 1]>(r, w) y = Relu(c) }");
+        ASSERT_TRUE(bindInput(graph, "w", Tensor(DType::Float32, {64, 64, 3, 3})));
+        CompileOptions options;
+        options.strict = strict;
+        auto compiled = CompiledGraph::compile(std::move(graph), options);
+        ASSERT_TRUE(compiled) << compiled.error().text();
+        const Executable& steps = compiled->executable();
+        size_t filtered = 0;
+        for (size_t i = 0; i < compiled->plan().steps.size(); ++i) {
+            const bool isFiltered = steps.tactic(i).find("winograd") != std::string::npos;
+            EXPECT_EQ(steps.numeric(i),
+                      isFiltered ? NumericClass::Reassociated : NumericClass::Exact)
+                << steps.tactic(i);
+            filtered += isFiltered ? 1 : 0;
+        }
+        EXPECT_EQ(filtered, strict ? 0U : 1U);
+    }
+}
+
 TEST(HiddenWork, WhatReadsConstantsAloneIsComputedWhilePreparing) {
     Graph graph = graphOf("g (float[2,4] x, int8[4,3] w) => (float[2,3] y)"
                           " <float s = {0.5}, int8 z = {1}> {"

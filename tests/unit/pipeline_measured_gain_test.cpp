@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 using namespace fuselage;
 using testing_support::TemporaryFolder;
 
@@ -37,6 +39,21 @@ app::GainSides sidesOf(const char* before, const char* after) {
             std::make_shared<const Graph>(std::move(*other))};
 }
 
+app::GainSides aClearLoss() {
+    return sidesOf("g (float[64,64] x) => (float[64,64] y) { y = Relu(x) }",
+                   "g (float[64,64] x) => (float[64,64] y) { a = MatMul(x, x)"
+                   " b = MatMul(a, a) c = MatMul(b, b) y = Softmax(c) }");
+}
+
+/// Lines of the file that are verdicts on matches.
+size_t verdictsIn(const std::string& file) {
+    const auto text = readFile(file);
+    size_t out = 0;
+    for (size_t at = 0; text && (at = text->find("apart=", at)) != std::string::npos; ++at)
+        ++out;
+    return out;
+}
+
 } // namespace
 
 TEST(MeasuredGain, MoreWorkIsALossThatIsMeasuredOnce) {
@@ -44,17 +61,16 @@ TEST(MeasuredGain, MoreWorkIsALossThatIsMeasuredOnce) {
     const std::string file = folder.file("gains.txt");
     const auto profile = deviceProfile("cpu");
     ASSERT_TRUE(profile);
-    auto measurer = app::gainMeasurer({BackendKind::Cpu, 1, file}, *profile);
+    Progress progress;
+    auto measurer = app::gainMeasurer({BackendKind::Cpu, 1, file}, {}, *profile, progress);
     ASSERT_TRUE(measurer) << measurer.error().text();
-    const app::GainSides sides = sidesOf("g (float[64,64] x) => (float[64,64] y) { y = Relu(x) }",
-                                         "g (float[64,64] x) => (float[64,64] y) { a = MatMul(x, x)"
-                                         " b = MatMul(a, a) c = MatMul(b, b) y = Softmax(c) }");
+    const app::GainSides sides = aClearLoss();
     const auto gain = (*measurer)("a match", sides);
     ASSERT_TRUE(gain);
     EXPECT_LT(gain->seconds, 0);
     EXPECT_GE(gain->error, 0);
     // Another process, which could not run these: the file says it, to the last digit kept.
-    auto later = app::gainMeasurer({BackendKind::Cpu, 1, file}, *profile);
+    auto later = app::gainMeasurer({BackendKind::Cpu, 1, file}, {}, *profile, progress);
     ASSERT_TRUE(later);
     const auto again = (*later)("a match", {});
     ASSERT_TRUE(again);
@@ -87,4 +103,75 @@ TEST(MeasuredGain, AFileOfAnotherKindIsRefusedByItsName) {
     ASSERT_FALSE(fused);
     EXPECT_EQ(fused.error().code, "cache.format");
     EXPECT_NE(fused.error().text().find("notes.txt"), std::string::npos);
+}
+
+/// What is measured of float32 says nothing of a strict plan or of one that rounds to TF32.
+TEST(MeasuredGain, EachPrecisionHasVerdictsOfItsOwn) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("gains.txt");
+    const auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    Progress progress;
+    const app::GainSides sides = aClearLoss();
+    size_t verdicts = 0;
+    for (const app::MatchPlanning& planning :
+         {app::MatchPlanning{}, app::MatchPlanning{Precision::Fp32, true},
+          app::MatchPlanning{Precision::Tf32, false}, app::MatchPlanning{}}) {
+        auto measurer =
+            app::gainMeasurer({BackendKind::Cpu, 1, file}, planning, *profile, progress);
+        ASSERT_TRUE(measurer) << measurer.error().text();
+        ASSERT_TRUE((*measurer)("a match", sides));
+        verdicts = std::max(verdicts, verdictsIn(file));
+    }
+    EXPECT_EQ(verdicts, 3U);
+}
+
+TEST(MeasuredGain, TimesMatchesOnTheThreadsOfTheRun) {
+    CompileOptions run;
+    run.backend = BackendKind::Cpu;
+    run.threads = 3;
+    const app::FuseOptions options = app::timedAs({}, run);
+    EXPECT_EQ(options.measuring.threads, 3);
+    EXPECT_EQ(options.measuring.backend, BackendKind::Cpu);
+    // The file tells by the machine's line on how many it was.
+    const TemporaryFolder folder;
+    const std::string file = folder.file("gains.txt");
+    const auto profile = deviceProfile("cpu");
+    Progress progress;
+    for (int threads : {1, 2}) {
+        auto measurer =
+            app::gainMeasurer({BackendKind::Cpu, threads, file}, {}, *profile, progress);
+        ASSERT_TRUE(measurer);
+        ASSERT_TRUE((*measurer)("a match", aClearLoss()));
+    }
+    const auto text = readFile(file);
+    ASSERT_TRUE(text);
+    EXPECT_NE(text->find("1 thread"), std::string::npos) << *text;
+    EXPECT_NE(text->find("2 threads"), std::string::npos) << *text;
+}
+
+/// Cancels as soon as anything is reported: while the first form is planned.
+class CancelledAtOnce : public Progress {
+public:
+    void report(std::string_view, size_t, size_t) override { cancel(); }
+};
+
+TEST(MeasuredGain, IsCancelledWithinAMatch) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("gains.txt");
+    const auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    CancelledAtOnce progress;
+    auto measurer = app::gainMeasurer({BackendKind::Cpu, 1, file}, {}, *profile, progress);
+    ASSERT_TRUE(measurer);
+    EXPECT_FALSE((*measurer)("a match", aClearLoss()));
+    EXPECT_TRUE(progress.cancelled());
+    EXPECT_EQ(verdictsIn(file), 0U);
+    auto library = app::loadRuleLibrary({});
+    app::FuseOptions options;
+    options.decide = Decide::Measure;
+    options.measuring = {BackendKind::Cpu, 1, {}};
+    auto fused = app::fuseGraph(smallNetwork(), *library, options, progress);
+    ASSERT_FALSE(fused);
+    EXPECT_EQ(fused.error().code, "cancelled");
 }

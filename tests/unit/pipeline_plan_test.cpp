@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans as files: what a run applied, replayed exactly, refused where model or rules changed.
 #include "app/pipeline/fuse.h"
+#include "app/pipeline/precision_rules.h"
 #include "app/zoo/zoo.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
@@ -196,4 +197,34 @@ TEST(Plan, ComparingListsWhatIsLostAndGained) {
     EXPECT_EQ(app::matchText(difference.lost[0]), "B: \"c\"");
     ASSERT_EQ(difference.gained.size(), 1U);
     EXPECT_EQ(app::matchText(difference.gained[0]), "C: \"c\"");
+}
+
+TEST(PrecisionOfRules, ARuleStandsForTheNodesThatItsMatchesTake) {
+    app::LoadedModel model;
+    model.graph = graphOf("g (float[64,64] x) => (float[64,64] y)"
+                          "{ a = Exp(x) b = Relu(a) c = Tanh(b) y = Abs(c) }");
+    const app::RuleLibrary library = libraryOf("rule A { match { y = Relu(x) -> Tanh; } }");
+    Progress quiet;
+    app::FuseOptions options;
+    options.decide = Decide::Rules;
+    auto choice = parsePrecisionChoice(Precision::Fp16, {"rule:A=fp32"});
+    ASSERT_TRUE(choice) << choice.error().text();
+    options.precision = choice->precision;
+    options.precisionOf = choice->except;
+    auto found = app::lookUpRules(model, library, options, quiet);
+    ASSERT_TRUE(found) << found.error().text();
+    Graph graph = model.graph.clone();
+    auto record = setPrecision(graph, {options.precision, options.precisionOf});
+    ASSERT_TRUE(record) << record.error().text();
+    std::vector<std::string> kept;
+    for (const KeptNode& node : record->kept)
+        kept.push_back(node.node);
+    EXPECT_EQ(kept, (std::vector<std::string>{"Relu", "Tanh"}));
+    for (const char* rule : {"B", "a"}) {
+        options.precisionOf =
+            parsePrecisionChoice(Precision::Fp16, {"rule:" + std::string(rule) + "=fp32"})->except;
+        auto missing = app::lookUpRules(model, library, options, quiet);
+        ASSERT_FALSE(missing);
+        EXPECT_EQ(missing.error().code, "precision.rule");
+    }
 }

@@ -203,6 +203,21 @@ const std::vector<Row> reductions = {
      "s)"},
     {"SoftmaxThenMulThenRelu", "(float[6,8] x, float[6,8] r) => (float[6,8] y)",
      "s = Softmax(x) m = Mul(s, r) y = Relu(m)"},
+    {"SoftmaxBehindAMaskOfAllHeads", "(float[2,3,8,8] x, bool[2,1,8,8] q) => (float[2,3,8,8] y)",
+     "h = Mul(x, half) a = Where(q, h, tenth) y = Softmax<axis = -1>(a)"},
+    {"SoftmaxBehindAMaskOfAllImages", "(float[2,3,8,8] x, bool[1,1,8,8] q) => (float[2,3,8,8] y)",
+     "h = Div(x, two) a = Where(q, h, tenth) y = Softmax<axis = -1>(a)"},
+    {"SoftmaxOfTheTextbookInAnAttention", "(float[6,8] x, float[8,4] v) => (float[6,4] y)",
+     "e = Exp(x) s = ReduceSum(e, last) p = Div(e, s) y = MatMul(p, v)", 2},
+    {"SeveralReadersOfOneRow", "(float[6,8] x) => (float[6,8] y, float[6,8] z, float[6,8] v)",
+     "a = Abs(x) b = Sqrt(a) m = ReduceMax(b, last) c = Mul(b, x) y = Add(c, a) z = Div(b, m) "
+     "v = Sub(c, b)"},
+    // In two: what one kernel would save costs it as much again.
+    {"SeveralReadersOfASum",
+     "(float[6,8] x, float[6,8] r) => (float[6,8] y, float[6,1] z, float[6,8] v, float[6,8] u)",
+     "a = Add(x, r) b = Sigmoid(a) y = Mul(a, b) z = ReduceMean(y, last) v = Tanh(y) u = Sub(y, "
+     "r)",
+     2},
     {"LogSoftmaxBehindAScale", rowsIn, "h = Mul(x, half) y = LogSoftmax(h)"},
     {"OverItsSum", rowsIn, "s = ReduceSum(x, last) a = Add(s, eps) y = Div(x, a)"},
     {"OverTheSumOfMagnitudes", rowsIn,

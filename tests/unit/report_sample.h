@@ -97,6 +97,12 @@ inline app::Report sampleReport() {
                      "my rules/other.fuse",
                      7}};
     r.splits = {{"F1", "ConvRelu", {"kind", "two contractions", "", {}}, 2}};
+    r.recomputes = {{"Cast_0",
+                     {"Expand_0", "Cast_0"},
+                     {"F1", "Softmax_3"},
+                     1024,
+                     {"cost", "dearer", "", {{"once_us", "3"}, {"again_us", "4"}}},
+                     false}};
     r.groups = {{{"F1", "Softmax_3"}, {"cost", "too large", "", {}}, false}};
     r.stageSeconds = {{"load", 0.25}};
     app::GraphReport graph;

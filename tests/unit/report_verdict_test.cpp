@@ -95,6 +95,56 @@ TEST(MatchVerdict, ANodeThatIsStillComputedWasReplacedInPart) {
     EXPECT_TRUE(report.matches[0].slower());
 }
 
+/// t, a Transpose that F reads through its strides: F did its work too.
+TEST(MatchVerdict, WhatTheNodeReadsThroughItsStridesIsPartOfWhatItReplaced) {
+    Report report = twoSides();
+    report.before.kernels.insert(report.before.kernels.begin(), kernel("t", "", {"t"}));
+    app::GraphReport& graph = report.after.graph;
+    graph.values.resize(4);
+    graph.nodes.resize(3);
+    graph.nodes[0].name = "t";
+    graph.nodes[0].inputs = {0};
+    graph.nodes[0].outputs = {1};
+    graph.nodes[1].name = "F";
+    graph.nodes[1].fused = true;
+    graph.nodes[1].inputs = {1};
+    graph.nodes[1].outputs = {2};
+    graph.nodes[2].name = "c";
+    graph.nodes[2].inputs = {2};
+    graph.nodes[2].outputs = {3};
+    const app::Measured measured{timed({2e-3, 1e-3, 1e-3, 0}), timed({3e-3, 0}), {}};
+    app::judgeMatches(measured, report);
+    EXPECT_DOUBLE_EQ(report.matches[0].measuredBefore.value(), 4e-3);
+    EXPECT_FALSE(report.matches[0].slower());
+    graph.nodes[2].inputs = {1, 2}; // c reads it as well
+    app::judgeMatches(measured, report);
+    EXPECT_DOUBLE_EQ(report.matches[0].measuredBefore.value(), 3e-3);
+    report.after.kernels.push_back(kernel("t", "", {"t"})); // and now it is copied
+    app::judgeMatches({measured.before, timed({3e-3, 0, 1e-3}), {}}, report);
+    EXPECT_DOUBLE_EQ(report.matches[0].measuredBefore.value(), 2e-3);
+}
+
+TEST(MatchVerdict, SaysHowTheWholeModelDidToo) {
+    Report report = report_test::sampleReport();
+    ASSERT_TRUE(report.hasSpeedUp());
+    EXPECT_NE(app::slowerText(report).find("; the whole model runs at 1.52x of its unfused speed"),
+              std::string::npos)
+        << app::slowerText(report);
+    report.agreement.clear();
+    EXPECT_TRUE(report.hasSpeedUp());
+    EXPECT_NE(app::renderText(report).find("results not compared"), std::string::npos);
+}
+
+TEST(MatchVerdict, NamesTheSideThatFailed) {
+    Report report;
+    app::OutputAgreement good{.output = "y", .side = "unfused", .ok = true};
+    app::OutputAgreement bad{.output = "y", .side = "fused", .note = "it overflowed: 1 of 2"};
+    app::OutputAgreement far{.output = "z", .side = "fused", .maxRelative = 0.5, .tolerance = 1e-4};
+    report.agreement = {good, bad, far};
+    EXPECT_EQ(app::failedChecks(report),
+              "fused y: it overflowed: 1 of 2; fused z: relative 5.0e-01, the limit is 1e-04");
+}
+
 TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {
     Report report = twoSides();
     report.after.kernels = {kernel("group", "R", {"a", "b", "c"})};

@@ -20,14 +20,25 @@ struct Standing {
     std::string witness;
 };
 
-std::unique_ptr<PreparedRule> withAlternatives(const Rule& rule, size_t choice, size_t from,
-                                               size_t count) {
-    Rule variant = rule;
-    auto& alternatives = variant.terms[choice].alternatives;
-    alternatives = {alternatives.begin() + static_cast<std::ptrdiff_t>(from),
-                    alternatives.begin() + static_cast<std::ptrdiff_t>(from + count)};
-    return prepareRule(variant);
-}
+/// A rule with some of the alternatives of a choice.
+class Variant {
+public:
+    Variant(const Rule& rule, size_t choice, size_t from, size_t count)
+        : m_rule(with(rule, choice, from, count)), m_prepared(prepareRule(m_rule)) {}
+
+    const PreparedRule& operator*() const { return *m_prepared; }
+
+private:
+    static Rule with(Rule rule, size_t choice, size_t from, size_t count) {
+        auto& alternatives = rule.terms[choice].alternatives;
+        alternatives = {alternatives.begin() + static_cast<std::ptrdiff_t>(from),
+                        alternatives.begin() + static_cast<std::ptrdiff_t>(from + count)};
+        return rule;
+    }
+
+    const Rule m_rule;
+    const std::unique_ptr<const PreparedRule> m_prepared;
+};
 
 bool covers(const PreparedRule& rule, const Witness& witness) {
     auto found = matchesIn(rule, witness.graph);
@@ -55,8 +66,8 @@ public:
     explicit AlternativeLint(LintContext& context) : m_context(context) {}
 
     void run() {
-        for (const auto& prepared : m_context.index.rules()) {
-            const Rule& rule = m_context.library.loaded.rules.rules[prepared->position];
+        for (const auto& indexed : m_context.index.rules()) {
+            const Rule& rule = indexed->rule();
             for (size_t i = 0; i < rule.terms.size() && !m_context.progress.cancelled(); ++i)
                 for (size_t at = 1; at < rule.terms[i].alternatives.size(); ++at)
                     check(rule, i, at);
@@ -73,9 +84,9 @@ private:
         if (standing.reached)
             return;
         standing.span = span;
-        auto only = withAlternatives(rule, choice, at, 1);
-        auto earlier = withAlternatives(rule, choice, 0, at);
-        auto none = withAlternatives(rule, choice, 0, 0);
+        const Variant only(rule, choice, at, 1);
+        const Variant earlier(rule, choice, 0, at);
+        const Variant none(rule, choice, 0, 0);
         std::vector<Witness> witnesses = needing(*only, *none, m_context.silent);
         standing.reached = witnesses.size() < leastWitnesses ||
                            !std::all_of(witnesses.begin(), witnesses.end(),
@@ -84,7 +95,7 @@ private:
             return;
         standing.witness = witnessText(witnesses[0].graph, witnesses[0].matches[0]);
         for (size_t i = 0; i < at && standing.before.empty(); ++i) {
-            auto one = withAlternatives(rule, choice, i, 1);
+            const Variant one(rule, choice, i, 1);
             if (std::all_of(witnesses.begin(), witnesses.end(),
                             [&](const Witness& it) { return covers(*one, it); }))
                 standing.before = spanOf(rule, choice, i);

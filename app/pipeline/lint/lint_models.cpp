@@ -105,8 +105,8 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
         names = fmt::format("{} models", options.models.size());
     std::set<std::string> phases = phasesOf(context.library.loaded.rules, options.pipeline);
     const std::vector<std::string>& files = context.library.files;
-    for (const auto& prepared : context.index.rules()) {
-        const Rule& rule = context.library.loaded.rules.rules[prepared->position];
+    for (const auto& indexed : context.index.rules()) {
+        const Rule& rule = indexed->rule();
         bool asked =
             files.empty() || std::find(files.begin(), files.end(), rule.file) != files.end();
         const Findings& it = findings[rule.name];

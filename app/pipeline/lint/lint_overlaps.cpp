@@ -68,9 +68,8 @@ void addWitness(Diagnostic& d, const Graph& graph, const Clash& clash) {
 }
 
 void checkPair(LintContext& context, const PreparedRule& a, const PreparedRule& b) {
-    const auto& rules = context.library.loaded.rules.rules;
-    const Rule& first = rules[a.position];
-    const Rule& second = rules[b.position];
+    const Rule& first = a.rule;
+    const Rule& second = b.rule;
     bool bothFuse = !first.isRewrite && !second.isRewrite;
     for (const PreparedRule* source : {&a, &b})
         for (const Witness& witness : context.witnesses(*source)) {
@@ -93,9 +92,9 @@ void lintOverlaps(LintContext& context) {
     const auto& rules = context.index.rules();
     for (size_t i = 0; i < rules.size(); ++i)
         for (size_t j = i + 1; j < rules.size() && !context.progress.cancelled(); ++j)
-            if (rules[i]->rule.phase == rules[j]->rule.phase &&
-                rules[i]->rule.priority == rules[j]->rule.priority)
-                checkPair(context, *rules[i], *rules[j]);
+            if (rules[i]->rule().phase == rules[j]->rule().phase &&
+                rules[i]->rule().priority == rules[j]->rule().priority)
+                checkPair(context, rules[i]->prepared(), rules[j]->prepared());
 }
 
 } // namespace fuselage::app

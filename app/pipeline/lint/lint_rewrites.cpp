@@ -25,11 +25,11 @@ const TraceEvent* refusalIn(const Trace& trace, const std::string& rule) {
 } // namespace
 
 void lintRewriteTypes(LintContext& context) {
-    for (const auto& prepared : context.index.rules()) {
-        const Rule& rule = context.library.loaded.rules.rules[prepared->position];
+    for (const auto& indexed : context.index.rules()) {
+        const Rule& rule = indexed->rule();
         if (!rule.isRewrite || context.progress.cancelled())
             continue;
-        const std::vector<Witness>& witnesses = context.witnesses(*prepared);
+        const std::vector<Witness>& witnesses = context.witnesses(indexed->prepared());
         bool always = witnesses.size() >= leastWitnesses;
         Reason first;
         for (size_t i = 0; always && i < witnesses.size(); ++i) {

@@ -15,8 +15,8 @@ namespace {
 std::vector<Rule> rulesAbove(const LintContext& context, const Rule& rule) {
     std::vector<Rule> out;
     for (const auto& other : context.index.rules())
-        if (other->rule.phase == rule.phase && other->rule.priority > rule.priority)
-            out.push_back(context.library.loaded.rules.rules[other->position]);
+        if (other->rule().phase == rule.phase && other->rule().priority > rule.priority)
+            out.push_back(other->rule());
     return out;
 }
 
@@ -58,12 +58,12 @@ void reportShadowed(LintContext& context, const Rule& rule, const std::vector<Ru
 } // namespace
 
 void lintShadowed(LintContext& context) {
-    for (const auto& prepared : context.index.rules()) {
-        const Rule& rule = context.library.loaded.rules.rules[prepared->position];
+    for (const auto& indexed : context.index.rules()) {
+        const Rule& rule = indexed->rule();
         std::vector<Rule> above = rulesAbove(context, rule);
         if (above.empty() || context.progress.cancelled())
             continue;
-        const std::vector<Witness>& witnesses = context.witnesses(*prepared);
+        const std::vector<Witness>& witnesses = context.witnesses(indexed->prepared());
         std::set<std::string> by;
         bool fires = witnesses.size() < leastWitnesses;
         for (const Witness& witness : witnesses) {

@@ -94,12 +94,12 @@ void reportEndless(LintContext& context, const PhaseStep& step,
 
 void checkPhase(LintContext& context, const PhaseStep& step) {
     std::vector<RuleChanges> all;
-    for (const auto& prepared : context.index.rules()) {
-        const Rule& rule = context.library.loaded.rules.rules[prepared->position];
+    for (const auto& indexed : context.index.rules()) {
+        const Rule& rule = indexed->rule();
         if (rule.phase != step.phase || rule.once || !rule.isRewrite)
             continue;
         RuleChanges changes{&rule, {}};
-        for (const Witness& witness : context.witnesses(*prepared)) {
+        for (const Witness& witness : context.witnesses(indexed->prepared())) {
             Rewritten done = runPhase(witness.graph, {rule}, false, context.silent);
             if (done.trace.applied(rule.name) == 1)
                 changes.changes.insert(difference(witness.graph, done.graph));
