@@ -10,6 +10,7 @@
 #include "app/report/redact.h"
 #include "app/report/render.h"
 #include "app/report/text.h"
+#include "app/report/verdict.h"
 #include "core/onnx/model_file.h"
 #include "core/support/text.h"
 
@@ -104,6 +105,9 @@ int run(Options& options) {
         for (const std::string& line : *broken)
             printOut("fails on " + line + "\n");
     bool failed = options.bench.verify && !result->unusable && !result->report.verified();
+    if (failed)
+        fmt::print(stderr, "fuselage: verification failed: {}\n",
+                   app::failedChecks(result->report));
     return failed ? ExitVerification : broken->empty() ? ExitOk : ExitGate;
 }
 

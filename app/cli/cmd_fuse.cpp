@@ -60,21 +60,23 @@ std::string costlyText(const Trace& trace) {
 
 /// Legal matches that costs left out, by rule, and for which device; empty: none.
 std::string leftOutText(const RuleSet& rules, const Trace& trace, const app::FuseOptions& options) {
-    std::map<std::string, size_t> counts;
+    std::map<std::string, std::map<std::string, size_t>> counts; // by what said so, then by rule
     for (const Rule& rule : rules.rules)
         for (const TraceEvent& event : trace.events)
             if (event.rule == rule.name && event.kind == TraceEvent::Kind::Refused &&
                 event.reason.code == code::gate && rule.gate.kind == Gate::Kind::Default)
-                ++counts[rule.name];
-    if (counts.empty())
-        return {};
-    const std::string list = joined(
-        counts, [](const auto& each) { return each.first + " " + std::to_string(each.second); });
-    return fmt::format("left out, since they save no time on {} ({}): {}; --decide rules takes "
-                       "them\n",
-                       options.profile,
-                       options.decide == Decide::Measure ? "predicted or measured" : "predicted",
-                       list);
+                for (const ReasonFact& fact : event.reason.facts)
+                    if (fact.name == "by")
+                        ++counts[fact.value][rule.name];
+    std::string out;
+    for (const auto& [source, byRule] : counts)
+        out += fmt::format("left out, since they are {} to save no time on {}: {}; --decide rules "
+                           "takes them\n",
+                           source == "measurement" ? "measured" : "predicted", options.profile,
+                           joined(byRule, [](const auto& each) {
+                               return each.first + " " + std::to_string(each.second);
+                           }));
+    return out;
 }
 
 int run(Options& options) {

@@ -21,7 +21,7 @@ namespace {
 struct Options {
     std::string model;
     std::vector<std::string> dims;
-    std::string precision = "fp32";
+    PrecisionTexts precision;
     bool showGraph = false;
 };
 
@@ -90,6 +90,8 @@ int run(const Options& options) {
     auto prepared = app::prepare(std::move(model->graph), model->dims, *precision);
     if (!prepared)
         return reportError(prepared.error());
+    if (auto said = app::requireAllSaid(*prepared); !said)
+        return reportError(said.error());
     const Graph& graph = *prepared->graph;
     std::string out = options.model + "\n" + factsText(graph, model->fileNodes) +
                       app::notesText(model->notes) + precisionText(prepared->precision);
@@ -114,7 +116,7 @@ Action addInspect(CLI::App& app) {
     app.add_option("--dim", options->dims,
                    "size of an open dimension, N=4, or of an axis, x.2=320; repeatable")
         ->allow_extra_args(false);
-    addPrecisionOption(app, options->precision);
+    addPrecisionOptions(app, options->precision);
     app.add_flag("--graph", options->showGraph, "print the graph in ONNX's textual syntax");
     return [options] { return run(*options); };
 }

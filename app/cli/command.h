@@ -29,6 +29,7 @@ Action addCheck(CLI::App& app);
 Action addFmt(CLI::App& app);
 Action addLsp(CLI::App& app);
 Action addPlan(CLI::App& app);
+Action addQuantize(CLI::App& app);
 Action addTactics(CLI::App& app);
 Action addTest(CLI::App& app);
 Action addZoo(CLI::App& app);

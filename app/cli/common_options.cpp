@@ -65,7 +65,7 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
         ->capture_default_str();
     app.add_option("--gain-cache", options.fuse.measuring.file,
                    "file that keeps what --decide measure found, one match a line");
-    addPrecisionOption(app, options.precision);
+    addPrecisionOptions(app, options.precision);
     app.add_flag("--strict", options.fuse.strict,
                  "bit-exact with the unfused run: round at every inner edge");
     app.add_flag("-q,--quiet", options.quiet, "no progress");
@@ -77,16 +77,23 @@ void addImportPath(CLI::App& app, std::vector<std::string>& folders, const std::
         ->allow_extra_args(false);
 }
 
-void addPrecisionOption(CLI::App& app, std::string& precision) {
-    app.add_option("--precision", precision,
+void addPrecisionOptions(CLI::App& app, PrecisionTexts& texts) {
+    app.add_option("--precision", texts.all,
                    "fp32, tf32, fp16 or bf16: what float32 values are stored as")
         ->capture_default_str();
+    app.add_option(
+           "--precision-of", texts.of,
+           "NODES=fp32, or =fp16 in a float32 model: the precision of single nodes. NODES is "
+           "a name (`*` stands for anything), op:Softmax, 'op:Conv group>1' or rule:LayerNorm; "
+           "@FILE has one "
+           "a line; repeatable, the last one that names a node counts")
+        ->allow_extra_args(false);
 }
 
-Result<Precision> parsePrecision(const std::string& name) {
-    if (auto precision = precisionFromName(name))
-        return *precision;
-    return failure("usage.precision", "no precision `" + name + "`", "--precision",
+Result<PrecisionChoice> parsePrecision(const PrecisionTexts& texts) {
+    if (auto precision = precisionFromName(texts.all))
+        return parsePrecisionChoice(*precision, texts.of);
+    return failure("usage.precision", "no precision `" + texts.all + "`", "--precision",
                    "one of: fp32, tf32, fp16, bf16");
 }
 
@@ -164,7 +171,8 @@ Result<void> finish(RewriteOptions& options) {
     if (auto writable = checkWritable(kept); !writable)
         return failure(writable.error());
     options.fuse.dims = *dims;
-    options.fuse.precision = *precision;
+    options.fuse.precision = precision->precision;
+    options.fuse.precisionOf = std::move(precision->except);
     options.fuse.decide = *decide;
     return {};
 }

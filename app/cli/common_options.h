@@ -13,10 +13,18 @@ class App;
 
 namespace fuselage::cli {
 
-/// --dim, -p, -I, --no-builtin, --pipeline, --decide, --gain-cache, --precision, --strict, --quiet
+/// --precision and --precision-of, as typed.
+struct PrecisionTexts {
+    std::string all = "fp32";
+    std::vector<std::string> of;
+};
+
+/// --dim, -p, -I, --no-builtin, --pipeline, --decide, --gain-cache, --precision, --precision-of,
+/// --strict, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
-    std::string precision = "fp32", decide = "cost";
+    PrecisionTexts precision;
+    std::string decide = "cost";
     app::RuleOptions rules;
     app::FuseOptions fuse;
     bool quiet = false;
@@ -24,11 +32,11 @@ struct RewriteOptions {
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options);
 
-/// --precision, for subcommands without rules.
-void addPrecisionOption(CLI::App& app, std::string& precision);
+/// --precision and --precision-of, for subcommands without rules.
+void addPrecisionOptions(CLI::App& app, PrecisionTexts& texts);
 
-/// Error "usage.precision" lists the names.
-Result<Precision> parsePrecision(const std::string& name);
+/// Errors "usage.precision", which lists the names, and those of parsePrecisionChoice().
+Result<PrecisionChoice> parsePrecision(const PrecisionTexts& texts);
 
 /// What anything runs with: --backend, --threads, --seed, --inputs, those of
 /// tuning (--timing-cache, --tune, --frozen, --workspace, --no-fallback) and --cache.

@@ -75,6 +75,13 @@ constexpr Row rows[] = {
     {"plan", "compare which matches two runs applied", addPlan,
      "  fuselage plan diff before.fuseplan after.fuseplan     exit code 1 when they differ\n"
      "`fuse --plan-out` writes a plan, `fuse --plan` replays it"},
+    {"quantize", "put 8-bit pairs where fused nodes want them, with ranges from data", addQuantize,
+     "  fuselage quantize model.onnx --data inputs/ -o int8.onnx\n"
+     "  fuselage quantize model.onnx --data inputs/ --plan-out q.fuseplan    one line a pair\n"
+     "  fuselage quantize model.onnx --plan q.fuseplan -o int8.onnx          replays it\n"
+     "  fuselage quantize model.onnx --data inputs/ --skip 'op:Conv group>1' --range minmax\n"
+     "  fuselage quantize model.onnx --data inputs/ --mixed --max-error 0.02 -o mixed.onnx\n"
+     "where pairs may go is said by `qdq` clauses of rules: see dsl/README.md"},
     {"inspect", "operators, shapes and traffic of a model; what is unknown", addInspect,
      "  fuselage inspect model.onnx\n"
      "  fuselage inspect model.onnx --dim N=4 --graph"},

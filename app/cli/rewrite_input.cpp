@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/rewrite_input.h"
 
+#include "app/pipeline/precision_rules.h"
+
 namespace fuselage::cli {
 
 Result<RewriteInput> openForRewrite(const std::string& model, RewriteOptions& options,
@@ -16,6 +18,8 @@ Result<RewriteInput> openForRewrite(const std::string& model, RewriteOptions& op
     if (!loaded)
         return failure(loaded.error());
     options.fuse.dims = loaded->dims;
+    if (auto found = app::lookUpRules(*loaded, *library, options.fuse, progress); !found)
+        return failure(found.error());
     return RewriteInput{std::move(*library), std::move(*loaded)};
 }
 

@@ -56,6 +56,15 @@ Check seconds(double high, bool zero) {
     };
 }
 
+Check number(double low, double high) {
+    return [=](const std::string& text) -> std::string {
+        double value = 0;
+        if (parse(text, value) && value >= low && value <= high)
+            return {};
+        return fmt::format("`{}` is not a number from {:g} to {:g}", text, low, high);
+    };
+}
+
 Check threadCount() {
     constexpr int64_t most = 1024;
     return wholeNumber(0, most);

@@ -21,6 +21,9 @@ Check wholeNumber(int64_t low, int64_t high);
 /// Not below 0 and no more than a double of `high` seconds; 0 only where `zero`.
 Check seconds(double high, bool zero);
 
+/// A finite number, from `low` to `high`.
+Check number(double low, double high);
+
 /// 0: all of this machine, up to 1024.
 Check threadCount();
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/quantize/insert.h"
+
+#include "core/ops/op_table.h"
+#include "core/ops/quantize.h"
+#include "core/ops/tensor_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace fuselage::quantize {
+
+namespace {
+
+Failure atPair(const char* code, const Pair& pair, const std::string& message, std::string fix) {
+    const std::string line = pair.line > 0 ? fmt::format("line {}: ", pair.line) : "";
+    return failure(code, line + pairText(pair) + ": " + message, "", std::move(fix));
+}
+
+TensorPtr tensorOf(DType dtype, Extents extents, const std::vector<double>& numbers) {
+    auto out = std::make_shared<Tensor>(dtype, std::move(extents));
+    for (size_t i = 0; i < numbers.size(); ++i)
+        out->set(static_cast<int64_t>(i), numbers[i]);
+    return out;
+}
+
+/// The steps of a constant: one, or one for each index of the axis.
+struct Steps {
+    std::vector<Scale> scales;
+    std::optional<size_t> axis;
+};
+
+class Inserter {
+public:
+    Inserter(Graph& graph, const PairPlan& plan, BiasForm bias)
+        : m_graph(graph), m_plan(plan), m_bias(bias) {}
+
+    Result<InsertCounts> run() {
+        // All reads first: a pair changes what a node reads.
+        std::vector<std::pair<Use, ValueId>> reads;
+        for (const Pair& pair : m_plan.pairs) {
+            auto read = readOf(m_graph, pair);
+            if (!read)
+                return failure(read.error());
+            reads.emplace_back(*read, m_graph.node(read->node).inputs[read->slot]);
+        }
+        for (size_t i = 0; i < reads.size(); ++i) {
+            const auto& [read, value] = reads[i];
+            auto done = m_graph.isConstant(value) ? constant(m_plan.pairs[i], read, value)
+                                                  : activation(m_plan.pairs[i], read, value);
+            if (!done)
+                return failure(done.error());
+        }
+        if (m_bias == BiasForm::Integer)
+            for (const auto& [node, scale] : m_inputScale)
+                integerBias(node, scale);
+        m_graph.removeDead();
+        return m_counts;
+    }
+
+private:
+    Result<void> activation(const Pair& pair, const Use& read, ValueId value) {
+        if (pair.axis)
+            return atPair("plan.axis", pair, "only constants have a scale for each index",
+                          "leave `axis` out");
+        const auto scale = pair.range ? scaleOf(pair.type, *pair.range) : std::nullopt;
+        if (!scale)
+            return atPair("quantize.range", pair,
+                          "`" + m_graph.value(value).name +
+                              (pair.range ? "` is 0 in all data: no scale fits" : "` has no range"),
+                          pair.range ? "give other data, or leave the node out with --keep-float"
+                                     : "write LOW .. HIGH behind the method, or calibrate");
+        const auto key = std::tuple(value, pair.type, scale->step, scale->zero);
+        auto [made, isNew] = m_activations.try_emplace(key);
+        if (isNew) {
+            const Value& source = m_graph.value(value);
+            const std::string name = source.name;
+            const Type wide = source.type;
+            const auto [step, zero] = constants(name, pair.type, {{*scale}, std::nullopt});
+            Type narrow = wide;
+            narrow.dtype = dtypeOf(pair.type);
+            const ValueId stored = addNode(Op::QuantizeLinear, name + "_quantized",
+                                           {value, step, zero}, narrow, pair, std::nullopt);
+            made->second = addNode(Op::DequantizeLinear, name + "_dequantized",
+                                   {stored, step, zero}, wide, pair, std::nullopt);
+            ++m_counts.pairs;
+        }
+        m_graph.setInput(read.node, read.slot, made->second);
+        if (read.slot == 0)
+            m_inputScale[read.node] = scale->step;
+        return {};
+    }
+
+    Result<void> constant(const Pair& pair, const Use& read, ValueId value) {
+        auto steps = stepsOf(pair, *m_graph.value(value).constant);
+        if (!steps)
+            return failure(steps.error());
+        const int64_t axis = steps->axis ? static_cast<int64_t>(*steps->axis) : -1;
+        const Range range = pair.range.value_or(Range{});
+        const auto key =
+            std::tuple(value, pair.type, axis, pair.method, std::pair(range.low, range.high));
+        auto [made, isNew] = m_constants.try_emplace(key);
+        if (isNew) {
+            const Type wide = m_graph.value(value).type;
+            const std::string name = m_graph.value(value).name;
+            const ValueId stored = m_graph.addConstant(
+                name + "_quantized",
+                storedTensor(*m_graph.value(value).constant, *steps, pair.type));
+            const auto [step, zero] = constants(name, pair.type, *steps);
+            made->second = addNode(Op::DequantizeLinear, name + "_dequantized",
+                                   {stored, step, zero}, wide, pair, steps->axis);
+            ++m_counts.constants;
+        }
+        m_graph.setInput(read.node, read.slot, made->second);
+        if (read.slot == 1)
+            m_weightSteps[read.node] = *steps;
+        return {};
+    }
+
+    /// The number of slices along the axis, and elements from one to the next.
+    static std::pair<int64_t, int64_t> slicesOf(const Tensor& tensor, std::optional<size_t> axis) {
+        if (!axis)
+            return {1, tensor.elementCount()};
+        int64_t inner = 1;
+        for (size_t d = *axis + 1; d < tensor.rank(); ++d)
+            inner *= tensor.extents()[d];
+        return {tensor.extents()[*axis], inner};
+    }
+
+    static size_t sliceAt(size_t element, int64_t slices, int64_t inner) {
+        return element / static_cast<size_t>(inner) % static_cast<size_t>(slices);
+    }
+
+    Result<Steps> stepsOf(const Pair& pair, const Tensor& tensor) const {
+        Steps out;
+        if (pair.axis) {
+            out.axis = normalizedAxis(*pair.axis, tensor.rank());
+            if (!out.axis)
+                return atPair("plan.axis", pair,
+                              fmt::format("axis {} of {}", *pair.axis, tensor.type().text()),
+                              "an axis of the constant");
+        }
+        const auto numbers = tensor.as<float>();
+        for (float number : numbers)
+            if (!std::isfinite(number))
+                return atPair("quantize.number", pair, fmt::format("the constant holds {}", number),
+                              "leave the node out with --keep-float");
+        const auto [slices, inner] = slicesOf(tensor, out.axis);
+        std::vector<Range> ranges(static_cast<size_t>(slices), pair.range.value_or(Range{}));
+        if (!pair.range && pair.method == RangeMethod::MinMax) {
+            for (size_t i = 0; i < numbers.size(); ++i) {
+                Range& range = ranges[sliceAt(i, slices, inner)];
+                range.low = std::min(range.low, static_cast<double>(numbers[i]));
+                range.high = std::max(range.high, static_cast<double>(numbers[i]));
+            }
+        } else if (!pair.range) {
+            std::vector<std::vector<float>> bySlice(ranges.size());
+            for (size_t i = 0; i < numbers.size(); ++i)
+                bySlice[sliceAt(i, slices, inner)].push_back(numbers[i]);
+            for (size_t slice = 0; slice < ranges.size(); ++slice) {
+                Histogram seen;
+                seen.add(bySlice[slice]);
+                ranges[slice] = seen.range({pair.method, 99.99}, pair.type);
+            }
+        }
+        for (const Range& range : ranges) {
+            auto scale = scaleOf(pair.type, range);
+            if (!scale && !out.axis)
+                return atPair("quantize.range", pair, "the constant is 0: no scale fits",
+                              "leave the node out with --keep-float");
+            out.scales.push_back(scale.value_or(Scale{})); // a channel of zeros: any will do
+        }
+        if (out.scales.empty())
+            return atPair("quantize.range", pair, "the constant has no elements",
+                          "leave the node out with --keep-float");
+        return out;
+    }
+
+    static TensorPtr storedTensor(const Tensor& tensor, const Steps& steps, StoredType type) {
+        const auto [slices, inner] = slicesOf(tensor, steps.axis);
+        auto out = std::make_shared<Tensor>(dtypeOf(type), tensor.extents());
+        const auto numbers = tensor.as<float>();
+        for (size_t i = 0; i < numbers.size(); ++i) {
+            const Scale& scale = steps.scales[sliceAt(i, slices, inner)];
+            out->setInt(static_cast<int64_t>(i),
+                        quantized(static_cast<double>(numbers[i]), static_cast<double>(scale.step),
+                                  static_cast<double>(scale.zero), dtypeOf(type)));
+        }
+        return out;
+    }
+
+    /// Scale and zero point as constants of their own.
+    std::pair<ValueId, ValueId> constants(const std::string& name, StoredType type,
+                                          const Steps& steps) {
+        std::vector<double> step, zero;
+        for (const Scale& scale : steps.scales) {
+            step.push_back(static_cast<double>(scale.step));
+            zero.push_back(static_cast<double>(scale.zero));
+        }
+        const Extents extents = steps.axis ? Extents{static_cast<int64_t>(step.size())} : Extents{};
+        return {m_graph.addConstant(name + "_scale", tensorOf(DType::Float32, extents, step)),
+                m_graph.addConstant(name + "_zero_point", tensorOf(dtypeOf(type), extents, zero))};
+    }
+
+    ValueId addNode(Op op, const std::string& output, std::vector<ValueId> inputs, Type type,
+                    const Pair& pair, std::optional<size_t> axis) {
+        NodeSpec spec{op, output + "_" + rowOf(op).name, std::move(inputs), {output}, {}, {}};
+        if (axis)
+            spec.attributes.set("axis", static_cast<int64_t>(*axis));
+        if (!pair.rule.empty())
+            spec.provenance.metadata["fuselage.point"] =
+                fmt::format("{} {} {}:{}", pair.rule, pair.point, pair.file, pair.ruleLine);
+        const NodeId node = m_graph.addNode(std::move(spec));
+        fillDefaults(m_graph.edit(node));
+        const ValueId value = m_graph.node(node).outputs[0];
+        m_graph.setType(value, std::move(type));
+        return value;
+    }
+
+    /// Where both factors are quantised and the sums of int32 hold the bias.
+    void integerBias(NodeId id, float inputStep) {
+        const Node& node = m_graph.node(id);
+        const auto weight = m_weightSteps.find(id);
+        const bool takes = node.op == Op::Conv || node.op == Op::ConvTranspose ||
+                           (node.op == Op::Gemm && node.attributes.number("alpha", 1) == 1 &&
+                            node.attributes.number("beta", 1) == 1);
+        if (!takes || weight == m_weightSteps.end() || node.explicitInputs < 3 ||
+            !m_graph.isConstant(node.inputs[2]))
+            return;
+        const ValueId value = node.inputs[2];
+        const Tensor& bias = *m_graph.value(value).constant;
+        const std::vector<Scale>& scales = weight->second.scales;
+        if (bias.dtype() != DType::Float32 || bias.rank() != 1 ||
+            (scales.size() != 1 && static_cast<int64_t>(scales.size()) != bias.elementCount()))
+            return;
+        std::vector<double> steps, stored;
+        for (int64_t i = 0; i < bias.elementCount(); ++i) {
+            const Scale& scale = scales[scales.size() == 1 ? 0 : static_cast<size_t>(i)];
+            steps.push_back(static_cast<double>(inputStep * scale.step)); // in float32
+            stored.push_back(std::nearbyint(bias.at(i) / steps.back()));
+            if (!(std::abs(stored.back()) < 0x1p31))
+                return;
+        }
+        const std::string name = m_graph.value(value).name;
+        const Extents extents = bias.extents();
+        const Type wide = m_graph.value(value).type;
+        const ValueId integers =
+            m_graph.addConstant(name + "_quantized", tensorOf(DType::Int32, extents, stored));
+        const ValueId step =
+            m_graph.addConstant(name + "_scale", tensorOf(DType::Float32, extents, steps));
+        const ValueId made =
+            addNode(Op::DequantizeLinear, name + "_dequantized", {integers, step}, wide, Pair{}, 0);
+        m_graph.setInput(id, 2, made);
+        ++m_counts.biases;
+    }
+
+    Graph& m_graph;
+    const PairPlan& m_plan;
+    BiasForm m_bias;
+    InsertCounts m_counts;
+    std::map<std::tuple<ValueId, StoredType, float, int64_t>, ValueId> m_activations;
+    std::map<std::tuple<ValueId, StoredType, int64_t, RangeMethod, std::pair<double, double>>,
+             ValueId>
+        m_constants;
+    std::map<NodeId, float> m_inputScale;  ///< of operand 0
+    std::map<NodeId, Steps> m_weightSteps; ///< of operand 1
+};
+
+} // namespace
+
+const char* nameOf(BiasForm form) {
+    return form == BiasForm::Float ? "float" : "int32";
+}
+
+std::optional<BiasForm> biasFormFromName(std::string_view name) {
+    for (BiasForm form : {BiasForm::Float, BiasForm::Integer})
+        if (name == nameOf(form))
+            return form;
+    return std::nullopt;
+}
+
+Result<Use> readOf(const Graph& graph, const Pair& pair) {
+    const NodeId id = graph.findNode(pair.node);
+    if (!id.valid())
+        return atPair("plan.node", pair, "the model has no such node",
+                      "write the plan again with --plan-out");
+    const Node& node = graph.node(id);
+    if (pair.operand >= node.explicitInputs || !node.inputs[pair.operand].valid())
+        return atPair("plan.point", pair, fmt::format("the node has no operand {}", pair.operand),
+                      "an operand that the node reads");
+    const Type& type = graph.value(node.inputs[pair.operand]).type;
+    if (type.kind != TypeKind::Tensor || type.dtype != DType::Float32)
+        return atPair("plan.point", pair, "the operand is " + type.text() + ", not float",
+                      "an operand of type float");
+    return Use{id, pair.operand};
+}
+
+Result<InsertCounts> insertPairs(Graph& graph, const PairPlan& plan, BiasForm bias) {
+    Graph changed = graph.clone();
+    auto counts = Inserter(changed, plan, bias).run();
+    if (counts)
+        graph = std::move(changed);
+    return counts;
+}
+
+} // namespace fuselage::quantize

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/quantize/mixed.h"
+
+#include "core/graph/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace fuselage::quantize {
+
+int64_t constantBytes(const Graph& graph) {
+    int64_t sum = 0;
+    for (ValueId id : graph.values())
+        if (const TensorPtr& tensor = graph.value(id).constant)
+            sum += static_cast<int64_t>(tensor->byteCount());
+    return sum;
+}
+
+namespace {
+
+class Choice {
+public:
+    Choice(const Graph& model, const PairPlan& plan, const Histograms& histograms,
+           const OutputJudge& judge, const MixedOptions& options, Progress& progress)
+        : m_model(model), m_plan(plan), m_histograms(histograms), m_judge(judge),
+          m_options(options), m_progress(progress) {}
+
+    Result<MixedResult> run() {
+        if (auto found = collect(); !found)
+            return failure(found.error());
+        for (size_t i = 0; i < m_out.units.size(); ++i) {
+            m_progress.report("sensitivity", i, m_out.units.size());
+            if (m_progress.cancelled())
+                return cancelledFailure("measuring sensitivity");
+            auto error = errorOf({m_out.units[i].pairs.begin(), m_out.units[i].pairs.end()}, 1);
+            if (!error)
+                return failure(error.error());
+            m_out.units[i].errorAlone = error->first;
+        }
+        std::stable_sort(m_out.units.begin(), m_out.units.end(),
+                         [](const MixedUnit& a, const MixedUnit& b) { return cost(a) > cost(b); });
+        return halve();
+    }
+
+private:
+    using Pairs = std::set<size_t>;
+
+    static double cost(const MixedUnit& unit) {
+        return unit.errorAlone * unit.errorAlone / std::max(unit.gain, 1e-6);
+    }
+
+    Result<void> collect() {
+        double total = 0;
+        for (const auto& [node, seconds] : m_options.nodeSeconds)
+            total += seconds;
+        std::map<std::string, size_t> byNode;
+        for (size_t i = 0; i < m_plan.pairs.size(); ++i) {
+            const Pair& pair = m_plan.pairs[i];
+            auto read = readOf(m_model, pair);
+            if (!read)
+                return failure(read.error());
+            const Node& node = m_model.node(read->node);
+            auto [at, isNew] = byNode.try_emplace(node.name, m_out.units.size());
+            if (isNew) {
+                auto seconds = m_options.nodeSeconds.find(node.name);
+                m_out.units.push_back({node.name,
+                                       opText(node),
+                                       pair.rule.empty() ? "by hand" : pair.rule,
+                                       {},
+                                       std::numeric_limits<double>::infinity(),
+                                       0,
+                                       0,
+                                       true});
+                if (seconds != m_options.nodeSeconds.end() && total > 0)
+                    m_out.units.back().gain = seconds->second / total;
+            }
+            MixedUnit& unit = m_out.units[at->second];
+            unit.pairs.push_back(i);
+            auto seen = m_histograms.find(node.inputs[read->slot]);
+            const auto scale = pair.range ? scaleOf(pair.type, *pair.range) : std::nullopt;
+            if (seen != m_histograms.end() && scale)
+                unit.decibels =
+                    std::min(unit.decibels, seen->second.signalToNoise(*scale, pair.type));
+        }
+        return {};
+    }
+
+    /// The error with these pairs, and the graph that has it. A model that breaks is infinitely
+    /// wrong.
+    Result<std::pair<double, Graph>> errorOf(const Pairs& pairs, size_t sets) const {
+        PairPlan some = m_plan;
+        some.pairs.clear();
+        for (size_t pair : pairs)
+            some.pairs.push_back(m_plan.pairs[pair]);
+        Graph graph = m_model.clone();
+        if (auto done = insertPairs(graph, some, m_options.bias); !done)
+            return failure(done.error());
+        auto errors = m_judge.compare(graph, sets, m_progress);
+        if (!errors && errors.error().code != "quantize.number")
+            return failure(errors.error());
+        const double error = errors ? worst(*errors) : std::numeric_limits<double>::infinity();
+        return std::pair(error, std::move(graph));
+    }
+
+    /// Measures the model without the first `left` units.
+    Result<double> measure(size_t left) {
+        if (auto known = m_rows.find(left); known != m_rows.end())
+            return known->second.error;
+        Pairs pairs;
+        for (size_t i = left; i < m_out.units.size(); ++i)
+            pairs.insert(m_out.units[i].pairs.begin(), m_out.units[i].pairs.end());
+        auto found = errorOf(pairs, 0);
+        if (!found)
+            return failure(found.error());
+        MixedRow row{m_out.units.size() - left, found->first, constantBytes(found->second), 0,
+                     false};
+        if (m_options.predict) {
+            auto seconds = m_options.predict(found->second);
+            if (!seconds)
+                return failure(seconds.error());
+            row.predictedSeconds = *seconds;
+        }
+        m_rows.emplace(left, row);
+        return found->first;
+    }
+
+    Result<MixedResult> halve() {
+        size_t low = 0, high = m_out.units.size(); // `high` left out: keeps to any limit
+        for (size_t tried : {low, high})
+            if (auto error = measure(tried); !error)
+                return failure(error.error());
+        if (m_rows.at(0).error <= m_options.maxError)
+            high = 0;
+        while (high > low + 1) {
+            m_progress.report("choosing", m_out.units.size() - (high - low), m_out.units.size());
+            const size_t middle = low + (high - low) / 2;
+            auto error = measure(middle);
+            if (!error)
+                return failure(error.error());
+            (*error <= m_options.maxError ? high : low) = middle;
+        }
+        m_rows.at(high).chosen = true;
+        for (size_t i = 0; i < high; ++i)
+            m_out.units[i].quantised = false;
+        for (auto& [left, row] : m_rows)
+            m_out.rows.push_back(row);
+        return std::move(m_out);
+    }
+
+    const Graph& m_model;
+    const PairPlan& m_plan;
+    const Histograms& m_histograms;
+    const OutputJudge& m_judge;
+    const MixedOptions& m_options;
+    Progress& m_progress;
+    MixedResult m_out;
+    std::map<size_t, MixedRow> m_rows; ///< by units left out
+};
+
+} // namespace
+
+Result<MixedResult> chooseMixed(const Graph& model, const PairPlan& plan,
+                                const Histograms& histograms, const OutputJudge& judge,
+                                const MixedOptions& options, Progress& progress) {
+    return Choice(model, plan, histograms, judge, options, progress).run();
+}
+
+} // namespace fuselage::quantize

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/quantize/pair_lint.h"
+
+#include "app/quantize/places.h"
+#include "core/ops/op_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fuselage::quantize {
+
+namespace {
+
+constexpr int farthest = 4; ///< nodes from a product to what it is joined with or stored by
+
+bool isProduct(Op op) {
+    return op == Op::Conv || op == Op::ConvTranspose || op == Op::MatMul || op == Op::Gemm;
+}
+
+/// Operators that move or pick numbers and compute none.
+bool moves(Op op) {
+    return op == Op::MaxPool || op == Op::Transpose || op == Op::Reshape || op == Op::Flatten ||
+           op == Op::Squeeze || op == Op::Unsqueeze || op == Op::Concat || op == Op::Slice;
+}
+
+std::string quoted(const Node& node) {
+    return "`" + node.name + "`";
+}
+
+class Lints {
+public:
+    Lints(const Graph& model, const Graph& fused) : m_model(model) {
+        for (NodeId id : fused.nodes())
+            if (const Node& node = fused.node(id); node.op == Op::Fused)
+                for (const std::string& name : node.provenance.sources)
+                    m_takenBy[name].insert(id);
+    }
+
+    std::vector<PairFinding> run() {
+        for (NodeId id : topologicalOrder(m_model)) {
+            const Node& node = m_model.node(id);
+            if (node.op == Op::DequantizeLinear)
+                ofDequantize(node);
+            else if (node.op == Op::QuantizeLinear)
+                ofQuantize(node);
+            else if (isProduct(node.op) && isStored(node.inputs[0]) && isStored(node.inputs[1]))
+                ofProduct(node);
+        }
+        ofZeroPoints();
+        return std::move(m_out);
+    }
+
+private:
+    static bool isPairOp(Op op) { return op == Op::QuantizeLinear || op == Op::DequantizeLinear; }
+
+    void add(PairLint lint, const Node& node, std::string message, std::string fix) {
+        m_out.push_back({lint, node.name, std::move(message), std::move(fix)});
+    }
+
+    const Node* maker(ValueId value) const {
+        const NodeId node = value.valid() ? m_model.producer(value) : NodeId();
+        return node.valid() ? &m_model.node(node) : nullptr;
+    }
+
+    bool isStored(ValueId value) const {
+        const Node* node = maker(value);
+        return node && node->op == Op::DequantizeLinear;
+    }
+
+    std::vector<const Node*> readersOf(ValueId value) const {
+        std::vector<const Node*> out;
+        for (const Use& use : m_model.value(value).uses)
+            out.push_back(&m_model.node(use.node));
+        return out;
+    }
+
+    /// One finding for all: a model has them by choice.
+    void ofZeroPoints() {
+        if (m_asymmetric.empty())
+            return;
+        const Node& first = *m_asymmetric.front();
+        add(PairLint::Asymmetric, first,
+            fmt::format("{}{} a zero point that is not 0, which TensorRT refuses", quoted(first),
+                        m_asymmetric.size() == 1
+                            ? " has"
+                            : fmt::format(" and {} more have", m_asymmetric.size() - 1)),
+            "quantise to int8 around zero, if the file is meant for TensorRT");
+    }
+
+    bool areTakenTogether(const Node& a, const Node& b) const {
+        const auto one = m_takenBy.find(a.name), other = m_takenBy.find(b.name);
+        return one != m_takenBy.end() && other != m_takenBy.end() &&
+               std::any_of(one->second.begin(), one->second.end(),
+                           [&](NodeId node) { return other->second.contains(node); });
+    }
+
+    void ofDequantize(const Node& node) {
+        if (m_model.isConstant(node.inputs[0]))
+            return ofWeight(node);
+        const Node* store = maker(node.inputs[0]);
+        const bool isPair = store && store->op == Op::QuantizeLinear;
+        if (!isPair || m_model.isGraphOutput(node.outputs[0]))
+            return;
+        std::string names;
+        for (const Node* reader : readersOf(node.outputs[0])) {
+            if (isPairOp(reader->op) || areTakenTogether(node, *reader))
+                return; // told of that one, or of use
+            names += (names.empty() ? "" : ", ") + std::string(nameOf(reader->op)) + " " +
+                     quoted(*reader);
+        }
+        add(PairLint::Unused, node,
+            fmt::format("{} computes in float: the pair in front of it opens no integer kernel",
+                        names),
+            fmt::format("take {} and {} out, or quantise what stands behind as well",
+                        quoted(*store), quoted(node)));
+    }
+
+    void ofWeight(const Node& node) {
+        const ValueId scale = node.inputs[1];
+        if (!m_model.isConstant(scale) || m_model.value(scale).constant->elementCount() != 1)
+            return;
+        for (const Use& use : m_model.value(node.outputs[0]).uses) {
+            const Node& reader = m_model.node(use.node);
+            const std::optional<int64_t> axis = channelAxis(m_model, use);
+            if (!isProduct(reader.op) || use.slot != 1 || !axis)
+                continue;
+            add(PairLint::PerTensor, node,
+                fmt::format("the weight of {} has one scale for all output channels",
+                            quoted(reader)),
+                fmt::format("give it one for each channel, axis {}", *axis));
+            return;
+        }
+    }
+
+    void ofQuantize(const Node& node) {
+        const Node* before = maker(node.inputs[0]);
+        if (before && before->op == Op::DequantizeLinear) {
+            add(PairLint::Twice, node,
+                fmt::format("what {} stores was taken apart by {} right before", quoted(node),
+                            quoted(*before)),
+                "take the two out, and use one scale on both sides");
+            return;
+        }
+        const bool hasZero = node.inputs.size() > 2 && node.inputs[2].valid();
+        if (hasZero && m_model.isConstant(node.inputs[2])) {
+            const Tensor& zero = *m_model.value(node.inputs[2]).constant;
+            bool asymmetric = false;
+            for (int64_t i = 0; i < zero.elementCount(); ++i)
+                asymmetric = asymmetric || zero.intAt(i) != 0;
+            if (asymmetric)
+                m_asymmetric.push_back(&node);
+        }
+        if (before && moves(before->op) && m_model.value(before->outputs[0]).uses.size() == 1 &&
+            !m_model.isGraphOutput(before->outputs[0]) && !isStored(before->inputs[0]))
+            add(PairLint::Movable, node,
+                fmt::format("{} {} moves floats that are stored as integers only behind it",
+                            nameOf(before->op), quoted(*before)),
+                fmt::format("store in front of it, with the same scale; `fuselage fuse` does so "
+                            "where {} only moves or picks",
+                            nameOf(before->op)));
+    }
+
+    /// Along single readers through elementwise work, to where the result is stored or stays float.
+    void ofProduct(const Node& product) {
+        const Node* at = &product;
+        for (int step = 0; step < farthest; ++step) {
+            const ValueId result = at->outputs[0];
+            const std::vector<const Node*> readers = readersOf(result);
+            if (m_model.isGraphOutput(result) || readers.empty())
+                return;
+            if (std::any_of(readers.begin(), readers.end(),
+                            [](const Node* it) { return it->op == Op::QuantizeLinear; }))
+                return;
+            auto next = std::find_if(readers.begin(), readers.end(),
+                                     [](const Node* it) { return isProduct(it->op); });
+            if (next != readers.end())
+                return add(PairLint::FloatResult, product,
+                           fmt::format("{} of stored values hands a float result to {} {}",
+                                       nameOf(product.op), nameOf((*next)->op), quoted(**next)),
+                           fmt::format("put a pair behind {}", quoted(*at)));
+            if (readers.size() != 1 || !hasTrait(readers[0]->op, Elementwise))
+                return;
+            ofSum(product, *at, *readers[0]);
+            at = readers[0];
+        }
+    }
+
+    void ofSum(const Node& product, const Node& from, const Node& sum) {
+        if (sum.op != Op::Add || sum.inputs.size() != 2)
+            return;
+        const ValueId other = sum.inputs[0] == from.outputs[0] ? sum.inputs[1] : sum.inputs[0];
+        const bool storedLater = std::any_of(
+            m_model.value(sum.outputs[0]).uses.begin(), m_model.value(sum.outputs[0]).uses.end(),
+            [&](const Use& use) {
+                const Node& reader = m_model.node(use.node);
+                return reader.op == Op::QuantizeLinear || hasTrait(reader.op, Elementwise);
+            });
+        if (m_model.isConstant(other) || isStored(other) || !storedLater)
+            return;
+        const Node* made = maker(other);
+        add(PairLint::FloatResidual, sum,
+            fmt::format("the other side of {} behind {} is float", quoted(sum), quoted(product)),
+            fmt::format("put a pair in front of {} on the side of {}", quoted(sum),
+                        made ? quoted(*made) : "`" + m_model.value(other).name + "`"));
+    }
+
+    const Graph& m_model;
+    std::map<std::string, std::set<NodeId>> m_takenBy; ///< fused nodes, by a node they stand for
+    std::vector<const Node*> m_asymmetric;
+    std::vector<PairFinding> m_out;
+};
+
+} // namespace
+
+const char* nameOf(PairLint lint) {
+    constexpr const char* names[] = {"pair-unused",     "pair-float-result", "pair-float-residual",
+                                     "pair-asymmetric", "pair-twice",        "pair-movable",
+                                     "pair-per-tensor"};
+    return names[static_cast<size_t>(lint)];
+}
+
+std::vector<PairFinding> lintPairs(const Graph& model, const Graph& fused) {
+    return Lints(model, fused).run();
+}
+
+} // namespace fuselage::quantize

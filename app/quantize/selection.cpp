@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/quantize/selection.h"
+
+#include "core/passes/node_choice.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fuselage::quantize {
+
+namespace {
+
+/// One text of --skip.
+struct Skip {
+    std::string kind, name;          ///< "rule" or "point"
+    std::optional<NodeChoice> nodes; ///< else
+};
+
+Result<Skip> parse(const std::string& text) {
+    for (const char* kind : {"rule", "point"})
+        if (const std::string begin = std::string(kind) + ":";
+            text.starts_with(begin) && text.size() > begin.size())
+            return Skip{kind, text.substr(begin.size()), {}};
+    const Failure nothing =
+        failure("usage.skip", "`" + text + "` says nothing to leave out", "--skip",
+                "rule:NAME, point:NAME, op:OPERATOR, 'op:Conv group>1' or node:NAME");
+    if (!text.starts_with("op:") && !text.starts_with("node:"))
+        return nothing;
+    auto nodes = NodeChoice::parse(text);
+    if (!nodes)
+        return nothing;
+    return Skip{{}, {}, std::move(*nodes)};
+}
+
+bool names(const Skip& skip, const Graph& model, const Place& place) {
+    if (skip.nodes)
+        return skip.nodes->names(model.node(place.read.node));
+    return fitsWildcard(skip.name, skip.kind == "rule" ? place.rule : place.point);
+}
+
+/// Moves the places that `test` names; how many.
+template <typename Test>
+size_t moveOut(const Graph& model, Placement& placement, const std::string& why, Test test) {
+    size_t moved = 0;
+    std::erase_if(placement.places, [&](const Place& place) {
+        if (!test(place))
+            return false;
+        placement.leftOut.push_back({place.rule, place.point, model.value(place.value).name, why});
+        ++moved;
+        return true;
+    });
+    return moved;
+}
+
+} // namespace
+
+Result<void> leaveOut(const Graph& model, const std::vector<std::string>& texts,
+                      Placement& placement) {
+    const std::vector<Place> asked = placement.places;
+    for (const std::string& text : texts) {
+        auto skip = parse(text);
+        if (!skip)
+            return failure(skip.error());
+        auto test = [&](const Place& place) { return names(*skip, model, place); };
+        moveOut(model, placement, "--skip " + text, test);
+        if (std::none_of(asked.begin(), asked.end(), test))
+            return failure("usage.skip", "`" + text + "` names nothing that a rule asks for",
+                           "--skip",
+                           "`fuselage quantize --plan-out -.txt` lists what rules ask for");
+    }
+    return {};
+}
+
+Result<void> keepFloat(const Graph& model, const std::vector<std::string>& nodes,
+                       Placement& placement) {
+    for (const std::string& name : nodes) {
+        const NodeId node = model.findNode(name);
+        if (!node.valid())
+            return failure("usage.node", "the model has no node `" + name + "`", "--keep-float",
+                           "`fuselage inspect MODEL --graph` lists them");
+        moveOut(model, placement, "--keep-float " + name,
+                [&](const Place& place) { return place.read.node == node; });
+    }
+    return {};
+}
+
+} // namespace fuselage::quantize

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/quantize/take_out.h"
+
+#include "core/ops/evaluate.h"
+#include "core/passes/inference.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace fuselage::quantize {
+
+namespace {
+
+/// The constant that a DequantizeLinear of constants computes.
+Result<TensorPtr> dequantised(const Graph& graph, const Node& node, ThreadPool& threads) {
+    std::vector<ReferenceValue> values(node.inputs.size());
+    std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i].valid()) {
+            values[i] = ReferenceValue::from(*graph.value(node.inputs[i]).constant);
+            operands[i] = &values[i];
+        }
+    LeafContext context(threads);
+    auto results = evaluateNode(node, operands, context);
+    if (!results)
+        return failure(results.error());
+    return std::make_shared<const Tensor>(results->front().toTensor());
+}
+
+bool allConstant(const Graph& graph, const Node& node) {
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId input) { return !input.valid() || graph.isConstant(input); });
+}
+
+} // namespace
+
+Result<std::vector<FoundPair>> takePairsOut(Graph& graph) {
+    ThreadPool threads;
+    std::vector<FoundPair> out;
+    for (NodeId id : topologicalOrder(graph)) {
+        const Node& node = graph.node(id);
+        if (node.op != Op::DequantizeLinear)
+            continue;
+        const ValueId stored = node.inputs[0], made = node.outputs[0];
+        const NodeId maker = graph.producer(stored);
+        const bool constant = allConstant(graph, node);
+        const bool paired = maker.valid() && graph.node(maker).op == Op::QuantizeLinear;
+        if (graph.isGraphOutput(made) || (!constant && !paired))
+            continue;
+        const auto scales = graph.value(node.inputs[1]).type.elementCount();
+        std::optional<int64_t> axis;
+        if (!scales || *scales != 1)
+            axis = node.attributes.integer("axis", 1);
+        for (const Use& use : graph.value(made).uses)
+            out.push_back({graph.node(use.node).name, use.slot, graph.value(stored).type.dtype,
+                           axis, constant});
+        if (constant) {
+            auto tensor = dequantised(graph, node, threads);
+            if (!tensor)
+                return failure(tensor.error());
+            graph.makeConstant(made, *tensor);
+        } else {
+            graph.replaceUses(made, graph.node(maker).inputs[0]);
+        }
+    }
+    graph.removeDead();
+    std::sort(out.begin(), out.end(), [](const FoundPair& a, const FoundPair& b) {
+        return std::tie(a.node, a.operand) < std::tie(b.node, b.operand);
+    });
+    return out;
+}
+
+} // namespace fuselage::quantize

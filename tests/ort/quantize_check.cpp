@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ort_quantize`: networks of the zoo quantised, saved, and run by ONNX Runtime with its graph
+// optimisations and without. Its error against the float model must be the one that we report:
+// single integers differ where float32 rounds to the other side of a step, and layers behind see
+// whole steps, but none may be worse for it. Exit code 77: no ONNX Runtime here.
+//   ort_quantize --script ort.mjs [--modules FOLDER] NAME...
+#include "app/quantize/quantize.h"
+#include "app/zoo/zoo.h"
+#include "core/onnx/model_file.h"
+#include "tests/ort/onnx_runtime.h"
+#include "tests/support/temporary_folder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+using namespace fuselage;
+
+namespace {
+
+/// Root of squared differences over root of squares.
+double relativeError(const Tensor& wanted, const Tensor& found) {
+    double signal = 0, noise = 0;
+    for (int64_t i = 0; i < wanted.elementCount(); ++i) {
+        signal += wanted.at(i) * wanted.at(i);
+        noise += (wanted.at(i) - found.at(i)) * (wanted.at(i) - found.at(i));
+    }
+    return std::sqrt(noise / signal);
+}
+
+struct Subject {
+    ort::Job job;
+    std::vector<Tensor> wanted; ///< of the float model
+    std::vector<quantize::OutputError> ours;
+};
+
+Result<Subject> subjectOf(const std::string& name, const app::RuleLibrary& library,
+                          const std::string& folder) {
+    Progress progress;
+    auto graph = zoo::build(name);
+    if (!graph)
+        return failure(graph.error());
+    const std::string original = folder + "/" + name + ".onnx";
+    if (auto saved = model_io::save(*graph, original); !saved)
+        return failure(saved.error());
+    app::ModelRequest request{original, {}};
+    request.keepSymbols = true;
+    auto model = app::loadModel(request, progress);
+    if (!model)
+        return failure(model.error());
+    const auto sets = quantize::InputSets::generated(1, 1);
+    quantize::QuantizeOptions options;
+    options.fuse.decide = Decide::Rules;
+    auto done = quantize::quantizeModel(*model, library, sets, options, progress);
+    if (!done)
+        return failure(done.error());
+    Subject out;
+    out.ours = done->errors;
+    out.job.model = folder + "/" + name + ".int8.onnx";
+    if (auto saved = model_io::save(done->graph, out.job.model); !saved)
+        return failure(saved.error());
+    auto inputs = sets.read(model->graph, model->dims, 0);
+    if (!inputs)
+        return failure(inputs.error());
+    for (size_t i = 0; i < inputs->size(); ++i)
+        out.job.inputs.push_back({model->graph.value(model->graph.inputs()[i]).name, (*inputs)[i]});
+    for (ValueId id : model->graph.outputs())
+        out.job.outputs.push_back(model->graph.value(id).name);
+    auto compiled = CompiledGraph::compile(model->graph.clone(), {});
+    auto wanted = compiled ? compiled->run(*inputs) : failure(compiled.error());
+    if (!wanted)
+        return failure(wanted.error());
+    out.wanted = std::move(*wanted);
+    return out;
+}
+
+/// Whether ONNX Runtime's error is ours, within a quarter.
+Result<bool> check(const std::string& name, const app::RuleLibrary& library,
+                   const ort::OnnxRuntime& runtime) {
+    const testing_support::TemporaryFolder folder;
+    auto subject = subjectOf(name, library, folder.path());
+    if (!subject)
+        return failure(subject.error());
+    bool ok = true;
+    for (const char* level : {"disabled", "all"}) {
+        subject->job.level = level;
+        auto outputs = runtime.run(subject->job, folder.path());
+        if (!outputs)
+            return failure(outputs.error());
+        for (size_t i = 0; i < outputs->size(); ++i) {
+            const double ours = subject->ours[i].relative;
+            const double theirs = relativeError(subject->wanted[i], (*outputs)[i]);
+            const bool same = theirs <= 1.25 * ours + 1e-3;
+            ok = ok && same;
+            fmt::print("{} {} at level {}: error {:.2e}, ours {:.2e}, {}\n", name,
+                       subject->job.outputs[i], level, theirs, ours, same ? "ok" : "FAILED");
+        }
+    }
+    return ok;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::string script, modules;
+    std::vector<std::string> names;
+    for (int i = 1; i < argc; ++i)
+        if (std::strcmp(argv[i], "--script") == 0 && i + 1 < argc)
+            script = argv[++i];
+        else if (std::strcmp(argv[i], "--modules") == 0 && i + 1 < argc)
+            modules = argv[++i];
+        else
+            names.emplace_back(argv[i]);
+    auto runtime = ort::OnnxRuntime::find(script, modules);
+    if (!runtime) {
+        fmt::print("skipped: {}\n", runtime.error().text());
+        return 77;
+    }
+    auto library = app::requireRuleLibrary({});
+    if (!library) {
+        fmt::print("{}\n", library.error().text());
+        return 1;
+    }
+    int wrong = names.empty() ? 1 : 0;
+    for (const std::string& name : names) {
+        auto ok = check(name, *library, *runtime);
+        if (!ok)
+            fmt::print("{}: FAILED: {}\n", name, ok.error().text());
+        wrong += ok && *ok ? 0 : 1;
+    }
+    return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings about pairs: each with a model that has it, and with its own advice followed.
+#include "app/pipeline/fuse.h"
+#include "app/quantize/pair_lint.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+using quantize::PairLint;
+
+namespace {
+
+const char* const stored = "<float s = {0.5}, int8 z = {0}, int8 off = {3}, uint8 zero = {0}, "
+                           "float[2] t = {0.5, 0.25}, int8[2] zz = {0, 0}, float u = {0.125}, "
+                           "int8[2,2,1,1] k = {1, -2, 3, -4}, int8[2,2,1,1] l = {4, 3, -2, 1}> ";
+
+/// The model's findings as "pair-twice at q"; nodes are named by what they make.
+std::vector<std::string> findingsOf(const std::string& body) {
+    auto model = model_io::loadText("g (float[1,2,4,4] x, float[1,2,4,4] r) => (y) " +
+                                    std::string(stored) + "{" + body + "}");
+    EXPECT_TRUE(model) << (model ? "" : model.error().text());
+    Progress quiet;
+    EXPECT_TRUE(prepareGraph(*model, quiet));
+    auto library = app::requireRuleLibrary({});
+    EXPECT_TRUE(library);
+    app::FuseOptions options;
+    options.decide = Decide::Rules;
+    auto fused = app::fuseGraph(*model, *library, options, quiet);
+    EXPECT_TRUE(fused) << (fused ? "" : fused.error().text());
+    std::vector<std::string> out;
+    for (const auto& finding : quantize::lintPairs(*model, fused->graph)) {
+        const NodeId node = model->findNode(finding.node);
+        EXPECT_TRUE(node.valid()) << finding.node;
+        EXPECT_FALSE(finding.message.empty() || finding.fix.empty());
+        out.push_back(std::string(nameOf(finding.lint)) + " at " +
+                      model->value(model->node(node).outputs[0]).name);
+    }
+    return out;
+}
+
+using Found = std::vector<std::string>;
+
+constexpr const char* input = "xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+                              "w = DequantizeLinear<axis=0>(k, t, zz) ";
+
+} // namespace
+
+TEST(PairLint, AQuantisedConvolutionHasNoFindings) {
+    EXPECT_EQ(findingsOf(std::string(input) + "c = Conv(xf, w) yq = QuantizeLinear(c, s, z) "
+                                              "y = DequantizeLinear(yq, s, z)"),
+              Found{});
+}
+
+TEST(PairLint, APairInFrontOfFloatWorkIsUnused) {
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+                         "y = CumSum(xf, axis)"
+                         " axis = Constant<value = int64 {0}>()"),
+              Found{"pair-unused at xf"});
+}
+
+TEST(PairLint, AFloatResultBetweenTwoProducts) {
+    const std::string second = "v = DequantizeLinear<axis=0>(l, t, zz) ";
+    EXPECT_EQ(findingsOf(input + second + "c = Conv(xf, w) a = Relu(c) y = Conv(a, v)"),
+              Found{"pair-float-result at c"});
+    EXPECT_EQ(findingsOf(input + second +
+                         "c = Conv(xf, w) a = Relu(c) aq = QuantizeLinear(a, s, z) "
+                         "af = DequantizeLinear(aq, s, z) y = Conv(af, v)"),
+              Found{});
+}
+
+TEST(PairLint, AResidualThatIsFloat) {
+    EXPECT_EQ(findingsOf(input + std::string("c = Conv(xf, w) a = Add(c, r) b = Relu(a) "
+                                             "y = QuantizeLinear(b, s, z)")),
+              Found{"pair-float-residual at a"});
+    EXPECT_EQ(findingsOf(input + std::string("c = Conv(xf, w) rq = QuantizeLinear(r, s, z) "
+                                             "rf = DequantizeLinear(rq, s, z) a = Add(c, rf) "
+                                             "b = Relu(a) y = QuantizeLinear(b, s, z)")),
+              Found{});
+}
+
+TEST(PairLint, AZeroPointThatIsNotZero) {
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, off) xf = DequantizeLinear(xq, s, off) "
+                         "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w)"),
+              Found{"pair-asymmetric at xq"});
+}
+
+TEST(PairLint, StoredTwice) {
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+                         "aq = QuantizeLinear(xf, u, z) af = DequantizeLinear(aq, u, z) "
+                         "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(af, w)"),
+              Found{"pair-twice at aq"});
+}
+
+TEST(PairLint, APairBehindWhatOnlyPicks) {
+    const std::string pool = "<kernel_shape=[2,2], strides=[2,2]>";
+    const std::string tail = "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(pf, w)";
+    EXPECT_EQ(findingsOf("a = Relu(x) p = MaxPool" + pool +
+                         "(a) pq = QuantizeLinear(p, s, z) "
+                         "pf = DequantizeLinear(pq, s, z) " +
+                         tail),
+              Found{"pair-movable at pq"});
+    EXPECT_EQ(findingsOf("a = Relu(x) aq = QuantizeLinear(a, s, z) af = DequantizeLinear(aq, s, z) "
+                         "p = MaxPool" +
+                         pool +
+                         "(af) pq = QuantizeLinear(p, s, z) "
+                         "pf = DequantizeLinear(pq, s, z) " +
+                         tail),
+              Found{});
+}
+
+TEST(PairLint, OneScaleForAllChannels) {
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+                         "w = DequantizeLinear(k, s, z) y = Conv(xf, w)"),
+              Found{"pair-per-tensor at w"});
+}
