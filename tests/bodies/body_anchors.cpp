@@ -45,6 +45,8 @@ Extents joinedExtents(Extents head, const Extents& tail) {
 } // namespace
 
 void BodyWriter::anchor() {
+    if (m_stored)
+        return storedAnchor();
     const size_t before = m_lines.size();
     switch (below(9)) {
     case 0:
@@ -165,6 +167,15 @@ void BodyWriter::pool() {
     const Windows windows = windowsOver(m_choices, spatialOf(x.extents), true);
     add(fmt::format("{}<{}{}>({})", average ? "AveragePool" : "MaxPool",
                     average && oneIn(2) ? "count_include_pad=1, " : "", windows.attributes, x.name),
+        joinedExtents({x.extents[0], x.extents[1]}, windows.results));
+}
+
+void BodyWriter::maxPool() {
+    const Known x = m_values.back();
+    if (x.extents.size() < 3 || x.extents.size() > 5)
+        return;
+    const Windows windows = windowsOver(m_choices, spatialOf(x.extents), true);
+    add(fmt::format("MaxPool<{}>({})", windows.attributes, x.name),
         joinedExtents({x.extents[0], x.extents[1]}, windows.results));
 }
 

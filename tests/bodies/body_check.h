@@ -13,6 +13,7 @@ namespace fuselage::bodies {
 struct CheckOptions {
     BackendKind backend = BackendKind::Cpu;
     int threads = 1;
+    bool exact = false; ///< to the last bit
 };
 
 /// What goes wrong, "" when nothing does: the way, then what differs. Of bodies that ONNX does not

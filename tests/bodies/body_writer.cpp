@@ -33,6 +33,8 @@ std::string BodyWriter::integers(const std::vector<int64_t>& values) {
 
 /// A new input of these extents, a weight or not.
 BodyWriter::Known BodyWriter::operand(const Extents& extents) {
+    if (m_stored)
+        return storedOperand(extents);
     Known out{fresh("x"), extents};
     m_inputs.push_back(declared(extents, out.name));
     if (!oneIn(3))
@@ -51,8 +53,13 @@ Body BodyWriter::write() {
         {4, 4}, {2, 3, 4}, {1, 4, 5, 5}, {2, 7, 16}, {2, 3, 4, 4}, {6, 8},       {1, 6},
         {5},    {16},      {1, 8, 3, 3}, {3, 1, 8},  {2, 4, 6},    {2, 2, 3, 8}, {2, 4, 3, 3, 3}};
     const Extents first = m_choices.pick(shapes);
-    m_values.push_back({fresh("x"), first});
-    m_inputs.push_back(declared(first, m_values.back().name));
+    if (m_stored) {
+        m_values.push_back(storedOperand(first));
+        m_constant.clear(); // something must come from outside
+    } else {
+        m_values.push_back({fresh("x"), first});
+        m_inputs.push_back(declared(first, m_values.back().name));
+    }
     for (int64_t i = below(3); i > 0; --i)
         step();
     anchor();
@@ -94,15 +101,16 @@ void BodyWriter::step() {
     case 8:
         return unary();
     default:
-        return oneIn(3) ? anchor() : batchNorm();
+        return oneIn(3) ? anchor() : m_stored ? pair() : batchNorm();
     }
 }
 
 void BodyWriter::unary() {
     static const std::vector<std::string> ops{"Relu", "Neg",       "Sigmoid",     "Tanh",
                                               "Abs",  "LeakyRelu", "HardSigmoid", "Identity"};
+    static const std::vector<std::string> exact{"Relu", "Neg", "Abs", "Identity"};
     const Known x = m_values.back();
-    add(fmt::format("{}({})", m_choices.pick(ops), x.name), x.extents);
+    add(fmt::format("{}({})", m_choices.pick(m_stored ? exact : ops), x.name), x.extents);
 }
 
 /// Extents that broadcast into the given ones: some dims one, leading dims absent.
@@ -156,9 +164,10 @@ void BodyWriter::binary() {
     } else {
         other = broadcastOperand(x.extents);
     }
+    static const std::vector<std::string> exact{"Add", "Sub", "Max", "Min"};
     const bool swapped = oneIn(3);
-    add(fmt::format("{}({}, {})", m_choices.pick(ops), swapped ? other.name : x.name,
-                    swapped ? x.name : other.name),
+    add(fmt::format("{}({}, {})", m_choices.pick(m_stored ? exact : ops),
+                    swapped ? other.name : x.name, swapped ? x.name : other.name),
         x.extents);
 }
 

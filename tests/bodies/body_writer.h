@@ -17,18 +17,19 @@ struct Body {
     std::vector<std::string> constant; ///< inputs that are weights
 };
 
-/// `type`: "float", "float16" or "bfloat16".
+/// `type`: "float", "float16", "bfloat16", or "stored": float between pairs of QuantizeLinear and
+/// DequantizeLinear.
 Body writeBody(testing_support::Choices& choices, const std::string& type);
 
 /// "2, 3": numbers of an attribute.
 std::string listed(const std::vector<int64_t>& numbers);
 
-/// The part that knows extents and writes one step after another; body_views.cpp and
-/// body_anchors.cpp.
+/// The part that knows extents and writes one step after another; body_views.cpp,
+/// body_anchors.cpp and body_stored.cpp.
 class BodyWriter {
 public:
-    BodyWriter(testing_support::Choices& choices, std::string type)
-        : m_choices(choices), m_type(std::move(type)) {}
+    BodyWriter(testing_support::Choices& choices, const std::string& type)
+        : m_choices(choices), m_stored(type == "stored"), m_type(m_stored ? "float" : type) {}
 
     Body write();
 
@@ -76,8 +77,18 @@ private:
     void reduce();
     void softmax();
     void layerNorm();
+    void maxPool();
+
+    // Of stored bodies.
+    std::string zeroPoint(const std::string& type, int64_t count);
+    std::string scaleOf(int64_t count);
+    Known storedOperand(const Extents& extents);
+    void pair();
+    void storedConcat();
+    void storedAnchor();
 
     testing_support::Choices& m_choices;
+    bool m_stored;
     std::string m_type;
     std::vector<std::string> m_inputs, m_initializers, m_lines, m_constant;
     std::vector<Known> m_values; ///< the newest is last

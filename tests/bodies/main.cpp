@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"cpu", "reference", "cuda"}))
         ->capture_default_str();
     app.add_option("--type", search.type, "element type")
-        ->check(CLI::IsMember({"float", "float16", "bfloat16"}))
+        ->check(CLI::IsMember({"float", "float16", "bfloat16", "stored"}))
         ->capture_default_str();
     app.add_option("--threads", search.check.threads)->capture_default_str();
     app.add_option("--first", search.first, "seed of the first body")->capture_default_str();
@@ -155,6 +155,7 @@ int main(int argc, char** argv) {
         ->delimiter(',');
     CLI11_PARSE(app, argc, argv);
     search.check.backend = *backendFromName(backend);
+    search.check.exact = search.type == "stored";
     for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL})
         std::signal(signal, tellBody);
     return search.file.empty() ? run(search) : runFile(search);

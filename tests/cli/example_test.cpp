@@ -95,3 +95,7 @@ TEST_F(CliExample, Conditions) {
 TEST_F(CliExample, Attention) {
     expectPageHolds("05-attention");
 }
+
+TEST_F(CliExample, Quantize) {
+    expectPageHolds("06-quantize");
+}

@@ -46,6 +46,11 @@ TEST_F(CliUsage, WrongCommandLinesExitWithTwo) {
     expectRefused({"bench", "a.onnx", "--threads", "many"}, ExitUsage, {"--threads"});
     expectRefused({"zoo", "resnet51"}, ExitUsage, {"resnet51", "resnet50", "zoo.unknown"});
     expectRefused({"devices", "h9000"}, ExitUsage, {"h9000", "h200"});
+    for (const char* word : {"--type", "--range", "--skip", "--keep-float"})
+        expectRefused({"quantize", "a.onnx", "--plan", "a.fuseplan", word, "uint8"}, ExitUsage,
+                      {word, "line by line"});
+    expectRefused({"fuse", "a.onnx", "--precision-of", "op:Conv=fp64"}, ExitUsage,
+                  {"fp64", "usage.precision"});
 }
 
 TEST_F(CliUsage, WrongValuesOfOptionsNameTheChoices) {

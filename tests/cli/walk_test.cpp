@@ -61,6 +61,7 @@ const Words ofModels[] = {
     {"explain", "{}"},
     {"run", "{}"},
     {"tactics", "{}"},
+    {"quantize", "{}"},
     {"derive", "{}", "--nodes", "a"},
     {"reduce", "{}", "-o", "small.onnx", "--", "false"},
     {"check", "rule.fuse", "-m", "{}"},
@@ -72,6 +73,7 @@ const Words ofRules[] = {
     {"fuse", "lstm.onnx", "-p", "{}"},
     {"bench", "lstm.onnx", "-p", "{}"},
     {"explain", "lstm.onnx", "-p", "{}"},
+    {"quantize", "lstm.onnx", "-p", "{}"},
 };
 
 const Words ofResults[] = {
@@ -162,6 +164,9 @@ TEST_F(CliWalk, NumbersOutOfRangeAreRefused) {
         {{"explain", "lstm.onnx"}, "--limit", {"-1"}, {}},
         {{"explain", "lstm.onnx"}, "--try", {"-1"}, {}},
         {{"derive", "lstm.onnx", "--nodes", "x"}, "--priority", {"1e3"}, {}},
+        {{"quantize", "lstm.onnx"}, "--sets", {"0", "-1", "1e3"}, {}},
+        {{"quantize", "lstm.onnx"}, "--percentile", {"-1", "49", "101", "inf"}, {}},
+        {{"quantize", "lstm.onnx"}, "--max-error", {"-1", "inf"}, {}},
         {{"test"}, "--samples", {"0", "-1", "100001"}, {}},
         {{"test"}, "--seed", {"-1"}, {}},
         {{"zoo", "lstm"}, "--seed", {"-1"}, {}},
@@ -192,7 +197,7 @@ TEST_F(CliWalk, NumbersOutOfRangeAreRefused) {
 TEST_F(CliWalk, WrongCommandLinesAreAnsweredLikeAllOtherMistakes) {
     for (const char* command :
          {"fuse", "bench", "batch", "compare", "merge", "baseline", "reduce", "explain", "derive",
-          "plan", "inspect", "run", "fmt", "tactics", "cache", "completions"})
+          "plan", "quantize", "inspect", "run", "fmt", "tactics", "cache", "completions"})
         expectRefused({command}, ExitUsage,
                       {"fuselage: ", " is required", "[usage.option]", "fix: see `fuselage ",
                        std::string(command) + " --help`"});
@@ -217,6 +222,8 @@ TEST_F(CliWalk, OutputsThatCannotBeWrittenAreNamed) {
     const Words commands[] = {
         {"fuse", "lstm.onnx", "-o", "{}"},
         {"fuse", "lstm.onnx", "--plan-out", "{}"},
+        {"quantize", "lstm.onnx", "-q", "-o", "{}"},
+        {"quantize", "lstm.onnx", "-q", "--plan-out", "{}"},
         add(bench, {"--report", "{}.json"}),
         add(bench, {"--save-fused", "{}"}),
         add(bench, {"--device", "h200", "--dump-kernels", "{}"}),
@@ -235,6 +242,34 @@ TEST_F(CliWalk, OutputsThatCannotBeWrittenAreNamed) {
     fs::create_directory(folder.file("folder"));
     expectRefused({"zoo", "lstm", "-o", "folder"}, ExitResource, {"folder: this is a folder"});
     expectRefused({"zoo", "lstm", "-o", "no/x"}, ExitResource, {"no/x: its folder does not exist"});
+}
+
+TEST_F(CliWalk, DataThatIsNoneQuantisesNothing) {
+    zoo("resnet18");
+    fs::create_directory(folder.file("empty"));
+    fs::create_directory(folder.file("text"));
+    folder.write("text/input_0.pb", "this is a text\n");
+    folder.write("text.fuseplan", "this is a text\n");
+    folder.write("cut.fuseplan", "quantize 1\n\"/conv1/Conv\"[0] INPUT: int8\n");
+    const Words quantize{"quantize", "resnet18.onnx", "-q",     "-o",
+                         "out.onnx", "--plan-out",    "out.txt"};
+    auto with = [&](const char* option, const char* value) {
+        Words words = quantize;
+        words.insert(words.end(), {option, value});
+        return words;
+    };
+    expectAnswer(with("--data", "missing"), ExitInput, "missing");
+    expectAnswer(with("--data", "empty"), ExitInput, "empty");
+    expectAnswer(with("--data", "text"), ExitInput, "text/input_0.pb");
+    expectAnswer(with("--plan", "missing.fuseplan"), ExitInput, "missing.fuseplan");
+    expectAnswer(with("--plan", "text.fuseplan"), ExitInput, "text.fuseplan");
+    expectAnswer(with("--plan", "cut.fuseplan"), ExitInput, "cut.fuseplan");
+    expectAnswer(with("--skip", "rule:NoRule"), ExitUsage, "--skip");
+    expectAnswer(with("--keep-float", "NoNode"), ExitUsage, "--keep-float");
+    expectAnswer(with("--type", "int7"), ExitUsage, "--type");
+    expectAnswer(with("--max-error", "0.1"), ExitUsage, "--max-error");
+    EXPECT_FALSE(fs::exists(folder.file("out.onnx")));
+    EXPECT_FALSE(fs::exists(folder.file("out.txt")));
 }
 
 TEST_F(CliWalk, AFullDiskIsAnswerAndLeavesNothing) {

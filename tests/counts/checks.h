@@ -38,6 +38,8 @@ std::string differences(const CountTable& expected, const CountTable& found);
 int checkZoo(const std::string& tables);
 /// -1 when there is no such folder.
 int checkExports(const std::string& tables, const std::string& folder);
+/// Reads that a quantiser puts pairs on.
+int checkPoints(const std::string& tables);
 /// Prints the table that checkExports reads, for every .onnx file of the folder.
 int writeExports(const std::string& folder);
 /// Prints the table of nodes as Markdown; with a `page`, checks that it holds this table instead.

@@ -3,10 +3,9 @@
 #include "app/zoo/zoo.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
-#include "tests/counts/checks.h"
+#include "tests/counts/tables.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,39 +14,12 @@ namespace fuselage::counts {
 
 namespace {
 
-/// The numbers of a table, over those of `base`; 0 takes a row away.
-CountTable tableOf(const toml::table& from, CountTable base = {}) {
-    for (const auto& [key, value] : from)
-        if (auto number = value.value<int64_t>()) {
-            base[std::string(key.str())] = *number;
-            if (*number == 0)
-                base.erase(std::string(key.str()));
-        }
-    return base;
-}
-
-toml::table parsed(const std::string& path) {
-    try {
-        return toml::parse_file(path);
-    } catch (const toml::parse_error& error) {
-        fmt::print("{}: {}\n", path, std::string(error.description()));
-        return {};
-    }
-}
-
 /// The libraries that a table is checked with.
 struct Libraries {
     app::RuleLibrary builtin = builtinRules();
     app::RuleLibrary files = rulesFromFiles();
     app::RuleLibrary withoutFlatten = rulesWithout("FlattenLinearToConv1x1");
 };
-
-/// Prints what differs and returns whether anything does.
-bool differs(const std::string& name, const CountTable& expected, const CountTable& found) {
-    std::string rows = differences(expected, found);
-    fmt::print("{} {}\n{}", rows.empty() ? "ok    " : "FAILED", name, rows);
-    return !rows.empty();
-}
 
 /// `row`: its name, the nodes before and the nodes after; or null.
 int checkModel(const std::string& name, const toml::table& entry, const Graph& graph,
@@ -83,6 +55,31 @@ app::RuleLibrary loaded(const app::RuleOptions& options) {
 }
 
 } // namespace
+
+CountTable tableOf(const toml::table& from, CountTable base) {
+    for (const auto& [key, value] : from)
+        if (auto number = value.value<int64_t>()) {
+            base[std::string(key.str())] = *number;
+            if (*number == 0)
+                base.erase(std::string(key.str()));
+        }
+    return base;
+}
+
+toml::table parsed(const std::string& path) {
+    try {
+        return toml::parse_file(path);
+    } catch (const toml::parse_error& error) {
+        fmt::print("{}: {}\n", path, std::string(error.description()));
+        return {};
+    }
+}
+
+bool differs(const std::string& name, const CountTable& expected, const CountTable& found) {
+    std::string rows = differences(expected, found);
+    fmt::print("{} {}\n{}", rows.empty() ? "ok    " : "FAILED", name, rows);
+    return !rows.empty();
+}
 
 app::RuleLibrary builtinRules() {
     return loaded({});

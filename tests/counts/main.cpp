@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// counts zoo TABLES | exports TABLES FOLDER | precision | predictions | shuffled | synthetic: exit
-// 0 all as expected, 1 not, 77 skipped. counts write FOLDER prints the table of exports; counts
-// coverage TABLES prints it as Markdown, with a page after it checks that the page holds it.
+// counts zoo TABLES | points TABLES | exports TABLES FOLDER | precision | predictions | shuffled |
+// synthetic: exit 0 all as expected, 1 not, 77 skipped. counts write FOLDER prints the table of
+// exports; counts coverage TABLES prints it as Markdown, with a page after it checks that the page
+// holds it.
 #include "tests/counts/checks.h"
 
 #include <fmt/format.h>
@@ -36,6 +37,8 @@ int main(int argc, char** argv) {
         fmt::print("skipped: no exported models; set FUSELAGE_MODELS to their folder\n");
         return 77;
     }
+    if (what == "points" && argc == 3)
+        return exitCode(counts::checkPoints(argv[2]));
     if (what == "precision" && argc == 2)
         return exitCode(counts::checkPrecision());
     if (what == "predictions" && argc == 2)
@@ -48,8 +51,8 @@ int main(int argc, char** argv) {
         return counts::writeExports(argv[2]) == 0 ? 0 : 1;
     if (what == "coverage" && (argc == 3 || argc == 4))
         return counts::writeCoverage(argv[2], argc == 4 ? argv[3] : "");
-    fmt::print(
-        "usage: counts zoo TABLES | exports TABLES FOLDER | precision | predictions | shuffled |\n"
-        "  synthetic | write FOLDER | coverage TABLES [PAGE]\n");
+    fmt::print("usage: counts zoo TABLES | points TABLES | exports TABLES FOLDER | precision | "
+               "predictions |\n"
+               "  shuffled | synthetic | write FOLDER | coverage TABLES [PAGE]\n");
     return 2;
 }
