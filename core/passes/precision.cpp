@@ -26,19 +26,13 @@ enum class Form : uint8_t {
     Neutral, ///< reads a value in whatever type it is stored; results keep their types
 };
 
-/// What storing a constant in 16 bits does to it.
-struct RangeFacts {
-    std::optional<double> outside; ///< a finite element that would become infinite
-    bool saturates = false;        ///< such elements stand for minus infinity in a mask
-    bool flushes = false;          ///< a single element, not zero, that would become zero
-};
-
 class PrecisionPass {
 public:
     PrecisionPass(Graph& graph, const PrecisionChoice& choice, PrecisionRecord& record)
         : m_graph(graph), m_except(choice.except), m_storage(storageOf(choice.precision)),
           m_record(record), m_narrow(graph.valueBound(), false),
-          m_named(choice.except.of.size(), false), m_estimate(graph, m_storage) {}
+          m_named(choice.except.of.size(), false), m_constants(graph, m_storage),
+          m_estimate(graph, m_storage, m_constants) {}
 
     void run();
 
@@ -49,12 +43,9 @@ private:
     std::optional<Reason> refusal(const Node& node);
     bool followsWide(const Node& node) const;
     bool movesNarrow(const Node& node) const;
-    const RangeFacts& rangeOf(ValueId constant);
+    bool flushes(ValueId constant);
 
-    bool isFloat32(ValueId id) const {
-        const Type& type = m_graph.value(id).type;
-        return id.valid() && type.kind == TypeKind::Tensor && type.dtype == DType::Float32;
-    }
+    bool isFloat32(ValueId id) const { return fuselage::isFloat32(m_graph, id); }
 
     void rewire(NodeId id, Form form);
     ValueId narrowed(ValueId id);
@@ -68,27 +59,16 @@ private:
     PrecisionRecord& m_record;
     std::vector<bool> m_narrow; ///< per original value: its producer makes 16-bit values
     std::vector<bool> m_named;  ///< per exception: it names a node
+    ConstantRanges m_constants;
     RangeEstimate m_estimate;
-    std::unordered_map<ValueId, RangeFacts> m_ranges;
     std::unordered_map<ValueId, ValueId> m_down, m_up; ///< the value in the other type
 };
 
-const RangeFacts& PrecisionPass::rangeOf(ValueId constant) {
-    auto [found, isNew] = m_ranges.try_emplace(constant);
-    if (!isNew)
-        return found->second;
-    const Tensor& data = *m_graph.value(constant).constant;
-    RangeFacts& facts = found->second;
-    float largest = 0;
-    for (float element : data.as<float>())
-        if (std::isfinite(element) && std::fabs(element) > std::fabs(largest))
-            largest = element;
-    const bool outside = std::isinf(roundTo(m_storage, largest));
-    facts.saturates = outside && isMaskFill(m_graph, constant, m_storage);
-    if (outside && !facts.saturates)
-        facts.outside = largest;
-    facts.flushes = data.elementCount() == 1 && largest != 0 && roundTo(m_storage, largest) == 0;
-    return facts;
+/// A single element, not zero, that would become zero.
+bool PrecisionPass::flushes(ValueId constant) {
+    const float extreme = m_constants.of(constant).extreme;
+    return m_graph.value(constant).constant->elementCount() == 1 && extreme != 0 &&
+           roundTo(m_storage, extreme) == 0;
 }
 
 /// Why the node must compute in float32, from its operator and its weights.
@@ -104,15 +84,15 @@ std::optional<Reason> PrecisionPass::refusal(const Node& node) {
         ValueId id = node.inputs[slot];
         if (!m_graph.isConstant(id) || !isFloat32(id) || keepsInput(node.op, slot))
             continue;
-        const RangeFacts& facts = rangeOf(id);
+        const ConstantRange& range = m_constants.of(id);
         const std::string& name = m_graph.value(id).name;
-        if (facts.outside)
+        if (range.outside && !range.isMaskFill)
             return Reason{"precision-weight",
                           fmt::format("weight `{}` holds {}, which {} cannot store", name,
-                                      *facts.outside, nameOf(m_storage)),
+                                      range.extreme, nameOf(m_storage)),
                           m_storage == DType::Float16 ? "take --precision bf16" : "",
-                          {{"weight", name}, {"value", fmt::format("{}", *facts.outside)}}};
-        if (facts.flushes && !toleratesRaisedScalar(node.op))
+                          {{"weight", name}, {"value", fmt::format("{}", range.extreme)}}};
+        if (flushes(id) && !toleratesRaisedScalar(node.op))
             return Reason{
                 "precision-weight",
                 fmt::format("scalar `{}` would be stored as zero in {}", name, nameOf(m_storage)),
@@ -220,12 +200,13 @@ ValueId PrecisionPass::narrowConstant(ValueId id) {
     const bool half = m_storage == DType::Float16;
     for (size_t i = 0; i < to.size(); ++i)
         to[i] = half ? floatToHalf(from[i]) : floatToBfloat16(from[i]);
-    for (size_t i = 0; rangeOf(id).saturates && i < to.size(); ++i)
-        if (std::isinf(half ? halfToFloat(to[i]) : bfloat16ToFloat(to[i])) &&
-            std::isfinite(from[i]))
-            to[i] = half ? floatToHalf(static_cast<float>(-largestOf(m_storage)))
-                         : floatToBfloat16(static_cast<float>(-largestOf(m_storage)));
-    if (rangeOf(id).flushes) // the smallest number of its sign
+    if (m_constants.of(id).isMaskFill) {
+        const auto lowest = static_cast<float>(-largestOf(m_storage));
+        for (size_t i = 0; i < to.size(); ++i)
+            if (std::isfinite(from[i]) && std::isinf(roundTo(m_storage, from[i])))
+                to[i] = half ? floatToHalf(lowest) : floatToBfloat16(lowest);
+    }
+    if (flushes(id)) // the smallest number of its sign
         to[0] = static_cast<uint16_t>(from[0] < 0 ? 0x8001 : 0x0001);
     return m_graph.addConstant(m_graph.freshName(source.name), std::move(out));
 }

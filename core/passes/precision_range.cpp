@@ -14,8 +14,6 @@ namespace {
 
 constexpr double headroom = 64; ///< of ordinary activations below the type's largest number
 constexpr double ordinary = 16; ///< what was large is forgotten below this
-constexpr double asGoodAsMinusInfinity = -1e8;
-constexpr int maskSteps = 8;
 
 /// Results of an ordinary size whatever the operands are.
 bool isBounded(Op op) {
@@ -56,60 +54,7 @@ bool takesMinusInfinity(Op op) {
     }
 }
 
-bool isFloat32(const Graph& graph, ValueId id) {
-    return id.valid() && graph.value(id).type.kind == TypeKind::Tensor &&
-           graph.value(id).type.dtype == DType::Float32;
-}
-
-/// Smallest and largest magnitude among the finite elements, zeros left out of the smallest.
-struct Ends {
-    double least = std::numeric_limits<double>::infinity(), most = 0, highest = 0;
-};
-
-Ends endsOf(const Tensor& data) {
-    Ends out;
-    for (float element : data.as<float>()) {
-        if (!std::isfinite(element))
-            continue;
-        const double magnitude = std::fabs(element);
-        out.most = std::max(out.most, magnitude);
-        out.highest = std::max(out.highest, static_cast<double>(element));
-        if (magnitude > 0)
-            out.least = std::min(out.least, magnitude);
-    }
-    return out;
-}
-
-bool makesMask(Op op) {
-    return op == Op::Add || op == Op::Mul || op == Op::Where || op == Op::Expand ||
-           hasTrait(op, View | DataMovement);
-}
-
-bool leadsToSoftmax(const Graph& graph, ValueId value, int steps) {
-    if (steps == 0 || graph.isGraphOutput(value) || graph.value(value).uses.empty())
-        return false;
-    const auto& uses = graph.value(value).uses;
-    return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-        const Node& reader = graph.node(use.node);
-        return reader.op == Op::Softmax || (makesMask(reader.op) && reader.outputs.size() == 1 &&
-                                            leadsToSoftmax(graph, reader.outputs[0], steps - 1));
-    });
-}
-
 } // namespace
-
-double largestOf(DType storage) {
-    return storage == DType::Float16 ? 65504.0 : 3.3895313892515355e38;
-}
-
-bool isMaskFill(const Graph& graph, ValueId constant, DType storage) {
-    const double limit = largestOf(storage);
-    for (float element : graph.value(constant).constant->as<float>())
-        if (std::isfinite(element) &&
-            (element > limit || (element < -limit && element > asGoodAsMinusInfinity)))
-            return false;
-    return leadsToSoftmax(graph, constant, maskSteps);
-}
 
 bool RangeEstimate::isLarge(const Size& size) const {
     return size.weight.valid() && size.times > largestOf(m_storage) / headroom;
@@ -118,22 +63,14 @@ bool RangeEstimate::isLarge(const Size& size) const {
 RangeEstimate::Size RangeEstimate::sizeOf(ValueId id) {
     if (!m_graph.isConstant(id))
         return m_values[id.index()];
-    auto [known, isNew] = m_constants.try_emplace(id);
-    if (!isNew)
-        return known->second;
-    const Ends ends = endsOf(*m_graph.value(id).constant);
-    const bool outside = ends.most > largestOf(m_storage);
-    if (outside && isMaskFill(m_graph, id, m_storage))
-        return known->second;
-    known->second.times = ends.most;
-    if (outside)
-        known->second.weight = id;
-    known->second.onlyBelow = ends.highest <= largestOf(m_storage);
-    return known->second;
+    const ConstantRange& range = m_constants.of(id);
+    if (range.isMaskFill)
+        return {};
+    return {std::fabs(range.extreme), range.outside ? id : ValueId(),
+            range.highest <= largestOf(m_storage)};
 }
 
-RangeEstimate::Size RangeEstimate::resultOf(const Node& node,
-                                            const std::vector<Size>& operands) const {
+RangeEstimate::Size RangeEstimate::resultOf(const Node& node, const std::vector<Size>& operands) {
     Size out;
     bool any = false;
     auto larger = [&](const Size& size) {
@@ -156,8 +93,8 @@ RangeEstimate::Size RangeEstimate::resultOf(const Node& node,
         out.onlyBelow = false;
     }
     if (node.op == Op::Div && node.inputs.size() == 2 && m_graph.isConstant(node.inputs[1])) {
-        const Ends ends = endsOf(*m_graph.value(node.inputs[1]).constant);
-        out.times = operands[0].times / (std::isfinite(ends.least) ? ends.least : 1);
+        const double least = m_constants.of(node.inputs[1]).leastMagnitude;
+        out.times = operands[0].times / (std::isfinite(least) ? least : 1);
         out.weight = operands[0].weight;
         out.onlyBelow = false;
     }
@@ -168,9 +105,9 @@ RangeEstimate::Size RangeEstimate::resultOf(const Node& node,
     if (node.op == Op::Clip && node.inputs.size() == 3 && node.inputs[1].valid() &&
         node.inputs[2].valid() && m_graph.isConstant(node.inputs[1]) &&
         m_graph.isConstant(node.inputs[2]))
-        out.times =
-            std::min(out.times, std::max(endsOf(*m_graph.value(node.inputs[1]).constant).most,
-                                         endsOf(*m_graph.value(node.inputs[2]).constant).most));
+        out.times = std::min<double>(out.times,
+                                     std::max(std::fabs(m_constants.of(node.inputs[1]).extreme),
+                                              std::fabs(m_constants.of(node.inputs[2]).extreme)));
     if (out.times <= ordinary)
         out.weight = {};
     return out;

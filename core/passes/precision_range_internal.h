@@ -3,11 +3,10 @@
 // reads them computes in float32 too: a Cast back would make infinities of them.
 #pragma once
 
-#include "core/graph/graph.h"
+#include "core/passes/precision_constants_internal.h"
 #include "core/support/reason.h"
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 namespace fuselage {
@@ -16,8 +15,9 @@ namespace fuselage {
 /// the largest number of the type.
 class RangeEstimate {
 public:
-    RangeEstimate(const Graph& graph, DType storage)
-        : m_graph(graph), m_storage(storage), m_values(graph.valueBound()) {}
+    RangeEstimate(const Graph& graph, DType storage, ConstantRanges& constants)
+        : m_graph(graph), m_storage(storage), m_constants(constants), m_values(graph.valueBound()) {
+    }
 
     /// Why the node must read its operands in float32. Nodes are asked in topological order, each
     /// once.
@@ -33,20 +33,12 @@ private:
 
     bool isLarge(const Size& size) const;
     Size sizeOf(ValueId id);
-    Size resultOf(const Node& node, const std::vector<Size>& operands) const;
+    Size resultOf(const Node& node, const std::vector<Size>& operands);
 
     const Graph& m_graph;
     DType m_storage;
+    ConstantRanges& m_constants;
     std::vector<Size> m_values; ///< of results
-    std::unordered_map<ValueId, Size> m_constants;
 };
-
-/// True for a constant that stands for minus infinity in a mask: what is outside of the type's
-/// range is -1e8 or lower, and all that is made of it by adding, multiplying, selecting and moving
-/// is read by a Softmax. The type's lowest number says the same.
-bool isMaskFill(const Graph& graph, ValueId constant, DType storage);
-
-/// The largest finite number.
-double largestOf(DType storage);
 
 } // namespace fuselage
