@@ -2,8 +2,6 @@
 // Fused, unfused and ONNX Runtime side by side: `fuselage bench` and ONNX Runtime take turns, so
 // that what disturbs the machine disturbs all of them. Prints a table; --publish also writes it to
 // a file. Compares times only: whether results agree is ort_check's business.
-//   bench_compare --program fuselage --script ort.mjs [--modules FOLDER] [--threads N]...
-//                 [--rounds N] [--seconds S] [--publish FILE --command TEXT] [MODEL...]
 #include "app/pipeline/machine.h"
 #include "app/report/format.h"
 #include "tests/bench/figures.h"
@@ -11,6 +9,7 @@
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -29,11 +28,12 @@ using nlohmann::json;
 namespace {
 
 struct Options {
-    std::string program, script, modules, publish, command;
-    std::vector<int> threads;
+    std::string program, script, modules;
+    bench::Publication publication;
+    std::vector<int> threads{2};
     int rounds = 5;
     double seconds = 2;
-    std::vector<std::string> models;
+    std::vector<std::string> models{"resnet50", "resnet50:16", "vit_b_16", "bert_base"};
 };
 
 struct Row {
@@ -127,43 +127,6 @@ std::string tables(const std::vector<Row>& rows) {
     return times.text("") + "\n" + seconds.text("");
 }
 
-bool parse(int argc, char** argv, Options& out) {
-    for (int i = 1; i < argc; ++i) {
-        std::string word = argv[i];
-        std::map<std::string, std::string*> texts{{"--program", &out.program},
-                                                  {"--script", &out.script},
-                                                  {"--modules", &out.modules},
-                                                  {"--publish", &out.publish},
-                                                  {"--command", &out.command}};
-        bool takesValue =
-            texts.count(word) || word == "--threads" || word == "--rounds" || word == "--seconds";
-        if (!takesValue) {
-            if (word.rfind("--", 0) == 0)
-                return false;
-            out.models.push_back(word);
-            continue;
-        }
-        if (++i == argc)
-            return false;
-        if (texts.count(word))
-            *texts[word] = argv[i];
-        else if (word == "--threads")
-            out.threads.push_back(std::atoi(argv[i]));
-        else if (word == "--rounds")
-            out.rounds = std::atoi(argv[i]);
-        else
-            out.seconds = std::atof(argv[i]);
-    }
-    if (out.threads.empty())
-        out.threads = {2};
-    if (out.models.empty())
-        out.models = {"resnet50", "resnet50:16", "vit_b_16", "bert_base"};
-    bool positive =
-        std::all_of(out.threads.begin(), out.threads.end(), [](int n) { return n > 0; });
-    return positive && out.rounds > 0 && out.seconds > 0 && !out.program.empty() &&
-           !out.script.empty();
-}
-
 Result<std::string> compare(const Options& options) {
     testing_support::TemporaryFolder folder;
     auto runtime = ort::OnnxRuntime::find(options.script, options.modules);
@@ -209,20 +172,27 @@ Result<std::string> compare(const Options& options) {
 
 int main(int argc, char** argv) {
     Options options;
-    if (!parse(argc, argv, options)) {
-        fmt::print(stderr, "bench_compare: wrong arguments; see the top of compare.cpp\n");
-        return 2;
-    }
+    CLI::App app("Fused and unfused plans and ONNX Runtime in turns, so that what disturbs the "
+                 "machine disturbs all of them.");
+    app.add_option("--program", options.program, "the fuselage to run")->required();
+    app.add_option("--script", options.script, "tests/ort/ort.mjs")->required();
+    app.add_option("--modules", options.modules, "folder of ONNX Runtime's npm package");
+    app.add_option("--threads", options.threads, "one or several")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str()
+        ->allow_extra_args(false);
+    app.add_option("--rounds", options.rounds)->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--seconds", options.seconds, "of each round and side")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    bench::addOptions(app, options.publication);
+    app.add_option("models", options.models, "names of the zoo, with :BATCH or without")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     auto results = compare(options);
     if (!results) {
         fmt::print(stderr, "{}\n", results.error().text());
         return 1;
     }
-    fmt::print("{}", *results);
-    if (!options.publish.empty() &&
-        !bench::publish(options.publish, "The last published figures", options.command, *results)) {
-        fmt::print(stderr, "{}: cannot be written\n", options.publish);
-        return 1;
-    }
-    return 0;
+    return bench::publish(options.publication, "Fused, unfused and ONNX Runtime", "", *results);
 }

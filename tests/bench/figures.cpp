@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/figures.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,17 +59,29 @@ std::string loadText() {
     return getloadavg(loads, 1) == 1 ? fmt::format("{:.2f}", loads[0]) : "unknown";
 }
 
-bool publish(const std::string& file, const std::string& title, const std::string& command,
-             const std::string& results) {
-    const std::string notes = notesIn(file);
-    std::ofstream out(file);
+void addOptions(CLI::App& app, Publication& where) {
+    app.add_option("--publish", where.file, "also write the results to this file");
+    app.add_option("--command", where.command, "what the file says it was written by");
+}
+
+int publish(const Publication& where, const std::string& title, const std::string& reading,
+            const std::string& results) {
+    fmt::print("{}", results);
+    if (where.file.empty())
+        return 0;
+    const std::string notes = notesIn(where.file);
+    std::ofstream out(where.file);
     out << "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
-        << "# " << title << "\n\nWritten by `" << command << "` on " << today()
-        << " (UTC). Do not edit above the notes: run it again.\n\n```\n"
+        << "# " << title << ": last published figures\n\nWritten by `" << where.command << "` on "
+        << today() << " (UTC). Do not edit above the notes: run it again.\n"
+        << reading << "\n```\n"
         << results << "```\n"
         << notes;
     out.flush();
-    return out.good();
+    if (out.good())
+        return 0;
+    fmt::print(stderr, "{}: cannot be written\n", where.file);
+    return 1;
 }
 
 } // namespace fuselage::bench

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace fuselage::bench {
 
 /// One figure a round.
@@ -21,8 +25,17 @@ std::string spread(const Rounds& values, int decimals);
 /// The load average of the last minute; "unknown".
 std::string loadText();
 
-/// What stands in the file below "## Notes" is kept. False: cannot be written.
-bool publish(const std::string& file, const std::string& title, const std::string& command,
-             const std::string& results);
+/// Where a table is kept beside being printed; both are empty where it is not.
+struct Publication {
+    std::string file, command; ///< what a person types to make it again
+};
+
+/// Adds --publish and --command.
+void addOptions(CLI::App& app, Publication& where);
+
+/// Prints the results and publishes them below a title and what must be known to read them. What
+/// stands in the file below "## Notes" is kept. The exit status: 1 when it cannot be written.
+int publish(const Publication& where, const std::string& title, const std::string& reading,
+            const std::string& results);
 
 } // namespace fuselage::bench

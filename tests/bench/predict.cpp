@@ -2,9 +2,6 @@
 // How good the predictions are: every kernel of some models, predicted against measured on the cpu
 // backend, and what deciding by prediction costs. Measured is the fastest of all runs of a kernel,
 // so that a busy machine disturbs less.
-//   bench_predict [--device PROFILE] [--threads N] [--seconds S] [--plans N] [--points FILE]
-//                 [--publish FILE --command TEXT] [MODEL...]
-// A MODEL is a name of the zoo, a file, or a folder of files.
 #include "app/cli/wait_policy.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/machine.h"
@@ -13,14 +10,14 @@
 #include "app/report/format.h"
 #include "app/zoo/zoo.h"
 #include "core/passes/passes.h"
+#include "tests/bench/figures.h"
 #include "tests/bench/sampled_plans.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -30,11 +27,14 @@ using namespace fuselage;
 namespace {
 
 struct Options {
-    std::string device = "cpu", publish, command, points;
+    std::string device = "cpu", points;
+    bench::Publication publication;
     int threads = 0;
     double seconds = 3; ///< of the runs that time steps of a model
     bench::RegretOptions regret;
-    std::vector<std::string> models;
+    std::vector<std::string> models{"resnet18",      "resnet50", "mobilenet_v3_large",
+                                    "convnext_tiny", "vit_b_16", "bert_base",
+                                    "unet"};
 };
 
 struct Point {
@@ -235,60 +235,26 @@ void writePoints(const std::string& file, const std::vector<Subject>& subjects) 
         }
 }
 
-bool parse(int argc, char** argv, Options& options) {
-    for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
-        const bool more = i + 1 < argc;
-        if (word.rfind("--", 0) != 0)
-            options.models.push_back(word);
-        else if (word == "--device" && more)
-            options.device = argv[++i];
-        else if (word == "--threads" && more)
-            options.threads = std::atoi(argv[++i]);
-        else if (word == "--seconds" && more)
-            options.seconds = std::atof(argv[++i]);
-        else if (word == "--plans" && more)
-            options.regret.plans = std::atoi(argv[++i]);
-        else if (word == "--points" && more)
-            options.points = argv[++i];
-        else if (word == "--publish" && more)
-            options.publish = argv[++i];
-        else if (word == "--command" && more)
-            options.command = argv[++i];
-        else
-            return false;
-    }
-    if (options.models.empty())
-        options.models = {"resnet18",      "resnet50", "mobilenet_v3_large",
-                          "convnext_tiny", "vit_b_16", "bert_base",
-                          "unet"};
-    options.models = expanded(options.models);
-    return true;
-}
-
-std::string loadText() {
-    double load = 0;
-    return ::getloadavg(&load, 1) == 1 ? fmt::format("{:.1f}", load) : "not known";
-}
-
-std::string today() {
-    const auto day = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-    const std::chrono::year_month_day date(day);
-    return fmt::format("{:04}-{:02}-{:02}", int(date.year()), unsigned(date.month()),
-                       unsigned(date.day()));
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
     cli::shortenSpins(argv);
     Options options;
-    if (!parse(argc, argv, options)) {
-        fmt::print(stderr, "usage: bench_predict [--device PROFILE] [--threads N] [--seconds S] "
-                           "[--plans N] [--points FILE] [--publish FILE --command TEXT] "
-                           "[MODEL...]\n");
-        return 2;
-    }
+    CLI::App app("How good the predictions are: every kernel of some models, predicted against "
+                 "measured on the cpu backend, and what deciding by prediction costs.");
+    app.add_option("--device", options.device, "profile")->capture_default_str();
+    app.add_option("--threads", options.threads, "0: all")->check(CLI::NonNegativeNumber);
+    app.add_option("--seconds", options.seconds, "of the runs that time steps of a model")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--plans", options.regret.plans, "sampled plans of a model")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--points", options.points, "also write every kernel to this file");
+    bench::addOptions(app, options.publication);
+    app.add_option("models", options.models, "names of the zoo, files, or folders of files")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     auto profile = deviceProfile(options.device);
     if (!profile) {
         fmt::print(stderr, "bench_predict: {}\n", profile.error().text());
@@ -296,10 +262,10 @@ int main(int argc, char** argv) {
     }
     if (options.threads > 0)
         *profile = withCores(std::move(*profile), options.threads);
-    const std::string before = loadText();
+    const std::string before = bench::loadText();
     std::vector<Subject> subjects;
     std::string left;
-    for (const std::string& model : options.models) {
+    for (const std::string& model : expanded(options.models)) {
         auto subject = subjectOf(model, options, *profile);
         if (subject)
             subjects.push_back(std::move(*subject));
@@ -309,20 +275,16 @@ int main(int argc, char** argv) {
     const std::string figures = fmt::format(
         "{}\nthreads {}, load average before and after: {}, {}\npredictions of {}\n\n{}\n{}{}{}",
         app::text(app::inspectMachine()),
-        options.threads == 0 ? "all" : std::to_string(options.threads), before, loadText(),
+        options.threads == 0 ? "all" : std::to_string(options.threads), before, bench::loadText(),
         profile->origin, kindTable(subjects), modelTable(subjects), left.empty() ? "" : "\n", left);
-    fmt::print("{}", figures);
     if (!options.points.empty())
         writePoints(options.points, subjects);
-    if (!options.publish.empty())
-        std::ofstream(options.publish)
-            << "<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Predicted over measured time of "
-               "kernels: last published figures\n\nWritten by `"
-            << options.command << "` on " << today()
-            << " (UTC). Do not edit: run it again.\n`all` is the sum of predictions over that of "
-               "measurements; 10th, median and 90th are percentiles of\npredicted over measured; "
-               "tau is Kendall's, over the kernels of a model. Regret is the time of the chosen\n"
-               "plan over the best of plans with random matches switched off, less one.\n\n```\n"
-            << figures << "```\n";
-    return subjects.empty() ? 1 : 0;
+    const int published = bench::publish(
+        options.publication, "Predicted over measured time of kernels",
+        "`all` is the sum of predictions over that of measurements; 10th, median and 90th are "
+        "percentiles of\npredicted over measured; tau is Kendall's, over the kernels of a model. "
+        "Regret is the time of the chosen\nplan over the best of plans with random matches "
+        "switched off, less one.\n",
+        figures);
+    return subjects.empty() ? 1 : published;
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How good predicted registers are: every kernel of some models, before and after fusion, as
 // core/cost predicts it against what NVRTC says of the kernel that would run. Needs no GPU.
-//   bench_registers [--device PROFILE] [--cache FOLDER] [--points FILE]
-//                   [--publish FILE --command TEXT] [NAME...]
-// A NAME is one of the zoo.
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/rules.h"
@@ -12,11 +9,12 @@
 #include "core/cost/resources.h"
 #include "core/passes/passes.h"
 #include "gpu/backend/compiled_plan.h"
+#include "tests/bench/figures.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -27,8 +25,10 @@ using namespace fuselage;
 namespace {
 
 struct Options {
-    std::string device = "h200", cache, publish, command, points;
-    std::vector<std::string> models;
+    std::string device = "h200", cache, points;
+    bench::Publication publication;
+    std::vector<std::string> models{"resnet18",  "resnet50",           "convnext_tiny", "vit_b_16",
+                                    "bert_base", "mobilenet_v3_large", "gpt2_block",    "unet"};
 };
 
 struct Point {
@@ -126,47 +126,18 @@ std::string tableOf(const std::vector<Point>& points) {
     return table.text("");
 }
 
-bool parse(int argc, char** argv, Options& options) {
-    for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
-        const bool more = i + 1 < argc;
-        if (word.rfind("--", 0) != 0)
-            options.models.push_back(word);
-        else if (word == "--device" && more)
-            options.device = argv[++i];
-        else if (word == "--cache" && more)
-            options.cache = argv[++i];
-        else if (word == "--points" && more)
-            options.points = argv[++i];
-        else if (word == "--publish" && more)
-            options.publish = argv[++i];
-        else if (word == "--command" && more)
-            options.command = argv[++i];
-        else
-            return false;
-    }
-    if (options.models.empty())
-        options.models = {"resnet18",  "resnet50",           "convnext_tiny", "vit_b_16",
-                          "bert_base", "mobilenet_v3_large", "gpt2_block",    "unet"};
-    return true;
-}
-
-std::string today() {
-    const auto day = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-    const std::chrono::year_month_day date(day);
-    return fmt::format("{:04}-{:02}-{:02}", int(date.year()), unsigned(date.month()),
-                       unsigned(date.day()));
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
     Options options;
-    if (!parse(argc, argv, options)) {
-        fmt::print(stderr, "usage: bench_registers [--device PROFILE] [--cache FOLDER] "
-                           "[--points FILE] [--publish FILE --command TEXT] [NAME...]\n");
-        return 2;
-    }
+    CLI::App app("Registers of generated CUDA kernels: predicted from a program alone, and as "
+                 "NVRTC counts them.");
+    app.add_option("--device", options.device, "profile")->capture_default_str();
+    app.add_option("--cache", options.cache, "folder of compiled kernels");
+    app.add_option("--points", options.points, "also write every kernel to this file");
+    bench::addOptions(app, options.publication);
+    app.add_option("models", options.models, "names of the zoo")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     auto profile = deviceProfile(options.device);
     if (!profile) {
         fmt::print(stderr, "{}\n", profile.error().text());
@@ -194,16 +165,9 @@ int main(int argc, char** argv) {
         fmt::format("{} for {}; kernels of the zoo that differ, before and after fusion, in fp32 "
                     "and fp16\n\n{}",
                     compiler, profile->title, tableOf(points));
-    fmt::print("{}", body);
-    if (options.publish.empty())
-        return 0;
-    std::ofstream out(options.publish);
-    out << "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
-           "# Predicted over counted registers of CUDA kernels: last published figures\n\n"
-        << fmt::format("Written by `{}` on {} (UTC). Do not edit: run it again.\n", options.command,
-                       today())
-        << "`counted` is the range of registers of a thread that NVRTC gives; errors are those of "
-           "what `core/cost/resources`\npredicts from a program alone, relative to that.\n\n```\n"
-        << body << "```\n";
-    return out ? 0 : 1;
+    return bench::publish(
+        options.publication, "Predicted over counted registers of CUDA kernels",
+        "`counted` is the range of registers of a thread that NVRTC gives; errors are those of "
+        "what `core/cost/resources`\npredicts from a program alone, relative to that.\n",
+        body);
 }

@@ -4,8 +4,6 @@
 // takes time from another. Once on the machine as it is, once beside a process that keeps one
 // processor busy. Compares times only: whether results agree is the business of the tests with the
 // label strangers.
-//   bench_strangers --folder FOLDER --script ort.mjs [--modules FOLDER] [--threads N] [--rounds N]
-//                   [--seconds S] [--limit S] [--publish FILE --command TEXT] [NAME...]
 #include "app/cli/wait_policy.h"
 #include "app/pipeline/machine.h"
 #include "tests/bench/stranger_server.h"
@@ -13,6 +11,7 @@
 #include "tests/ort/onnx_runtime.h"
 #include "tests/support/temporary_folder.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +32,8 @@ namespace {
 
 struct Options {
     std::string program, mode; ///< mode: "serve", "first" and "spin" are children of the table
-    std::string folder, script, modules, publish, command, work;
+    std::string folder, script, modules, work;
+    bench::Publication publication;
     int threads = 2, rounds = 5, limit = 600;
     double seconds = 0.3;
     std::vector<std::string> names;
@@ -224,37 +224,6 @@ Result<std::string> measure(const Options& options) {
         bench::tables(rows));
 }
 
-bool parse(int argc, char** argv, Options& out) {
-    const std::pair<const char*, std::string*> texts[] = {
-        {"--mode", &out.mode},       {"--folder", &out.folder},   {"--script", &out.script},
-        {"--modules", &out.modules}, {"--publish", &out.publish}, {"--command", &out.command},
-        {"--work", &out.work}};
-    const std::pair<const char*, int*> numbers[] = {
-        {"--threads", &out.threads}, {"--rounds", &out.rounds}, {"--limit", &out.limit}};
-    for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
-        if (!word.starts_with("--")) {
-            out.names.push_back(word);
-            continue;
-        }
-        if (++i == argc)
-            return false;
-        bool known = word == "--seconds";
-        if (known)
-            out.seconds = std::atof(argv[i]);
-        for (auto [name, text] : texts)
-            if (word == name)
-                *text = argv[i], known = true;
-        for (auto [name, number] : numbers)
-            if (word == name)
-                *number = std::atoi(argv[i]), known = true;
-        if (!known)
-            return false;
-    }
-    return !out.folder.empty() && out.threads > 0 && out.rounds > 0 && out.limit > 0 &&
-           out.seconds > 0 && (!out.mode.empty() || !out.script.empty());
-}
-
 [[noreturn]] void spin() {
     for (volatile uint64_t i = 0;;)
         i = i + 1;
@@ -280,10 +249,26 @@ int serve(const Options& options) {
 int main(int argc, char** argv) {
     cli::shortenSpins(argv);
     Options options;
-    if (!parse(argc, argv, options)) {
-        fmt::print(stderr, "bench_strangers: wrong arguments; see the top of strangers.cpp\n");
-        return 2;
-    }
+    CLI::App app("Trained models of others, fused, unfused and in ONNX Runtime, side by side.");
+    app.add_option("--folder", options.folder, "NAME.onnx, with its inputs in NAME_data")
+        ->required();
+    app.add_option("--script", options.script, "tests/ort/ort.mjs");
+    app.add_option("--modules", options.modules, "folder of ONNX Runtime's npm package");
+    app.add_option("--threads", options.threads)->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--rounds", options.rounds)->check(CLI::PositiveNumber)->capture_default_str();
+    app.add_option("--seconds", options.seconds, "of each round and side")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--limit", options.limit, "seconds that one model may take")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--mode", options.mode, "what a child of the table does")
+        ->check(CLI::IsMember({"serve", "first", "spin"}))
+        ->group("");
+    app.add_option("--work", options.work, "of a child")->group("");
+    bench::addOptions(app, options.publication);
+    app.add_option("names", options.names, "of models; all of the folder unless named");
+    CLI11_PARSE(app, argc, argv);
     if (!options.mode.empty()) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL); // whoever is stopped ends with the table, too
         return options.mode == "spin" ? (spin(), 0) : serve(options);
@@ -294,12 +279,5 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", results.error().text());
         return 1;
     }
-    fmt::print("{}", *results);
-    if (!options.publish.empty() &&
-        !bench::publish(options.publish, "Trained models of others: last published figures",
-                        options.command, *results)) {
-        fmt::print(stderr, "{}: cannot be written\n", options.publish);
-        return 1;
-    }
-    return 0;
+    return bench::publish(options.publication, "Trained models of others", "", *results);
 }
