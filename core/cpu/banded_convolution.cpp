@@ -119,7 +119,7 @@ void BandedConvolution::preparePass(const Contraction& program, const SplitEpilo
                          {part(output)},
                          context.table,
                          context.threads,
-                         context.strict};
+                         context.allowed};
     for (uint32_t index : split.reads) {
         Access read = program.epilogue.reads[index];
         const OperandLayout& layout = context.inputs[read.operand];
@@ -208,6 +208,7 @@ KernelResult prepareBanded(const Contraction& program, const PrepareContext& con
     auto kernel = std::make_unique<BandedConvolution>(program);
     if (auto reason = kernel->prepare(program, *split, context))
         return failure("cpu." + reason->code, reason->message);
+    kernel->numeric = split->head.numeric;
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

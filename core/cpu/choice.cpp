@@ -66,7 +66,7 @@ MeasuredWays measure(std::span<const Way* const> ways, const PrepareContext& con
     Threads threads(1);
     Threads::Alone alone(context.threads);
     PrepareContext trial{context.inputs, context.outputs, context.table,
-                         threads,        context.strict,  context.inPlace};
+                         threads,        context.allowed, context.inPlace};
     MeasuredWays out;
     std::vector<std::pair<double*, std::unique_ptr<Kernel>>> kernels;
     for (const Way* way : ways) {

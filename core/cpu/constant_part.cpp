@@ -17,7 +17,7 @@ bool reads(const Pointwise& program, uint32_t operand) {
 
 /// On the tile interpreter, so that folding changes no bit.
 std::vector<TensorPtr> computed(const ConstantPart& part, const PrepareContext& context) {
-    PrepareContext inner{{}, {}, context.table, context.threads, context.strict};
+    PrepareContext inner{{}, {}, context.table, context.threads, context.allowed};
     Operands operands;
     std::vector<TensorPtr> out;
     for (const TensorPtr& input : part.inputs) {

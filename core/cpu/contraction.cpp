@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/contraction.h"
 
-#include "core/cpu/banded_convolution.h"
-#include "core/cpu/choice.h"
 #include "core/cpu/contraction_engine.h"
 #include "core/cpu/contraction_staging.h"
 #include "core/cpu/empty_window.h"
-#include "core/cpu/integer_contraction.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/tile_pointwise.h"
@@ -205,7 +202,7 @@ void ContractionKernel::addPass(const PrepareContext& context, const Tape& tape,
     pass.reads.insert(pass.reads.end(), reads.begin(), reads.end());
     pass.writes = m_program.epilogue.writes;
     PrepareContext inner{context.inputs, context.outputs, context.table, context.threads,
-                         context.strict};
+                         context.allowed};
     inner.inputs.push_back(accumulator);
     if (m_program.poolWindow) {
         inner.outputs = {m_output};
@@ -222,7 +219,7 @@ void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandL
     size_t dims = m_program.space.size();
     Pointwise copy{
         m_program.space, {read}, castTape(from.dtype, c.dtype), {identityAccess(0, dims)}};
-    PrepareContext inner{context.inputs, {c}, context.table, context.threads, context.strict};
+    PrepareContext inner{context.inputs, {c}, context.table, context.threads, context.allowed};
     m_sumCopy = preparePointwise(copy, inner);
     StridedAccess at = stridedFor(read, from, dims);
     m_sumInPlace = from.dtype == c.dtype && at.offset == 0;
@@ -237,6 +234,10 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
         return false;
     }
     const auto& epilogue = std::get<MatchedEpilogue>(matched);
+    if (epilogue.numeric > context.allowed) {
+        addFallback({"numeric-class", "post-ops compute in another order", {}, {}});
+        return false;
+    }
     const bool sums = std::any_of(epilogue.postOps.begin(), epilogue.postOps.end(),
                                   [](const PostOp& op) { return op.kind == PostOp::Kind::Sum; });
     if (sums && hasEmptyWindow(m_program, m_a.extents)) {
@@ -251,6 +252,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
         m_output.dtype == DType::Float32 || (m_native && m_output.dtype == m_a.dtype);
     if (stores && direct.offset == 0) {
         if (accept(engineFor(context, {direct, m_output.dtype}, epilogue), false)) {
+            numeric = epilogue.numeric;
             m_cIsOutput = !m_program.poolWindow;
             addSumCopy(context, {m_output.dtype, m_program.space, direct.strides, nullptr});
             if (m_program.poolWindow)
@@ -261,6 +263,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
     OperandLayout own = accumulatorLayout();
     if (!accept(engineFor(context, {{0, own.strides}}, epilogue), false))
         return false;
+    numeric = epilogue.numeric;
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeof(float));
     addSumCopy(context, own);
     DType result = m_program.epilogue.tape.type(m_program.epilogue.tape.outputs[0]);
@@ -304,7 +307,7 @@ void ContractionKernel::addPool(const PrepareContext& context) {
                     castTape(DType::Float32, result.dtype),
                     m_program.epilogue.writes};
     m_pooledStore = preparePointwise(
-        store, {{pooled}, {result}, context.table, context.threads, context.strict});
+        store, {{pooled}, {result}, context.table, context.threads, context.allowed});
     m_pooledRegion = reserve(static_cast<size_t>(pooled.span()) * sizeof(float));
 }
 
@@ -312,7 +315,7 @@ void ContractionKernel::addPool(const PrepareContext& context) {
 /// costs less than such loops.
 void ContractionKernel::findEngine(const PrepareContext& context) {
     auto attempt = [&](bool allowSlow) {
-        if (context.strict || !tryMatched(context)) // post-ops may add in another order
+        if (context.strict() || !tryMatched(context))
             useBare(context, allowSlow);
         return m_engine != nullptr;
     };
@@ -441,10 +444,12 @@ namespace {
 /// Whether the operands are of a 16-bit type that needs no widening here.
 bool canBeNative(const Contraction& program, const PrepareContext& context) {
     const DType type = context.inputs[program.a.operand].dtype;
-    return !context.strict && type != DType::Float32 && multipliesNatively(type) &&
+    return !context.strict() && type != DType::Float32 && multipliesNatively(type) &&
            context.inputs[program.b.operand].dtype == type &&
            program.accumulate == DType::Float32 && !program.prologueA && !program.prologueB;
 }
+
+} // namespace
 
 KernelResult prepareWhole(const Contraction& program, const PrepareContext& context,
                           bool winograd) {
@@ -463,38 +468,6 @@ KernelResult prepareWhole(const Contraction& program, const PrepareContext& cont
         refused = std::move(reason);
     }
     return failure("cpu." + refused->code, refused->message);
-}
-
-} // namespace
-
-KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context) {
-    KernelResult kernel = prepareWhole(program, context, true);
-    if (kernel)
-        (*kernel)->numeric = NumericClass::Reassociated;
-    return kernel;
-}
-
-KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
-    if (!unsupportedInteger(program, context)) {
-        KernelResult kernel = prepareInteger(program, context);
-        if (kernel)
-            return kernel;
-    }
-    auto whole = [&](const PrepareContext& c) { return prepareWhole(program, c, false); };
-    if (context.strict) // each other way sums in another order
-        return whole(context);
-    std::vector<Way> ways{{"one primitive", 1, whole}};
-    std::string key;
-    if (canBeBanded(program, context)) {
-        ways.push_back({"bands", bandedCost(),
-                        [&](const PrepareContext& c) { return prepareBanded(program, c); }});
-        key = bandedKey(program, context);
-    } else if (canBeWinograd(program, context)) {
-        ways.push_back({"minimal filtering", winogradCost(program, context),
-                        [&](const PrepareContext& c) { return prepareWinograd(program, c); }});
-        key = winogradKey(program, context);
-    }
-    return prepareFastest(key, ways, context);
 }
 
 } // namespace fuselage::cpu

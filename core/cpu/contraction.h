@@ -8,6 +8,10 @@ namespace fuselage::cpu {
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context);
 
+/// One primitive around which all else is put, plain loops where there is none; `winograd`: minimal
+/// filtering in its place, which needs canBeWinograd().
+KernelResult prepareWhole(const Contraction& program, const PrepareContext& context, bool winograd);
+
 /// By minimal filtering whether or not it is faster: needs canBeWinograd().
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
 

@@ -113,7 +113,7 @@ StagedOperand stageOperand(const Contraction& program, bool isA, DType dtype, bo
     if (prologue)
         for (const Access& read : prologue->reads)
             fill.reads.push_back(moved(read, gathering.from));
-    PrepareContext inner{context.inputs, {staged}, context.table, context.threads, context.strict};
+    PrepareContext inner{context.inputs, {staged}, context.table, context.threads, context.allowed};
     auto kernel = preparePointwise(fill, inner);
     if (!constant)
         return {std::move(staged), std::move(gathering.read), std::move(kernel)};

@@ -93,6 +93,7 @@ private:
     Threads& threadsOf(size_t step) { return m_isAlone[step] ? m_alone : m_threads; }
 
     void prepareSweeps(Choices& choices);
+    NumericClass allowedIn(const Step& step) const;
     void prepareStep(const Step& step, Choices& choices);
     bool isOfConstants(const Step& step) const;
     void computeOnce(const Step& step);
@@ -161,17 +162,21 @@ void CpuExecutable::prepareSweeps(Choices& choices) {
     }
 }
 
+NumericClass CpuExecutable::allowedIn(const Step& step) const {
+    return m_options.strict ? NumericClass::Exact : step.allowed;
+}
+
 /// The kernel of the step that was added last, or why it has none.
 void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     const size_t index = m_kernels.size() - 1;
-    const bool strict = m_options.strict || step.strict;
     m_isAlone.push_back(m_threads.count() > 1 && isTooSmallToShare(step.program));
     const Threads::Alone alone(m_threads, m_isAlone[index]);
     bool host = false;
     for (const std::vector<uint32_t>* values : {&step.inputs, &step.outputs})
         for (uint32_t value : *values)
             host = host || m_plan->values[value].residence == Residence::Host;
-    if (!strict && step.program.body && BranchStep::fits(*step.program.body)) {
+    if (allowedIn(step) != NumericClass::Exact && step.program.body &&
+        BranchStep::fits(*step.program.body)) {
         m_branches.try_emplace(index, step.program.body, constantsOf(step), m_options);
         return;
     }
@@ -195,8 +200,7 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
 }
 
 KernelResult CpuExecutable::kernelFor(const Step& step, Threads& threads, Choices* choices) const {
-    const bool strict = m_options.strict || step.strict;
-    PrepareContext context{{}, {}, vectorTable(), threads, strict, step.inPlace, choices};
+    PrepareContext context{{}, {}, vectorTable(), threads, allowedIn(step), step.inPlace, choices};
     for (uint32_t input : step.inputs)
         context.inputs.push_back(layoutNow(input));
     for (uint32_t output : step.outputs)
@@ -284,7 +288,7 @@ std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size
     if (auto branch = m_branches.find(index); branch != m_branches.end())
         return branch->second.run(givenTo(step), progress);
     if (m_dynamic[index])
-        return m_dynamic[index]->run(givenTo(step), m_threads, m_options.strict);
+        return m_dynamic[index]->run(givenTo(step), m_threads, allowedIn(step));
     return std::nullopt;
 }
 

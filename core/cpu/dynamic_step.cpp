@@ -39,18 +39,20 @@ DynamicStep::DynamicStep(std::shared_ptr<const Graph> body, std::vector<TensorPt
     : m_body(std::move(body)), m_constants(std::move(constants)) {}
 
 bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& threads,
-                          bool strict) {
+                          NumericClass allowed) {
     m_kernel.reset();
     m_program.reset();
     auto body = specialised(*m_body, inputs);
     if (!body)
         return false;
-    LowerResult lowered = lower({body, m_constants, {}, {}});
+    LowerRequest request{body, m_constants, {}, {}};
+    request.strict = allowed == NumericClass::Exact;
+    LowerResult lowered = lower(request);
     auto* program = std::get_if<KernelProgram>(&lowered);
     if (!program || std::holds_alternative<Library>(program->code) || unsupported(*program) ||
         workOf(*program).flops < worthwhileFlops)
         return false;
-    PrepareContext context{{}, {}, vectorTable(), threads, strict};
+    PrepareContext context{{}, {}, vectorTable(), threads, allowed};
     for (size_t i = 0; i < program->inputs.size(); ++i)
         context.inputs.push_back(rowMajorLayout(program->inputs[i], m_constants[i]));
     for (const OperandType& type : program->outputs)
@@ -64,7 +66,8 @@ bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& th
 }
 
 std::optional<Result<std::vector<ReferenceValue>>>
-DynamicStep::run(const std::vector<ReferenceValue>& inputs, Threads& threads, bool strict) {
+DynamicStep::run(const std::vector<ReferenceValue>& inputs, Threads& threads,
+                 NumericClass allowed) {
     std::vector<std::pair<DType, Extents>> shapes;
     for (const ReferenceValue& input : inputs) {
         if (input.kind != TypeKind::Tensor || sizeOf(input.dtype) == 0) {
@@ -76,7 +79,7 @@ DynamicStep::run(const std::vector<ReferenceValue>& inputs, Threads& threads, bo
     }
     if (shapes != m_shapes || m_shapes.empty()) {
         m_shapes = shapes;
-        prepare(inputs, threads, strict);
+        prepare(inputs, threads, allowed);
     }
     if (!m_kernel)
         return std::nullopt;

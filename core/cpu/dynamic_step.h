@@ -18,13 +18,13 @@ public:
     /// The outputs, or none when the reference function is the better way for these inputs. Of
     /// constant inputs only dtype and extents are read.
     std::optional<Result<std::vector<ReferenceValue>>>
-    run(const std::vector<ReferenceValue>& inputs, Threads& threads, bool strict);
+    run(const std::vector<ReferenceValue>& inputs, Threads& threads, NumericClass allowed);
 
     /// The kernel of the last run; null when it was the reference function.
     const Kernel* kernel() const { return m_kernel.get(); }
 
 private:
-    bool prepare(const std::vector<ReferenceValue>& inputs, Threads& threads, bool strict);
+    bool prepare(const std::vector<ReferenceValue>& inputs, Threads& threads, NumericClass allowed);
 
     std::shared_ptr<const Graph> m_body;
     std::vector<TensorPtr> m_constants;

@@ -18,6 +18,7 @@ public:
         hidden.scratchBytes = std::max(hidden.scratchBytes, kernel->hidden.scratchBytes);
         hidden.values += kernel->hidden.values;
         hidden.passedBytes += kernel->hidden.passedBytes;
+        numeric = std::max(numeric, kernel->numeric);
         m_members.push_back({std::move(kernel), inputs, outputs});
     }
 
@@ -74,7 +75,7 @@ KernelResult prepareGroup(const Group& program, const PrepareContext& context) {
         const auto inputs = input + static_cast<ptrdiff_t>(member.inputs.size());
         const auto outputs = output + static_cast<ptrdiff_t>(member.outputs.size());
         PrepareContext own{{input, inputs}, {output, outputs}, context.table,
-                           context.threads, context.strict,    false,
+                           context.threads, context.allowed,   false,
                            context.choices};
         KernelResult kernel = prepareKernel(member, own);
         if (!kernel)

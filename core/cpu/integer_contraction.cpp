@@ -115,7 +115,7 @@ void IntegerContraction::stageImage(const PrepareContext& context) {
     OperandLayout staged{m_a.dtype, m_a.extents, channelsLast(m_a.extents), nullptr};
     const Access whole = identityAccess(0, m_a.extents.size());
     m_stageA = prepareCopy(Copy{{{m_a.extents, whole, whole, 0}}},
-                           {{m_a}, {staged}, context.table, context.threads, context.strict});
+                           {{m_a}, {staged}, context.table, context.threads, context.allowed});
     m_stagedBytes = rounded(static_cast<size_t>(staged.span()));
     m_a = staged;
 }
@@ -197,7 +197,7 @@ void IntegerContraction::preparePass(Shape& shape, const PrepareContext& context
             dense *= shape.box[d];
         }
     Pointwise pass{shape.box, {identityAccess(0, dims)}, m_program.epilogue.tape, {}};
-    PrepareContext inner{{sums}, {}, context.table, context.threads, context.strict};
+    PrepareContext inner{{sums}, {}, context.table, context.threads, context.allowed};
     for (Access read : m_program.epilogue.reads) {
         inner.inputs.push_back(part(read, context.inputs[read.operand]));
         read.operand = static_cast<uint32_t>(inner.inputs.size() - 1);

@@ -92,7 +92,7 @@ bool IntegerRequantise::fits() const {
 
 std::optional<IntegerRequantise> IntegerRequantise::make(const Contraction& program,
                                                          const PrepareContext& context) {
-    if (context.strict || program.epilogue.writes.size() != 1)
+    if (context.strict() || program.epilogue.writes.size() != 1)
         return std::nullopt;
     auto found = matchRequantisation(program.epilogue.tape, context.epilogueInputs(program));
     if (!found)

@@ -72,9 +72,13 @@ struct PrepareContext {
     std::vector<OperandLayout> outputs;
     const VectorTable& table;
     Threads& threads;
-    bool strict = false;
+    /// How far results may be from those of the nodes one by one.
+    NumericClass allowed = NumericClass::Reassociated;
     bool inPlace = false;       ///< output 0 reuses the memory of an input
     Choices* choices = nullptr; ///< for prepareFastest(); null: by prediction alone
+
+    /// Every inner edge is rounded to its type.
+    bool strict() const { return allowed == NumericClass::Exact; }
 
     std::vector<EpilogueInput> epilogueInputs(const Contraction& program) const;
 };

@@ -168,7 +168,7 @@ std::unique_ptr<Kernel> copyKernel(const OperandLayout& from, const OperandLayou
                                    const PrepareContext& context) {
     const Access identity = identityAccess(0, from.extents.size());
     Copy copy{{{from.extents, identity, identity, 0}}};
-    return prepareCopy(copy, {{from}, {to}, context.table, context.threads, context.strict});
+    return prepareCopy(copy, {{from}, {to}, context.table, context.threads, context.allowed});
 }
 
 /// Runs a routine on copies of the operands that lie in another order.

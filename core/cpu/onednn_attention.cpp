@@ -111,7 +111,7 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
     Scalar element = builder.input(dtype);
     copy.tape = builder.finish({dtype == DType::Float32 ? element : cast(element, DType::Float32)});
     out.stage = preparePointwise(
-        copy, {context.inputs, {dense}, context.table, context.threads, context.strict});
+        copy, {context.inputs, {dense}, context.table, context.threads, context.allowed});
     out.stagedAt = m_stagedBytes;
     m_stagedBytes += aligned(static_cast<size_t>(dense.span()) * sizeof(float));
     out.access = {0, dense.strides};

@@ -18,7 +18,8 @@ Result<SweepRun::SweepStep> SweepRun::prepareStep(const Plan& plan, uint32_t ind
                                                   Choices& choices) {
     const Step& step = plan.steps[index];
     const ImageSlice& slice = m_sweep.slices[index - m_sweep.first];
-    PrepareContext context{{}, {}, vectorTable(), *m_workers[0], false, step.inPlace, &choices};
+    PrepareContext context{{},           {},           vectorTable(), *m_workers[0],
+                           step.allowed, step.inPlace, &choices};
     SweepStep out;
     auto add = [&](uint32_t value, bool each, std::vector<Operand>& operands,
                    std::vector<OperandLayout>& layouts) {

@@ -53,7 +53,7 @@ PointwiseKernel::PointwiseKernel(const FoldedPointwise& folded, const PrepareCon
         for (size_t k = m_writes; k < m_operands.size(); ++k)
             uniform.push_back(m_space.cols.strides[k] == 0 &&
                               (m_space.tileRows == 1 || m_space.rows.strides[k] == 0));
-        m_code = TileCode(lanes.tape, uniform, context.table, context.strict);
+        m_code = TileCode(lanes.tape, uniform, context.table, context.strict());
         if (round == 0)
             m_space = tileSpace(program.space, accesses, 0, lanesThatFit(m_code.bytesPerLane()));
     }

@@ -277,12 +277,12 @@ TileCode RowKernel::tileCode(size_t code, const TileSpace& tiles,
         else
             uniform.push_back(k < firstKept && m_kind != RowTiles::Across && m_blockRows == 1);
     }
-    return {tape, uniform, context.table, context.strict};
+    return {tape, uniform, context.table, context.strict()};
 }
 
 /// Code over the rows of a block: inputs are row scalars.
 TileCode RowKernel::rowCode(const Tape& tape, const PrepareContext& context) const {
-    return {tape, std::vector<bool>(tape.inputs.size(), false), context.table, context.strict};
+    return {tape, std::vector<bool>(tape.inputs.size(), false), context.table, context.strict()};
 }
 
 std::unique_ptr<Kernel> prepareRow(const Row& program, const PrepareContext& context) {

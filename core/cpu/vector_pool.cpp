@@ -340,6 +340,11 @@ std::unique_ptr<PoolEngine> makePool(PoolKind kind, const SlidingWindow& window,
     auto byOneDnn = [&](bool mayCopy) {
         return makePoolEngine(kind, window, inExtents, inStrides, outExtents, outStrides, mayCopy);
     };
+    // One way to add, whatever the layout: oneDNN has several.
+    if (context.strict())
+        return canBeVectors ? makeVectorPool(kind, window, inExtents, inStrides, outExtents,
+                                             outStrides, context)
+                            : nullptr;
     std::unique_ptr<PoolEngine> engine = byVectors ? nullptr : byOneDnn(false);
     if (!engine && canBeVectors)
         engine =

@@ -80,7 +80,7 @@ bool isPooledByte(DType type) {
 /// it makes neither floats nor integers.
 std::vector<double> ofEachByte(const Tape& tape, const PrepareContext& context) {
     constexpr size_t count = 256, alignment = 64;
-    const TileCode code(tape, {false}, context.table, context.strict);
+    const TileCode code(tape, {false}, context.table, context.strict());
     size_t bytes = code.frameBytes(count) + alignment;
     std::vector<std::byte> memory(bytes);
     void* start = memory.data();
@@ -174,7 +174,7 @@ OperandLayout WindowKernel::stage(const PrepareContext& context, const Extents& 
     Scalar x = values[0].type() == staged.dtype ? values[0] : cast(values[0], staged.dtype);
     before.tape = builder.finish({m_program.kind == PoolKind::Lp ? powered(x, m_program.p) : x});
     m_before = preparePointwise(
-        before, {context.inputs, {staged}, context.table, context.threads, context.strict});
+        before, {context.inputs, {staged}, context.table, context.threads, context.allowed});
     m_beforeAt = reserve(static_cast<size_t>(staged.span()) * sizeOf(staged.dtype));
     return staged;
 }
@@ -201,7 +201,7 @@ void WindowKernel::addAfter(const PrepareContext& context, const OperandLayout& 
         epilogue.writes};
     after.reads.insert(after.reads.end(), epilogue.reads.begin(), epilogue.reads.end());
     PrepareContext inner{context.inputs, context.outputs, context.table, context.threads,
-                         context.strict};
+                         context.allowed};
     inner.inputs.push_back(pooled);
     m_after = preparePointwise(after, inner);
 }

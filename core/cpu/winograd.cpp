@@ -349,8 +349,9 @@ void WinogradEngine::writeTiles(const Block& block, float* y) const {
 bool canBeWinograd(const Contraction& program, const PrepareContext& context) {
     const SlidingWindow& window = program.window;
     if (program.kind != Contraction::Kind::Conv || program.groups != 1 ||
-        program.space.size() != 4 || program.accumulate != DType::Float32 || context.strict ||
-        !areAll(window.kernel, 3) || !areAll(window.strides, 1) || !areAll(window.dilations, 1))
+        program.space.size() != 4 || program.accumulate != DType::Float32 ||
+        context.allowed < NumericClass::Reassociated || !areAll(window.kernel, 3) ||
+        !areAll(window.strides, 1) || !areAll(window.dilations, 1))
         return false;
     const OperandLayout& x = context.inputs[program.a.operand];
     const OperandLayout& w = context.inputs[program.b.operand];

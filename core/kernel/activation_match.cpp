@@ -169,6 +169,21 @@ std::vector<MatchedActivation> candidates(const std::function<double(double)>& f
 
 } // namespace
 
+bool isExact(const MatchedActivation& activation) {
+    switch (activation.kind) {
+    case Activation::Relu:
+    case Activation::Clip:
+    case Activation::Abs:
+    case Activation::Square:
+    case Activation::Sqrt:
+        return true;
+    case Activation::Linear:
+        return activation.beta == 0 || activation.alpha == 1;
+    default:
+        return false;
+    }
+}
+
 std::optional<MatchedActivation> matchActivation(const Tape& tape, uint16_t argument,
                                                  uint16_t result, double tolerance) {
     std::optional<Tape> function = functionBetween(tape, argument, result);

@@ -34,6 +34,9 @@ struct MatchedActivation {
     double alpha = 0, beta = 0;
 };
 
+/// Whether whoever computes the function in float32 gets the same bits: it selects, or rounds once.
+bool isExact(const MatchedActivation& activation);
+
 /// The activation that register `result` of the tape is as a function of register `argument`
 /// alone; nothing when it is none, or depends on more. Exporters write one function in many forms,
 /// so the function is compared, not the form: the part of the tape between the two registers is

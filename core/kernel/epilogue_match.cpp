@@ -172,6 +172,8 @@ private:
             if (auto f = matchActivation(m_tape, m_head, next[i], m_abilities.tolerance)) {
                 finishAffine();
                 m_out.postOps.push_back({PostOp::Kind::Activate, *f, {}, 0});
+                if (!isExact(*f))
+                    m_out.numeric = NumericClass::Reassociated;
                 m_head = next[i];
                 return true;
             }
@@ -289,6 +291,8 @@ private:
     }
 
     bool scaleBy(const Numbers& by) {
+        if (by != Numbers{-1})
+            ++m_scales;
         auto times = [](double p, double q) { return p * q; };
         m_scale = combine(m_scale, by, times);
         m_shift = combine(m_shift, by, times);
@@ -296,6 +300,7 @@ private:
     }
 
     bool shiftBy(const Numbers& by) {
+        ++m_shifts;
         m_shift = combine(m_shift, by, [](double p, double q) { return p + q; });
         return true;
     }
@@ -306,7 +311,12 @@ private:
 
     /// Scales and shifts so far: into weights and bias before the first post-op, else post-ops.
     void finishAffine() {
-        if (m_out.postOps.empty() && m_out.taps.empty()) {
+        const bool folds = m_out.postOps.empty() && m_out.taps.empty();
+        const bool isOneStep = m_scales + m_shifts <= 1 && !(folds && m_scales > 0);
+        if (!isOneStep)
+            m_out.numeric = NumericClass::Reassociated;
+        m_scales = m_shifts = 0;
+        if (folds) {
             if (!all(m_scale, 1))
                 m_out.scale = m_scale;
             if (!all(m_shift, 0))
@@ -341,6 +351,7 @@ private:
     std::vector<bool> m_flows;      ///< per register: it depends on the accumulator
     uint16_t m_head = 0, m_end = 0;
     Numbers m_scale = {1}, m_shift = {0};
+    int m_scales = 0, m_shifts = 0; ///< steps that these stand for, each of which rounds
     MatchedEpilogue m_out;
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/kernel/activation_match.h"
+#include "core/ops/numeric_class.h"
 #include "core/support/reason.h"
 
 #include <optional>
@@ -62,6 +63,9 @@ struct MatchedEpilogue {
     uint16_t beforeSum = 0;        ///< with a Sum: the tape's register that it adds to
     std::vector<EpilogueTap> taps; ///< of the outputs besides the one at the end
     uint32_t last = 0;             ///< the output at the end
+    /// Against the tape: scales that fold into weights, shifts that are summed beforehand and
+    /// functions that a library computes its own way are Reassociated.
+    NumericClass numeric = NumericClass::Exact;
 };
 
 /// What the library can do beyond one result and one addend.

@@ -72,6 +72,25 @@ std::optional<Reason> clash(const LowerBody& body, const Classes& classes) {
     return std::nullopt;
 }
 
+/// A view that makes of one operand or result another that lies differently: a library may add up
+/// the terms of such a product, pool or reduction in another order.
+std::optional<Reason> reorders(const LowerBody& body, const Classes& classes) {
+    const std::vector<NodeId>* anchors[] = {&classes.contractions, &classes.reductions,
+                                            &classes.pools};
+    for (const std::vector<NodeId>* anchor : anchors)
+        for (NodeId id : body.nodesOf(NodeClass::View))
+            if (!anchor->empty() && !hasTrait(body.node(id).op, View))
+                return Reason{"numeric-class",
+                              fmt::format("{} and {}: sums over values that lie differently may be "
+                                          "taken in another order",
+                                          describe(body.node(id)),
+                                          describe(body.node(anchor->front()))),
+                              "match one of them only",
+                              {{"need", nameOf(NumericClass::Reassociated)},
+                               {"allowed", nameOf(NumericClass::Exact)}}};
+    return std::nullopt;
+}
+
 LowerResult lowerByClass(const LowerBody& body) {
     Classes classes(body);
     const bool attentionShaped = classes.contractions.size() == 2 && classes.others.empty() &&
@@ -85,6 +104,9 @@ LowerResult lowerByClass(const LowerBody& body) {
                            "Contraction", "each needs its own accumulators");
     if (auto reason = clash(body, classes))
         return *reason;
+    if (body.strict())
+        if (auto reason = reorders(body, classes))
+            return *reason;
     if (!classes.contractions.empty())
         return lowerContraction(body);
     if (!classes.reductions.empty())

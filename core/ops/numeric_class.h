@@ -7,9 +7,12 @@
 namespace fuselage {
 
 enum class NumericClass : uint8_t {
-    Exact,        ///< N0: bit-exact with the unfused run in the same dtypes
+    /// N0: the operations of the nodes, each rounded to its type. Bit-exact with the unfused run in
+    /// strict plans; else libraries may sum the terms of one product or pool in an order that
+    /// depends on shapes and layouts, which sums of small whole numbers do not show.
+    Exact,
     Wider,        ///< N1: wider inner edges, same order of operations
-    Reassociated, ///< N2: another order of operations
+    Reassociated, ///< N2: another order of operations, or a function computed another way
     Approximate,  ///< N3: another function nearby; opt-in
 };
 

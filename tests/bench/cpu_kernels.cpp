@@ -37,7 +37,7 @@ struct Prepared {
         if (!foldConstants(*graph, {}, progress))
             return;
         LowerRequest request;
-        PrepareContext context{{}, {}, vectorTable(), threads, false};
+        PrepareContext context{{}, {}, vectorTable(), threads};
         for (ValueId id : graph->inputs()) {
             const Value& value = graph->value(id);
             auto tensor = std::make_shared<Tensor>(value.type.dtype, *value.type.extents());

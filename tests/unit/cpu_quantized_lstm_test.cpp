@@ -95,7 +95,7 @@ std::string whyNot(const QuantizedLstmCase& c, const std::string& varies) {
     leaveOut(request);
     const KernelProgram program = programOf(request);
     Threads threads(1);
-    PrepareContext context{{}, {}, vectorTable(), threads, false};
+    PrepareContext context{{}, {}, vectorTable(), threads};
     for (size_t i = 0; i < program.inputs.size(); ++i) {
         context.inputs.push_back(
             layoutFor(program.inputs[i].dtype, program.inputs[i].extents, Order::RowMajor));

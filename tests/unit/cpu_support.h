@@ -49,7 +49,7 @@ inline CpuRun runOnCpu(const KernelProgram& program, const std::vector<Reference
     CpuRun out;
     Threads threads(threadCount);
     threads.activate();
-    PrepareContext context{{}, {}, vectorTable(), threads, false};
+    PrepareContext context{{}, {}, vectorTable(), threads};
     std::vector<std::vector<std::byte>> memory;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
         const OperandType& type = program.inputs[i];

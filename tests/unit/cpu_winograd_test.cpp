@@ -124,7 +124,11 @@ TEST(Winograd, OtherFormsAreLeftAlone) {
                          " y) { y = Conv<kernel_shape=[3,3]," + attributes + ">(x, w) }",
                      {{"w", weights(w)}});
         KernelProgram program = programOf(request);
-        PrepareContext context{{}, {}, vectorTable(), threads, strict};
+        PrepareContext context{{},
+                               {},
+                               vectorTable(),
+                               threads,
+                               strict ? NumericClass::Exact : NumericClass::Reassociated};
         for (size_t i = 0; i < program.inputs.size(); ++i) {
             context.inputs.push_back(
                 layoutFor(DType::Float32, program.inputs[i].extents, Order::ChannelsLast));
