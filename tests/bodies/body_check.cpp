@@ -9,6 +9,7 @@
 #include "core/kernel/lower.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "tests/bodies/body_promise.h"
 
 #include <fmt/format.h>
 
@@ -31,6 +32,7 @@ struct Subject {
     std::vector<Tensor> all;    ///< of the body as it is written
     std::vector<ReferenceValue> wanted;
     double tolerance = 0;
+    bool isWhole = false; ///< sums of it have the same bits in any order
 };
 
 /// Results too large for a 16-bit type, or none, are nobody's mistake.
@@ -56,6 +58,21 @@ std::string fallbackIn(CompiledGraph& compiled) {
     return {};
 }
 
+/// How a graph is planned.
+struct Form {
+    bool perNode = false; ///< one kernel a node
+    bool strict = false;
+};
+
+/// True when every kernel that runs claims the bits of its nodes one by one.
+bool claimsExact(CompiledGraph& compiled) {
+    const auto& steps = compiled.plan().steps;
+    for (size_t i = 0; i < steps.size(); ++i)
+        if (std::max(steps[i].numeric, compiled.executable().numeric(i)) != NumericClass::Exact)
+            return false;
+    return true;
+}
+
 class Check {
 public:
     Check(const Body& body, const CheckOptions& options) : m_body(body), m_options(options) {}
@@ -66,13 +83,16 @@ private:
     /// "" and a subject, or the problem; neither for a body that says nothing.
     std::string begin();
     std::string evaluated();
-    std::string ran(const std::string& way, Graph graph, bool perNode);
+    std::string ran(const std::string& way, Graph graph, Form form);
     std::string compared(const std::string& way, const std::vector<Tensor>& outputs) const;
+    std::string kept(const std::string& way, Form form, bool isExact,
+                     const std::vector<Tensor>& outputs);
 
     const Body& m_body;
     const CheckOptions& m_options;
     std::optional<Graph> m_written;
     std::optional<Subject> m_subject;
+    std::vector<Tensor> m_unfused[2]; ///< results of the nodes one by one: plainly, strictly
 };
 
 std::string Check::begin() {
@@ -84,6 +104,10 @@ std::string Check::begin() {
     auto inputs = app::generateInputs(*loaded, 5);
     if (!inputs)
         return "inputs: " + inputs.error().text();
+    Subject subject;
+    subject.isWhole = m_body.text.size() % 2 == 0 && sumsWholeNumbers(*loaded);
+    if (subject.isWhole)
+        makeWhole(*inputs);
     std::vector<ReferenceValue> values;
     for (const Tensor& input : *inputs)
         values.push_back(ReferenceValue::from(input));
@@ -94,7 +118,6 @@ std::string Check::begin() {
         return "interpreter: " + wanted.error().text();
     if (!isComparable(*wanted))
         return "";
-    Subject subject;
     subject.wanted = std::move(*wanted);
     subject.graph = loaded->clone();
     subject.all = *inputs;
@@ -156,11 +179,32 @@ std::string Check::evaluated() {
     return compared("evaluate", outputs);
 }
 
-std::string Check::ran(const std::string& way, Graph graph, bool perNode) {
+/// What a class promises: kernels that are `exact` give the bits of the nodes one by one.
+std::string Check::kept(const std::string& way, Form form, bool isExact,
+                        const std::vector<Tensor>& outputs) {
+    std::vector<Tensor>& unfused = m_unfused[form.strict ? 1 : 0];
+    if (form.perNode) {
+        unfused = outputs;
+        return "";
+    }
+    if (unfused.empty() || !isExact || (!form.strict && !m_subject->isWhole))
+        return form.strict && !isExact ? way + ": a strict plan is not exact" : "";
+    for (size_t i = 0; i < outputs.size(); ++i)
+        if (form.strict ? !identical(outputs[i], unfused[i]) : !sameNumbers(outputs[i], unfused[i]))
+            return fmt::format("{}: output {} is called exact and differs from the nodes one by "
+                               "one in its last bits",
+                               way, i);
+    return "";
+}
+
+std::string Check::ran(const std::string& way, Graph graph, Form form) {
     CompileOptions options;
     options.backend = m_options.backend;
     options.threads = m_options.threads;
-    options.oneKernelPerNode = perNode;
+    options.oneKernelPerNode = form.perNode;
+    options.strict = form.strict;
+    if (form.strict)
+        options.allowed = {{"", NumericClass::Exact}};
     options.measureTactics = false;
     auto compiled = CompiledGraph::compile(std::move(graph), options);
     if (!compiled)
@@ -173,7 +217,10 @@ std::string Check::ran(const std::string& way, Graph graph, bool perNode) {
         auto outputs = compiled->run(m_subject->inputs);
         if (!outputs)
             return way + ": " + outputs.error().text();
-        if (std::string problem = compared(way, *outputs); !problem.empty())
+        std::string problem = compared(way, *outputs);
+        if (problem.empty() && run == 0)
+            problem = kept(way, form, claimsExact(*compiled), *outputs);
+        if (!problem.empty())
             return problem;
     }
     return "";
@@ -186,11 +233,17 @@ std::string Check::run() {
     problem = evaluated();
     const Graph& graph = m_subject->graph;
     if (problem.empty() && m_options.backend != BackendKind::Reference)
-        problem = ran("unfused", graph.clone(), true);
+        problem = ran("unfused", graph.clone(), {.perNode = true});
     if (problem.empty() && m_options.backend != BackendKind::Reference)
-        problem = ran("with views", graph.clone(), false);
+        problem = ran("with views", graph.clone(), {});
     if (problem.empty())
-        problem = ran("one node", fuseWhole(graph, "Whole"), false);
+        problem = ran("one node", fuseWhole(graph, "Whole"), {});
+    if (problem.empty() && m_options.backend == BackendKind::Cpu)
+        problem = ran("unfused, strict", graph.clone(), {.perNode = true, .strict = true});
+    if (problem.empty() && m_options.backend == BackendKind::Cpu)
+        problem = ran("with views, strict", graph.clone(), {.strict = true});
+    if (problem.empty() && m_options.backend == BackendKind::Cpu)
+        problem = ran("one node, strict", fuseWhole(graph, "Whole"), {.strict = true});
     if (!problem.empty())
         return problem;
     Progress progress;
@@ -200,7 +253,7 @@ std::string Check::run() {
     auto fused = app::fuseGraph(prepared, library(), {}, progress);
     if (!fused)
         return "fuse: " + fused.error().text();
-    return ran("fused", std::move(fused->graph), false);
+    return ran("fused", std::move(fused->graph), {});
 }
 
 } // namespace
