@@ -155,8 +155,8 @@ constexpr CodeRow rows[] = {
     {"W0502", "no test in which the rule fires, or none in which it must not",
      "add a test with `expect fires 1;` and one with `expect fires 0;` or `expect miss CODE;`",
      "rule R { match { y = Relu(x); } }"},
-    {"W0503", "not proven: the numeric proof made no graph in which the rule fires",
-     "prove it by tests with `expect same`",
+    {"W0503", "no sample: the numeric proof made no graph in which the rule fires",
+     "test it with `expect same`",
      "rule R { match { y = Relu(x: [N]); where N > 100000; } rewrite { y = x; } }"},
     // Why a rule did not fire
     {"M0201", "a node is wanted, nothing makes the value",

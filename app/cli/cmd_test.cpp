@@ -24,7 +24,7 @@ struct Options {
     std::string rule;
     uint64_t seed = 1;
     uint32_t samples = 0;
-    bool verbose = false, quiet = false, noProof = false, onlyProof = false;
+    bool verbose = false, quiet = false, noProof = false, onlyProof = false, strict = false;
 };
 
 std::string failureText(const app::RuleTestResult& result) {
@@ -57,20 +57,20 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, bool verbos
     return failed;
 }
 
-/// Prints the proofs that failed and returns how many.
-size_t printProofs(const std::vector<app::RuleProof>& proofs, bool verbose) {
-    size_t failed = 0, unproven = 0;
+/// Prints the proofs that failed and returns how many; in a strict run those without a sample too.
+size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options) {
+    size_t failed = 0, unsampled = 0;
     for (const app::RuleProof& proof : proofs) {
         failed += proof.failing > 0 ? 1 : 0;
-        unproven += proof.samples == 0 ? 1 : 0;
+        unsampled += proof.samples == 0 ? 1 : 0;
         printOut(app::proofText(proof));
-        if (verbose && proof.passed())
-            printOut(fmt::format("{}: {} proven by {} samples of {} graphs\n", proof.where,
+        if (options.verbose && proof.passed())
+            printOut(fmt::format("{}: {} agrees on {} samples of {} graphs\n", proof.where,
                                  proof.rule, proof.samples, proof.attempts));
     }
-    printOut(fmt::format("{} rules proven by samples, {} unsound, {} not proven\n",
-                         proofs.size() - failed - unproven, failed, unproven));
-    return failed;
+    printOut(fmt::format("{} rules agree on all samples, {} unsound, {} without a sample\n",
+                         proofs.size() - failed - unsampled, failed, unsampled));
+    return failed + (options.strict ? unsampled : 0);
 }
 
 Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Progress& progress) {
@@ -82,7 +82,7 @@ Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Pr
     auto proofs = app::proveRules(library, proving, progress);
     if (!proofs)
         return failure(proofs.error());
-    return printProofs(*proofs, options.verbose);
+    return printProofs(*proofs, options);
 }
 
 int run(const Options& options) {
@@ -106,8 +106,10 @@ int run(const Options& options) {
         auto results = app::runRuleTests(*library, testing, progress);
         if (!results)
             return reportError(results.error());
-        for (const std::string& rule : app::rulesWithoutTests(*library, testing))
+        const std::vector<std::string> untested = app::rulesWithoutTests(*library, testing);
+        for (const std::string& rule : untested)
             printOut(fmt::format("warning: {} has no test\n", rule));
+        failed += options.strict ? untested.size() : 0;
         failed += printResults(*results, options.verbose);
     }
     if (!options.noProof) {
@@ -128,6 +130,8 @@ Action addTest(CLI::App& app) {
     app.add_option("--rule", options->rule, "only the tests of this rule");
     app.add_flag("--no-proof", options->noProof, "only the tests, no numeric proof of the rules");
     app.add_flag("--only-proof", options->onlyProof, "only the numeric proof of the rules");
+    app.add_flag("--strict", options->strict,
+                 "a rule without a test, or for which the proof found no sample, fails too");
     app.add_option("--seed", options->seed, "of the proof's graphs and inputs")
         ->check(seedNumber())
         ->capture_default_str();

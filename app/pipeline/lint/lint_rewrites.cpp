@@ -22,6 +22,13 @@ const TraceEvent* refusalIn(const Trace& trace, const std::string& rule) {
     return out;
 }
 
+/// Of rank 0 almost anything fits almost anything.
+bool readsSingleNumber(const Graph& graph) {
+    return std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId input) {
+        return graph.value(input).type.hasRank() && graph.value(input).type.rank() == 0;
+    });
+}
+
 } // namespace
 
 void lintRewriteTypes(LintContext& context) {
@@ -29,11 +36,14 @@ void lintRewriteTypes(LintContext& context) {
         const Rule& rule = indexed->rule();
         if (!rule.isRewrite || context.progress.cancelled())
             continue;
-        const std::vector<Witness>& witnesses = context.witnesses(indexed->prepared());
+        std::vector<const Witness*> witnesses;
+        for (const Witness& witness : context.witnesses(indexed->prepared()))
+            if (!readsSingleNumber(witness.graph))
+                witnesses.push_back(&witness);
         bool always = witnesses.size() >= leastWitnesses;
         Reason first;
         for (size_t i = 0; always && i < witnesses.size(); ++i) {
-            Rewritten done = runPhase(witnesses[i].graph, {rule}, false, context.silent);
+            Rewritten done = runPhase(witnesses[i]->graph, {rule}, false, context.silent);
             const TraceEvent* refusal = refusalIn(done.trace, rule.name);
             always = refusal != nullptr;
             if (refusal && i == 0)
@@ -45,7 +55,7 @@ void lintRewriteTypes(LintContext& context) {
         Diagnostic& d = context.out.error(
             "E0231", place, "the rewrite of `" + rule.name + "` never fits what it replaces");
         d.notes.push_back(first.message);
-        d.notes.push_back("witness: " + witnessText(witnesses[0].graph, witnesses[0].matches[0]));
+        d.notes.push_back("witness: " + witnessText(witnesses[0]->graph, witnesses[0]->matches[0]));
         d.fix = "cast or reshape the result to the type that is replaced";
     }
 }

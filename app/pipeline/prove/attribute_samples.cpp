@@ -10,7 +10,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr uint32_t percentVaried = 35;
+constexpr uint32_t percentVaried = 50;
 
 template <typename T> T oneOf(Choices& choices, const std::vector<T>& values) {
     return values[choices.pick(static_cast<uint32_t>(values.size()))];
@@ -32,6 +32,16 @@ std::vector<std::string> textsOf(Op op, const std::string& name) {
         return {"none", "tanh"};
     if (name == "mode" && op == Op::Pad)
         return {"constant", "edge", "reflect"};
+    if (name == "mode" && op == Op::DepthToSpace)
+        return {"DCR", "CRD"};
+    if (name == "mode" && op == Op::Resize)
+        return {"nearest", "linear", "cubic"};
+    if (name == "coordinate_transformation_mode")
+        return {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"};
+    if (name == "nearest_mode")
+        return {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    if (name == "reduction" && (op == Op::ScatterND || op == Op::ScatterElements))
+        return {"none", "add", "mul", "max", "min"};
     return {};
 }
 
@@ -81,8 +91,13 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
     if (name == "axis")
         return axisValue(context, schema.fallback ? std::get<int64_t>(*schema.fallback) : 0);
     if (name == "keepdims" || name == "ceil_mode" || name == "count_include_pad" ||
-        name == "transA" || name == "transB" || name == "exclusive" || name == "reverse")
+        name == "transA" || name == "transB" || name == "exclusive" || name == "reverse" ||
+        name == "upper" || name == "largest" || name == "select_last_index" || name == "fmod")
         return flag();
+    if (name == "p")
+        return int64_t{1 + context.choices.pick(2)};
+    if (name == "blocksize")
+        return int64_t{2};
     if (name == "group" || name == "num_groups")
         return int64_t{1 + context.choices.pick(3)};
     if (name == "to")

@@ -2,7 +2,9 @@
 #include "app/pipeline/prove/contents.h"
 
 #include "app/pipeline/inputs.h"
+#include "core/ops/op_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -20,6 +22,12 @@ double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
         return static_cast<double>(random() % 3) - 1;
     case Contents::Normal:
         return std::normal_distribution<double>(0, 1)(random);
+    case Contents::Wide: {
+        const double sign = random() % 2 ? 1 : -1;
+        if (random() % 8 == 0)
+            return random() % 2 ? 0 : sign;
+        return sign * std::pow(10, std::uniform_real_distribution<double>(-4, 4)(random));
+    }
     case Contents::Specials: {
         constexpr double specials[] = {NAN, INFINITY, -INFINITY, -0.0};
         if (random() % 3 == 0)
@@ -31,12 +39,90 @@ double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
     }
 }
 
+/// Of both signs where the type has them; Wide: around the ends of the types up to this one.
+int64_t wholeNumberOf(DType dtype, Contents kind, std::mt19937_64& random) {
+    const int64_t low = isSigned(dtype) ? -9 : 0;
+    if (kind != Contents::Wide)
+        return low + static_cast<int64_t>(random() % static_cast<uint64_t>(10 - low));
+    constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40};
+    const int own = static_cast<int>(sizeOf(dtype)) * 8 - 1;
+    const int end = std::min(own, bits[random() % std::size(bits)]);
+    const auto near = (int64_t{1} << end) - 2 + static_cast<int64_t>(random() % 3);
+    if (end == own)
+        return std::min(near, (int64_t{1} << (own - 1)) - 1 + (int64_t{1} << (own - 1)));
+    return isSigned(dtype) && random() % 2 ? -near : near;
+}
+
+/// A variance, or the step of a quantisation.
+bool mustBePositive(const Graph& graph, ValueId id) {
+    const std::vector<Use>& uses = graph.value(id).uses;
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+        const Op op = graph.node(use.node).op;
+        return (op == Op::BatchNormalization && use.slot == 4) ||
+               ((op == Op::QuantizeLinear || op == Op::DequantizeLinear) && use.slot == 1);
+    });
+}
+
+/// Values that are computed with, not looked up by.
+bool isData(const Graph& graph, ValueId id) {
+    const std::vector<Use>& uses = graph.value(id).uses;
+    return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+        const Node& node = graph.node(use.node);
+        const bool isElementwise = hasTrait(node.op, Elementwise);
+        return takesIntegers(node.op) && (use.slot == 0 || isElementwise);
+    });
+}
+
 } // namespace
+
+bool takesIntegers(Op op) {
+    switch (op) {
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Mod:
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Sign:
+    case Op::Relu:
+    case Op::Max:
+    case Op::Min:
+    case Op::Clip:
+    case Op::Pow:
+    case Op::Where:
+    case Op::Equal:
+    case Op::Greater:
+    case Op::GreaterOrEqual:
+    case Op::Less:
+    case Op::LessOrEqual:
+    case Op::Cast:
+    case Op::ReduceSum:
+    case Op::ReduceMax:
+    case Op::ReduceMin:
+    case Op::ReduceMean:
+    case Op::ReduceProd:
+    case Op::ArgMax:
+    case Op::ArgMin:
+    case Op::CumSum:
+    case Op::MatMul:
+        return true;
+    default:
+        return hasTrait(op, View | DataMovement);
+    }
+}
 
 Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t seed,
                     bool positive) {
     std::mt19937_64 random(seed);
     Tensor tensor(dtype, extents);
+    if (kind == Contents::Wide && isFloat(dtype) && !positive && random() % 2 == 0) {
+        // All of them where float32's exponential ends, on one side.
+        const double sign = random() % 2 ? 1 : -1;
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.set(i, sign * std::uniform_real_distribution<double>(88, 100)(random));
+        return tensor;
+    }
     for (int64_t i = 0; i < tensor.elementCount(); ++i) {
         if (positive && isFloat(dtype))
             tensor.set(i, std::ldexp(1.0, static_cast<int>(random() % 4) - 2));
@@ -57,7 +143,13 @@ Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint
     for (size_t i = 0; i < inputs->size(); ++i) {
         Tensor& tensor = (*inputs)[i];
         bool small = tensor.dtype() == DType::UInt8 || tensor.dtype() == DType::Int8;
-        if (isFloat(tensor.dtype()) || small)
+        if (isInteger(tensor.dtype()) && isData(graph, graph.inputs()[i])) {
+            std::mt19937_64 random(seed * 31 + i);
+            for (int64_t at = 0; at < tensor.elementCount(); ++at)
+                tensor.setInt(at, wholeNumberOf(tensor.dtype(), kind, random));
+        } else if (isFloat(tensor.dtype()) && mustBePositive(graph, graph.inputs()[i])) {
+            tensor = sampleTensor(tensor.dtype(), tensor.extents(), kind, seed * 31 + i, true);
+        } else if (isFloat(tensor.dtype()) || small)
             tensor = sampleTensor(tensor.dtype(), tensor.extents(), kind, seed * 31 + i);
     }
     return inputs;

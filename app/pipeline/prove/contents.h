@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What generated tensors hold: mostly small multiples of a quarter, on which sums and products are
-// exact, so that a difference is a difference of meaning; edge values; NaN and infinities on
-// demand.
+// exact, so that a difference is a difference of meaning; edge values; magnitudes from 1e-4 to 1e4
+// and where exponentials overflow; NaN and infinities. Integers of both signs, and the ends of
+// types that conversions pass.
 #pragma once
 
 #include "core/graph/graph.h"
@@ -17,6 +18,7 @@ enum class Contents : uint8_t {
     Quarters, ///< random multiples of 1/4 in [-2, 2]
     Edges,    ///< 0, 1 and -1
     Normal,   ///< any number around 0
+    Wide,     ///< magnitudes from 1e-4 to 1e4, and from 88 to 100; integers: the ends of types
     Specials, ///< quarters with NaN and infinities among them
     Count_,
 };
@@ -24,6 +26,9 @@ enum class Contents : uint8_t {
 /// Positive: powers of two.
 Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t seed,
                     bool positive = false);
+
+/// Whether integers may be computed with: not those that only index, shape or select.
+bool takesIntegers(Op op);
 
 /// One tensor per graph input; indices stay inside of their tables.
 Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint64_t seed);

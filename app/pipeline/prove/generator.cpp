@@ -12,6 +12,7 @@ namespace fuselage::app {
 namespace {
 
 constexpr int maxDepth = 200;
+constexpr uint32_t percentIntegers = 20;
 
 /// The largest window that the pattern itself fixes, summed over its nodes.
 int64_t spatialDemand(const Rule& rule) {
@@ -30,6 +31,12 @@ int64_t spatialDemand(const Rule& rule) {
     return demand;
 }
 
+bool computesOnIntegers(const Rule& rule) {
+    return std::all_of(rule.terms.begin(), rule.terms.end(), [](const Term& term) {
+        return std::all_of(term.ops.begin(), term.ops.end(), takesIntegers);
+    });
+}
+
 } // namespace
 
 Generator::Generator(const PreparedRule& prepared, Choices& choices)
@@ -38,6 +45,8 @@ Generator::Generator(const PreparedRule& prepared, Choices& choices)
     static const std::vector<int64_t> sizes[] = {
         {1, 2, 3, 4, 5}, {2, 2, 3}, {1, 3}, {2, 3, 4, 6, 8}, {1, 3, 8, 12}};
     m_sizes = sizes[m_choices.pick(5)];
+    if (m_rule.isRewrite && computesOnIntegers(m_rule) && m_choices.rarely(percentIntegers))
+        m_untyped = m_choices.rarely(50) ? DType::Int64 : DType::Int32;
 }
 
 ValueId Generator::fail() {
@@ -304,9 +313,14 @@ void Generator::noteFacts() {
 
 std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
                                      Progress& progress) {
-    auto contents = static_cast<Contents>(choices.pick(static_cast<uint32_t>(Contents::Count_)));
-    // What is not finite says something about rules that promise the same bits only.
-    if (contents == Contents::Specials && rule.rule.numeric != NumericClass::Exact)
+    constexpr Contents kinds[] = {Contents::Distinct, Contents::Quarters, Contents::Edges,
+                                  Contents::Normal,   Contents::Wide,     Contents::Wide,
+                                  Contents::Specials};
+    Contents contents = kinds[choices.pick(std::size(kinds))];
+    // Kernels may find another way past what is no number, where their class allows it.
+    const bool mayDiffer = rule.rule.numeric == NumericClass::Approximate ||
+                           (!rule.rule.isRewrite && rule.rule.numeric != NumericClass::Exact);
+    if (contents == Contents::Specials && mayDiffer)
         contents = Contents::Quarters;
     Generator generator(rule, choices);
     if (!generator.build())

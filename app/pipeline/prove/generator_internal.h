@@ -78,8 +78,9 @@ private:
     std::vector<Binding> m_slots;
     std::vector<DimBinding> m_dims;
     Facts m_facts;
-    std::vector<int64_t> m_sizes; ///< dimensions to draw from
-    int64_t m_leastSpatial = 0;   ///< that the rule's kernels need
+    std::vector<int64_t> m_sizes;     ///< dimensions to draw from
+    DType m_untyped = DType::Float32; ///< of values of which nothing is asked
+    int64_t m_leastSpatial = 0;       ///< that the rule's kernels need
     bool m_failed = false;
     int m_depth = 0;
 };

@@ -91,7 +91,7 @@ std::optional<Extents> Generator::extentsFor(const TypePattern& type, const Wish
 ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>& slot, Wish wish) {
     bool constant = wish.constant || (type && type->isConst);
     bool scalar = type && type->isScalar;
-    DType dtype = wish.dtype.value_or(DType::Float32);
+    DType dtype = wish.dtype.value_or(m_untyped);
     if (type && !type->dtypes.empty() &&
         std::find(type->dtypes.begin(), type->dtypes.end(), dtype) == type->dtypes.end())
         dtype = type->dtypes[m_choices.pick(static_cast<uint32_t>(type->dtypes.size()))];
@@ -104,8 +104,8 @@ ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>&
     } else if (wish.extents) {
         extents = wish.broadcast ? broadcastOf(*wish.extents, m_choices) : *wish.extents;
     } else {
-        const size_t ranks[] = {2, 1, 3, 4};
-        size_t rank = ranks[m_choices.pick(4)];
+        const size_t ranks[] = {2, 1, 3, 4, 2, 1, 3, 4, 5, 0};
+        size_t rank = ranks[m_choices.pick(10)];
         if (m_leastSpatial > 0)
             rank = 4;
         for (size_t i = 0; i < rank; ++i)
@@ -140,8 +140,8 @@ ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Exte
     auto kind = static_cast<Contents>(m_choices.pick(static_cast<uint32_t>(Contents::Specials)));
     Tensor tensor = sampleTensor(dtype, extents, kind, m_choices.pick(1000), wish.positive);
     if (scalar && isFloat(dtype)) {
-        constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3};
-        double value = scalars[m_choices.pick(8)];
+        constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3, 1e-6, 60};
+        double value = scalars[m_choices.pick(10)];
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
             tensor.set(i, value);
     }
@@ -149,7 +149,7 @@ ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Exte
 }
 
 ValueId Generator::buildNumber(const Term& term, const Wish& wish) {
-    DType dtype = wish.dtype.value_or(DType::Float32);
+    DType dtype = wish.dtype.value_or(m_untyped);
     Extents extents;
     if (m_choices.rarely(15)) {
         const Extents forms[] = {{1}, wish.extents.value_or(Extents{1}), {1, 1, 1}};

@@ -158,7 +158,12 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
         auto tested = testedValue(term, names[operand]);
         auto contents = tested ? asAttribute(*tested, "ints") : std::nullopt;
         bool required = operand < static_cast<size_t>(row.minInputs);
-        bool wanted = required || (!term.hasArguments && m_choices.rarely(50));
+        const auto& attributes = attributesOf(node.op);
+        const bool isAttribute =
+            std::any_of(attributes.begin(), attributes.end(), [&](const AttributeSchema& schema) {
+                return schema.name == names[operand];
+            });
+        bool wanted = required || (!term.hasArguments && !isAttribute && m_choices.rarely(50));
         if (contents && !attributesOf(node.op).empty() && node.attributes.has(names[operand])) {
             wanted = required; // it is an attribute here
         } else if (contents) {

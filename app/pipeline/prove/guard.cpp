@@ -35,38 +35,42 @@ Guard byThreshold(const std::vector<Facts>& passing, const std::vector<Facts>& f
     auto [badLow, badHigh] = std::minmax_element(bad.begin(), bad.end());
     if (*badHigh < *goodLow)
         return {fmt::format("{} < {:g}", name, *goodLow),
-                demand(name, ">=", fmt::format("{:g}", *goodLow))};
+                demand(name, ">=", fmt::format("{:g}", *goodLow)), good.size()};
     if (*badLow > *goodHigh)
         return {fmt::format("{} > {:g}", name, *goodHigh),
-                demand(name, "<=", fmt::format("{:g}", *goodHigh))};
+                demand(name, "<=", fmt::format("{:g}", *goodHigh)), good.size()};
     return {};
 }
 
-/// One text in all passing samples that no failing one has. A sample that says nothing about the
+/// The text that most passing samples have and no failing one. A sample that says nothing about the
 /// name took another alternative: the guard cannot hurt it, if it passes.
 Guard byText(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
              const std::string& name) {
-    std::string good;
-    for (const Facts& facts : passing) {
-        auto found = facts.texts.find(name);
-        if (found == facts.texts.end())
-            continue;
-        if (!good.empty() && good != found->second)
-            return {};
-        good = found->second;
-    }
-    if (good.empty())
-        return {};
+    constexpr size_t fewest = 3; // that would pass: less is an accident
+    std::map<std::string, size_t> having;
+    size_t silent = 0;
+    for (const Facts& facts : passing)
+        if (auto found = facts.texts.find(name); found != facts.texts.end())
+            ++having[found->second];
+        else
+            ++silent;
     for (const Facts& facts : failing) {
         auto found = facts.texts.find(name);
-        if (found == facts.texts.end() || found->second == good)
+        if (found == facts.texts.end())
             return {};
+        having.erase(found->second);
     }
+    const auto best =
+        std::max_element(having.begin(), having.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (best == having.end() || best->second < fewest)
+        return {};
+    const auto& [good, count] = *best;
     if (good == "true")
-        return {"not " + name, "`where " + name + "`"};
+        return {"not " + name, "`where " + name + "`", count + silent};
     if (good == "false")
-        return {name, "`where not " + name + "`"};
-    return {demand(name, "!=", good), demand(name, "==", good)};
+        return {name, "`where not " + name + "`", count + silent};
+    return {demand(name, "!=", good), demand(name, "==", good), count + silent};
 }
 
 } // namespace
@@ -74,9 +78,12 @@ Guard byText(const std::vector<Facts>& passing, const std::vector<Facts>& failin
 Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing) {
     if (passing.empty() || failing.empty())
         return {};
+    Guard best;
     for (const auto& [name, text] : failing[0].texts)
-        if (Guard guard = byText(passing, failing, name); !guard.suggested.empty())
-            return guard;
+        if (Guard guard = byText(passing, failing, name); guard.agreeing > best.agreeing)
+            best = std::move(guard);
+    if (!best.suggested.empty())
+        return best;
     // The smallest of a list, then dimensions and ranks.
     for (bool lists : {true, false})
         for (const auto& [name, number] : failing[0].numbers)

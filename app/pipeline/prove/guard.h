@@ -9,10 +9,11 @@
 
 namespace fuselage::app {
 
-/// What the failing samples share and no passing one has, and what the rule should demand.
+/// What the failing samples share, and what the rule should demand so that none of them is left.
 struct Guard {
     std::string shared;    ///< "min(p.value) < 0"; empty: nothing separates them
     std::string suggested; ///< "where min(p.value) >= 0"
+    size_t agreeing = 0;   ///< passing samples that are left with it
 };
 
 Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing);

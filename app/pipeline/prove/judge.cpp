@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/prove/judge.h"
 
-#include "app/pipeline/compiled.h"
+#include "app/pipeline/prove/sides.h"
 #include "app/pipeline/verify.h"
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace fuselage::app {
@@ -19,37 +20,9 @@ Verdict unfit(std::string reason) {
     return {Verdict::Kind::Unfit, std::move(reason)};
 }
 
-Result<std::vector<Tensor>> interpreted(const Graph& graph, const std::vector<Tensor>& inputs,
-                                        Progress& progress) {
-    std::vector<ReferenceValue> values;
-    for (const Tensor& input : inputs)
-        values.push_back(ReferenceValue::from(input));
-    ThreadPool threads(1);
-    auto made = interpret(graph, std::move(values), threads, progress);
-    if (!made)
-        return failure(made.error());
-    std::vector<Tensor> out;
-    for (const ReferenceValue& value : *made)
-        out.push_back(value.toTensor());
-    return out;
-}
-
-Result<std::vector<Tensor>> lowered(const Rule& rule, const Graph& graph,
-                                    const std::vector<Tensor>& inputs) {
-    CompileOptions options;
-    options.threads = 1;
-    options.allowed = {{rule.name, rule.numeric}};
-    auto compiled = CompiledGraph::compile(graph.clone(), options);
-    if (!compiled)
-        return failure(compiled.error());
-    return compiled->run(inputs);
-}
-
-bool finite(const ReferenceValue& value) {
-    for (double number : value.floats)
-        if (!std::isfinite(number) || std::fabs(number) > 1e6)
-            return false;
-    return true;
+/// Both are numbers, or neither is.
+bool sameKind(double a, double b) {
+    return std::isfinite(a) == std::isfinite(b);
 }
 
 /// A last bit before the rounding may be a step after it.
@@ -67,18 +40,47 @@ bool neighbours(const ReferenceValue& want, const Tensor& have) {
     return true;
 }
 
-/// What float32 leaves of values around 1 when they cancel.
-bool withinNoise(const ReferenceValue& want, const Tensor& have) {
-    constexpr double noise = 1e-7;
-    if (have.extents() != want.extents || have.dtype() != want.dtype || !isFloat(want.dtype))
-        return false;
-    for (int64_t i = 0; i < have.elementCount(); ++i)
-        if (!(std::fabs(want.at(i) - have.at(i)) <= noise))
-            return false;
-    return true;
-}
+/// One output of both sides, as a rule that is not exact must keep it.
+class Agreement {
+public:
+    Agreement(const ReferenceValue& want, const Tensor& have, double tolerance, bool byElement)
+        : m_want(want), m_have(have), m_tolerance(tolerance), m_byElement(byElement) {
+        for (int64_t i = 0; i < have.elementCount(); ++i)
+            if (!std::isfinite(want.at(i)))
+                m_hasNone = true;
+            else
+                m_largest = std::max(m_largest, std::fabs(want.at(i)));
+    }
 
-std::string difference(const std::string& name, const ReferenceValue& want, const Tensor& have) {
+    /// `spread`: per element, what roundings alone may do; empty: nothing.
+    /// `orNone`: beside what was no number before, others may become none.
+    bool holds(const std::vector<double>& spread, bool orNone) const {
+        for (int64_t i = 0; i < m_have.elementCount(); ++i) {
+            const double want = m_want.at(i), have = m_have.at(i);
+            if (!sameKind(want, have) && !(orNone && m_hasNone))
+                return false;
+            if (!std::isfinite(want) || !std::isfinite(have))
+                continue;
+            const double rounded = spread.empty() ? 0 : spread[static_cast<size_t>(i)];
+            const double size = m_byElement ? std::fabs(want) : m_largest;
+            if (std::fabs(want - have) > std::max({m_tolerance * size, noise, rounded}))
+                return false;
+        }
+        return true;
+    }
+
+private:
+    static constexpr double noise = 1e-7; ///< what float32 leaves of values around 1 that cancel
+
+    const ReferenceValue& m_want;
+    const Tensor& m_have;
+    double m_tolerance;
+    bool m_byElement;
+    double m_largest = 0;
+    bool m_hasNone = false;
+};
+
+std::string gapText(const std::string& name, const ReferenceValue& want, const Tensor& have) {
     if (have.extents() != want.extents || have.dtype() != want.dtype)
         return fmt::format("`{}` is {} before and {} after", name, want.toTensor().type().text(),
                            have.type().text());
@@ -109,6 +111,43 @@ std::string notAllowed(const Graph& graph) {
     return {};
 }
 
+bool agrees(const Rule& rule, const Sample& sample, const ReferenceValue& reference,
+            const Tensor& have, size_t output) {
+    if (have.extents() != reference.extents || have.dtype() != reference.dtype)
+        return false;
+    const bool exact = rule.numeric == NumericClass::Exact;
+    if (!exact && isFloat(reference.dtype))
+        return Agreement(reference, have, proofTolerance(rule),
+                         rule.isRewrite && sample.contents == Contents::Wide)
+            .holds({}, sample.contents == Contents::Specials);
+    if (!exact && quantized(sample.graph, output) && neighbours(reference, have))
+        return true;
+    const double tolerance = isFloat(reference.dtype) ? proofTolerance(rule) : 0;
+    return compareOutput("", "after", reference, have, tolerance).ok;
+}
+
+/// Exact numbers hide what float32 rounds: both sides by strict kernels. A sign of zero counts.
+Verdict judgeBits(const Rule& rule, const Graph& before, const Graph& after,
+                  const std::vector<Tensor>& inputs) {
+    auto wanted = lowered(rule, before, inputs, Kernels::Strict),
+         made = lowered(rule, after, inputs, Kernels::Strict);
+    if (!wanted || !made)
+        return {Verdict::Kind::Agrees, ""}; // the exact numbers agreed
+    for (size_t i = 0; i < wanted->outputs.size(); ++i) {
+        const ReferenceValue want = ReferenceValue::from(wanted->outputs[i]);
+        const Tensor& have = made->outputs[i];
+        for (int64_t at = 0; at < have.elementCount(); ++at) {
+            const double a = want.at(at), b = have.at(at);
+            const bool same =
+                (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+            if (!same)
+                return {Verdict::Kind::Differs,
+                        gapText(before.value(before.outputs()[i]).name, want, have)};
+        }
+    }
+    return {Verdict::Kind::Agrees, ""};
+}
+
 std::string whyNot(const Trace& trace) {
     for (const TraceEvent& event : trace.events)
         if (event.kind == TraceEvent::Kind::Refused)
@@ -130,6 +169,55 @@ double proofTolerance(const Rule& rule) {
         return 1e-4;
     }
 }
+
+namespace {
+
+/// One of them in front of a difference: a rule must not be blamed for it.
+class Difference {
+public:
+    Difference(const Rule& rule, const Sample& sample, const Graph& after,
+               const std::vector<Tensor>& inputs, Progress& progress)
+        : m_rule(rule), m_sample(sample), m_after(after), m_inputs(inputs), m_progress(progress) {}
+
+    /// Whether roundings of float32 may have made it.
+    bool isRounding(const Agreement& agreement, const Side& wanted, const Side& made,
+                    size_t output) const {
+        constexpr double moreThanTried = 8;
+        std::vector<double> spread = spreadOf(m_sample.graph, m_inputs, wanted, output, m_progress);
+        if (m_rule.isRewrite) {
+            const auto more = spreadOf(m_after, m_inputs, made, output, m_progress);
+            for (size_t at = 0; at < spread.size(); ++at)
+                spread[at] += more[at];
+        }
+        for (double& each : spread)
+            each *= moreThanTried;
+        return agreement.holds(spread, m_sample.contents == Contents::Specials);
+    }
+
+    /// Whether the kernels of the nodes one by one give what the fused one gives.
+    bool isOfKernels(const Side& made, size_t output) {
+        if (m_rule.isRewrite)
+            return false;
+        if (!m_apart) {
+            auto apart = lowered(m_rule, m_sample.graph, m_inputs, Kernels::OnePerNode);
+            m_apart = apart ? std::move(*apart) : Side{};
+        }
+        if (output >= m_apart->outputs.size())
+            return false;
+        const auto reference = ReferenceValue::from(m_apart->outputs[output]);
+        return compareOutput("", "", reference, made.outputs[output], proofTolerance(m_rule)).ok;
+    }
+
+private:
+    const Rule& m_rule;
+    const Sample& m_sample;
+    const Graph& m_after;
+    const std::vector<Tensor>& m_inputs;
+    Progress& m_progress;
+    std::optional<Side> m_apart;
+};
+
+} // namespace
 
 Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
     RuleSet alone;
@@ -155,20 +243,36 @@ Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
     if (std::string mistake = notAllowed(after->graph);
         !mistake.empty() && notAllowed(sample.graph).empty())
         return {Verdict::Kind::Differs, std::move(mistake)};
-    for (size_t i = 0; i < wanted->size(); ++i) {
-        ReferenceValue reference = ReferenceValue::from((*wanted)[i]);
-        const std::string& name = sample.graph.value(sample.graph.outputs()[i]).name;
-        // Where the original leaves the numbers, only a rule that keeps the bits has to follow.
-        if (rule.numeric != NumericClass::Exact && !finite(reference))
-            return unfit("the result is not finite");
-        if (rule.numeric != NumericClass::Exact && quantized(sample.graph, i) &&
-            neighbours(reference, (*made)[i]))
+    // Exact numbers cannot say what comes of an infinity on the way: kernels can.
+    const bool overflows = wanted->overflow.empty() && !made->overflow.empty();
+    if (overflows)
+        if (auto real = lowered(rule, after->graph, *inputs, Kernels::OnePerNode))
+            made->outputs = std::move(real->outputs);
+    Difference difference(rule, sample, after->graph, *inputs, progress);
+    for (size_t i = 0; i < wanted->outputs.size(); ++i) {
+        const ReferenceValue reference = ReferenceValue::from(wanted->outputs[i]);
+        const Tensor& have = made->outputs[i];
+        if (agrees(rule, sample, reference, have, i) || difference.isOfKernels(*made, i))
             continue;
-        auto compared = compareOutput(name, "after", reference, (*made)[i], proofTolerance(rule));
-        bool close = rule.numeric != NumericClass::Exact && withinNoise(reference, (*made)[i]);
-        if (!compared.ok && !close)
-            return {Verdict::Kind::Differs, difference(name, reference, (*made)[i])};
+        const bool mayRound = rule.numeric != NumericClass::Exact && isFloat(reference.dtype) &&
+                              have.extents() == reference.extents &&
+                              have.dtype() == reference.dtype;
+        const bool byElement = rule.isRewrite && sample.contents == Contents::Wide;
+        if (mayRound && difference.isRounding({reference, have, proofTolerance(rule), byElement},
+                                              *wanted, *made, i))
+            continue;
+        for (const std::string& lost : {wanted->overflow, wanted->unsettled})
+            if (!lost.empty())
+                return unfit(fmt::format("`{}` is more or less than its type holds", lost));
+        std::string gap =
+            gapText(sample.graph.value(sample.graph.outputs()[i]).name, reference, have);
+        if (overflows)
+            gap += fmt::format(", since `{}` overflows", made->overflow);
+        return {Verdict::Kind::Differs, std::move(gap)};
     }
+    if (rule.isRewrite && rule.numeric == NumericClass::Exact && wanted->overflow.empty() &&
+        wanted->unsettled.empty())
+        return judgeBits(rule, sample.graph, after->graph, *inputs);
     return {Verdict::Kind::Agrees, ""};
 }
 

@@ -19,8 +19,12 @@ constexpr int maxShrinkSteps = 1500;
 constexpr uint32_t hopeless = 400; ///< attempts without one sample that fits
 
 const char* nameOf(Contents contents) {
-    constexpr const char* names[] = {"distinct numbers", "multiples of 1/4", "0, 1 and -1",
-                                     "normal numbers", "NaN and infinities among them"};
+    constexpr const char* names[] = {"distinct numbers",
+                                     "multiples of 1/4",
+                                     "0, 1 and -1",
+                                     "normal numbers",
+                                     "magnitudes from 1e-4 to 1e4",
+                                     "NaN and infinities among them"};
     return names[static_cast<size_t>(contents)];
 }
 
@@ -126,7 +130,7 @@ Failing Shrinker::run() {
     return std::move(m_best);
 }
 
-Counterexample describe(const Failing& failing, uint64_t seed) {
+Counterexample exampleOf(const Failing& failing, uint64_t seed) {
     TextOptions options;
     options.maxConstant = 4096;
     Counterexample out{seed, text(failing.sample.graph, options), failing.verdict.reason,
@@ -187,10 +191,11 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     }
     if (smallest) {
         Failing shrunk = Shrinker(*prepared, std::move(*smallest), progress).run();
-        proof.counterexamples.push_back(describe(shrunk, seedOfSmallest));
+        proof.counterexamples.push_back(exampleOf(shrunk, seedOfSmallest));
         Guard guard = separatingGuard(passing, failing);
         proof.shared = guard.shared;
         proof.guard = guard.suggested;
+        proof.guarded = guard.agreeing;
     }
     return proof;
 }
@@ -225,9 +230,9 @@ std::string proofText(const RuleProof& proof) {
     const std::string what =
         isForm ? "form `" + proof.rule.substr(5) + "`" : "rule `" + proof.rule + "`";
     if (proof.failing == 0)
-        return fmt::format("warning[W0503]: {} is not proven: it fired in none of {} "
+        return fmt::format("warning[W0503]: {} has no sample: it fired in none of {} "
                            "generated graphs\t{}\n   = the last one: {}\n"
-                           "   = fix: prove it by tests with `expect same`\n",
+                           "   = fix: test it with `expect same`\n",
                            what, proof.attempts, proof.where, proof.unfit);
     const Counterexample& example = proof.counterexamples[0];
     std::string out = fmt::format("error[E0501]: {} is unsound: {} of {} samples differ"
@@ -242,9 +247,10 @@ std::string proofText(const RuleProof& proof) {
         from = end + 1;
     }
     if (!proof.guard.empty())
-        out += fmt::format("   = the failing samples share {}\n   = fix: with {} all {} others "
-                           "agree\n",
-                           proof.shared, proof.guard, proof.samples - proof.failing);
+        out +=
+            fmt::format("   = the failing samples share {}\n   = fix: with {} the {} samples that "
+                        "are left agree\n",
+                        proof.shared, proof.guard, proof.guarded);
     return out;
 }
 

@@ -38,6 +38,7 @@ struct RuleProof {
     std::vector<Counterexample> counterexamples; ///< the smallest one, or none
     std::string shared;                          ///< what the failing samples have in common
     std::string guard;                           ///< what would make the rule right
+    size_t guarded = 0;                          ///< samples that are left with it, all agree
     std::string unfit;                           ///< why the last graph did not fit, when none did
 
     bool passed() const { return samples > 0 && failing == 0; }

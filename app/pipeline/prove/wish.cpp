@@ -192,17 +192,20 @@ Wish sliceWish(OperandContext& context, size_t operand) {
     if (operand == 0 || !x || x->empty())
         return operand == 0 ? Wish{} : parameter({0});
     auto rank = static_cast<uint32_t>(x->size());
-    int64_t largest = *std::max_element(x->begin(), x->end());
+    const int64_t largest = *std::max_element(x->begin(), x->end());
+    auto oneOf = [&](std::initializer_list<int64_t> values) {
+        return parameter(
+            {values.begin()[context.choices.pick(static_cast<uint32_t>(values.size()))]});
+    };
     switch (operand) {
     case 1:
-        return parameter({static_cast<int64_t>(context.choices.pick(3))});
+        return oneOf({0, 0, 1, -1, 2, -2});
     case 2:
-        return parameter(
-            {1 + static_cast<int64_t>(context.choices.pick(static_cast<uint32_t>(largest)))});
+        return oneOf({largest, INT64_MAX, 1, INT64_MIN, largest - 1, -1});
     case 3:
         return parameter({static_cast<int64_t>(context.choices.pick(rank))});
     default:
-        return parameter({1});
+        return oneOf({1, 1, -1, 2, 1, -2});
     }
 }
 
@@ -336,6 +339,8 @@ Wish operandWish(OperandContext& context, size_t operand) {
         return reshapeWish(context, operand);
     case Op::Slice:
         return sliceWish(context, operand);
+    case Op::TopK:
+        return operand == 1 ? parameter({1 + int64_t{context.choices.pick(2)}}) : Wish{};
     case Op::Pad:
         return padWish(context, operand);
     case Op::Concat:
