@@ -247,7 +247,7 @@ std::string recomputesText(const Report& r) {
 std::string groupsText(const Report& r) {
     if (r.groups.empty())
         return {};
-    std::string out = "small kernels and whether they share a launch\n";
+    std::string out = "kernels side by side and whether they share a launch\n";
     for (const GroupReport& group : r.groups)
         out += fmt::format("  {}: {}; {}\n", group.taken ? "shared" : "apart",
                            sourcesText(group.members), group.reason.text());

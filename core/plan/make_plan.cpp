@@ -372,6 +372,12 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
             return failure(recomputes.error());
         plan->recomputes = std::move(*recomputes);
     }
+    if (options.groupSmall && options.stridedViews && !options.strict) {
+        auto joined = planner::joinProducts(graph, *nodes, options, cache, progress);
+        if (!joined)
+            return failure(joined.error());
+        plan->groups = std::move(*joined);
+    }
     plan->graph = graph;
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)

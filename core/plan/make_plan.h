@@ -20,8 +20,8 @@ struct PlanOptions {
     bool stridedViews = true;
     /// Cheap work with several readers is done again in each where that is predicted to be faster.
     bool recompute = false;
-    /// Small independent steps share a launch where the profile is a GPU's and the cost model says
-    /// that it pays.
+    /// Products of one operand become one, and on a GPU small independent steps share a launch,
+    /// where the cost model says that it pays. Not in strict plans or without strided views.
     bool groupSmall = false;
     /// Steps run for a few images at a time where the backend can and the cost model says that it
     /// pays; false: each step for the whole batch.

@@ -31,6 +31,17 @@ Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph
                                                      const PlanOptions& options, LowerCache& cache,
                                                      Progress& progress);
 
+/// Phase 1c, which predicts: products of one operand with constant weights become one, whose
+/// columns are theirs side by side and whose epilogue is each of theirs on its own columns
+/// (join_products.cpp).
+Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& graph,
+                                              std::vector<PlannedNode>& nodes,
+                                              const PlanOptions& options, LowerCache& cache,
+                                              Progress& progress);
+
+/// Those of the graph's live nodes, in its order.
+std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes);
+
 /// The worst class that the rule of a node and the options allow.
 NumericClass allowedClass(const Node& node, const PlanOptions& options);
 

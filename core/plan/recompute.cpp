@@ -6,7 +6,7 @@
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
 #include "core/plan/planner_internal.h"
-#include "core/plan/reuse_distance.h"
+#include "core/plan/step_times.h"
 
 #include <fmt/format.h>
 
@@ -84,14 +84,10 @@ public:
     Recomputer(std::shared_ptr<const Graph> graph, std::vector<PlannedNode>& nodes,
                const PlanOptions& options, LowerCache& cache)
         : m_graph(std::move(graph)), m_nodes(nodes), m_options(options), m_cache(cache),
-          m_at(m_graph->nodeBound(), none), m_step(m_graph->nodeBound(), 0),
-          m_bytes(m_graph->nodeBound(), 0), m_reuse(*options.profile) {
-        for (uint32_t i = 0; i < nodes.size(); ++i) {
+          m_at(m_graph->nodeBound(), none), m_bytes(logicalBytes(*m_graph, nodes)),
+          m_times(*m_graph, m_bytes, *options.profile) {
+        for (uint32_t i = 0; i < nodes.size(); ++i)
             m_at[nodes[i].node.index()] = i;
-            if (nodes[i].program)
-                m_bytes[nodes[i].node.index()] = logicalTraffic(*nodes[i].program).logical();
-        }
-        countSteps();
     }
 
     /// Offers what the node makes to its readers, where it is cheap.
@@ -119,12 +115,8 @@ private:
     std::optional<Reader> withWork(NodeId reader, const NodeSet& shared);
     NumericClass allowedOf(NodeId reader, const NodeSet& again) const;
     bool isRounded(NodeId reader, const NodeSet& again) const;
-    TimeEstimate timeOf(const KernelProgram& program, const std::vector<ValueId>& operands,
-                        size_t step) const;
-    int64_t makerOf(ValueId value) const;
 
     void take(Offer offer);
-    void countSteps();
 
     std::shared_ptr<const Graph> m_graph;
     std::shared_ptr<Graph> m_changed; ///< the same, once it is a copy
@@ -132,9 +124,8 @@ private:
     const PlanOptions& m_options;
     LowerCache& m_cache;
     std::vector<uint32_t> m_at;   ///< in m_nodes, by node
-    std::vector<size_t> m_step;   ///< in the order of a run, by node
-    std::vector<int64_t> m_bytes; ///< logical, by node
-    ReuseDistances m_reuse;
+    std::vector<int64_t> m_bytes; ///< of StepTimes
+    StepTimes m_times;
 };
 
 bool isElementMove(const KernelProgram& program) {
@@ -200,7 +191,7 @@ std::optional<Shared> Recomputer::closed(NodeSet nodes) const {
             }
     }
     Shared out{{nodes.begin(), nodes.end()}, {readers.begin(), readers.end()}};
-    auto earlier = [&](NodeId a, NodeId b) { return m_step[a.index()] < m_step[b.index()]; };
+    auto earlier = [&](NodeId a, NodeId b) { return m_times.placeOf(a) < m_times.placeOf(b); };
     std::sort(out.nodes.begin(), out.nodes.end(), earlier);
     std::sort(out.readers.begin(), out.readers.end(), earlier);
     return out;
@@ -223,7 +214,7 @@ NodeId Recomputer::leadingTo(const Shared& shared) const {
                 return std::all_of(uses.begin(), uses.end(),
                                    [&](const Use& use) { return isInside(use.node); });
             });
-            if (here && (!best.valid() || m_step[maker.index()] > m_step[best.index()]))
+            if (here && (!best.valid() || m_times.placeOf(maker) > m_times.placeOf(best)))
                 best = maker;
         }
     return best;
@@ -283,24 +274,6 @@ std::optional<Reader> Recomputer::withWork(NodeId reader, const NodeSet& shared)
     return out;
 }
 
-/// The step that made the value; views are where their operand is.
-int64_t Recomputer::makerOf(ValueId value) const {
-    NodeId maker = m_graph->producer(value);
-    while (maker.valid() && isView(maker))
-        maker = m_graph->producer(m_graph->node(maker).inputs[0]);
-    return maker.valid() ? static_cast<int64_t>(m_step[maker.index()]) : -1;
-}
-
-TimeEstimate Recomputer::timeOf(const KernelProgram& program, const std::vector<ValueId>& operands,
-                                size_t step) const {
-    std::vector<int64_t> distances;
-    for (ValueId operand : operands)
-        distances.push_back(m_reuse.of(step, makerOf(operand),
-                                       m_graph->value(operand).type.byteCount().value_or(0)));
-    return predictTime(program, predictTraffic(program, *m_options.profile, distances),
-                       *m_options.profile);
-}
-
 /// None where a reader has no kernel that does the work too.
 std::optional<Offer> Recomputer::price(const Shared& shared) {
     Offer out;
@@ -313,7 +286,7 @@ std::optional<Offer> Recomputer::price(const Shared& shared) {
         const PlannedNode& is = planned(node);
         if (!is.program)
             return;
-        before.push_back(timeOf(*is.program, is.request.operands, m_step[node.index()]));
+        before.push_back(m_times.of(*is.program, is.request.operands, node));
         out.record.bytesSaved += logicalTraffic(*is.program).logical();
     };
     for (NodeId node : shared.nodes) {
@@ -328,7 +301,7 @@ std::optional<Offer> Recomputer::price(const Shared& shared) {
         auto reader = withWork(node, nodes);
         if (!reader)
             return std::nullopt;
-        after += timeOf(reader->program, reader->request.operands, m_step[node.index()]);
+        after += m_times.of(reader->program, reader->request.operands, node);
         out.record.bytesSaved -= logicalTraffic(reader->program).logical();
         out.readers.push_back(std::move(*reader));
     }
@@ -408,19 +381,11 @@ void Recomputer::take(Offer offer) {
         m_at[offer.shared.nodes[i].index()] = none;
         m_changed->removeNode(offer.shared.nodes[i]);
     }
-    countSteps();
+    m_times = StepTimes(*m_graph, m_bytes, *m_options.profile);
 }
 
-void Recomputer::countSteps() {
-    m_reuse = ReuseDistances(*m_options.profile);
-    size_t step = 0;
-    for (NodeId node : topologicalOrder(*m_graph)) {
-        m_step[node.index()] = step++;
-        m_reuse.add(m_bytes[node.index()]);
-    }
-}
+} // namespace
 
-/// Those that are left, in the order of the graph.
 std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes) {
     std::unordered_map<NodeId, size_t> at;
     for (size_t i = 0; i < nodes.size(); ++i)
@@ -430,8 +395,6 @@ std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode
         out.push_back(std::move(nodes[at.at(node)]));
     return out;
 }
-
-} // namespace
 
 Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph>& graph,
                                                      std::vector<PlannedNode>& nodes,

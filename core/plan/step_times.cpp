@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/step_times.h"
+
+#include <algorithm>
+
+namespace fuselage::planner {
+
+std::vector<int64_t> logicalBytes(const Graph& graph, const std::vector<PlannedNode>& nodes) {
+    std::vector<int64_t> out(graph.nodeBound(), -1);
+    for (const PlannedNode& node : nodes)
+        if (node.program)
+            out[node.node.index()] = logicalTraffic(*node.program).logical();
+    return out;
+}
+
+StepTimes::StepTimes(const Graph& graph, const std::vector<int64_t>& bytes,
+                     const DeviceProfile& profile)
+    : m_graph(&graph), m_profile(&profile), m_place(graph.nodeBound(), 0),
+      m_isView(graph.nodeBound(), false), m_reuse(profile) {
+    size_t place = 0;
+    for (NodeId node : topologicalOrder(graph)) {
+        const int64_t moved = bytes[node.index()];
+        m_place[node.index()] = place++;
+        m_isView[node.index()] = moved < 0;
+        m_reuse.add(std::max<int64_t>(0, moved));
+    }
+}
+
+/// The place of the step that made the value; views are where their operand is.
+int64_t StepTimes::makerOf(ValueId value) const {
+    NodeId maker = m_graph->producer(value);
+    while (maker.valid() && m_isView[maker.index()])
+        maker = m_graph->producer(m_graph->node(maker).inputs[0]);
+    return maker.valid() ? static_cast<int64_t>(m_place[maker.index()]) : -1;
+}
+
+TimeEstimate StepTimes::of(const KernelProgram& program, const std::vector<ValueId>& operands,
+                           NodeId at) const {
+    std::vector<int64_t> distances;
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+        const OperandType& type = program.inputs[i];
+        const int64_t maker = i < operands.size() ? makerOf(operands[i]) : -1;
+        distances.push_back(m_reuse.of(m_place[at.index()], maker,
+                                       elementCount(type.extents).value_or(0) *
+                                           static_cast<int64_t>(sizeOf(type.dtype))));
+    }
+    return predictTime(program, predictTraffic(program, *m_profile, distances), *m_profile);
+}
+
+} // namespace fuselage::planner

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel would take at a place of a plan that is still being made: how far back what it
+// reads was written follows from the order of the graph and the bytes that each step moves.
+#pragma once
+
+#include "core/plan/planner_internal.h"
+#include "core/plan/reuse_distance.h"
+
+#include <vector>
+
+namespace fuselage::planner {
+
+/// Logical bytes of the step of each node, by index; below 0 where a node is none, as views are.
+std::vector<int64_t> logicalBytes(const Graph& graph, const std::vector<PlannedNode>& nodes);
+
+class StepTimes {
+public:
+    /// `bytes`: as of logicalBytes(). The graph and the profile outlive this.
+    StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, const DeviceProfile& profile);
+
+    /// In the order of a run.
+    size_t placeOf(NodeId node) const { return m_place[node.index()]; }
+
+    /// At the place of that node. An operand that is no value of the graph is a constant of its
+    /// own.
+    TimeEstimate of(const KernelProgram& program, const std::vector<ValueId>& operands,
+                    NodeId at) const;
+
+private:
+    int64_t makerOf(ValueId value) const;
+
+    const Graph* m_graph;
+    const DeviceProfile* m_profile;
+    std::vector<size_t> m_place;
+    std::vector<bool> m_isView;
+    ReuseDistances m_reuse;
+};
+
+} // namespace fuselage::planner
