@@ -367,6 +367,8 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     if (!nodes)
         return failure(nodes.error());
     if (options.recompute) {
+        if (auto stored = planner::storeCasts(graph, *nodes, options, cache, progress); !stored)
+            return failure(stored.error());
         auto recomputes = planner::recomputeShared(graph, *nodes, options, cache, progress);
         if (!recomputes)
             return failure(recomputes.error());

@@ -18,7 +18,8 @@ struct PlanOptions {
     bool reuseMemory = true;
     /// Transpose, Slice, Split and Concat as views; false: one kernel each.
     bool stridedViews = true;
-    /// Cheap work with several readers is done again in each where that is predicted to be faster.
+    /// Cheap work with several readers is done again in each, and Casts by what makes or reads
+    /// their operand, where that is predicted to be faster.
     bool recompute = false;
     /// Products of one operand become one, and on a GPU small independent steps share a launch,
     /// where the cost model says that it pays. Not in strict plans or without strided views.

@@ -24,6 +24,11 @@ Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
                                             const PlanOptions& options, LowerCache& cache,
                                             std::vector<SplitRecord>& splits, Progress& progress);
 
+/// Phase 1a, which predicts: a Cast whose operand nobody else reads is how the step that makes this
+/// operand stores it (store_casts.cpp).
+Result<void> storeCasts(std::shared_ptr<const Graph>& graph, std::vector<PlannedNode>& nodes,
+                        const PlanOptions& options, LowerCache& cache, Progress& progress);
+
 /// Phase 1b, which predicts: readers of cheap work compute it themselves; they become fused nodes
 /// of a copy of `graph`, and what nobody reads any more is gone (recompute.cpp).
 Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph>& graph,
@@ -38,6 +43,13 @@ Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& grap
                                               std::vector<PlannedNode>& nodes,
                                               const PlanOptions& options, LowerCache& cache,
                                               Progress& progress);
+
+/// Nodes of the graph as one body, without fused nodes in it.
+LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
+                        const std::vector<ValueId>& outputs);
+
+/// The node reads the request's operands and has its body; its outputs stay.
+void becomeFused(Graph& graph, NodeId id, const LowerRequest& request);
 
 /// Those of the graph's live nodes, in its order.
 std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes);

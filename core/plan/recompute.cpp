@@ -45,19 +45,6 @@ struct Offer {
     std::vector<Reader> readers; ///< empty: they do not lower
 };
 
-/// Bodies of fused nodes in place of them.
-void flatten(Graph& body) {
-    for (NodeId id : body.nodes()) {
-        if (body.node(id).op != Op::Fused)
-            continue;
-        const Node fused = body.node(id);
-        const std::vector<ValueId> results = inlineBody(body, *fused.body, fused.inputs);
-        for (size_t i = 0; i < results.size(); ++i)
-            body.replaceUses(fused.outputs[i], results[i]);
-        body.removeNode(id);
-    }
-}
-
 Reason reasonOf(const RecomputeRecord& record) {
     const std::string once = fmt::format("{:.4g}", record.secondsBefore * 1e6);
     const std::string again = fmt::format("{:.4g}", record.secondsAfter * 1e6);
@@ -250,16 +237,10 @@ std::optional<Reader> Recomputer::withWork(NodeId reader, const NodeSet& shared)
     }
     std::vector<NodeId> nodes(again.begin(), again.end());
     nodes.push_back(reader);
-    Cut cut = cutOut(*m_graph, nodes, m_graph->node(reader).outputs);
-    flatten(cut.body);
-    if (cut.body.nodeCount() > mostBodyNodes)
+    Reader out{
+        reader, std::move(again), requestFor(*m_graph, nodes, m_graph->node(reader).outputs), {}};
+    if (out.request.body->nodeCount() > mostBodyNodes)
         return std::nullopt;
-    Reader out{reader, std::move(again), {}, {}};
-    for (ValueId input : cut.inputs)
-        out.request.constants.push_back(m_graph->value(input).constant);
-    out.request.operands = std::move(cut.inputs);
-    out.request.results = std::move(cut.outputs);
-    out.request.body = std::make_shared<const Graph>(std::move(cut.body));
     // Sums may change their order where the parts allow it; what is rounded stays so.
     out.request.strict = isRounded(reader, out.again);
     LowerResult lowered = m_cache.lowerWithin(out.request, allowedOf(reader, out.again));
@@ -299,7 +280,9 @@ std::optional<Offer> Recomputer::price(const Shared& shared) {
         addBefore(node);
         out.record.readers.push_back(m_graph->node(node).name);
         auto reader = withWork(node, nodes);
-        if (!reader)
+        // A product alone behind a Cast may multiply 16 bits as they are stored.
+        if (!reader ||
+            (shared.readers.size() == 1 && gainsPrologue(*planned(node).program, reader->program)))
             return std::nullopt;
         after += m_times.of(reader->program, reader->request.operands, node);
         out.record.bytesSaved -= logicalTraffic(reader->program).logical();
@@ -321,9 +304,11 @@ void Recomputer::offer(NodeId node) {
     std::optional<Offer> best;
     auto cost = [](const Offer& of) { return of.record.secondsAfter - of.record.secondsBefore; };
     NodeSet nodes{node};
+    // A Cast is how its only reader reads, and nothing is done twice.
+    const size_t leastReaders = m_graph->node(node).op == Op::Cast ? 1 : 2;
     for (size_t i = 0; i < mostOffered; ++i) {
         auto shared = closed(nodes);
-        if (!shared || shared->readers.size() < 2)
+        if (!shared || shared->readers.size() < leastReaders)
             break;
         // Views alone are no work.
         if (!std::all_of(shared->nodes.begin(), shared->nodes.end(),
@@ -359,20 +344,7 @@ void Recomputer::take(Offer offer) {
                     is.recomputed.push_back(node.name);
                 is.recomputed.insert(is.recomputed.end(), sources.begin(), sources.end());
             }
-        const std::vector<ValueId>& operands = reader.request.operands;
-        for (uint32_t i = 0; i < operands.size(); ++i)
-            if (i < m_graph->node(reader.node).inputs.size())
-                m_changed->setInput(reader.node, i, operands[i]);
-            else
-                m_changed->appendInput(reader.node, operands[i]);
-        m_changed->eraseInputsFrom(reader.node, static_cast<uint32_t>(operands.size()));
-        Node& node = m_changed->edit(reader.node);
-        if (node.op != Op::Fused)
-            node.customOp = rowOf(node.op).name;
-        node.op = Op::Fused;
-        node.attributes = {};
-        node.explicitInputs = static_cast<uint32_t>(operands.size());
-        node.body = reader.request.body;
+        becomeFused(*m_changed, reader.node, reader.request);
         m_bytes[reader.node.index()] = logicalTraffic(reader.program).logical();
         is.request = std::move(reader.request);
         is.program = std::move(reader.program);
@@ -385,16 +357,6 @@ void Recomputer::take(Offer offer) {
 }
 
 } // namespace
-
-std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes) {
-    std::unordered_map<NodeId, size_t> at;
-    for (size_t i = 0; i < nodes.size(); ++i)
-        at[nodes[i].node] = i;
-    std::vector<PlannedNode> out;
-    for (NodeId node : topologicalOrder(graph))
-        out.push_back(std::move(nodes[at.at(node)]));
-    return out;
-}
 
 Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph>& graph,
                                                      std::vector<PlannedNode>& nodes,

@@ -6,6 +6,7 @@
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"

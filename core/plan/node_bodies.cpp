@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What phases share that put more work into a node of the planned graph.
+#include "core/graph/subgraph.h"
+#include "core/plan/planner_internal.h"
+
+#include <unordered_map>
+
+namespace fuselage::planner {
+
+namespace {
+
+/// Bodies of fused nodes in place of them.
+void flatten(Graph& body) {
+    for (NodeId id : body.nodes()) {
+        if (body.node(id).op != Op::Fused)
+            continue;
+        const Node fused = body.node(id);
+        const std::vector<ValueId> results = inlineBody(body, *fused.body, fused.inputs);
+        for (size_t i = 0; i < results.size(); ++i)
+            body.replaceUses(fused.outputs[i], results[i]);
+        body.removeNode(id);
+    }
+}
+
+} // namespace
+
+LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
+                        const std::vector<ValueId>& outputs) {
+    Cut cut = cutOut(graph, nodes, outputs);
+    flatten(cut.body);
+    LowerRequest out;
+    for (ValueId input : cut.inputs)
+        out.constants.push_back(graph.value(input).constant);
+    out.operands = std::move(cut.inputs);
+    out.results = std::move(cut.outputs);
+    out.body = std::make_shared<const Graph>(std::move(cut.body));
+    return out;
+}
+
+void becomeFused(Graph& graph, NodeId id, const LowerRequest& request) {
+    const std::vector<ValueId>& operands = request.operands;
+    for (uint32_t i = 0; i < operands.size(); ++i)
+        if (i < graph.node(id).inputs.size())
+            graph.setInput(id, i, operands[i]);
+        else
+            graph.appendInput(id, operands[i]);
+    graph.eraseInputsFrom(id, static_cast<uint32_t>(operands.size()));
+    Node& node = graph.edit(id);
+    if (node.op != Op::Fused)
+        node.customOp = rowOf(node.op).name;
+    node.op = Op::Fused;
+    node.attributes = {};
+    node.explicitInputs = static_cast<uint32_t>(operands.size());
+    node.body = request.body;
+}
+
+std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes) {
+    std::unordered_map<NodeId, size_t> at;
+    for (size_t i = 0; i < nodes.size(); ++i)
+        at[nodes[i].node] = i;
+    std::vector<PlannedNode> out;
+    for (NodeId node : topologicalOrder(graph))
+        out.push_back(std::move(nodes[at.at(node)]));
+    return out;
+}
+
+} // namespace fuselage::planner
