@@ -35,6 +35,8 @@ const std::string namedNumbers =
     "float cubic = {0.044715}, float k = {0.797884583}, "
     "float[1] zero1 = {0}, float[1] half1 = {0.5}, float[1] three1 = {3}, float[1] six1 = {6}, "
     "float[1] one1 = {1}, "
+    "float sx = {0.05}, float sw = {0.01}, float sy = {0.04}, uint8 zx = {128}, uint8 zy = {100}, "
+    "int8 zw = {0}, "
     "int64[1] last = {-1}, int64[1] first = {0}, int64[1] channels = {1}, int64[2] lasttwo = {-2, "
     "-1}";
 
@@ -47,6 +49,15 @@ Tensor seeded(const Extents& extents, uint32_t seed) {
     return Tensor::ofFloats(extents, out);
 }
 
+/// The same for weights stored in 8 bits.
+Tensor seededBytes(const Extents& extents, uint32_t seed) {
+    Tensor out(DType::Int8, extents);
+    std::mt19937 engine(seed);
+    for (int64_t i = 0; i < out.elementCount(); ++i)
+        out.setInt(i, static_cast<int64_t>(engine() % 255) - 127);
+    return out;
+}
+
 /// Inputs whose names begin with w are weights.
 Graph rowGraph(const std::string& signature, const std::string& body) {
     auto graph = model_io::loadText("<ir_version: 8, opset_import: [\"\" : 18]> g " + signature +
@@ -55,20 +66,26 @@ Graph rowGraph(const std::string& signature, const std::string& body) {
     if (!graph)
         return Graph();
     inferShapes(*graph);
-    std::vector<std::pair<std::string, Extents>> weights;
+    std::vector<std::string> weights;
     for (ValueId input : graph->inputs())
         if (const Value& value = graph->value(input); value.name[0] == 'w')
-            weights.emplace_back(value.name, *value.type.extents());
-    for (const auto& [name, extents] : weights)
-        EXPECT_TRUE(bindInput(*graph, name, seeded(extents, static_cast<uint32_t>(name.back()))));
+            weights.push_back(value.name);
+    for (const std::string& name : weights) {
+        const Type& type = graph->value(graph->findValue(name)).type;
+        const auto seed = static_cast<uint32_t>(name.back());
+        EXPECT_TRUE(bindInput(*graph, name,
+                              type.dtype == DType::Int8 ? seededBytes(*type.extents(), seed)
+                                                        : seeded(*type.extents(), seed)));
+    }
     return std::move(*graph);
 }
 
 struct Fused {
     size_t kernels = 0;
-    size_t inputCasts = 0; ///< of them, those that only cast what a caller gives to a product
-    std::string rules;     ///< that fired, one a word
-    std::string differs;   ///< outputs and sides that disagree with the reference
+    size_t integerSums = 0; ///< kernels that sum products of integers
+    size_t inputCasts = 0;  ///< of them, those that only cast what a caller gives to a product
+    std::string rules;      ///< that fired, one a word
+    std::string differs;    ///< outputs and sides that disagree with the reference
 };
 
 size_t inputCastsIn(const Plan& plan) {
@@ -108,6 +125,9 @@ Fused fusedOf(const Graph& graph, Precision precision = Precision::Fp32) {
     EXPECT_TRUE(planned) << (planned ? "" : planned.error().text());
     if (planned) {
         out.kernels = planned->plan->steps.size();
+        for (const Step& step : planned->plan->steps)
+            if (const auto* code = std::get_if<Contraction>(&step.program.code))
+                out.integerSums += code->accumulate == DType::Int32 ? 1 : 0;
         out.inputCasts = inputCastsIn(*planned->plan);
     }
     const DType storage = storageOf(precision);
@@ -195,6 +215,15 @@ const std::vector<Spelling> layers = {
                                "= MatMul(x, w1) c = Add(a0, w2)"},
 };
 
+/// `c` of operands and weights stored in 8 bits.
+const std::vector<Spelling> storedLayers = {
+    {"Conv", "(uint8[1,4,6,6] x, int8[8,4,3,3] w1, float[8] w2) => (uint8[1,8,4,4] stored)|"
+             "f = DequantizeLinear(x, sx, zx) g = DequantizeLinear(w1, sw, zw) c = Conv(f, g, w2)"},
+    {"Linear", "(uint8[6,8] x, int8[8,12] w1, float[12] w2) => (uint8[6,12] stored)|"
+               "f = DequantizeLinear(x, sx, zx) g = DequantizeLinear(w1, sw, zw) "
+               "a0 = MatMul(f, g) c = Add(a0, w2)"},
+};
+
 /// A whole graph and the kernels that it is to become.
 struct Row {
     std::string name, signature, body;
@@ -215,6 +244,18 @@ std::vector<Row> activationRows() {
             const size_t bar = layer.text.find('|');
             out.push_back({layer.name + activation.name, layer.text.substr(0, bar),
                            layer.text.substr(bar + 1) + " " + activation.text});
+        }
+    return out;
+}
+
+std::vector<Row> storedRows() {
+    std::vector<Row> out;
+    for (const Spelling& layer : storedLayers)
+        for (const Spelling& activation : activations) {
+            const size_t bar = layer.text.find('|');
+            out.push_back({layer.name + activation.name, layer.text.substr(0, bar),
+                           layer.text.substr(bar + 1) + " " + activation.text +
+                               " stored = QuantizeLinear(y, sy, zy)"});
         }
     return out;
 }
@@ -390,6 +431,16 @@ TEST_P(Rows, BecomeTheSameKernelsInSixteenBits) {
     }
 }
 
+class StoredRows : public Rows {};
+
+TEST_P(StoredRows, BecomeOneKernelThatSumsIntegers) {
+    const Fused fused = fusedOf(rowGraph(GetParam().signature, GetParam().body));
+    EXPECT_EQ(fused.kernels, GetParam().kernels) << "rules: " << fused.rules;
+    EXPECT_EQ(fused.integerSums, 1U) << "rules: " << fused.rules;
+    EXPECT_EQ(fused.differs, "") << "rules: " << fused.rules;
+}
+
+INSTANTIATE_TEST_SUITE_P(Stored, StoredRows, ::testing::ValuesIn(storedRows()), nameOfRow);
 INSTANTIATE_TEST_SUITE_P(Activations, Rows, ::testing::ValuesIn(activationRows()), nameOfRow);
 INSTANTIATE_TEST_SUITE_P(Reductions, Rows, ::testing::ValuesIn(reductions), nameOfRow);
 INSTANTIATE_TEST_SUITE_P(Epilogues, Rows, ::testing::ValuesIn(epilogues), nameOfRow);
