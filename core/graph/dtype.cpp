@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -19,7 +20,7 @@ struct DTypeRow {
     int64_t onnxNumber;
 };
 
-constexpr std::array<DTypeRow, 15> rows{{
+constexpr std::array<DTypeRow, 19> rows{{
     {DType::Undefined, "undefined", 0, false, false, false, 0},
     {DType::Float32, "float", 4, true, false, true, 1},
     {DType::Float16, "float16", 2, true, false, true, 10},
@@ -35,10 +36,25 @@ constexpr std::array<DTypeRow, 15> rows{{
     {DType::UInt64, "uint64", 8, false, true, false, 13},
     {DType::Bool, "bool", 1, false, false, false, 9},
     {DType::String, "string", 0, false, false, false, 8},
+    {DType::Float8E4M3FN, "float8e4m3fn", 1, true, false, true, 17},
+    {DType::Float8E5M2, "float8e5m2", 1, true, false, true, 19},
+    {DType::Int4, "int4", 1, false, true, true, 22},
+    {DType::UInt4, "uint4", 1, false, true, false, 21},
 }};
 
 const DTypeRow& row(DType type) {
     return rows[static_cast<size_t>(type)];
+}
+
+/// An 8-bit float: sign, exponent, mantissa.
+struct Float8 {
+    int mantissaBits, bias;
+    double largest;
+    uint8_t overflow; ///< what is beyond the largest
+};
+
+Float8 float8Of(DType type) {
+    return type == DType::Float8E5M2 ? Float8{2, 15, 57344, 0x7c} : Float8{3, 7, 448, 0x7f};
 }
 
 } // namespace
@@ -67,6 +83,10 @@ std::optional<DType> dtypeFromOnnx(int64_t number) {
 
 size_t sizeOf(DType type) {
     return row(type).size;
+}
+
+int bitsOf(DType type) {
+    return type == DType::Int4 || type == DType::UInt4 ? 4 : static_cast<int>(8 * sizeOf(type));
 }
 
 bool isFloat(DType type) {
@@ -121,6 +141,42 @@ uint16_t floatToBfloat16(float value) {
     return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
+float float8ToFloat(DType type, uint8_t bits) {
+    const Float8 form = float8Of(type);
+    const uint8_t magnitude = bits & 0x7fU;
+    const auto sign = static_cast<float>(bits & 0x80U ? -1 : 1);
+    if (magnitude >= form.overflow)
+        return type == DType::Float8E5M2 && magnitude == form.overflow ? sign * INFINITY : NAN;
+    const int exponent = magnitude >> form.mantissaBits;
+    const int mantissa = magnitude & ((1 << form.mantissaBits) - 1);
+    const int implied = exponent > 0 ? 1 << form.mantissaBits : 0;
+    return sign * std::ldexp(static_cast<float>(implied + mantissa),
+                             (exponent > 0 ? exponent : 1) - form.bias - form.mantissaBits);
+}
+
+uint8_t floatToFloat8(DType type, float value, bool saturates) {
+    const Float8 form = float8Of(type);
+    if (std::isnan(value))
+        return 0x7f;
+    const auto sign = static_cast<uint8_t>(std::signbit(value) ? 0x80 : 0);
+    const double magnitude = std::fabs(static_cast<double>(value));
+    int exponent = 1 - form.bias;
+    if (std::isfinite(magnitude) && magnitude > 0)
+        exponent = std::max(exponent, std::ilogb(magnitude));
+    const double steps = std::ldexp(magnitude, form.mantissaBits - exponent);
+    double rounded = std::ldexp(std::nearbyint(steps), exponent - form.mantissaBits);
+    if (!(rounded <= form.largest)) {
+        if (!saturates)
+            return sign | form.overflow;
+        rounded = form.largest;
+    }
+    exponent = rounded > 0 ? std::max(1 - form.bias, std::ilogb(rounded)) : 1 - form.bias;
+    const auto mantissa = static_cast<int>(std::ldexp(rounded, form.mantissaBits - exponent));
+    const int one = 1 << form.mantissaBits; // of a normal number
+    const int field = mantissa < one ? 0 : exponent + form.bias;
+    return static_cast<uint8_t>(sign | (field << form.mantissaBits) | (mantissa & (one - 1)));
+}
+
 double roundTo(DType type, double value) {
     switch (type) {
     case DType::Float32:
@@ -129,6 +185,9 @@ double roundTo(DType type, double value) {
         return halfToFloat(floatToHalf(static_cast<float>(value)));
     case DType::BFloat16:
         return bfloat16ToFloat(floatToBfloat16(static_cast<float>(value)));
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
+        return float8ToFloat(type, floatToFloat8(type, static_cast<float>(value)));
     default:
         return value;
     }
@@ -148,6 +207,10 @@ int64_t wrapTo(DType type, int64_t value) {
         return static_cast<uint16_t>(value);
     case DType::UInt32:
         return static_cast<uint32_t>(value);
+    case DType::Int4:
+        return static_cast<int8_t>(static_cast<uint8_t>(value) << 4) >> 4;
+    case DType::UInt4:
+        return value & 15;
     case DType::Bool:
         return value != 0;
     default:

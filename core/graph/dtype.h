@@ -26,6 +26,10 @@ enum class DType : uint8_t {
     UInt64,
     Bool,
     String,
+    Float8E4M3FN,
+    Float8E5M2,
+    Int4, ///< one in a byte in memory; files have two
+    UInt4,
 };
 
 /// "float", "float16", "int64" ...: the names of ONNX's textual syntax.
@@ -36,8 +40,18 @@ std::optional<DType> dtypeFromName(std::string_view name);
 int64_t onnxNumber(DType type);
 std::optional<DType> dtypeFromOnnx(int64_t number);
 
-/// Bytes of one element; 0 for Undefined and String.
+/// Bytes of one element in memory; 0 for Undefined and String.
 size_t sizeOf(DType type);
+
+/// Bits of one element in a file.
+int bitsOf(DType type);
+
+/// 8-bit floats and 4-bit integers: values are stored so between QuantizeLinear and
+/// DequantizeLinear, moved and cast; nothing computes on them.
+constexpr bool isStorageOnly(DType type) {
+    return type == DType::Float8E4M3FN || type == DType::Float8E5M2 || type == DType::Int4 ||
+           type == DType::UInt4;
+}
 
 bool isFloat(DType type);
 
@@ -55,7 +69,13 @@ uint16_t floatToHalf(float value);
 float bfloat16ToFloat(uint16_t bits);
 uint16_t floatToBfloat16(float value);
 
-/// The value that `type` stores for `value` (round to nearest even); identity for Float64.
+/// The same of an 8-bit type. Numbers beyond the largest become the largest where it saturates,
+/// else infinite, or NaN in a type without infinity.
+float float8ToFloat(DType type, uint8_t bits);
+uint8_t floatToFloat8(DType type, float value, bool saturates = true);
+
+/// The value that `type` stores for `value` (round to nearest even); identity for Float64;
+/// 8-bit types saturate.
 double roundTo(DType type, double value);
 
 /// Wraps an integer as storing it in `type` would.

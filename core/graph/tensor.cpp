@@ -120,6 +120,9 @@ double Tensor::at(int64_t index) const {
         return halfToFloat(load<uint16_t>(bytes(), index));
     case DType::BFloat16:
         return bfloat16ToFloat(load<uint16_t>(bytes(), index));
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
+        return float8ToFloat(m_dtype, load<uint8_t>(bytes(), index));
     case DType::UInt64:
         return static_cast<double>(load<uint64_t>(bytes(), index));
     default:
@@ -130,6 +133,7 @@ double Tensor::at(int64_t index) const {
 int64_t Tensor::intAt(int64_t index) const {
     switch (m_dtype) {
     case DType::Int8:
+    case DType::Int4:
         return load<int8_t>(bytes(), index);
     case DType::Int16:
         return load<int16_t>(bytes(), index);
@@ -139,6 +143,7 @@ int64_t Tensor::intAt(int64_t index) const {
     case DType::UInt64:
         return load<int64_t>(bytes(), index);
     case DType::UInt8:
+    case DType::UInt4:
     case DType::Bool:
         return load<uint8_t>(bytes(), index);
     case DType::UInt16:
@@ -163,6 +168,9 @@ void Tensor::set(int64_t index, double value) {
         return store(bytes(), index, floatToHalf(static_cast<float>(value)));
     case DType::BFloat16:
         return store(bytes(), index, floatToBfloat16(static_cast<float>(value)));
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
+        return store(bytes(), index, floatToFloat8(m_dtype, static_cast<float>(value)));
     default:
         return setInt(index, static_cast<int64_t>(value));
     }
@@ -171,6 +179,8 @@ void Tensor::set(int64_t index, double value) {
 void Tensor::setInt(int64_t index, int64_t value) {
     switch (sizeOf(m_dtype)) {
     case 1:
+        if (isFloat(m_dtype))
+            return set(index, static_cast<double>(value));
         return store(bytes(), index, static_cast<uint8_t>(wrapTo(m_dtype, value)));
     case 2:
         if (isFloat(m_dtype))

@@ -14,7 +14,7 @@ constexpr size_t maxOperands = 64;
 
 std::optional<Reason> checkType(const Value& value) {
     if (value.type.kind != TypeKind::Tensor || value.type.dtype == DType::String ||
-        value.type.dtype == DType::Undefined)
+        value.type.dtype == DType::Undefined || isStorageOnly(value.type.dtype))
         return Reason{"unsupported-op",
                       fmt::format("`{}` is {}, programs take numbers in tensors", value.name,
                                   value.type.text()),

@@ -9,6 +9,33 @@ namespace fuselage::model_io {
 
 namespace {
 
+/// From when on operators take this type; `quantises`: QuantizeLinear or DequantizeLinear.
+int64_t typeSince(DType type, bool quantises) {
+    switch (type) {
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
+        return 19;
+    case DType::Int4:
+    case DType::UInt4:
+        return 21;
+    case DType::Int16:
+    case DType::UInt16:
+        return quantises ? 21 : 1;
+    default:
+        return 1;
+    }
+}
+
+int64_t typesSince(const Graph& graph, const Node& node) {
+    const bool quantises = node.op == Op::QuantizeLinear || node.op == Op::DequantizeLinear;
+    int64_t need = 1;
+    for (const auto* values : {&node.inputs, &node.outputs})
+        for (ValueId value : *values)
+            if (value.valid())
+                need = std::max(need, typeSince(graph.value(value).type.dtype, quantises));
+    return need;
+}
+
 /// Operators whose normal form is newer than their first opset.
 int64_t formSince(const Graph& graph, const Node& node) {
     if (node.op == Op::GroupNormalization)
@@ -43,7 +70,7 @@ int64_t needOf(const Graph& graph, const Node& node) {
     const OpRow& row = rowOf(node.op);
     if (row.domain[0] != '\0')
         return 1;
-    int64_t need = std::max<int64_t>(row.since, formSince(graph, node));
+    int64_t need = std::max<int64_t>({row.since, formSince(graph, node), typesSince(graph, node)});
     for (const Attributes::Entry& entry : node.attributes)
         if (!isSchemaDefault(node.op, entry.name, entry.value))
             need = std::max(need, attributeSince(node.op, entry.name));

@@ -13,6 +13,29 @@ namespace fuselage::model_io {
 
 namespace {
 
+/// Bytes that so many elements have in a file: two 4-bit ones share one.
+int64_t fileBytes(DType dtype, int64_t count) {
+    return bitsOf(dtype) == 4 ? count / 2 + count % 2 : count * static_cast<int64_t>(sizeOf(dtype));
+}
+
+/// From two elements a byte, the first in its low half.
+Tensor unpacked(DType dtype, Extents extents, const std::byte* packed) {
+    Tensor out(dtype, std::move(extents));
+    for (int64_t i = 0; i < out.elementCount(); ++i)
+        out.setInt(i, static_cast<int64_t>(packed[i / 2] >> (i % 2 == 0 ? 0 : 4)));
+    return out;
+}
+
+std::string packed(const Tensor& tensor) {
+    std::string out(static_cast<size_t>(fileBytes(tensor.dtype(), tensor.elementCount())), '\0');
+    for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+        const auto half = static_cast<unsigned>(tensor.intAt(i) & 15) << (i % 2 == 0 ? 0 : 4);
+        char& byte = out[static_cast<size_t>(i / 2)];
+        byte = static_cast<char>(static_cast<unsigned char>(byte) | half);
+    }
+    return out;
+}
+
 /// A sparse tensor may be tiny in the file and huge in memory.
 constexpr int64_t maxDenseBytes = int64_t(1) << 30;
 
@@ -54,6 +77,19 @@ Result<Tensor> fromField(const Field& field, DType dtype, const Extents& extents
     return out;
 }
 
+/// Of a typed field each entry is one byte, with two elements.
+Result<Tensor> fromPackedField(const ::onnx::TensorProto& proto, DType dtype,
+                               const Extents& extents, const std::string& where) {
+    const int64_t wanted = fileBytes(dtype, *elementCount(extents));
+    if (proto.int32_data_size() != wanted)
+        return sizeFailure(where, extents, dtype, wanted,
+                           static_cast<uint64_t>(proto.int32_data_size()), "entries");
+    std::vector<std::byte> bytes;
+    for (int32_t entry : proto.int32_data())
+        bytes.push_back(static_cast<std::byte>(entry & 0xff));
+    return unpacked(dtype, extents, bytes.data());
+}
+
 Result<Tensor> fromStrings(::onnx::TensorProto& proto, const Extents& extents,
                            const std::string& where) {
     int64_t count = *elementCount(extents);
@@ -89,7 +125,12 @@ Result<Tensor> fromFields(::onnx::TensorProto& proto, DType dtype, const Extents
         return fromField<uint16_t>(proto.int32_data(), dtype, extents, where);
     case DType::Int8:
         return fromField<int8_t>(proto.int32_data(), dtype, extents, where);
+    case DType::Int4:
+    case DType::UInt4:
+        return fromPackedField(proto, dtype, extents, where);
     case DType::UInt8:
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
     case DType::Bool:
         return fromField<uint8_t>(proto.int32_data(), dtype, extents, where);
     default:
@@ -114,7 +155,7 @@ Result<Tensor> fromExternal(const ::onnx::TensorProto& proto, DType dtype, Exten
                        "store the strings in the model file");
     std::string location;
     uint64_t offset = 0;
-    auto bytes = static_cast<uint64_t>(*elementCount(extents)) * sizeOf(dtype);
+    const auto bytes = static_cast<uint64_t>(fileBytes(dtype, *elementCount(extents)));
     uint64_t length = bytes;
     for (const auto& entry : proto.external_data()) {
         if (entry.key() == "location")
@@ -131,6 +172,8 @@ Result<Tensor> fromExternal(const ::onnx::TensorProto& proto, DType dtype, Exten
     auto storage = external.read(location, offset, bytes, sizeOf(dtype), where);
     if (!storage)
         return failure(storage.error());
+    if (bitsOf(dtype) == 4)
+        return unpacked(dtype, std::move(extents), (*storage)->data());
     return Tensor(dtype, std::move(extents), std::move(*storage));
 }
 
@@ -169,13 +212,16 @@ Result<Tensor> tensorFrom(::onnx::TensorProto& proto, ExternalData& external,
         return fromExternal(proto, *dtype, std::move(*extents), external, where);
     if (!proto.has_raw_data() || *dtype == DType::String)
         return fromFields(proto, *dtype, *extents, where);
-    int64_t bytes = *elementCount(*extents) * static_cast<int64_t>(sizeOf(*dtype));
+    const int64_t bytes = fileBytes(*dtype, *elementCount(*extents));
     if (proto.raw_data().size() != static_cast<uint64_t>(bytes)) {
         // Some writers set an empty raw_data beside typed data.
         if (proto.raw_data().empty())
             return fromFields(proto, *dtype, *extents, where);
         return sizeFailure(where, *extents, *dtype, bytes, proto.raw_data().size(), "bytes");
     }
+    if (bitsOf(*dtype) == 4)
+        return unpacked(*dtype, std::move(*extents),
+                        reinterpret_cast<const std::byte*>(proto.raw_data().data()));
     return Tensor(*dtype, std::move(*extents),
                   Storage::adopt(std::move(*proto.mutable_raw_data())));
 }
@@ -227,6 +273,8 @@ void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto) {
             proto.add_string_data(value);
         return;
     }
+    if (bitsOf(tensor.dtype()) == 4)
+        return proto.set_raw_data(packed(tensor));
     proto.set_raw_data(tensor.bytes(), tensor.byteCount());
 }
 

@@ -20,7 +20,7 @@ using Results = Result<std::vector<ReferenceValue>>;
 
 /// Nearest integer within `dtype`, ties to even; NaN becomes 0.
 int64_t saturated(DType dtype, double value) {
-    const int bits = static_cast<int>(8 * sizeOf(dtype));
+    const int bits = bitsOf(dtype);
     const double high = std::ldexp(1.0, isSigned(dtype) ? bits - 1 : bits) - 1;
     const double low = isSigned(dtype) ? -std::ldexp(1.0, bits - 1) : 0.0;
     if (std::isnan(value))
@@ -38,16 +38,20 @@ double stepsOf(double value, double scale) {
     return std::nearbyint(stored(stored(value) / stored(scale)));
 }
 
+bool isFloat8(DType dtype) {
+    return isFloat(dtype) && isStorageOnly(dtype);
+}
+
 bool isQuantized(DType dtype) {
-    return isInteger(dtype) && sizeOf(dtype) <= 4;
+    return (isInteger(dtype) && sizeOf(dtype) <= 4) || isFloat8(dtype);
 }
 
 /// For every element of x the position of its scale, and of its zero point if there is one.
 Result<std::vector<int64_t>> scalePositions(const Node& node, const ReferenceValue& x,
                                             const ReferenceValue& scale,
                                             const ReferenceValue* zero) {
-    if (!isFloat(scale.dtype) || (zero && (zero->count() != scale.count() || isFloat(zero->dtype) ||
-                                           zero->dtype == DType::String)))
+    if (!isFloat(scale.dtype) ||
+        (zero && (zero->count() != scale.count() || !isQuantized(zero->dtype))))
         return badInput(node, "scale and zero point do not go together");
     std::vector<int64_t> out(static_cast<size_t>(x.count()), 0);
     if (scale.count() == 1)
@@ -109,6 +113,13 @@ Results runQuantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceCon
         return badInput(node,
                         fmt::format("cannot quantize {} to {}", nameOf(x.dtype), nameOf(dtype)));
     ReferenceValue out = ReferenceValue::tensor(dtype, x.extents);
+    const bool saturates = node.attributes.integer("saturate", 1) != 0;
+    for (size_t i = 0; i < out.floats.size(); ++i) { // no zero point but 0
+        const double scaled =
+            stored(x.at(static_cast<int64_t>(i))) / stored(scale.at((*positions)[i]));
+        out.floats[i] =
+            float8ToFloat(dtype, floatToFloat8(dtype, static_cast<float>(scaled), saturates));
+    }
     for (size_t i = 0; i < out.ints.size(); ++i) {
         const int64_t at = (*positions)[i];
         out.ints[i] = quantized(x.at(static_cast<int64_t>(i)), scale.at(at),
@@ -129,7 +140,7 @@ Results runDequantizeLinear(const Node& node, ReferenceInputs inputs, ReferenceC
     const auto positions = scalePositions(node, x, scale, zero);
     if (!positions)
         return failure(positions.error());
-    if (isFloat(x.dtype) || x.dtype == DType::String)
+    if (!isQuantized(x.dtype))
         return badInput(node, fmt::format("cannot dequantize {}", nameOf(x.dtype)));
     ReferenceValue out = ReferenceValue::tensor(scale.dtype, x.extents);
     for (size_t i = 0; i < out.floats.size(); ++i) {

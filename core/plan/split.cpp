@@ -25,7 +25,8 @@ bool isStatic(const Graph& graph, const std::vector<ValueId>& values) {
         if (!id.valid())
             return true;
         const Type& type = graph.value(id).type;
-        return type.kind == TypeKind::Tensor && type.elementCount() && type.dtype != DType::String;
+        return type.kind == TypeKind::Tensor && type.elementCount() &&
+               type.dtype != DType::String && !isStorageOnly(type.dtype);
     });
 }
 
