@@ -19,6 +19,11 @@ namespace fuselage::model_io {
 Result<void> normalise(Graph& graph, NodeSpec& spec, const std::string& domain, int64_t version,
                        const std::string& where);
 
+/// Writes a node of com.microsoft's operator `name`, which has no row, as float operators between
+/// DequantizeLinear and QuantizeLinear, where that is what it means; else `spec` stays.
+void writeOutQuantized(Graph& graph, NodeSpec& spec, const std::string& name,
+                       const std::string& where);
+
 /// One node that is being normalised, and what its function needs to do it.
 struct Draft {
     Graph& graph;

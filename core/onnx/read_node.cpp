@@ -2,6 +2,7 @@
 // Nodes and their attributes, subgraphs included.
 #include "core/onnx/check_node_internal.h"
 #include "core/onnx/metadata_internal.h"
+#include "core/onnx/normalise_internal.h"
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
 #include "core/onnx/understand_internal.h"
@@ -225,6 +226,8 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
     Captured captured;
     if (auto ok = readAttributes(proto, scope, spec, captured); !ok)
         return ok;
+    if (spec.op == Op::Unknown && domain == "com.microsoft")
+        writeOutQuantized(*scope.graph, spec, proto.op_type(), where);
     const std::string called = domain + (domain.empty() ? "" : ".") + proto.op_type();
     std::string notComputed;
     if (spec.op == Op::Unknown) {

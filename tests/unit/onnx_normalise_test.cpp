@@ -3,6 +3,7 @@
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
 #include "core/onnx/model_file.h"
+#include "core/plan/backend.h"
 
 #include <gtest/gtest.h>
 
@@ -257,4 +258,75 @@ TEST(OnnxNormalise, AnInputTooManyIsNotDropped) {
 TEST(OnnxNormalise, APowerThatIsNoNumberIsRefused) {
     EXPECT_EQ(nodesOf(1, "g (float[1,1,2,2] x) => (y) { y = GlobalLpPool <p = 1e30> (x) }"),
               "load.attribute");
+}
+
+TEST(OnnxNormalise, OperatorsOnStoredValuesAreWrittenOut) {
+    const std::string begin = "g (uint8[1,1,2,2] x, uint8[1,2] a) => (y) "
+                              "<float s = {0.5}, uint8 z = {2}, float t = {0.5}, uint8 o = {1}, "
+                              " int8[2,2] w = {1, 2, 3, 4}, float[2] v = {1, 0.5}, "
+                              " int8[2] n = {0, 0}, int32[2] b = {4, 8}, bool[1] yes = {1}> ";
+    // x is stored as {2, 4, 6, 8}: 0, 1, 2, 3; a as {2, 4}: 0, 1
+    const struct {
+        const char* node;
+        std::vector<double> wanted;
+    } rows[] = {
+        {"y = com.microsoft.QLinearAdd(x, s, z, x, s, z, t, o)", {1, 5, 9, 13}},
+        {"y = com.microsoft.QLinearMul(x, s, z, x, s, z, t, o)", {1, 3, 9, 19}},
+        {"y = com.microsoft.QLinearAdd(x, s, ``, x, s, ``, t, ``)", {4, 8, 12, 16}},
+        {"y = com.microsoft.QLinearLeakyRelu <alpha = 0.1> (x, s, z, t, o)", {1, 3, 5, 7}},
+        {"y = com.microsoft.QLinearSigmoid(x, s, z, t, o)", {2, 2, 3, 3}},
+        {"y = com.microsoft.QLinearSoftmax <axis = -1, opset = 13> (a, s, z, t, o)", {2, 2}},
+        {"y = com.microsoft.QLinearGlobalAveragePool(x, s, z, t, o)", {4}},
+        {"y = com.microsoft.QLinearAveragePool <kernel_shape = [1, 2]> (x, s, z, t, o)", {2, 6}},
+        {"y = com.microsoft.QLinearConcat <axis = 1> (t, o, a, s, z, a, s, o)", {1, 3, 2, 4}},
+        {"y = com.microsoft.QLinearWhere(yes, a, s, z, a, s, o, t, o)", {1, 3}},
+        {"y = com.microsoft.QGemm(a, s, z, w, v, n)", {3, 2}},
+        {"y = com.microsoft.QGemm <transB = 1> (a, s, z, w, v, n, b, t, o)", {9, 9}},
+        {"y = com.microsoft.MatMulIntegerToFloat(a, w, s, v, z, n)", {3, 2}},
+    };
+    for (const auto& row : rows) {
+        auto graph = model_io::loadText(begin + "{ " + row.node + " }");
+        ASSERT_TRUE(graph) << row.node << graph.error().text();
+        EXPECT_TRUE(verify(*graph)) << row.node;
+        ThreadPool pool(1);
+        Progress quiet;
+        std::vector<ReferenceValue> inputs{ReferenceValue::tensor(DType::UInt8, {1, 1, 2, 2}),
+                                           ReferenceValue::tensor(DType::UInt8, {1, 2})};
+        inputs[0].ints = {2, 4, 6, 8};
+        inputs[1].ints = {2, 4};
+        auto out = interpret(*graph, std::move(inputs), pool, quiet);
+        ASSERT_TRUE(out) << row.node << out.error().text();
+        std::vector<double> found;
+        for (int64_t i = 0; i < out->front().count(); ++i)
+            found.push_back(out->front().at(i));
+        EXPECT_EQ(found, row.wanted) << row.node;
+    }
+}
+
+TEST(OnnxNormalise, OperatorsOnStoredValuesThatSayMoreAreKept) {
+    for (const char* node :
+         {"y = com.microsoft.QLinearGlobalAveragePool <channels_last = 1> (x, s, z, s, z)",
+          "y = com.microsoft.QGemm <alpha = 2.0> (x, s, z, x, s, z)",
+          "y = com.microsoft.QLinearAdd(x, s)", "y = com.microsoft.QLinearConcat(s, z, x)"}) {
+        const std::string kept =
+            nodesOf(17, std::string("g (uint8[2,2] x) => (y) <float s = {0.5}, uint8 z = {2}> { ") +
+                            node + " }");
+        EXPECT_TRUE(kept.starts_with("y = com.microsoft.Q")) << kept;
+    }
+}
+
+TEST(OnnxNormalise, AttentionOfStoredValuesIsThatOfTheirFloats) {
+    const char* graph =
+        "g (uint8[1,2,4] x) => (y) <int8[4,12] w = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,"
+        " 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,"
+        " 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, float[12] b = {0, 0, 0, 0, 0, 0, 0, 0,"
+        " 0, 0, 0, 0}, float s = {0.5}, float v = {0.25}, uint8 z = {2}, int8 n = {0}>"
+        "{ y = com.microsoft.QAttention <num_heads = 2> (x, w, b, s, v, ``, z, n) }";
+    const std::string nodes = nodesOf(17, graph);
+    EXPECT_NE(nodes.find("DequantizeLinear(x, s, z)"), std::string::npos) << nodes;
+    EXPECT_NE(nodes.find("DequantizeLinear(w, v, n)"), std::string::npos) << nodes;
+    EXPECT_NE(nodes.find("y = com.microsoft.Attention"), std::string::npos) << nodes;
+    const std::string kept = std::string(graph).replace(std::string(graph).find("num_heads = 2"),
+                                                        13, "num_heads = 2, do_rotary = 1");
+    EXPECT_NE(nodesOf(17, kept).find("com.microsoft.QAttention"), std::string::npos);
 }
