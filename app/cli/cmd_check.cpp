@@ -50,7 +50,7 @@ Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& option
         auto model = app::loadModel(path, *dims, progress);
         if (!model)
             return failure(model.error());
-        printNotes(model->notes);
+        printNotes(model->notes, options.quiet);
         loaded.push_back(std::move(*model));
     }
     for (const app::LoadedModel& model : loaded)

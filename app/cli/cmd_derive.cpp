@@ -42,7 +42,7 @@ int run(Options& options) {
     auto model = app::loadModel(options.model, {}, progress);
     if (!model)
         return reportError(model.error());
-    printNotes(model->notes);
+    printNotes(model->notes, options.quiet);
     auto derived =
         app::deriveShared(model->graph, namesOf(options.sites), options.derive, progress);
     if (!derived)
@@ -74,7 +74,7 @@ Action addDerive(CLI::App& app) {
         ->check(wholeNumber(-1'000'000, 1'000'000))
         ->capture_default_str();
     app.add_option("-o,--output", options->output, ".fuse file to write instead of printing");
-    app.add_flag("-q,--quiet", options->quiet, "no progress");
+    app.add_flag("-q,--quiet", options->quiet, "no progress, no notes about the model");
     return [options] { return run(*options); };
 }
 

@@ -85,7 +85,7 @@ int run(Options& options) {
     if (!opened)
         return reportError(opened.error());
     const auto& [library, model] = *opened;
-    printNotes(model.notes);
+    printNotes(model.notes, options.rewrite.quiet);
     if (!options.plan.empty()) {
         auto plan = app::readPlan(options.plan);
         if (!plan)

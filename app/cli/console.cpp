@@ -97,7 +97,9 @@ void ConsoleProgress::report(std::string_view stage, size_t done, size_t total) 
     state.onScreen = true;
 }
 
-void printNotes(const std::vector<std::string>& notes) {
+void printNotes(const std::vector<std::string>& notes, bool quiet) {
+    if (quiet)
+        return;
     for (const std::string& note : notes)
         fmt::print(stderr, "fuselage: note: {}\n", note);
 }

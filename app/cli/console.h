@@ -31,7 +31,8 @@ private:
 int reportError(const Error& error);
 
 /// What was noted about a model, a line each on standard error: where standard output holds data.
-void printNotes(const std::vector<std::string>& notes);
+/// `quiet` prints nothing.
+void printNotes(const std::vector<std::string>& notes, bool quiet = false);
 
 /// Exit code of work that Ctrl-C or SIGTERM ended.
 int interruptedCode();

@@ -6,13 +6,13 @@
 namespace fuselage::cli {
 
 Result<RewriteInput> openForRewrite(const std::string& model, RewriteOptions& options,
-                                    Progress& progress) {
+                                    Progress& progress, const std::string& inputs) {
     if (auto ready = finish(options); !ready)
         return failure(ready.error());
     auto library = app::requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
-    app::ModelRequest request{model, options.fuse.dims};
+    app::ModelRequest request{model, options.fuse.dims, inputs};
     request.keepSymbols = true;
     auto loaded = app::loadModel(request, progress);
     if (!loaded)

@@ -58,10 +58,12 @@ Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vect
     Settled out;
     DimensionValues kept;
     Result<void> bound;
-    if (!request.inputs.empty()) {
+    if (!request.inputs.empty() && !request.keepSymbols) {
         bound = bindToInputs(graph, inputs, request.dims, out.notes);
     } else if (request.keepSymbols) {
-        auto resolved = resolveDimensions(graph, request.dims, out.notes);
+        auto resolved = request.inputs.empty()
+                            ? resolveDimensions(graph, request.dims, out.notes)
+                            : sizesOfInputs(graph, inputs, request.dims, out.notes);
         if (!resolved)
             return failure(resolved.error());
         kept = std::move(*resolved);

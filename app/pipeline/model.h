@@ -19,7 +19,8 @@ struct ModelRequest {
     std::string path;
     DimensionValues dims;     ///< by name ("N") or axis of an input ("x.2")
     std::string inputs;       ///< folder of input_N.pb that give all sizes; empty: none
-    bool keepSymbols = false; ///< what was given helps decisions and stays out of the graph
+    bool keepSymbols = false; ///< what is given, inputs too, helps decisions and stays out of the
+                              ///< graph
 };
 
 struct LoadedModel {

@@ -54,17 +54,21 @@ Result<void> agreeWithInputs(const Graph& graph, const std::vector<InputAxis>& a
     return {};
 }
 
-} // namespace
+/// What tensors say of the open dimensions of a graph's inputs.
+struct GivenSizes {
+    DimensionValues values;
+    std::set<std::string> ambiguous; ///< names with two sizes: the first is taken
+};
 
-Result<void> bindToInputs(Graph& graph, std::span<const Tensor> inputs,
-                          const DimensionValues& given, std::vector<std::string>& notes) {
+Result<GivenSizes> givenSizes(Graph& graph, std::span<const Tensor> inputs,
+                              const DimensionValues& given, std::vector<std::string>& notes) {
     nameInputDimensions(graph);
     if (inputs.size() != graph.inputs().size())
         return failure("run.input", fmt::format("the model has {} inputs, {} are given",
                                                 graph.inputs().size(), inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i)
         if (auto fits = fitsInput(graph.value(graph.inputs()[i]), inputs[i]); !fits)
-            return fits;
+            return failure(fits.error());
     const std::vector<InputAxis> axes = inputAxes(graph);
     std::vector<int64_t> sizes;
     for (const InputAxis& axis : axes) {
@@ -73,24 +77,42 @@ Result<void> bindToInputs(Graph& graph, std::span<const Tensor> inputs,
         sizes.push_back(inputs[input].extents()[axis.axis]);
     }
     if (auto agree = agreeWithInputs(graph, axes, sizes, given); !agree)
-        return agree;
+        return failure(agree.error());
     std::map<std::string, size_t> first;
-    DimensionValues values;
-    std::set<std::string> ambiguous;
+    GivenSizes out;
     for (size_t i = 0; i < axes.size(); ++i) {
         if (!axes[i].dim.isSymbolic())
             continue;
         const std::string name = axes[i].dim.text();
         const size_t at = first.emplace(name, i).first->second;
-        values[name] = sizes[at];
-        if (sizes[at] != sizes[i] && ambiguous.insert(name).second)
+        out.values[name] = sizes[at];
+        if (sizes[at] != sizes[i] && out.ambiguous.insert(name).second)
             notes.push_back(twoSizes(name, axes[at], sizes[at], axes[i], sizes[i]));
     }
-    forgetInside(graph, ambiguous);
+    return out;
+}
+
+} // namespace
+
+Result<void> bindToInputs(Graph& graph, std::span<const Tensor> inputs,
+                          const DimensionValues& given, std::vector<std::string>& notes) {
+    auto sizes = givenSizes(graph, inputs, given, notes);
+    if (!sizes)
+        return failure(sizes.error());
+    forgetInside(graph, sizes->ambiguous);
     for (size_t i = 0; i < inputs.size(); ++i)
         graph.setType(graph.inputs()[i], inputs[i].type());
-    bindTypes(graph, values);
+    bindTypes(graph, sizes->values);
     return {};
+}
+
+Result<DimensionValues> sizesOfInputs(Graph& graph, std::span<const Tensor> inputs,
+                                      const DimensionValues& given,
+                                      std::vector<std::string>& notes) {
+    auto sizes = givenSizes(graph, inputs, given, notes);
+    if (!sizes)
+        return failure(sizes.error());
+    return std::move(sizes->values);
 }
 
 } // namespace fuselage

@@ -39,6 +39,12 @@ Result<DimensionValues> resolveDimensions(Graph& graph, const DimensionValues& g
 Result<void> bindToInputs(Graph& graph, std::span<const Tensor> inputs,
                           const DimensionValues& given, std::vector<std::string>& notes);
 
+/// The same sizes by the names of the dimensions, which stay open; of two sizes the first. Names
+/// each open dimension of the inputs.
+Result<DimensionValues> sizesOfInputs(Graph& graph, std::span<const Tensor> inputs,
+                                      const DimensionValues& given,
+                                      std::vector<std::string>& notes);
+
 /// What is declared for the value of that name, and everything that was inferred from it, is taken
 /// back. False: no node makes such a value.
 bool forgetShape(Graph& graph, const std::string& value);

@@ -30,7 +30,9 @@ struct PrecisionChoice {
 /// From "NODES=PRECISION" (node_choice.h says what NODES are; "rule:NAME" too), one each, or
 /// "@FILE" with one a line and comments behind `#`; PRECISION is fp32 or the 16-bit type of all.
 /// Where `base` stores float32, the 16-bit type that is named becomes the precision and all other
-/// nodes stay in float32. Errors "usage.precision", "usage.nodes", those of reading.
+/// nodes stay in float32. Errors "usage.precision", also where nothing is stored in 16 bits and
+/// exceptions say nothing; "usage.nodes"; those of reading. Each says the text, and of a file the
+/// line.
 Result<PrecisionChoice> parsePrecisionChoice(Precision base, const std::vector<std::string>& texts);
 
 } // namespace fuselage

@@ -19,8 +19,14 @@ namespace {
 constexpr const char* unfinished = ".part"; ///< ends the names of files that are being written
 
 Failure cannotWrite(const std::string& path) {
-    switch (errno) {
+    const int why = errno;
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    switch (why) {
     case ENOENT:
+        if (folder.empty() || std::filesystem::is_directory(folder, ignored))
+            return failure("save.write", "no file can be made in its folder", path,
+                           "write elsewhere");
         return failure("save.write", "its folder does not exist", path, "make the folder first");
     case EISDIR:
         return failure("save.write", "this is a folder", path, "give the name of a file");
@@ -29,7 +35,7 @@ Failure cannotWrite(const std::string& path) {
                        "free some space, or write elsewhere");
     default:
         return failure("save.write",
-                       std::string("the file cannot be written: ") + std::strerror(errno), path,
+                       std::string("the file cannot be written: ") + std::strerror(why), path,
                        "check the folder's permissions and free space");
     }
 }
@@ -51,7 +57,7 @@ bool writeAll(int handle, const std::byte* data, size_t size) {
 /// that a program that is killed leaves nothing behind.
 class Unfinished {
 public:
-    Unfinished(const std::string& path, std::string beside) : m_beside(std::move(beside)) {
+    explicit Unfinished(const std::string& path) : m_beside(besideOf(path)) {
         const size_t slash = path.rfind('/');
         const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
         m_handle = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
@@ -70,6 +76,8 @@ public:
 
     int handle() const { return m_handle; }
 
+    const std::string& beside() const { return m_beside; }
+
     /// Gives it the name beside its path.
     bool name() {
         const std::string self = "/proc/self/fd/" + std::to_string(m_handle);
@@ -78,6 +86,13 @@ public:
     }
 
 private:
+    /// Two threads may write one path.
+    static std::string besideOf(const std::string& path) {
+        static std::atomic<unsigned> counter{0};
+        return path + "." + std::to_string(::getpid()) + "-" + std::to_string(++counter) +
+               unfinished;
+    }
+
     std::string m_beside;
     int m_handle = -1;
     bool m_named = false;
@@ -116,14 +131,24 @@ Result<std::string> readFile(const std::string& path) {
     return text.str();
 }
 
+Result<void> checkWritable(const std::string& path) {
+    std::string beside;
+    {
+        const Unfinished file(path);
+        if (file.handle() < 0)
+            return cannotWrite(path);
+        beside = file.beside();
+    }
+    ::unlink(beside.c_str()); // where it had to have a name
+    return {};
+}
+
 Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path) {
-    // Two threads may write one path.
-    static std::atomic<unsigned> counter{0};
-    const std::string beside =
-        path + "." + std::to_string(::getpid()) + "-" + std::to_string(++counter) + unfinished;
+    std::string beside;
     bool written = false;
     {
-        Unfinished file(path, beside);
+        Unfinished file(path);
+        beside = file.beside();
         if (file.handle() < 0)
             return cannotWrite(path);
         written = std::all_of(pieces.begin(), pieces.end(), [&](const FilePiece& piece) {

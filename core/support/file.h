@@ -36,6 +36,10 @@ Result<std::unique_ptr<FileHandle>> lockFile(const std::string& path, const std:
 /// The whole file. Error "file.read".
 Result<std::string> readFile(const std::string& path);
 
+/// Success when the path's folder takes a new file: asked before work that takes long, leaves
+/// nothing. Error "save.write".
+Result<void> checkWritable(const std::string& path);
+
 /// Writes beside the path and renames; a crash leaves the old file or none. Error "save.write".
 Result<void> writeFile(std::string_view bytes, const std::string& path);
 

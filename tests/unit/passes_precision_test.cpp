@@ -4,6 +4,8 @@
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
 #include "core/plan/backend.h"
+#include "core/support/file.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/passes_support.h"
 
 #include <fmt/format.h>
@@ -294,6 +296,22 @@ TEST(Precision, AnExceptionThatSaysNothingIsRefused) {
         EXPECT_FALSE(parsePrecisionChoice(Precision::Fp16, {text})) << text;
     EXPECT_FALSE(parsePrecisionChoice(Precision::Fp16, {"a=bf16"}));
     EXPECT_FALSE(parsePrecisionChoice(Precision::Fp32, {"a=bf16", "b=fp16"}));
+    for (Precision wide : {Precision::Fp32, Precision::Tf32}) {
+        auto nothing = parsePrecisionChoice(wide, {"op:Softmax=fp32"});
+        ASSERT_FALSE(nothing) << "nothing is in 16 bits";
+        EXPECT_NE(nothing.error().text().find("op:Softmax=fp32"), std::string::npos);
+    }
+}
+
+TEST(Precision, ALineOfAFileIsNamedWhereItIsWrong) {
+    const testing_support::TemporaryFolder folder;
+    const std::string path = folder.path() + "/nodes.txt";
+    for (const char* line : {"b", "=fp32", "b=fp64", "op:Conv group=fp32", "b=bf16"}) {
+        ASSERT_TRUE(writeFile(std::string("# mine\n\na=fp32\n") + line + "\n", path));
+        auto choice = parsePrecisionChoice(Precision::Fp16, {"@" + path});
+        ASSERT_FALSE(choice) << line;
+        EXPECT_EQ(choice.error().where, path + ":4: " + line) << choice.error().text();
+    }
 }
 
 TEST(Precision, LargeWeightsGiveNoInfinities) {
