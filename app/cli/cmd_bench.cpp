@@ -104,7 +104,9 @@ int run(Options& options) {
     if (!onOutput)
         for (const std::string& line : *broken)
             printOut("fails on " + line + "\n");
-    bool failed = options.bench.verify && !result->unusable && !result->report.verified();
+    const bool stopped = options.bench.verifySeconds > 0 && result->report.agreement.empty();
+    bool failed =
+        options.bench.verify && !stopped && !result->unusable && !result->report.verified();
     if (failed)
         fmt::print(stderr, "fuselage: verification failed: {}\n",
                    app::failedChecks(result->report));

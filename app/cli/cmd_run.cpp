@@ -43,7 +43,7 @@ Result<app::RunModelResult> runFile(Options& options) {
         app::loadModel({options.model, options.rewrite.fuse.dims, options.inputs}, progress);
     if (!model)
         return failure(model.error());
-    printNotes(model->notes);
+    printNotes(model->notes, options.rewrite.quiet);
     const size_t known = model->notes.size();
     options.run.rules = options.rewrite.rules;
     options.run.fuse = options.rewrite.fuse;
@@ -69,11 +69,10 @@ int run(Options& options) {
     bool right = true;
     for (const app::OutputAgreement& output : ran->checked) {
         right = right && output.ok;
-        out +=
-            fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {:.0e}){}{}\n",
-                        output.output, output.side, output.maxAbsolute, output.maxRelative,
-                        app::agreementVerdict(output), output.tolerance,
-                        output.note.empty() ? "" : "; ", output.note);
+        out += fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {}){}{}\n",
+                           output.output, output.side, output.maxAbsolute, output.maxRelative,
+                           app::agreementVerdict(output), app::limitText(output),
+                           output.note.empty() ? "" : "; ", output.note);
     }
     if (!right && ran->jumps)
         out += "verify: this model rounds or compares values on the way, so that roundings alone "

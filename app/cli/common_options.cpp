@@ -11,10 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <unistd.h>
 
 namespace fuselage::cli {
 
@@ -68,7 +65,7 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     addPrecisionOptions(app, options.precision);
     app.add_flag("--strict", options.fuse.strict,
                  "bit-exact with the unfused run: round at every inner edge");
-    app.add_flag("-q,--quiet", options.quiet, "no progress");
+    app.add_flag("-q,--quiet", options.quiet, "no progress, no notes about the model");
 }
 
 void addImportPath(CLI::App& app, std::vector<std::string>& folders, const std::string& before) {
@@ -151,6 +148,11 @@ void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
         ->capture_default_str();
     app.add_flag_callback(
         "--no-verify", [&options] { options.verify = false; }, "do not compare with the reference");
+    app.add_option("--verify-seconds", options.verifySeconds,
+                   "stop comparing with the reference after so long, and say so; 0: as long as it "
+                   "takes, whatever --seconds says")
+        ->check(seconds(mostSeconds, true))
+        ->capture_default_str();
 }
 
 Result<void> finish(RewriteOptions& options) {
@@ -184,15 +186,7 @@ Result<void> checkWritable(const std::string& path) {
         return {};
     if (fs::is_directory(path, error))
         return failure("save.write", "this is a folder", path, "give the name of a file");
-    fs::path folder = fs::path(path).parent_path();
-    folder = folder.empty() ? "." : folder;
-    if (!fs::is_directory(folder, error))
-        return failure("save.write", "its folder does not exist", path, "make the folder first");
-    if (::access(folder.c_str(), W_OK) != 0)
-        return failure("save.write",
-                       std::string("the file cannot be written: ") + std::strerror(errno), path,
-                       "check the folder's permissions and free space");
-    return {};
+    return fuselage::checkWritable(path);
 }
 
 Result<void> writeFile(const std::string& path, const std::string& content) {

@@ -10,6 +10,7 @@
 #include "app/pipeline/machine.h"
 #include "app/pipeline/match_errors.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/pair_effects.h"
 #include "app/pipeline/precision_rules.h"
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/shapes_of_run.h"
@@ -17,6 +18,8 @@
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
 #include "core/plan/specialised.h"
+
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -165,6 +168,36 @@ Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
     return {};
 }
 
+/// Cancels work below it that takes too long; asked wherever progress is reported.
+class LimitedProgress final : public Progress {
+public:
+    LimitedProgress(Progress& outer, double seconds) : m_outer(outer), m_seconds(seconds) {}
+
+    void report(std::string_view stage, size_t done, size_t total) override {
+        m_outer.report(stage, done, total);
+        if (m_outer.cancelled() || (m_seconds > 0 && m_watch.seconds() > m_seconds))
+            cancel();
+    }
+
+private:
+    Progress& m_outer;
+    double m_seconds;
+    Stopwatch m_watch;
+};
+
+Result<void> verifyWithin(const Graphs& graphs, const BenchOptions& options,
+                          const std::vector<Tensor>& inputs, Side& before, Side& after,
+                          Report& report, Progress& progress) {
+    LimitedProgress limited(progress, options.verifySeconds);
+    auto ran = verifyAgainst(graphs, options, inputs, before, after, report, limited);
+    if (ran || ran.error().code != "cancelled" || progress.cancelled())
+        return ran;
+    report.agreement.clear();
+    report.timingNotes.push_back(fmt::format(
+        "results are not checked: comparing was stopped after {:g} s", options.verifySeconds));
+    return {};
+}
+
 /// The parts of a bench that run something: first result, agreement, times.
 Result<void> runSides(const BenchOptions& options, const Graphs& graphs,
                       const std::vector<Tensor>& inputs, Side& before, Side& after, Report& report,
@@ -173,8 +206,7 @@ Result<void> runSides(const BenchOptions& options, const Graphs& graphs,
         return ran;
     if (options.verify) {
         Stopwatch watch;
-        if (auto ran = verifyAgainst(graphs, options, inputs, before, after, report, progress);
-            !ran)
+        if (auto ran = verifyWithin(graphs, options, inputs, before, after, report, progress); !ran)
             return ran;
         report.stageSeconds["verify"] = watch.lap();
     }
@@ -306,6 +338,11 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     BenchResult out{std::move(analysis->report), std::move(analysis->fused), target.unusable};
     Report& report = out.report;
     addMachine(report.machine, target, options);
+    auto pairs =
+        pairEffects(model, library, options.fuse, out.fused, *analysis->after.plan, progress);
+    if (!pairs)
+        return failure(pairs.error());
+    report.pairs = std::move(*pairs);
     hashKernelTexts(*analysis->after.plan, target.profile, report.after.kernels);
     if (!options.dumpKernels.empty()) {
         auto dumped = dumpKernels(options, model, library, target, *analysis, progress);

@@ -23,6 +23,8 @@ struct BenchOptions {
     std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
     bool measure = true;
     bool verify = true;
+    /// Comparing with the reference stops after so long, which a note of the report says; 0: never.
+    double verifySeconds = 0;
     bool compile = false;  ///< cuda without a device: compile preferred kernels for the predicted
                            ///< one, for their registers
     bool counters = false; ///< bytes by hardware counters, in runs after the timed ones

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/explain_internal.h"
 #include "app/pipeline/flip.h"
+#include "app/pipeline/pair_effects.h"
 #include "app/pipeline/source_place.h"
 #include "dsl/suggest.h"
 
@@ -167,6 +168,12 @@ void addOrigins(const Graph& graph, Explanation& out) {
         out.origins = sourcePlaces(graph.node(asked));
 }
 
+bool concerns(const PairReport& pair, const std::string& node) {
+    return pair.store == node || pair.load == node ||
+           std::any_of(pair.readers.begin(), pair.readers.end(),
+                       [&](const PairReader& reader) { return reader.node == node; });
+}
+
 } // namespace
 
 Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& library,
@@ -211,6 +218,13 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     for (FindingList::Entry& entry : entries)
         out.findings.push_back(std::move(entry.finding));
     addOrigins(model.graph, out);
+    auto pairs =
+        pairEffects(model, library, options.fuse, analysis->fused, *analysis->after.plan, progress);
+    if (!pairs)
+        return failure(pairs.error());
+    for (PairReport& pair : *pairs)
+        if (options.node.empty() || concerns(pair, options.node))
+            out.pairs.push_back(std::move(pair));
     if (!options.node.empty())
         for (const TraceEvent& event : analysis->trace.events)
             if (event.applied() && contains(event.nodes, options.node))

@@ -3,6 +3,7 @@
 // which a person should read them. `explain` prints it as text or JSON; nothing here computes.
 #pragma once
 
+#include "app/pipeline/pair_report.h"
 #include "core/rewrite/trace.h"
 
 #include <algorithm>
@@ -96,6 +97,7 @@ struct Explanation {
     std::string rule, node;   ///< what was asked for; empty: everything
     std::vector<std::string> origins = {}; ///< of the node asked for, as the exporter says
     std::vector<std::string> notes = {};   ///< of LoadedModel
+    std::vector<PairReport> pairs = {};    ///< of a quantised model; those of the node asked for
 };
 
 } // namespace fuselage::app

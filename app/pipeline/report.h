@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/pipeline/graph_report.h"
+#include "app/pipeline/pair_report.h"
 #include "core/cost/cost.h"
 #include "core/plan/kernel_facts.h"
 #include "core/plan/statistics.h"
@@ -86,6 +87,9 @@ struct OutputAgreement {
 
     /// False: the reference's own output has no fixed length, and other checks decide.
     bool compares() const { return std::isfinite(tolerance); }
+
+    /// False: roundings alone move the output by its own size, so that any other would agree.
+    bool tells() const { return tolerance < 1; }
 };
 
 struct KernelReport {
@@ -272,6 +276,7 @@ struct Report {
     std::vector<SplitReport> splits;
     std::vector<RecomputeReport> recomputes;
     std::vector<GroupReport> groups;
+    std::vector<PairReport> pairs; ///< of a quantised model
     /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
     /// and first_result: from the file to the end of that run, without the unfused side.
     std::map<std::string, double> stageSeconds;

@@ -2,9 +2,9 @@
 #include "app/quantize/quantize.h"
 
 #include "app/pipeline/analysis.h"
+#include "app/pipeline/take_pairs_out.h"
 #include "app/quantize/fold_norm.h"
 #include "app/quantize/selection.h"
-#include "app/quantize/take_out.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ public:
         if (auto runnable = app::requireOperators(m_graph); !runnable)
             return failure(runnable.error());
         if (m_options.again)
-            if (auto taken = takePairsOut(m_graph); !taken)
+            if (auto taken = app::takePairsOut(m_graph); !taken)
                 return failure(taken.error());
         m_float = m_graph.clone();
         const bool fold = m_options.plan ? m_options.plan->foldedNorm : m_options.foldNorm;

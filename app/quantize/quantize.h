@@ -21,7 +21,7 @@ struct QuantizeOptions {
     RangeChoice range;
     BiasForm bias = BiasForm::Float;
     bool foldNorm = true;
-    bool again = false; ///< the model's own pairs are taken out before (take_out.h)
+    bool again = false; ///< the model's own pairs are taken out before (app/pipeline/take_pairs_out.h)
     std::vector<std::string> skip, keepFloat; ///< as selection.h reads them
     std::optional<PairPlan> plan;             ///< its pairs and no others, or an error
     /// Nodes stay in float until the worst output's relative error is at most this (mixed.h).

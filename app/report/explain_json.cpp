@@ -114,6 +114,8 @@ std::string renderExplanationJson(const Explanation& e) {
     for (const TraceEvent& event : e.happened)
         happened.push_back({&event});
     a("happened", happened);
+    if (!e.pairs.empty())
+        a("pairs", e.pairs);
     a("taken_matches", e.takenMatches);
     a("taken_rules", e.takenRules);
     a("absent_rules", e.absentRules);

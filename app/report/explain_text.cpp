@@ -2,6 +2,7 @@
 #include "app/report/explain_text.h"
 
 #include "app/report/format.h"
+#include "app/report/pairs_text.h"
 #include "app/report/trace_text.h"
 #include "core/support/text.h"
 
@@ -222,6 +223,7 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
             fmt::format("near misses of {} of the library that only tidy the graph are not shown; "
                         "--rule NAME does\n",
                         counted(e.tidyRules, "rule"));
+    out += renderPairs(e.pairs, std::max(limit, inFull), !e.node.empty());
     if (e.findings.empty() && e.happened.empty())
         out += e.takenMatches + e.tidyRules > 0 ? "" : "no rule came near\n";
     return out;

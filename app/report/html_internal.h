@@ -12,12 +12,13 @@ namespace fuselage::app {
 /// Compact JSON for the script: strings once, places as whole numbers.
 std::string pageData(const Report& report, const scene::Scene& collapsed, const scene::Scene& open);
 
-/// Tables: counts by rule, before and after, fused nodes, kernels, near misses and refusals.
+/// Tables: counts by rule, before and after, fused nodes, kernels, near misses and refusals, pairs.
 std::string rulesTable(const Report& report, const scene::Scene& scene);
 std::string sidesTable(const Report& report);
 std::string matchesTable(const Report& report, const scene::Scene& scene);
 std::string kernelsTable(const Report& report);
 std::string missesTable(const Report& report);
+std::string pairsTable(const Report& report); ///< empty without pairs
 
 /// "launches 174 → 56, ... ; numerics agree", with classes good and bad.
 std::string verdictLine(const Report& report);

@@ -6,6 +6,7 @@
 #include "app/report/format.h"
 #include "app/report/html_internal.h"
 #include "app/report/measured.h"
+#include "app/report/pairs_text.h"
 #include "app/report/trace_text.h"
 #include "app/report/verdict.h"
 
@@ -143,7 +144,7 @@ std::string sidesTable(const Report& r) {
             "<tr>" + cell(o.side) + cell(o.output) +
             numberCell(o.maxAbsolute, fmt::format("{:.2e}", o.maxAbsolute)) +
             numberCell(o.maxRelative, fmt::format("{:.2e}", o.maxRelative)) +
-            numberCell(o.tolerance, o.compares() ? fmt::format("{:.0e}", o.tolerance) : "none") +
+            numberCell(o.tolerance, limitText(o)) +
             fmt::format("<td class=\"{}\">{}</td></tr>\n", o.ok ? "good" : "bad",
                         escaped(agreementVerdict(o) + (o.note.empty() ? "" : ": " + o.note)));
     out += "<h3>Numeric agreement with the double-precision reference</h3>\n";
@@ -281,6 +282,23 @@ std::string missesTable(const Report& report) {
         return "<p class=\"dim\">none</p>\n";
     return table("misses", {"what", "rule", "at", "#matched", "reason", "what would change it"},
                  rows, all - std::min(all, rowsShown));
+}
+
+std::string pairsTable(const Report& report) {
+    if (report.pairs.empty())
+        return {};
+    std::string rows;
+    for (size_t i = 0; i < report.pairs.size() && i < rowsShown; ++i) {
+        const PairReport& pair = report.pairs[i];
+        rows += "<tr>" + cell(pair.value) + cell(pair.type) + cell(pair.scale) + cell(pair.range) +
+                fmt::format("<td class=\"{}\">{}</td>", pair.opens() ? "good" : "bad",
+                            escaped(opensText(pair))) +
+                bytes(pair.reformatBytes) + cell(blocksText(pair)) + "</tr>\n";
+    }
+    return "<section id=\"stored\"><h2>Stored values</h2>\n" +
+           table("pairs", {"value", "type", "scale", "range", "opens", "#converts", "blocks"}, rows,
+                 report.pairs.size() - std::min(report.pairs.size(), rowsShown)) +
+           "</section>\n";
 }
 
 std::string verdictLine(const Report& r) {

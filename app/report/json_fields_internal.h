@@ -173,6 +173,25 @@ template <typename A> void fields(A& a, RecomputeReport& recompute) {
     a("reason", recompute.reason);
 }
 
+template <typename A> void fields(A& a, PairReader& reader) {
+    a("node", reader.node);
+    a("rule", reader.rule);
+    a("kernel", reader.kernel);
+}
+
+template <typename A> void fields(A& a, PairReport& pair) {
+    a("store", pair.store);
+    a("load", pair.load);
+    a("value", pair.value);
+    a("type", pair.type);
+    a("scale", pair.scale);
+    a("range", pair.range);
+    a("readers", pair.readers);
+    a("reformat_bytes", pair.reformatBytes);
+    a("blocked_rule", pair.blockedRule);
+    a("blocked_nodes", pair.blockedNodes);
+}
+
 template <typename A> void fields(A& a, GroupReport& group) {
     a("members", group.members);
     a("taken", group.taken);
@@ -208,6 +227,8 @@ template <typename A> void resultFields(A& a, Report& r) {
     if (!A::writes || !r.recomputes.empty())
         a("recomputes", r.recomputes);
     a("groups", r.groups);
+    if (!A::writes || !r.pairs.empty())
+        a("pairs", r.pairs);
 }
 
 template <typename A> void fields(A& a, TimingSummary& t) {

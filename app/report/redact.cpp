@@ -79,7 +79,7 @@ public:
         } else if (value.is_object()) {
             const bool reason = value.contains("message") && value.contains("facts");
             for (auto& [key, item] : value.items())
-                if (key == "literal")
+                if (key == "literal" || key == "scale" || key == "range")
                     item = "";
                 else if (key == "origins")
                     origins(item);

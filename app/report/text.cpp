@@ -5,6 +5,7 @@
 #include "app/report/device_text.h"
 #include "app/report/format.h"
 #include "app/report/measured.h"
+#include "app/report/pairs_text.h"
 #include "app/report/verdict.h"
 
 #include <fmt/format.h>
@@ -128,8 +129,7 @@ std::string agreementText(const Report& r) {
     for (const OutputAgreement& o : r.agreement)
         table.row({o.side, o.output, fmt::format("max abs {:.2e}", o.maxAbsolute),
                    fmt::format("relative {:.2e}", o.maxRelative),
-                   agreementVerdict(o) +
-                       (o.compares() ? fmt::format(" (limit {:.0e})", o.tolerance) : "") +
+                   agreementVerdict(o) + (o.compares() ? " (limit " + limitText(o) + ")" : "") +
                        (o.note.empty() ? "" : "; " + o.note)});
     return "numeric agreement with the double-precision reference\n" + table.text();
 }
@@ -274,11 +274,13 @@ std::string renderCounts(const Report& r) {
 }
 
 std::string renderText(const Report& r) {
+    constexpr size_t pairsShown = 10;
     std::string out =
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
-    for (const std::string& part : {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r),
-                                    recomputesText(r), groupsText(r)})
+    for (const std::string& part :
+         {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r), recomputesText(r),
+          groupsText(r), renderPairs(r.pairs, pairsShown)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

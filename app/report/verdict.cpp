@@ -63,7 +63,14 @@ std::string speedUpInterval(const Report& report) {
 }
 
 std::string agreementVerdict(const OutputAgreement& output) {
-    return !output.ok ? "FAILED" : output.compares() ? "ok" : "not compared";
+    return !output.ok ? "FAILED" : output.tells() ? "ok" : "not compared";
+}
+
+std::string limitText(const OutputAgreement& output) {
+    if (!output.compares())
+        return "none";
+    return output.tells() ? fmt::format("{:.0e}", output.tolerance)
+                          : "none: roundings alone turn it over";
 }
 
 std::string failedChecks(const Report& report) {

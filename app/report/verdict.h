@@ -21,8 +21,11 @@ std::string speedUpInterval(const Report& report);
 /// fallbacks.
 std::string fallbackText(const Report& report);
 
-/// "ok", "FAILED", or "not compared" where the output has no fixed length.
+/// "ok", "FAILED", or "not compared" where the output has no fixed length or no limit tells.
 std::string agreementVerdict(const OutputAgreement& output);
+
+/// "1e-04"; "none", and why where roundings alone move the output by its own size.
+std::string limitText(const OutputAgreement& output);
 
 /// "fused y: it overflowed: ...; fused z: relative 3.1e-02, the limit is 1e-04"; what failed where
 /// nothing was compared.

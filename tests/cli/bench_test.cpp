@@ -41,6 +41,16 @@ TEST_F(CliBench, ReportsAreEqualButForTheirTimings) {
     EXPECT_EQ(first["results"], report({"--threads", "1", "--no-measure"})["results"]);
 }
 
+TEST_F(CliBench, ComparingStopsWhenItsTimeIsOver) {
+    zoo("unet");
+    const ProcessResult ran =
+        run({"bench", "unet.onnx", "--no-measure", "--verify-seconds", "1e-6", "-q"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_NE(ran.output.find("results are not checked: comparing was stopped after 1e-06 s"),
+              std::string::npos)
+        << ran.output;
+}
+
 TEST_F(CliBench, PredictionsNeedNoDevice) {
     zoo("unet");
     json here = report({"--no-measure"}), there = report({"--no-measure", "--device", "h200"});

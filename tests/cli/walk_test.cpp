@@ -242,6 +242,8 @@ TEST_F(CliWalk, OutputsThatCannotBeWrittenAreNamed) {
     fs::create_directory(folder.file("folder"));
     expectRefused({"zoo", "lstm", "-o", "folder"}, ExitResource, {"folder: this is a folder"});
     expectRefused({"zoo", "lstm", "-o", "no/x"}, ExitResource, {"no/x: its folder does not exist"});
+    expectRefused({"quantize", "lstm.onnx", "-o", "/proc/x"}, ExitResource,
+                  {"/proc/x: no file can be made in its folder"});
 }
 
 TEST_F(CliWalk, DataThatIsNoneQuantisesNothing) {

@@ -6,10 +6,12 @@
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "tests/unit/library_support.h"
 
 #include <gtest/gtest.h>
 
 using namespace fuselage;
+using testing_rules::libraryOf;
 
 namespace {
 
@@ -24,15 +26,6 @@ Graph graphOf(const std::string& text) {
     EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
     inferShapes(*graph);
     return std::move(*graph);
-}
-
-app::RuleLibrary libraryOf(const std::string& text) {
-    app::RuleOptions options;
-    options.builtin = false;
-    options.texts = {{"r.fuse", "fuse 1;\n" + text + "\n"}};
-    auto library = app::requireRuleLibrary(options);
-    EXPECT_TRUE(library) << (library ? "" : library.error().text());
-    return std::move(*library);
 }
 
 app::FusePlan planOf(const Graph& graph, const app::RuleLibrary& library,

@@ -2,7 +2,7 @@
 // Small models quantised end to end: where pairs go, which are shared, what is refused.
 #include "app/quantize/fold_norm.h"
 #include "app/quantize/quantize.h"
-#include "app/quantize/take_out.h"
+#include "app/pipeline/take_pairs_out.h"
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
 #include "core/onnx/model_file.h"
@@ -199,14 +199,14 @@ TEST(QuantizeModel, SavedLoadedAndFusedAgainItHasTheSamePoints) {
     again.graph = loaded->clone();
     Progress quiet;
     ASSERT_TRUE(prepareGraph(again.graph, quiet));
-    auto found = takePairsOut(*loaded);
+    auto found = app::takePairsOut(*loaded);
     ASSERT_TRUE(found) << found.error().text();
     EXPECT_TRUE(verify(*loaded));
     EXPECT_EQ(operatorsOf(*loaded), operatorsOf(model.graph));
     std::set<std::pair<std::string, uint32_t>> planned, there;
     for (const Pair& pair : first->plan.pairs)
         planned.insert({pair.node, pair.operand});
-    for (const FoundPair& pair : *found)
+    for (const app::FoundPair& pair : *found)
         there.insert({pair.node, pair.operand});
     EXPECT_EQ(there, planned);
     QuantizeOptions options = optionsOf();
@@ -230,10 +230,10 @@ TEST(QuantizeModel, OnlyWhatWasAPairIsTakenOut) {
                           "  m = MatMul(a, v) z = QuantizeLinear(m, s, o) "
                           "  y = DequantizeLinear(z, s, o) }")
                       .graph;
-    auto found = takePairsOut(graph);
+    auto found = app::takePairsOut(graph);
     ASSERT_TRUE(found) << found.error().text();
     ASSERT_EQ(found->size(), 1u) << "what comes in as integers, and outputs, stay";
-    EXPECT_EQ((*found)[0], (FoundPair{"MatMul", 1, DType::Int8, 0, true}));
+    EXPECT_EQ((*found)[0], (app::FoundPair{"MatMul", 1, DType::Int8, 0, true}));
     const NodeId product = graph.findNode("MatMul");
     const Tensor& weight = *graph.value(graph.node(product).inputs[1]).constant;
     EXPECT_EQ(weight.at(0), 2);

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace fuselage;
 using app::KernelReport;
 using app::MatchReport;
@@ -143,6 +145,19 @@ TEST(MatchVerdict, NamesTheSideThatFailed) {
     report.agreement = {good, bad, far};
     EXPECT_EQ(app::failedChecks(report),
               "fused y: it overflowed: 1 of 2; fused z: relative 5.0e-01, the limit is 1e-04");
+}
+
+TEST(MatchVerdict, ALimitAboveTheOutputsOwnSizeComparesNothing) {
+    Report report = twoSides();
+    app::OutputAgreement out{.output = "y", .side = "fused", .tolerance = 2e-3, .ok = true};
+    EXPECT_EQ(app::agreementVerdict(out) + ", " + app::limitText(out), "ok, 2e-03");
+    out.tolerance = 7;
+    EXPECT_EQ(app::agreementVerdict(out), "not compared");
+    report.agreement = {out};
+    const std::string text = app::renderText(report);
+    EXPECT_NE(text.find("limit none: roundings alone turn it over"), std::string::npos) << text;
+    out.tolerance = INFINITY;
+    EXPECT_EQ(app::limitText(out), "none");
 }
 
 TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace fuselage::quantize {
+namespace fuselage::app {
 
 /// A read of a DequantizeLinear's result, as a file has it.
 struct FoundPair {
@@ -28,4 +28,4 @@ struct FoundPair {
 /// integers. Sorted by node and operand. Errors: those of computing a constant.
 Result<std::vector<FoundPair>> takePairsOut(Graph& graph);
 
-} // namespace fuselage::quantize
+} // namespace fuselage::app

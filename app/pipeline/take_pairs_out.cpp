@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/quantize/take_out.h"
+#include "app/pipeline/take_pairs_out.h"
 
 #include "core/ops/evaluate.h"
 #include "core/passes/inference.h"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace fuselage::quantize {
+namespace fuselage::app {
 
 namespace {
 
@@ -70,4 +70,4 @@ Result<std::vector<FoundPair>> takePairsOut(Graph& graph) {
     return out;
 }
 
-} // namespace fuselage::quantize
+} // namespace fuselage::app

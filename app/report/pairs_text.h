@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pairs of a quantised model open and block, as text.
+#pragma once
+
+#include "app/pipeline/pair_report.h"
+
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+/// "Contraction of int8 for `conv` by QuantizedConv", or that nothing reads the stored numbers.
+std::string opensText(const PairReport& pair);
+
+/// "ConvBNReLU on `conv` and `relu`"; empty where the pair blocks nothing.
+std::string blocksText(const PairReport& pair);
+
+/// A summary, and the pairs that open nothing or block something, at most so many; `all`: those
+/// that only open something, too. Empty without pairs.
+std::string renderPairs(const std::vector<PairReport>& pairs, size_t most, bool all = false);
+
+} // namespace fuselage::app
