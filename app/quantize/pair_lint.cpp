@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/pair_lint.h"
 
+#include "app/quantize/pair_lint_internal.h"
 #include "app/quantize/places.h"
 #include "core/ops/op_table.h"
 
@@ -42,6 +43,8 @@ public:
     std::vector<PairFinding> run() {
         for (NodeId id : topologicalOrder(m_model)) {
             const Node& node = m_model.node(id);
+            if (isPairOp(node.op))
+                ofScale(node);
             if (node.op == Op::DequantizeLinear)
                 ofDequantize(node);
             else if (node.op == Op::QuantizeLinear)
@@ -79,15 +82,28 @@ private:
 
     /// One finding for all: a model has them by choice.
     void ofZeroPoints() {
-        if (m_asymmetric.empty())
-            return;
-        const Node& first = *m_asymmetric.front();
-        add(PairLint::Asymmetric, first,
-            fmt::format("{}{} a zero point that is not 0, which TensorRT refuses", quoted(first),
-                        m_asymmetric.size() == 1
-                            ? " has"
-                            : fmt::format(" and {} more have", m_asymmetric.size() - 1)),
-            "quantise to int8 around zero, if the file is meant for TensorRT");
+        const auto tell = [&](PairLint lint, const std::vector<const Node*>& nodes,
+                              const char* fix) {
+            if (nodes.empty())
+                return;
+            const std::string all =
+                nodes.size() == 1 ? " has" : fmt::format(" and {} more have", nodes.size() - 1);
+            add(lint, *nodes.front(),
+                fmt::format("{}{} a zero point that is not 0, which TensorRT refuses",
+                            quoted(*nodes.front()), all),
+                fix);
+        };
+        tell(PairLint::Asymmetric, m_asymmetric,
+             "quantise to int8 around zero, if the file is meant for TensorRT");
+        tell(PairLint::WeightZero, m_weightsWithZero,
+             "quantise weights to int8 around zero: kernels subtract nothing then");
+    }
+
+    /// One finding for all nodes of one scale.
+    void ofScale(const Node& node) {
+        auto finding = scaleFinding(m_model, node);
+        if (finding && m_badScales.insert(node.inputs[1]).second)
+            m_out.push_back(std::move(*finding));
     }
 
     bool areTakenTogether(const Node& a, const Node& b) const {
@@ -102,7 +118,11 @@ private:
             return ofWeight(node);
         const Node* store = maker(node.inputs[0]);
         const bool isPair = store && store->op == Op::QuantizeLinear;
-        if (!isPair || m_model.isGraphOutput(node.outputs[0]))
+        if (!isPair)
+            return;
+        if (auto finding = unequalFinding(m_model, node, *store))
+            m_out.push_back(std::move(*finding));
+        if (m_model.isGraphOutput(node.outputs[0]) || ofActivation(node, *store))
             return;
         std::string names;
         for (const Node* reader : readersOf(node.outputs[0])) {
@@ -118,11 +138,42 @@ private:
                         quoted(*store), quoted(node)));
     }
 
+    /// An activation behind the pair that the product in front of it would compute on the way out.
+    bool ofActivation(const Node& node, const Node& store) {
+        const Node* before = maker(store.inputs[0]);
+        if (before && before->op == Op::BatchNormalization)
+            before = maker(before->inputs[0]);
+        const std::vector<const Node*> readers = readersOf(node.outputs[0]);
+        if (!before || !isProduct(before->op) || readers.size() != 1 ||
+            readersOf(store.inputs[0]).size() != 1 || !isActivation(*readers[0]))
+            return false;
+        add(PairLint::BeforeActivation, store,
+            fmt::format("the pair stands between {} {} and {} {}, so that no kernel computes both",
+                        nameOf(before->op), quoted(*before), nameOf(readers[0]->op),
+                        quoted(*readers[0])),
+            fmt::format("put the pair behind {}, with the range of its result",
+                        quoted(*readers[0])));
+        return true;
+    }
+
+    /// Elementwise, of one value that is computed.
+    bool isActivation(const Node& node) const {
+        return hasTrait(node.op, Elementwise) && node.op != Op::Cast &&
+               std::count_if(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+                   return input.valid() && !m_model.isConstant(input);
+               }) == 1;
+    }
+
     void ofWeight(const Node& node) {
+        const auto& uses = m_model.value(node.outputs[0]).uses;
+        if (hasZeroPoint(m_model, node) && std::any_of(uses.begin(), uses.end(), [&](Use use) {
+                return use.slot == 1 && isProduct(m_model.node(use.node).op);
+            }))
+            m_weightsWithZero.push_back(&node);
         const ValueId scale = node.inputs[1];
         if (!m_model.isConstant(scale) || m_model.value(scale).constant->elementCount() != 1)
             return;
-        for (const Use& use : m_model.value(node.outputs[0]).uses) {
+        for (const Use& use : uses) {
             const Node& reader = m_model.node(use.node);
             const std::optional<int64_t> axis = channelAxis(m_model, use);
             if (!isProduct(reader.op) || use.slot != 1 || !axis)
@@ -144,15 +195,8 @@ private:
                 "take the two out, and use one scale on both sides");
             return;
         }
-        const bool hasZero = node.inputs.size() > 2 && node.inputs[2].valid();
-        if (hasZero && m_model.isConstant(node.inputs[2])) {
-            const Tensor& zero = *m_model.value(node.inputs[2]).constant;
-            bool asymmetric = false;
-            for (int64_t i = 0; i < zero.elementCount(); ++i)
-                asymmetric = asymmetric || zero.intAt(i) != 0;
-            if (asymmetric)
-                m_asymmetric.push_back(&node);
-        }
+        if (hasZeroPoint(m_model, node))
+            m_asymmetric.push_back(&node);
         if (before && moves(before->op) && m_model.value(before->outputs[0]).uses.size() == 1 &&
             !m_model.isGraphOutput(before->outputs[0]) && !isStored(before->inputs[0]))
             add(PairLint::Movable, node,
@@ -209,16 +253,18 @@ private:
 
     const Graph& m_model;
     std::map<std::string, std::set<NodeId>> m_takenBy; ///< fused nodes, by a node they stand for
-    std::vector<const Node*> m_asymmetric;
+    std::vector<const Node*> m_asymmetric, m_weightsWithZero;
+    std::set<ValueId> m_badScales; ///< told of
     std::vector<PairFinding> m_out;
 };
 
 } // namespace
 
 const char* nameOf(PairLint lint) {
-    constexpr const char* names[] = {"pair-unused",     "pair-float-result", "pair-float-residual",
-                                     "pair-asymmetric", "pair-twice",        "pair-movable",
-                                     "pair-per-tensor"};
+    constexpr const char* names[] = {
+        "pair-unused",  "pair-float-result", "pair-float-residual",   "pair-asymmetric",
+        "pair-twice",   "pair-movable",      "pair-per-tensor",       "pair-scale",
+        "pair-unequal", "pair-weight-zero",  "pair-before-activation"};
     return names[static_cast<size_t>(lint)];
 }
 

@@ -17,7 +17,11 @@ enum class PairLint : uint8_t {
     Asymmetric,    ///< an activation with a zero point: TensorRT takes symmetric ones only
     Twice,         ///< stored again right behind, with another scale
     Movable,       ///< a pair behind a node that only moves or picks, in front of which it could be
-    PerTensor, ///< a constant weight with one scale where each output channel could have its own
+    PerTensor,  ///< a constant weight with one scale where each output channel could have its own
+    Scale,      ///< a scale that is 0, negative, infinite or no number
+    Unequal,    ///< the two nodes of a pair have different scales or zero points
+    WeightZero, ///< a constant weight with zero points: TensorRT takes symmetric ones only
+    BeforeActivation, ///< a pair between a product and the activation that its kernel would apply
 };
 
 /// "pair-unused": stable, for scripts.
@@ -31,8 +35,8 @@ struct PairFinding {
 };
 
 /// `model`: prepared, before any rule. `fused`: the same model after the rules, where what was
-/// taken stands in fused nodes. In the order of the model's nodes; zero points come last, in one
-/// finding.
+/// taken stands in fused nodes. In the order of the model's nodes; zero points come last, one
+/// finding for all of activations and one for all of weights.
 std::vector<PairFinding> lintPairs(const Graph& model, const Graph& fused);
 
 } // namespace fuselage::quantize

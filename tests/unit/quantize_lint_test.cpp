@@ -4,8 +4,11 @@
 #include "app/quantize/pair_lint.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "tests/unit/library_support.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 using namespace fuselage;
 using quantize::PairLint;
@@ -14,7 +17,9 @@ namespace {
 
 const char* const stored = "<float s = {0.5}, int8 z = {0}, int8 off = {3}, uint8 zero = {0}, "
                            "float[2] t = {0.5, 0.25}, int8[2] zz = {0, 0}, float u = {0.125}, "
-                           "int8[2,2,1,1] k = {1, -2, 3, -4}, int8[2,2,1,1] l = {4, 3, -2, 1}> ";
+                           "int8[2,2,1,1] k = {1, -2, 3, -4}, int8[2,2,1,1] l = {4, 3, -2, 1}, "
+                           "float nil = {0}, float less = {-0.5}, float[2] half = {0.5, 0}, "
+                           "int8[2] offs = {0, 5}> ";
 
 /// The model's findings as "pair-twice at q"; nodes are named by what they make.
 std::vector<std::string> findingsOf(const std::string& body) {
@@ -23,11 +28,9 @@ std::vector<std::string> findingsOf(const std::string& body) {
     EXPECT_TRUE(model) << (model ? "" : model.error().text());
     Progress quiet;
     EXPECT_TRUE(prepareGraph(*model, quiet));
-    auto library = app::requireRuleLibrary({});
-    EXPECT_TRUE(library);
     app::FuseOptions options;
     options.decide = Decide::Rules;
-    auto fused = app::fuseGraph(*model, *library, options, quiet);
+    auto fused = app::fuseGraph(*model, testing_rules::standardLibrary(), options, quiet);
     EXPECT_TRUE(fused) << (fused ? "" : fused.error().text());
     std::vector<std::string> out;
     for (const auto& finding : quantize::lintPairs(*model, fused->graph)) {
@@ -114,4 +117,70 @@ TEST(PairLint, OneScaleForAllChannels) {
     EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
                          "w = DequantizeLinear(k, s, z) y = Conv(xf, w)"),
               Found{"pair-per-tensor at w"});
+}
+
+TEST(PairLint, AScaleThatIsNoPositiveNumber) {
+    const std::string tail = "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w)";
+    for (const char* scale : {"nil", "less"})
+        EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, " + std::string(scale) +
+                             ", z) xf = DequantizeLinear(xq, " + scale + ", z) " + tail),
+                  Found{"pair-scale at xq"})
+            << "one finding for both nodes of " << scale;
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+                         "w = DequantizeLinear<axis=0>(k, half, zz) y = Conv(xf, w)"),
+              Found{"pair-scale at w"});
+}
+
+TEST(PairLint, NoNumberIsNoScale) {
+    Graph graph;
+    auto model = model_io::loadText("g (float[2] x) => (float[2] y) <float s = {1}> {"
+                                    "q = QuantizeLinear(x, s) y = DequantizeLinear(q, s) }");
+    ASSERT_TRUE(model) << model.error().text();
+    EXPECT_TRUE(quantize::lintPairs(*model, graph).empty());
+    auto scale = std::make_shared<Tensor>(DType::Float32, Extents{});
+    for (float bad : {NAN, INFINITY}) {
+        scale->as<float>()[0] = bad;
+        const ValueId changed = model->addConstant("bad", std::make_shared<Tensor>(scale->clone()));
+        for (NodeId node : model->nodes())
+            model->setInput(node, 1, changed);
+        const auto found = quantize::lintPairs(*model, graph);
+        ASSERT_EQ(found.size(), 1u) << bad;
+        EXPECT_EQ(found[0].lint, PairLint::Scale) << found[0].message;
+    }
+}
+
+TEST(PairLint, TheTwoNodesOfAPairAgree) {
+    const std::string tail = "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w)";
+    for (const char* other : {"u, z", "s, off"})
+        EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, " +
+                             std::string(other) + ") " + tail),
+                  Found{"pair-unequal at xf"})
+            << other;
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s) " + tail),
+              Found{})
+        << "no zero point is 0";
+}
+
+TEST(PairLint, WeightsThatHaveZeroPoints) {
+    const std::string begin = "xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) ";
+    EXPECT_EQ(findingsOf(begin + "w = DequantizeLinear<axis=0>(k, t, offs) y = Conv(xf, w)"),
+              Found{"pair-weight-zero at w"});
+    EXPECT_EQ(findingsOf(begin + "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w)"),
+              Found{});
+}
+
+TEST(PairLint, APairBetweenAProductAndItsActivation) {
+    const std::string begin = std::string(input) + "c = Conv(xf, w) ";
+    const std::string end = "v = DequantizeLinear<axis=0>(l, t, zz) y = Conv(af, v)";
+    EXPECT_EQ(findingsOf(begin +
+                         "cq = QuantizeLinear(c, s, z) cf = DequantizeLinear(cq, s, z) "
+                         "a = Relu(cf) aq = QuantizeLinear(a, s, z) "
+                         "af = DequantizeLinear(aq, s, z) " +
+                         end),
+              Found{"pair-before-activation at cq"});
+    EXPECT_EQ(findingsOf(begin +
+                         "a = Relu(c) aq = QuantizeLinear(a, s, z) "
+                         "af = DequantizeLinear(aq, s, z) " +
+                         end),
+              Found{});
 }
