@@ -26,7 +26,7 @@ using Align = TextTable::Align;
 
 struct Options {
     std::string model, output, data, plan, planOut;
-    std::string type = "int8", range = "entropy", bias = "float";
+    std::string type = "int8", weights, range = "entropy", bias = "float";
     uint64_t seed = 1;
     size_t sets = 4;
     bool mixed = false, lint = false;
@@ -41,22 +41,41 @@ Failure noSuchWord(const char* option, const std::string& word, const char* know
                    fmt::format("one of: {}", known));
 }
 
+/// --type and --weights.
+Result<void> finishTypes(Options& options) {
+    constexpr const char* ofValues = "float, int8, uint8, int16, uint16, float8e4m3fn, float8e5m2";
+    const auto type = quantize::storedTypeFromName(options.type);
+    const bool isFloat = options.type == "float";
+    if (!isFloat && (!type || isOfConstants(*type)))
+        return noSuchWord("--type", options.type, ofValues);
+    options.quantize.type = isFloat ? std::nullopt : type;
+    // Both factors of an 8-bit float product have its type.
+    const bool ofFloat8 = type && fuselage::isFloat(dtypeOf(*type));
+    const std::string weights = !options.weights.empty() ? options.weights
+                                : ofFloat8               ? options.type
+                                                         : "int8";
+    const auto ofWeights = quantize::storedTypeFromName(weights);
+    if (!ofWeights)
+        return noSuchWord("--weights", weights, quantize::storedTypeNames());
+    options.quantize.weights = *ofWeights;
+    return {};
+}
+
 Result<void> finishWords(Options& options) {
     if (!options.plan.empty())
-        for (const char* word : {"--type", "--range", "--skip", "--keep-float", "--percentile"})
+        for (const char* word : {"--type", "--weights", "--block", "--smooth", "--range", "--skip",
+                                 "--keep-float", "--percentile"})
             if (options.isGiven(word))
                 return failure("usage.quantize", "a plan says this line by line", word,
                                "leave it out, or change the lines of the plan");
-    auto type = quantize::storedTypeFromName(options.type);
-    if (!type)
-        return noSuchWord("--type", options.type, "int8, uint8");
+    if (auto known = finishTypes(options); !known)
+        return known;
     auto range = quantize::rangeMethodFromName(options.range);
     if (!range)
         return noSuchWord("--range", options.range, "minmax, average, percentile, entropy");
     auto bias = quantize::biasFormFromName(options.bias);
     if (!bias)
         return noSuchWord("--bias", options.bias, "float, int32");
-    options.quantize.type = *type;
     options.quantize.range.method = *range;
     options.quantize.bias = *bias;
     if (options.mixed)
@@ -64,7 +83,10 @@ Result<void> finishWords(Options& options) {
     for (const std::string* path : {&options.output, &options.planOut})
         if (auto writable = checkWritable(*path); !writable)
             return writable;
-    if (options.rewrite.precision.all != "fp32" || !options.rewrite.precision.of.empty())
+    if (!options.rewrite.precision.of.empty())
+        return failure("usage.quantize", "pairs are for float32", "--precision-of",
+                       "leave it out; --skip and --keep-float leave nodes without pairs");
+    if (options.rewrite.precision.all != "fp32")
         return noSuchWord("--precision", options.rewrite.precision.all,
                           "fp32: pairs are for float");
     return {};
@@ -90,6 +112,9 @@ std::string countsText(const quantize::Quantized& done) {
                        app::bytesText(done.bytesAfter));
     if (done.foldedNorms > 0)
         out += fmt::format("{} normalisations folded into convolutions\n", done.foldedNorms);
+    if (done.smoothed > 0)
+        out += fmt::format("factors of channels moved into the weights behind {} normalisations\n",
+                           done.smoothed);
     return out;
 }
 
@@ -110,22 +135,26 @@ std::string leftOutText(const quantize::Quantized& done) {
     return text;
 }
 
-std::string mixedText(const quantize::MixedResult& mixed) {
+std::string mixedText(const quantize::MixedResult& mixed, bool points) {
     if (mixed.rows.empty())
         return {};
     TextTable units({Align::Left, Align::Left, Align::Left, Align::Right, Align::Right,
                      Align::Right, Align::Left});
-    units.row({"node", "operator", "rule", "SQNR", "error alone", "of float time", "stays"});
+    units.row({points ? "point" : "node", "operator", "rule", "SQNR", "error alone",
+               "of float time", "stays"});
     for (const quantize::MixedUnit& unit : mixed.units)
         units.row({unit.node, unit.op, unit.rule,
                    std::isfinite(unit.decibels) ? fmt::format("{:.1f} dB", unit.decibels) : "-",
                    fmt::format("{:.2e}", unit.errorAlone), fmt::format("{:.1f} %", 100 * unit.gain),
-                   unit.quantised ? "8 bit" : "float"});
-    TextTable rows({Align::Right, Align::Right, Align::Right, Align::Right, Align::Left});
-    rows.row({"nodes quantised", "output error", "constants", "time, predicted", ""});
+                   unit.quantised ? "stored" : "float"});
+    TextTable rows(
+        {Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left});
+    rows.row({points ? "points quantised" : "nodes quantised", "output error", "constants",
+              "time, predicted", "measured", ""});
     for (const quantize::MixedRow& row : mixed.rows)
         rows.row({std::to_string(row.quantised), fmt::format("{:.2e}", row.error),
                   app::bytesText(row.bytes), app::secondsText(row.predictedSeconds),
+                  row.measuredSeconds > 0 ? app::secondsText(row.measuredSeconds) : "-",
                   row.chosen ? "<- chosen" : ""});
     return "\nsensitivity, the first to stay in float first\n" + units.text() +
            "\naccuracy against size and time\n" + rows.text();
@@ -145,17 +174,17 @@ std::string errorsText(const std::vector<quantize::OutputError>& errors, const s
 }
 
 Result<quantize::Quantized> quantiseFile(Options& options, Progress& progress) {
-    auto opened = openForRewrite(options.model, options.rewrite, progress);
-    if (!opened)
-        return failure(opened.error());
-    const auto& [library, model] = *opened;
-    printNotes(model.notes);
-    if (auto sizes = app::requireSizes(model); !sizes)
-        return failure(sizes.error());
     auto sets = options.data.empty() ? quantize::InputSets::generated(options.seed, options.sets)
                                      : quantize::InputSets::open(options.data);
     if (!sets)
         return failure(sets.error());
+    auto opened = openForRewrite(options.model, options.rewrite, progress, sets->firstFolder());
+    if (!opened)
+        return failure(opened.error());
+    const auto& [library, model] = *opened;
+    printNotes(model.notes, options.rewrite.quiet);
+    if (auto sizes = app::requireSizes(model); !sizes)
+        return failure(sizes.error());
     options.quantize.fuse = options.rewrite.fuse;
     if (!options.plan.empty()) {
         auto plan = quantize::readPairPlan(options.plan);
@@ -177,7 +206,7 @@ int lint(Options& options) {
     auto opened = openForRewrite(options.model, options.rewrite, progress);
     if (!opened)
         return reportError(opened.error());
-    printNotes(opened->model.notes);
+    printNotes(opened->model.notes, options.rewrite.quiet);
     auto fused =
         app::fuseGraph(opened->model.graph, opened->library, options.rewrite.fuse, progress);
     if (!fused)
@@ -207,7 +236,8 @@ int run(Options& options) {
         if (auto written = writeFile(options.planOut, quantize::planText(done->plan)); !written)
             return reportError(written.error());
     printNotes(done->notes);
-    printOut(countsText(*done) + leftOutText(*done) + mixedText(done->mixed) +
+    printOut(countsText(*done) + leftOutText(*done) +
+             mixedText(done->mixed, options.quantize.mixedPoints) +
              errorsText(done->errors, done->checkedOn) +
              (options.output.empty() && options.planOut.empty()
                   ? "\nnothing is written: -o FILE writes the model, --plan-out its placement\n"
@@ -230,7 +260,17 @@ Action addQuantize(CLI::App& app) {
     app.add_option("--plan", options->plan,
                    ".fuseplan to replay: its reads and no others, or an error with the line");
     app.add_option("--type", options->type,
-                   "of activations: int8, symmetric, or uint8, with a zero point; weights are int8")
+                   "of activations: int8, symmetric; uint8, with a zero point; int16, uint16, "
+                   "float8e4m3fn, float8e5m2; float: they stay as they are, and only weights are "
+                   "stored")
+        ->capture_default_str();
+    app.add_option("--weights", options->weights,
+                   "type of weights: those of --type, or int4, uint4 (default: int8, with 8-bit "
+                   "floats that type)");
+    app.add_option("--block", to.block,
+                   "elements of a 4-bit weight along what is summed that share a scale; 0: one "
+                   "scale for each output channel")
+        ->check(wholeNumber(0, 1 << 20))
         ->capture_default_str();
     app.add_option("--range", options->range,
                    "how ranges are taken from data: minmax, average (of the sets' ends), "
@@ -246,6 +286,10 @@ Action addQuantize(CLI::App& app) {
     app.add_flag_callback(
         "--keep-norm", [&to] { to.foldNorm = false; },
         "do not fold batch normalisation into convolutions before");
+    app.add_option("--smooth", to.smooth,
+                   "move the outliers of channels from normalisations into the weights behind "
+                   "them, so strongly (0.5 is usual): for transformers")
+        ->check(number(0, 1));
     app.add_flag("--lint", options->lint,
                  "say what is amiss with the pairs that the model has, and write nothing; exit 1 "
                  "where something is");
@@ -261,6 +305,8 @@ Action addQuantize(CLI::App& app) {
     app.add_flag("--mixed", options->mixed,
                  "measure what each node's pairs cost at the outputs, and leave the worst in float "
                  "until --max-error holds");
+    app.add_flag("--points", to.mixedPoints,
+                 "with --mixed, each point by itself in place of all points of a node");
     app.add_option("--max-error", options->maxError,
                    "relative error of the worst output that --mixed allows")
         ->check(number(0, 1e6))

@@ -177,7 +177,7 @@ Range Histogram::range(const RangeChoice& choice, StoredType type) const {
     if (m_sets == 0 || m_limit == 0)
         return {};
     Range out = m_seen;
-    const bool symmetric = type == StoredType::Int8;
+    const bool symmetric = isSymmetric(type);
     if (choice.method == RangeMethod::Average) {
         const auto sets = static_cast<double>(m_sets);
         out = {m_sum.low / sets, m_sum.high / sets};

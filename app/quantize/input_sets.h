@@ -24,6 +24,9 @@ public:
 
     bool areGenerated() const { return m_folders.empty(); }
 
+    /// The folder of the first set; empty where sets are generated.
+    std::string firstFolder() const { return m_folders.empty() ? "" : m_folders.front(); }
+
     /// "8 sets of calib/", "4 generated sets, seed 1".
     std::string text() const;
 

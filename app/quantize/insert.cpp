@@ -28,10 +28,52 @@ TensorPtr tensorOf(DType dtype, Extents extents, const std::vector<double>& numb
     return out;
 }
 
-/// The steps of a constant: one, or one for each index of the axis.
+/// The parts of a constant that have a scale of their own: all of it, an index of an axis, or a
+/// block along the axis for each index of the others.
+class Slices {
+public:
+    Slices(const Extents& extents, std::optional<size_t> axis, int64_t block) : m_block(block) {
+        if (!axis)
+            return;
+        m_extent = extents[*axis];
+        for (size_t d = *axis + 1; d < extents.size(); ++d)
+            m_inner *= extents[d];
+        if (m_block == 0) {
+            m_scaleExtents = {m_extent};
+            return;
+        }
+        m_scaleExtents = extents;
+        m_scaleExtents[*axis] = m_extent == 0 ? 0 : (m_extent - 1) / m_block + 1;
+        m_blocks = m_scaleExtents[*axis];
+    }
+
+    const Extents& scaleExtents() const { return m_scaleExtents; }
+
+    size_t count() const { return static_cast<size_t>(*elementCount(m_scaleExtents)); }
+
+    size_t at(size_t element) const {
+        const auto place = static_cast<int64_t>(element);
+        if (m_extent == 0)
+            return 0;
+        const int64_t along = place / m_inner % m_extent;
+        if (m_block == 0)
+            return static_cast<size_t>(along);
+        const int64_t outer = place / m_inner / m_extent;
+        return static_cast<size_t>((outer * m_blocks + along / m_block) * m_inner +
+                                   place % m_inner);
+    }
+
+private:
+    int64_t m_block, m_extent = 0, m_inner = 1, m_blocks = 1;
+    Extents m_scaleExtents;
+};
+
+/// The steps of a constant, one for each of its slices.
 struct Steps {
     std::vector<Scale> scales;
     std::optional<size_t> axis;
+    int64_t block = 0;
+    Extents extents; ///< of the scales
 };
 
 class Inserter {
@@ -63,34 +105,49 @@ public:
     }
 
 private:
+    static Failure noScale(const Pair& pair, const std::string& value) {
+        if (!pair.range)
+            return atPair("quantize.range", pair, "`" + value + "` has no range",
+                          "write LOW .. HIGH behind the method, or calibrate");
+        if (pair.calibrated && *pair.range == Range{})
+            return atPair("quantize.range", pair, "`" + value + "` is 0 in all data: no scale fits",
+                          "give other data, or leave the node out with --keep-float");
+        return atPair("quantize.range", pair,
+                      fmt::format("no scale of {} fits the range {} .. {} of `{}`",
+                                  nameOf(pair.type), pair.range->low, pair.range->high, value),
+                      pair.calibrated ? "leave the node out with --keep-float"
+                                      : "a range that holds the numbers of the value, or none, "
+                                        "which is calibrated then");
+    }
+
     Result<void> activation(const Pair& pair, const Use& read, ValueId value) {
         if (pair.axis)
             return atPair("plan.axis", pair, "only constants have a scale for each index",
                           "leave `axis` out");
+        if (isOfConstants(pair.type))
+            return atPair("plan.type", pair,
+                          fmt::format("only constants are stored as {}", nameOf(pair.type)),
+                          "a type of 8 or 16 bits");
         const auto scale = pair.range ? scaleOf(pair.type, *pair.range) : std::nullopt;
         if (!scale)
-            return atPair("quantize.range", pair,
-                          "`" + m_graph.value(value).name +
-                              (pair.range ? "` is 0 in all data: no scale fits" : "` has no range"),
-                          pair.range ? "give other data, or leave the node out with --keep-float"
-                                     : "write LOW .. HIGH behind the method, or calibrate");
+            return noScale(pair, m_graph.value(value).name);
         const auto key = std::tuple(value, pair.type, scale->step, scale->zero);
         auto [made, isNew] = m_activations.try_emplace(key);
         if (isNew) {
             const Value& source = m_graph.value(value);
             const std::string name = source.name;
             const Type wide = source.type;
-            const auto [step, zero] = constants(name, pair.type, {{*scale}, std::nullopt});
+            const auto [step, zero] = constants(name, pair.type, {{*scale}, {}, 0, {}});
             Type narrow = wide;
             narrow.dtype = dtypeOf(pair.type);
             const ValueId stored = addNode(Op::QuantizeLinear, name + "_quantized",
-                                           {value, step, zero}, narrow, pair, std::nullopt);
+                                           {value, step, zero}, narrow, pair, {});
             made->second = addNode(Op::DequantizeLinear, name + "_dequantized",
-                                   {stored, step, zero}, wide, pair, std::nullopt);
+                                   {stored, step, zero}, wide, pair, {});
             ++m_counts.pairs;
         }
         m_graph.setInput(read.node, read.slot, made->second);
-        if (read.slot == 0)
+        if (read.slot == 0 && isByte(pair.type))
             m_inputScale[read.node] = scale->step;
         return {};
     }
@@ -101,8 +158,8 @@ private:
             return failure(steps.error());
         const int64_t axis = steps->axis ? static_cast<int64_t>(*steps->axis) : -1;
         const Range range = pair.range.value_or(Range{});
-        const auto key =
-            std::tuple(value, pair.type, axis, pair.method, std::pair(range.low, range.high));
+        const auto key = std::tuple(value, pair.type, std::pair(axis, steps->block), pair.method,
+                                    std::pair(range.low, range.high));
         auto [made, isNew] = m_constants.try_emplace(key);
         if (isNew) {
             const Type wide = m_graph.value(value).type;
@@ -112,27 +169,13 @@ private:
                 storedTensor(*m_graph.value(value).constant, *steps, pair.type));
             const auto [step, zero] = constants(name, pair.type, *steps);
             made->second = addNode(Op::DequantizeLinear, name + "_dequantized",
-                                   {stored, step, zero}, wide, pair, steps->axis);
+                                   {stored, step, zero}, wide, pair, *steps);
             ++m_counts.constants;
         }
         m_graph.setInput(read.node, read.slot, made->second);
-        if (read.slot == 1)
+        if (read.slot == 1 && isByte(pair.type) && steps->block == 0)
             m_weightSteps[read.node] = *steps;
         return {};
-    }
-
-    /// The number of slices along the axis, and elements from one to the next.
-    static std::pair<int64_t, int64_t> slicesOf(const Tensor& tensor, std::optional<size_t> axis) {
-        if (!axis)
-            return {1, tensor.elementCount()};
-        int64_t inner = 1;
-        for (size_t d = *axis + 1; d < tensor.rank(); ++d)
-            inner *= tensor.extents()[d];
-        return {tensor.extents()[*axis], inner};
-    }
-
-    static size_t sliceAt(size_t element, int64_t slices, int64_t inner) {
-        return element / static_cast<size_t>(inner) % static_cast<size_t>(slices);
     }
 
     Result<Steps> stepsOf(const Pair& pair, const Tensor& tensor) const {
@@ -149,18 +192,20 @@ private:
             if (!std::isfinite(number))
                 return atPair("quantize.number", pair, fmt::format("the constant holds {}", number),
                               "leave the node out with --keep-float");
-        const auto [slices, inner] = slicesOf(tensor, out.axis);
-        std::vector<Range> ranges(static_cast<size_t>(slices), pair.range.value_or(Range{}));
+        out.block = pair.block;
+        const Slices slices(tensor.extents(), out.axis, out.block);
+        out.extents = slices.scaleExtents();
+        std::vector<Range> ranges(slices.count(), pair.range.value_or(Range{}));
         if (!pair.range && pair.method == RangeMethod::MinMax) {
             for (size_t i = 0; i < numbers.size(); ++i) {
-                Range& range = ranges[sliceAt(i, slices, inner)];
+                Range& range = ranges[slices.at(i)];
                 range.low = std::min(range.low, static_cast<double>(numbers[i]));
                 range.high = std::max(range.high, static_cast<double>(numbers[i]));
             }
         } else if (!pair.range) {
             std::vector<std::vector<float>> bySlice(ranges.size());
             for (size_t i = 0; i < numbers.size(); ++i)
-                bySlice[sliceAt(i, slices, inner)].push_back(numbers[i]);
+                bySlice[slices.at(i)].push_back(numbers[i]);
             for (size_t slice = 0; slice < ranges.size(); ++slice) {
                 Histogram seen;
                 seen.add(bySlice[slice]);
@@ -181,14 +226,19 @@ private:
     }
 
     static TensorPtr storedTensor(const Tensor& tensor, const Steps& steps, StoredType type) {
-        const auto [slices, inner] = slicesOf(tensor, steps.axis);
+        const Slices slices(tensor.extents(), steps.axis, steps.block);
+        const bool isFloat8 = isFloat(dtypeOf(type));
         auto out = std::make_shared<Tensor>(dtypeOf(type), tensor.extents());
         const auto numbers = tensor.as<float>();
         for (size_t i = 0; i < numbers.size(); ++i) {
-            const Scale& scale = steps.scales[sliceAt(i, slices, inner)];
-            out->setInt(static_cast<int64_t>(i),
-                        quantized(static_cast<double>(numbers[i]), static_cast<double>(scale.step),
-                                  static_cast<double>(scale.zero), dtypeOf(type)));
+            const Scale& scale = steps.scales[slices.at(i)];
+            if (isFloat8)
+                out->set(static_cast<int64_t>(i), static_cast<double>(numbers[i] / scale.step));
+            else
+                out->setInt(static_cast<int64_t>(i),
+                            quantized(static_cast<double>(numbers[i]),
+                                      static_cast<double>(scale.step),
+                                      static_cast<double>(scale.zero), dtypeOf(type)));
         }
         return out;
     }
@@ -201,16 +251,18 @@ private:
             step.push_back(static_cast<double>(scale.step));
             zero.push_back(static_cast<double>(scale.zero));
         }
-        const Extents extents = steps.axis ? Extents{static_cast<int64_t>(step.size())} : Extents{};
-        return {m_graph.addConstant(name + "_scale", tensorOf(DType::Float32, extents, step)),
-                m_graph.addConstant(name + "_zero_point", tensorOf(dtypeOf(type), extents, zero))};
+        return {m_graph.addConstant(name + "_scale", tensorOf(DType::Float32, steps.extents, step)),
+                m_graph.addConstant(name + "_zero_point",
+                                    tensorOf(dtypeOf(type), steps.extents, zero))};
     }
 
     ValueId addNode(Op op, const std::string& output, std::vector<ValueId> inputs, Type type,
-                    const Pair& pair, std::optional<size_t> axis) {
+                    const Pair& pair, const Steps& steps) {
         NodeSpec spec{op, output + "_" + rowOf(op).name, std::move(inputs), {output}, {}, {}};
-        if (axis)
-            spec.attributes.set("axis", static_cast<int64_t>(*axis));
+        if (steps.axis)
+            spec.attributes.set("axis", static_cast<int64_t>(*steps.axis));
+        if (steps.block > 0)
+            spec.attributes.set("block_size", steps.block);
         if (!pair.rule.empty())
             spec.provenance.metadata["fuselage.point"] =
                 fmt::format("{} {} {}:{}", pair.rule, pair.point, pair.file, pair.ruleLine);
@@ -252,8 +304,8 @@ private:
             m_graph.addConstant(name + "_quantized", tensorOf(DType::Int32, extents, stored));
         const ValueId step =
             m_graph.addConstant(name + "_scale", tensorOf(DType::Float32, extents, steps));
-        const ValueId made =
-            addNode(Op::DequantizeLinear, name + "_dequantized", {integers, step}, wide, Pair{}, 0);
+        const ValueId made = addNode(Op::DequantizeLinear, name + "_dequantized", {integers, step},
+                                     wide, Pair{}, {{}, 0, 0, extents});
         m_graph.setInput(id, 2, made);
         ++m_counts.biases;
     }
@@ -263,7 +315,8 @@ private:
     BiasForm m_bias;
     InsertCounts m_counts;
     std::map<std::tuple<ValueId, StoredType, float, int64_t>, ValueId> m_activations;
-    std::map<std::tuple<ValueId, StoredType, int64_t, RangeMethod, std::pair<double, double>>,
+    std::map<std::tuple<ValueId, StoredType, std::pair<int64_t, int64_t>, RangeMethod,
+                        std::pair<double, double>>,
              ValueId>
         m_constants;
     std::map<NodeId, float> m_inputScale;  ///< of operand 0

@@ -26,9 +26,9 @@ struct InsertCounts {
 /// The reads of the plan go through pairs; reads of one value with one type and scale share theirs,
 /// and constants likewise. Other readers, and the graph's outputs, keep the float value. Errors,
 /// each with the line of the plan where it has one: "plan.node" and "plan.point" when a node or its
-/// operand is not there or not float32, "plan.axis" when an axis does not fit, "quantize.range"
-/// when a value has no range or one of zeros, "quantize.number" when a constant holds NaN or
-/// infinity.
+/// operand is not there or not float32, "plan.axis" when an axis does not fit, "plan.type" when a
+/// type is of constants only, "quantize.range" when a value has no range or one of zeros,
+/// "quantize.number" when a constant holds NaN or infinity.
 Result<InsertCounts> insertPairs(Graph& graph, const PairPlan& plan, BiasForm bias);
 
 /// The read that a line of a plan means. Errors "plan.node", "plan.point".

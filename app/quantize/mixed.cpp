@@ -64,10 +64,11 @@ private:
             if (!read)
                 return failure(read.error());
             const Node& node = m_model.node(read->node);
-            auto [at, isNew] = byNode.try_emplace(node.name, m_out.units.size());
+            const std::string name = m_options.perPoint ? pairText(pair) : node.name;
+            auto [at, isNew] = byNode.try_emplace(name, m_out.units.size());
             if (isNew) {
                 auto seconds = m_options.nodeSeconds.find(node.name);
-                m_out.units.push_back({node.name,
+                m_out.units.push_back({name,
                                        opText(node),
                                        pair.rule.empty() ? "by hand" : pair.rule,
                                        {},
@@ -116,8 +117,8 @@ private:
         auto found = errorOf(pairs, 0);
         if (!found)
             return failure(found.error());
-        MixedRow row{m_out.units.size() - left, found->first, constantBytes(found->second), 0,
-                     false};
+        MixedRow row{
+            m_out.units.size() - left, found->first, constantBytes(found->second), 0, 0, false};
         if (m_options.predict) {
             auto seconds = m_options.predict(found->second);
             if (!seconds)
@@ -125,6 +126,7 @@ private:
             row.predictedSeconds = *seconds;
         }
         m_rows.emplace(left, row);
+        m_graphs.emplace(left, std::move(found->second));
         return found->first;
     }
 
@@ -143,12 +145,29 @@ private:
                 return failure(error.error());
             (*error <= m_options.maxError ? high : low) = middle;
         }
+        if (auto timed = timeRows(); !timed)
+            return failure(timed.error());
         m_rows.at(high).chosen = true;
         for (size_t i = 0; i < high; ++i)
             m_out.units[i].quantised = false;
         for (auto& [left, row] : m_rows)
             m_out.rows.push_back(row);
         return std::move(m_out);
+    }
+
+    Result<void> timeRows() {
+        if (!m_options.measure)
+            return {};
+        std::vector<Graph> graphs;
+        for (auto& [left, graph] : m_graphs)
+            graphs.push_back(std::move(graph));
+        auto seconds = m_options.measure(graphs);
+        if (!seconds)
+            return failure(seconds.error());
+        size_t i = 0;
+        for (auto& [left, row] : m_rows)
+            row.measuredSeconds = (*seconds)[i++];
+        return {};
     }
 
     const Graph& m_model;
@@ -159,6 +178,7 @@ private:
     Progress& m_progress;
     MixedResult m_out;
     std::map<size_t, MixedRow> m_rows; ///< by units left out
+    std::map<size_t, Graph> m_graphs;  ///< the same rows as models
 };
 
 } // namespace

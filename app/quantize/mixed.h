@@ -11,13 +11,14 @@
 namespace fuselage::quantize {
 
 /// The pairs that one node reads: one factor of a product alone opens no integer kernel, so they
-/// stay or go together.
+/// stay or go together. Where points are asked for, one pair.
 struct MixedUnit {
-    std::string node, op, rule; ///< "by hand" where no rule asked
-    std::vector<size_t> pairs;  ///< numbers in the plan
-    double decibels = 0;        ///< signal to noise at its worst activation, from its histogram
-    double errorAlone = 0; ///< worst relative error of an output with these pairs and no others
-    double gain = 0;       ///< the float node's share of the model's predicted time
+    std::string node;          ///< of a point as its line of the plan begins
+    std::string op, rule;      ///< "by hand" where no rule asked
+    std::vector<size_t> pairs; ///< numbers in the plan
+    double decibels = 0;       ///< signal to noise at its worst activation, from its histogram
+    double errorAlone = 0;     ///< worst relative error of an output with these pairs and no others
+    double gain = 0;           ///< the float node's share of the model's predicted time
     bool quantised = true;
 };
 
@@ -27,6 +28,7 @@ struct MixedRow {
     double error = 0;            ///< worst relative error of an output
     int64_t bytes = 0;           ///< of constants
     double predictedSeconds = 0; ///< fused; 0: not known
+    double measuredSeconds = 0;  ///< fused, median, all rows in turns; 0: not measured
     bool chosen = false;
 };
 
@@ -34,8 +36,11 @@ struct MixedOptions {
     double maxError = 0.01; ///< of the worst output, relative
     BiasForm bias = BiasForm::Float;
     std::map<std::string, double> nodeSeconds; ///< predicted for the float model, by node
+    bool perPoint = false;                     ///< each pair is a unit of its own
     /// Of the fused quantised model; may be empty.
     std::function<Result<double>(const Graph&)> predict;
+    /// Seconds of a run of each model, fused; may be empty.
+    std::function<Result<std::vector<double>>(const std::vector<Graph>&)> measure;
 };
 
 struct MixedResult {

@@ -55,12 +55,18 @@ Result<Pair> readPair(PlanLine& line, size_t number) {
         return wrongLine(number, "the name of a point and `:`, e.g. INPUT:");
     auto type = storedTypeFromName(line.word());
     if (!type)
-        return wrongLine(number, "int8 or uint8");
+        return wrongLine(number, std::string("one of: ") + storedTypeNames());
     pair.type = *type;
     if (line.take("axis ")) {
         pair.axis = line.integer();
         if (!pair.axis)
             return wrongLine(number, "a number after `axis`");
+        if (line.take("block ")) {
+            auto block = line.integer();
+            if (!block || *block < 1)
+                return wrongLine(number, "a number from 1 on after `block`");
+            pair.block = *block;
+        }
     }
     auto method = rangeMethodFromName(line.word());
     if (!method)
@@ -102,6 +108,12 @@ Result<void> readLine(std::string_view text, size_t number, PairPlan& plan) {
         plan.foldedNorm = word == "folded";
         return {};
     }
+    if (line.take("smooth ")) {
+        plan.smooth = line.number();
+        if (!plan.smooth || !(*plan.smooth >= 0 && *plan.smooth <= 1) || !line.atEnd())
+            return wrongLine(number, "a number from 0 to 1 after `smooth`");
+        return {};
+    }
     auto pair = readPair(line, number);
     if (!pair)
         return failure(pair.error());
@@ -117,12 +129,15 @@ std::string pairText(const Pair& pair) {
 
 std::string planText(const PairPlan& plan) {
     std::string out =
-        fmt::format("{}\nmodel {}\ndata {}\nnorm {}\n\n", formatLine, quotedName(plan.model),
+        fmt::format("{}\nmodel {}\ndata {}\nnorm {}\n", formatLine, quotedName(plan.model),
                     quotedName(plan.data), plan.foldedNorm ? "folded" : "kept");
+    out += plan.smooth ? fmt::format("smooth {}\n\n", *plan.smooth) : "\n";
     for (const Pair& pair : plan.pairs) {
         out += pairText(pair) + ": " + nameOf(pair.type);
         if (pair.axis)
             out += fmt::format(" axis {}", *pair.axis);
+        if (pair.axis && pair.block > 0)
+            out += fmt::format(" block {}", pair.block);
         out += fmt::format(" {}", nameOf(pair.method));
         if (pair.range)
             out += fmt::format(" {} .. {}", pair.range->low, pair.range->high);

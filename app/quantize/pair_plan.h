@@ -6,6 +6,7 @@
 //     "/conv1/Conv"[0] INPUT: int8 entropy -2.64 .. 2.64 by ConvBNReLU "std/convolution":25
 //     "/conv1/Conv"[1] W: int8 axis 0 minmax by ConvBNReLU "std/convolution":25
 //     "/fc/Gemm"[0] INPUT: uint8 minmax 0 .. 6 by hand
+//     "/fc/Gemm"[1] W: int4 axis 0 block 32 minmax by hand
 #pragma once
 
 #include "app/quantize/histogram.h"
@@ -25,12 +26,15 @@ struct Pair {
     std::string point;
     StoredType type = StoredType::Int8;
     std::optional<int64_t> axis; ///< of a constant: one scale for each index along it
+    int64_t block =
+        0; ///< along the axis: one scale for so many indices of it, and for each of others
     RangeMethod method = RangeMethod::MinMax;
     /// None: of a constant from its own numbers, else from calibration.
     std::optional<Range> range;
     std::string rule, file; ///< who asked for it; empty: a person
     uint32_t ruleLine = 0;
-    size_t line = 0; ///< of the plan's text; 0: not read from one
+    size_t line = 0;         ///< of the plan's text; 0: not read from one
+    bool calibrated = false; ///< the range was taken from data in this run
 };
 
 struct PairPlan {
@@ -39,6 +43,9 @@ struct PairPlan {
     /// Whether normalisations behind convolutions were folded into their weights before
     /// (fold_norm.h): names and weights are those of that graph.
     bool foldedNorm = true;
+    /// Whether factors of channels were moved into weights (smooth.h), from `data`, and how
+    /// strongly.
+    std::optional<double> smooth;
     std::vector<Pair> pairs;
 };
 

@@ -136,4 +136,14 @@ std::optional<int64_t> channelAxis(const Graph& graph, const Use& read) {
     return std::nullopt;
 }
 
+std::optional<int64_t> summedAxis(const Graph& graph, const Use& read) {
+    const Node& node = graph.node(read.node);
+    const Type& type = graph.value(node.inputs[read.slot]).type;
+    const bool matrices = node.op == Op::MatMul || node.op == Op::Gemm;
+    if (!matrices || read.slot != 1 || !type.hasRank() || type.rank() < 2)
+        return std::nullopt;
+    const auto rank = static_cast<int64_t>(type.rank());
+    return node.attributes.integer("transB") != 0 ? rank - 1 : rank - 2;
+}
+
 } // namespace fuselage::quantize

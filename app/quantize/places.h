@@ -41,4 +41,8 @@ Placement placesOf(const Graph& model, const Trace& trace);
 /// product's result can be scaled afterwards. None for other operands and operators.
 std::optional<int64_t> channelAxis(const Graph& graph, const Use& read);
 
+/// The axis of a constant factor along which its products are summed; none for other operands and
+/// operators, and where several are.
+std::optional<int64_t> summedAxis(const Graph& graph, const Use& read);
+
 } // namespace fuselage::quantize

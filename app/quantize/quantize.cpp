@@ -2,9 +2,12 @@
 #include "app/quantize/quantize.h"
 
 #include "app/pipeline/analysis.h"
+#include "app/pipeline/measure.h"
 #include "app/pipeline/take_pairs_out.h"
 #include "app/quantize/fold_norm.h"
 #include "app/quantize/selection.h"
+#include "app/quantize/smooth.h"
+#include "core/graph/text.h"
 
 #include <fmt/format.h>
 
@@ -16,14 +19,51 @@ namespace fuselage::quantize {
 
 namespace {
 
+constexpr const char* quantisedAlready = "the model quantises it already";
+
+/// Whether a product of this operator sums integers.
+bool multipliesIntegers(Op op) {
+    return op == Op::MatMulInteger || op == Op::ConvInteger || op == Op::QLinearConv ||
+           op == Op::QLinearMatMul || op == Op::DynamicQuantizeLSTM;
+}
+
+/// Why there is nothing to quantise.
+Failure nothingToQuantise(const Graph& model, const Placement& placement, const std::string& path) {
+    constexpr const char* code = "quantize.nothing";
+    std::map<std::string, size_t> integers, reasons;
+    for (NodeId id : model.nodes())
+        if (const Node& node = model.node(id); multipliesIntegers(node.op))
+            ++integers[opText(node)];
+    for (const LeftOut& out : placement.leftOut)
+        ++reasons[out.why];
+    std::string list;
+    for (const auto& [what, count] : integers.empty() ? reasons : integers)
+        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, what);
+    if (!integers.empty())
+        return failure(code, "the model's products sum integers already (" + list + ")", path,
+                       "quantise the float model that it was made from");
+    const auto nodes = model.nodes();
+    const bool hasPairs = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+        return model.node(id).op == Op::DequantizeLinear;
+    });
+    if (hasPairs && (reasons.empty() || reasons.contains(quantisedAlready)))
+        return failure(code, "all that rules ask for is quantised already", path,
+                       "--again takes the model's pairs out first and places new ones");
+    if (!reasons.empty())
+        return failure(code, "everything that rules ask for is left out: " + list, path,
+                       "fewer --skip and --keep-float, or other rules by -p");
+    return failure(code, "no rule asks for a pair in this model", path,
+                   "give rules with a `qdq` clause by -p");
+}
+
 /// What is quantised already gets no second pair.
 void leaveQuantised(const Graph& model, Placement& placement) {
     std::erase_if(placement.places, [&](const Place& place) {
         const NodeId maker = model.producer(place.value);
         if (!maker.valid() || model.node(maker).op != Op::DequantizeLinear)
             return false;
-        placement.leftOut.push_back({place.rule, place.point, model.value(place.value).name,
-                                     "the model quantises it already"});
+        placement.leftOut.push_back(
+            {place.rule, place.point, model.value(place.value).name, quantisedAlready});
         return true;
     });
 }
@@ -48,6 +88,8 @@ public:
         const bool fold = m_options.plan ? m_options.plan->foldedNorm : m_options.foldNorm;
         if (fold)
             m_out.foldedNorms = foldNormalisation(m_graph);
+        if (auto moved = smoothe(); !moved)
+            return failure(moved.error());
         if (auto done = place(); !done)
             return failure(done.error());
         m_out.plan.model = m_graph.name();
@@ -57,8 +99,7 @@ public:
         if (!planned)
             return failure(planned.error());
         if (m_out.plan.pairs.empty())
-            return failure("quantize.nothing", "no rule asks for a pair in this model",
-                           m_model.path, "give rules with a `qdq` clause by -p, or fewer --skip");
+            return nothingToQuantise(m_graph, m_placement, m_model.path);
         if (auto ranges = calibrate(); !ranges)
             return failure(ranges.error());
         if (auto chosen = choose(); !chosen)
@@ -67,6 +108,24 @@ public:
     }
 
 private:
+    /// The factors come from data, which must be the plan's.
+    Result<void> smoothe() {
+        const auto strength = m_options.plan ? m_options.plan->smooth : m_options.smooth;
+        if (!strength)
+            return {};
+        if (m_options.plan && m_options.plan->data != m_sets.text())
+            return failure("plan.smooth",
+                           fmt::format("its ranges are of weights that `{}` changed, here is `{}`",
+                                       m_options.plan->data, m_sets.text()),
+                           "", "give the same --data, or take the line `smooth` and ranges out");
+        auto moved = migrateScales(m_graph, request(), *strength, m_progress);
+        if (!moved)
+            return failure(moved.error());
+        m_out.smoothed = *moved;
+        m_out.plan.smooth = strength;
+        return {};
+    }
+
     Result<void> place() {
         app::FuseOptions fusing = m_options.fuse;
         fusing.dims = m_model.dims;
@@ -77,20 +136,43 @@ private:
         leaveQuantised(m_graph, m_placement);
         if (m_options.plan)
             return {};
+        if (!m_options.type)
+            leaveActivations();
         if (auto done = leaveOut(m_graph, m_options.skip, m_placement); !done)
             return done;
         return keepFloat(m_graph, m_options.keepFloat, m_placement);
     }
 
+    void leaveActivations() {
+        std::erase_if(m_placement.places, [&](const Place& place) {
+            if (m_graph.isConstant(place.value))
+                return false;
+            m_placement.leftOut.push_back({place.rule, place.point, m_graph.value(place.value).name,
+                                           "activations stay in float"});
+            return true;
+        });
+    }
+
     Pair pairOf(const Place& place) const {
         const Node& node = m_graph.node(place.read.node);
-        Pair pair{node.name, place.read.slot, place.point, m_options.type, {}, {},
-                  {},        place.rule,      place.file,  place.line,     0};
-        pair.method = m_options.range.method;
-        if (m_graph.isConstant(place.value)) {
-            pair.type = StoredType::Int8;
-            pair.method = RangeMethod::MinMax;
-            pair.axis = place.axis ? place.axis : channelAxis(m_graph, place.read);
+        Pair pair;
+        pair.node = node.name;
+        pair.operand = place.read.slot;
+        pair.point = place.point;
+        pair.rule = place.rule;
+        pair.file = place.file;
+        pair.ruleLine = place.line;
+        if (!m_graph.isConstant(place.value)) {
+            pair.type = *m_options.type;
+            pair.method = m_options.range.method;
+            return pair;
+        }
+        pair.type = m_options.weights;
+        pair.axis = place.axis ? place.axis : channelAxis(m_graph, place.read);
+        const auto summed = summedAxis(m_graph, place.read);
+        if (isOfConstants(pair.type) && m_options.block > 0 && summed) {
+            pair.axis = summed;
+            pair.block = m_options.block;
         }
         return pair;
     }
@@ -176,6 +258,7 @@ private:
             RangeChoice choice = m_options.range;
             choice.method = pair->method;
             pair->range = m_histograms.at(value).range(choice, pair->type);
+            pair->calibrated = true;
         }
         m_rangesGenerated = m_sets.areGenerated();
         if (m_rangesGenerated)
@@ -218,7 +301,7 @@ private:
         auto plain = predicted(m_graph);
         if (!plain)
             return failure(plain.error());
-        MixedOptions mixing{*m_options.maxError, m_options.bias, {}, {}};
+        MixedOptions mixing{*m_options.maxError, m_options.bias, {}, m_options.mixedPoints, {}, {}};
         for (const Step& step : plain->before.plan->steps)
             for (const std::string& node : step.sources)
                 mixing.nodeSeconds[node] +=
@@ -229,6 +312,7 @@ private:
                 return failure(found.error());
             return found->after.plan->totalPredicted().seconds;
         };
+        mixing.measure = [&](const std::vector<Graph>& graphs) { return measured(graphs); };
         auto mixed = chooseMixed(m_graph, m_out.plan, m_histograms, *m_judge, mixing, m_progress);
         if (!mixed)
             return failure(mixed.error());
@@ -237,18 +321,63 @@ private:
         return {};
     }
 
+    /// Seconds of the first set of inputs through each, fused, one after the other in each round.
+    Result<std::vector<double>> measured(const std::vector<Graph>& graphs) {
+        constexpr size_t rounds = 7;
+        auto inputs = m_sets.read(m_float, m_model.dims, 0);
+        if (!inputs)
+            return failure(inputs.error());
+        std::vector<CompiledGraph> forms;
+        for (const Graph& graph : graphs) {
+            auto found = predicted(graph);
+            if (!found)
+                return failure(found.error());
+            std::vector<std::string> notes;
+            if (auto bound = bindToInputs(found->fused, *inputs, {}, notes); !bound)
+                return failure(bound.error());
+            auto form = CompiledGraph::compile(std::move(found->fused), m_options.run, m_progress);
+            if (!form)
+                return failure(form.error());
+            if (auto warm = form->run(*inputs); !warm)
+                return failure(warm.error());
+            forms.push_back(std::move(*form));
+        }
+        std::vector<std::vector<double>> seconds(forms.size());
+        for (size_t round = 0; round < rounds; ++round)
+            for (size_t i = 0; i < forms.size(); ++i) {
+                m_progress.report("timing", round * forms.size() + i, rounds * forms.size());
+                auto run = app::timeRun(forms[i].executable(), *inputs, m_progress);
+                if (!run)
+                    return failure(run.error());
+                seconds[i].push_back(run->seconds);
+            }
+        std::vector<double> out;
+        for (std::vector<double>& times : seconds)
+            out.push_back(summarise(std::move(times)).median);
+        return out;
+    }
+
     /// What the choice left in float.
     void takeOut() {
-        std::set<std::string> kept;
+        std::set<size_t> kept;
+        std::set<std::pair<std::string, uint32_t>> reads;
         for (const MixedUnit& unit : m_out.mixed.units)
             if (!unit.quantised)
-                kept.insert(unit.node);
-        std::erase_if(m_out.plan.pairs, [&](const Pair& pair) { return kept.contains(pair.node); });
+                kept.insert(unit.pairs.begin(), unit.pairs.end());
+        std::vector<Pair> left;
+        for (size_t i = 0; i < m_out.plan.pairs.size(); ++i) {
+            Pair& pair = m_out.plan.pairs[i];
+            if (kept.contains(i))
+                reads.insert({pair.node, pair.operand});
+            else
+                left.push_back(std::move(pair));
+        }
+        m_out.plan.pairs = std::move(left);
         std::erase_if(m_placement.places, [&](const Place& place) {
-            if (!kept.contains(m_graph.node(place.read.node).name))
+            if (!reads.contains({m_graph.node(place.read.node).name, place.read.slot}))
                 return false;
             m_placement.leftOut.push_back({place.rule, place.point, m_graph.value(place.value).name,
-                                           "--mixed keeps its node in float"});
+                                           "--mixed keeps it in float"});
             return true;
         });
     }
@@ -290,10 +419,13 @@ private:
         metadata["fuselage.quantize.data"] =
             m_out.plan.data +
             (m_rangesGenerated ? ": generated inputs say nothing about real data" : "");
-        metadata["fuselage.quantize.type"] = nameOf(m_options.type);
+        metadata["fuselage.quantize.type"] = m_options.type ? nameOf(*m_options.type) : "float";
+        metadata["fuselage.quantize.weights"] = nameOf(m_options.weights);
         metadata["fuselage.quantize.range"] =
             m_options.plan ? "by plan" : nameOf(m_options.range.method);
         metadata["fuselage.quantize.bias"] = nameOf(m_options.bias);
+        if (m_out.plan.smooth)
+            metadata["fuselage.quantize.smooth"] = fmt::format("{}", *m_out.plan.smooth);
         metadata["fuselage.quantize.norm"] = m_out.plan.foldedNorm ? "folded" : "kept";
     }
 

@@ -17,17 +17,25 @@ namespace fuselage::quantize {
 struct QuantizeOptions {
     app::FuseOptions fuse;
     CompileOptions run; ///< backend and threads of calibration and check
-    StoredType type = StoredType::Int8;
+    std::optional<StoredType> type = StoredType::Int8; ///< of activations; none: they stay float
+    StoredType weights = StoredType::Int8;             ///< of constants
+    /// Of 4-bit factors of matrix products: elements along what is summed that share a scale; 0:
+    /// one scale for each output channel.
+    int64_t block = 32;
     RangeChoice range;
     BiasForm bias = BiasForm::Float;
     bool foldNorm = true;
-    bool again = false; ///< the model's own pairs are taken out before (app/pipeline/take_pairs_out.h)
+    /// Factors of channels move from normalisations into weights (smooth.h), so strongly.
+    std::optional<double> smooth;
+    bool again =
+        false; ///< the model's own pairs are taken out before (app/pipeline/take_pairs_out.h)
     std::vector<std::string> skip, keepFloat; ///< as selection.h reads them
     std::optional<PairPlan> plan;             ///< its pairs and no others, or an error
     /// Nodes stay in float until the worst output's relative error is at most this (mixed.h).
     std::optional<double> maxError;
-    bool check = true;    ///< compare outputs at the end
-    size_t checkSets = 8; ///< at most so many
+    bool mixedPoints = false; ///< each pair by itself in place of each node's
+    bool check = true;        ///< compare outputs at the end
+    size_t checkSets = 8;     ///< at most so many
 };
 
 /// Pairs by rule and point.
@@ -40,7 +48,7 @@ struct Quantized {
     Graph graph;   ///< the model with pairs, as it is written
     PairPlan plan; ///< complete: replays without data
     InsertCounts inserted;
-    size_t foldedNorms = 0;
+    size_t foldedNorms = 0, smoothed = 0;
     std::vector<PointCount> counts; ///< in the order of the trace
     std::vector<LeftOut> leftOut;
     MixedResult mixed;                       ///< empty unless asked for

@@ -10,6 +10,8 @@ namespace fuselage::quantize {
 
 namespace {
 
+constexpr const char* kinds[] = {"rule:", "point:", "op:", "node:"}; ///< begin texts of --skip
+
 /// One text of --skip.
 struct Skip {
     std::string kind, name;          ///< "rule" or "point"
@@ -52,6 +54,16 @@ size_t moveOut(const Graph& model, Placement& placement, const std::string& why,
     return moved;
 }
 
+Failure noSuchNode(const std::string& name) {
+    const bool isChoice = name.find('*') != std::string::npos ||
+                          std::any_of(std::begin(kinds), std::end(kinds),
+                                      [&](const char* kind) { return name.starts_with(kind); });
+    return failure("usage.node", "the model has no node `" + name + "`", "--keep-float",
+                   isChoice ? "--keep-float takes the name of one node; --skip '" + name +
+                                  "' leaves out all that this names"
+                            : "`fuselage inspect MODEL --graph` lists them");
+}
+
 } // namespace
 
 Result<void> leaveOut(const Graph& model, const std::vector<std::string>& texts,
@@ -76,8 +88,7 @@ Result<void> keepFloat(const Graph& model, const std::vector<std::string>& nodes
     for (const std::string& name : nodes) {
         const NodeId node = model.findNode(name);
         if (!node.valid())
-            return failure("usage.node", "the model has no node `" + name + "`", "--keep-float",
-                           "`fuselage inspect MODEL --graph` lists them");
+            return noSuchNode(name);
         moveOut(model, placement, "--keep-float " + name,
                 [&](const Place& place) { return place.read.node == node; });
     }

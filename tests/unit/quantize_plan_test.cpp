@@ -22,11 +22,13 @@ TEST(QuantizePlan, ItIsOneReadALineAndReadsBack) {
     plan.model = "net";
     plan.data = "4 generated sets, seed 1";
     plan.foldedNorm = false;
+    plan.smooth = 0.25;
     plan.pairs = {{"/conv/Conv",
                    0,
                    "INPUT",
                    StoredType::UInt8,
                    {},
+                   0,
                    RangeMethod::Entropy,
                    Range{-0.1, 1.0 / 3},
                    "ConvBN",
@@ -36,27 +38,31 @@ TEST(QuantizePlan, ItIsOneReadALineAndReadsBack) {
                   {"/conv/Conv",
                    1,
                    "W",
-                   StoredType::Int8,
+                   StoredType::Int4,
                    0,
+                   32,
                    RangeMethod::MinMax,
                    {},
                    "ConvBN",
                    "std/convolution",
                    61,
                    0},
-                  {"a \"b\"\n", 2, "MINE", StoredType::Int8, -1, RangeMethod::Percentile,
+                  {"a \"b\"\n", 2, "MINE", StoredType::Int8, -1, 0, RangeMethod::Percentile,
                    Range{-1e-30, 1e30}, "", "", 0, 0}};
     const std::string text = planText(plan);
-    EXPECT_EQ(text, "quantize 1\nmodel \"net\"\ndata \"4 generated sets, seed 1\"\nnorm kept\n\n"
-                    "\"/conv/Conv\"[0] INPUT: uint8 entropy -0.1 .. 0.3333333333333333 by ConvBN "
-                    "\"std/convolution\":61\n"
-                    "\"/conv/Conv\"[1] W: int8 axis 0 minmax by ConvBN \"std/convolution\":61\n"
-                    "\"a \\\"b\\\"\\x0a\"[2] MINE: int8 axis -1 percentile -1e-30 .. 1e+30 by "
-                    "hand\n");
+    EXPECT_EQ(text,
+              "quantize 1\nmodel \"net\"\ndata \"4 generated sets, seed 1\"\nnorm kept\n"
+              "smooth 0.25\n\n"
+              "\"/conv/Conv\"[0] INPUT: uint8 entropy -0.1 .. 0.3333333333333333 by ConvBN "
+              "\"std/convolution\":61\n"
+              "\"/conv/Conv\"[1] W: int4 axis 0 block 32 minmax by ConvBN \"std/convolution\":61\n"
+              "\"a \\\"b\\\"\\x0a\"[2] MINE: int8 axis -1 percentile -1e-30 .. 1e+30 by "
+              "hand\n");
     PairPlan again = planOf(text);
     ASSERT_EQ(again.pairs.size(), 3u);
     EXPECT_EQ(again.pairs[0].range, plan.pairs[0].range);
-    EXPECT_EQ(again.pairs[1].line, 7u);
+    EXPECT_EQ(again.pairs[1].line, 8u);
+    EXPECT_EQ(again.smooth, 0.25);
     EXPECT_FALSE(again.foldedNorm);
     EXPECT_EQ(planText(again), text);
 }
@@ -77,6 +83,11 @@ TEST(QuantizePlan, WhatIsNoPlacementIsRefusedWithItsLine) {
                              "\"n\"[0] P int8 minmax by hand",
                              "\"n\"[0] P: int7 minmax by hand",
                              "\"n\"[0] P: int8 axis minmax by hand",
+                             "\"n\"[0] P: int4 axis 0 block 0 minmax by hand",
+                             "\"n\"[0] P: int4 axis 0 block minmax by hand",
+                             "\"n\"[0] P: int4 block 32 minmax by hand",
+                             "smooth 2",
+                             "smooth 0.5 now",
                              "\"n\"[0] P: int8 guess by hand",
                              "\"n\"[0] P: int8 minmax 1 by hand",
                              "\"n\"[0] P: int8 minmax 1 .. by hand",
