@@ -19,7 +19,7 @@ constexpr DType dtypes[] = {DType::Int8,         DType::UInt8,      DType::Int16
 /// Steps from 0 to the largest number of a symmetric type, from the least to it of others.
 double stepsOf(DType type) {
     if (isFloat(type)) // what is beyond the largest becomes it
-        return roundTo(type, DBL_MAX);
+        return roundTo(type, static_cast<double>(FLT_MAX));
     return std::ldexp(1.0, bitsOf(type) - (isSigned(type) ? 1 : 0)) - 1;
 }
 

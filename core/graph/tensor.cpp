@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/tensor.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -170,7 +171,8 @@ void Tensor::set(int64_t index, double value) {
         return store(bytes(), index, floatToBfloat16(static_cast<float>(value)));
     case DType::Float8E4M3FN:
     case DType::Float8E5M2:
-        return store(bytes(), index, floatToFloat8(m_dtype, static_cast<float>(value)));
+        return store(bytes(), index,
+                     floatToFloat8(m_dtype, static_cast<float>(value), std::isfinite(value)));
     default:
         return setInt(index, static_cast<int64_t>(value));
     }

@@ -92,6 +92,15 @@ Outputs convert(const Node& node, const ReferenceValue& from, DType to, Referenc
         return std::vector<ReferenceValue>{toStrings(from)};
     if (from.dtype == DType::String)
         return fromStrings(node, from, to);
+    if (isFloat(to) && isStorageOnly(to)) {
+        ReferenceValue out = ReferenceValue::tensor(to, from.extents);
+        const bool saturates = node.attributes.integer("saturate", 1) != 0;
+        for (size_t i = 0; i < out.floats.size(); ++i) {
+            const auto number = static_cast<float>(from.at(static_cast<int64_t>(i)));
+            out.floats[i] = float8ToFloat(to, floatToFloat8(to, number, saturates));
+        }
+        return std::vector<ReferenceValue>{std::move(out)};
+    }
     Node cast = node;
     cast.op = Op::Cast;
     cast.attributes.set("to", onnxNumber(to));

@@ -180,3 +180,32 @@ TEST(QuantizeTypes, MovedScalesComputeTheSameAndOnlyWhereAllReadersAreProducts) 
     ASSERT_TRUE(errors) << errors.error().text();
     EXPECT_LT(worst(*errors), 1e-6);
 }
+
+TEST(QuantizeTypes, CastsToEightBitFloatsSaturateUnlessTheySayOtherwise) {
+    const struct {
+        const char* cast;
+        std::vector<double> wanted; ///< of 500, -1e6, 0.3, 2^-9, 2^-11
+    } rows[] = {
+        {"Cast<to = 17>", {448, -448, 0.3125, 0x1p-9, 0}},
+        {"Cast<to = 19>", {512, -57344, 0.3125, 0x1p-9, 0x1p-11}},
+        {"Cast<to = 17, saturate = 0>", {NAN, NAN, 0.3125, 0x1p-9, 0}},
+        {"Cast<to = 19, saturate = 0>", {512, -INFINITY, 0.3125, 0x1p-9, 0x1p-11}},
+        {"Cast<to = 22>", {4, 0, 0, 0, 0}},
+        {"Cast<to = 21>", {4, 0, 0, 0, 0}},
+    };
+    for (const auto& row : rows) {
+        auto graph = model_io::loadText("<ir_version: 10, opset_import: [\"\" : 21]> "
+                                        "g (float[5] x) => (float[5] y) { c = " +
+                                        std::string(row.cast) + "(x) y = Cast<to = 1>(c) }");
+        ASSERT_TRUE(graph) << graph.error().text();
+        auto compiled = CompiledGraph::compile(std::move(*graph), {});
+        ASSERT_TRUE(compiled) << row.cast << compiled.error().text();
+        auto out = compiled->run({Tensor::ofFloats({5}, {500, -1e6F, 0.3F, 0x1p-9F, 0x1p-11F})});
+        ASSERT_TRUE(out) << row.cast << out.error().text();
+        for (int64_t i = 0; i < 5; ++i) {
+            const double wanted = row.wanted[static_cast<size_t>(i)], found = out->front().at(i);
+            EXPECT_TRUE(found == wanted || (std::isnan(found) && std::isnan(wanted)))
+                << row.cast << " of element " << i << ": " << found << ", not " << wanted;
+        }
+    }
+}
