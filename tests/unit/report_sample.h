@@ -104,6 +104,16 @@ inline app::Report sampleReport() {
                      {"cost", "dearer", "", {{"once_us", "3"}, {"again_us", "4"}}},
                      false}};
     r.groups = {{{"F1", "Softmax_3"}, {"cost", "too large", "", {}}, false}};
+    r.pairs = {{"Conv_1_q",
+                "Conv_1_dq",
+                "x",
+                "int8",
+                "0.5",
+                "-64 .. 63.5",
+                {{"Conv_1", "QuantizedConv", "Contraction of int8"}, {"Relu_2", "", ""}},
+                48,
+                "ConvRelu",
+                {"Conv_1", "Relu_2"}}};
     r.stageSeconds = {{"load", 0.25}};
     app::GraphReport graph;
     graph.name = "net";
