@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 namespace fuselage::quantize {
 
@@ -16,7 +17,14 @@ bool isView(Op op) {
 
 class Finder {
 public:
-    explicit Finder(const Graph& model) : m_model(model) {}
+    explicit Finder(const Graph& model) : m_model(model) {
+        for (NodeId id : model.nodes()) {
+            const Node& node = model.node(id);
+            m_nodes[node.name].insert(id);
+            for (const std::string& source : node.provenance.sources)
+                m_nodes[source].insert(id);
+        }
+    }
 
     void add(const TraceEvent& event, const TracePoint& point, size_t fused) {
         if (!point.leftOut.empty()) {
@@ -60,10 +68,10 @@ private:
 
     /// The reads of the model that one read of the rewritten graph stands for.
     void find(ValueId value, const TraceRead& read, std::vector<Use>& out) const {
-        std::vector<NodeId> sources;
+        std::set<NodeId> sources;
         for (const std::string& name : read.sources)
-            if (NodeId node = m_model.findNode(name); node.valid())
-                sources.push_back(node);
+            if (const auto nodes = m_nodes.find(name); nodes != m_nodes.end())
+                sources.insert(nodes->second.begin(), nodes->second.end());
         const bool exists = value.valid() && m_model.alive(value);
         if (exists && !m_model.isConstant(value)) {
             for (const Use& use : m_model.value(value).uses)
@@ -82,8 +90,8 @@ private:
     }
 
     /// The use itself, or where it goes through views among the sources.
-    void follow(const Use& use, const std::vector<NodeId>& sources, std::vector<Use>& out) const {
-        if (std::find(sources.begin(), sources.end(), use.node) == sources.end())
+    void follow(const Use& use, const std::set<NodeId>& sources, std::vector<Use>& out) const {
+        if (!sources.contains(use.node))
             return;
         const Node& node = m_model.node(use.node);
         if (!isView(node.op) || sources.size() == 1) {
@@ -98,6 +106,8 @@ private:
     }
 
     const Graph& m_model;
+    /// By name, and by the names of what a node of a rewritten file stands for.
+    std::unordered_map<std::string, std::set<NodeId>> m_nodes;
     Placement m_out;
     std::set<std::pair<NodeId, uint32_t>> m_taken;
 };

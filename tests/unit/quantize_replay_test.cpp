@@ -173,3 +173,18 @@ TEST(QuantizeReplay, SavedAndLoadedItFusesToTheSamePlan) {
             EXPECT_NE(plan.find("Quantized"), std::string::npos) << plan;
         }
 }
+
+TEST(QuantizeReplay, AFileThatARewriteMadeIsPlacedAsAnyOther) {
+    // Its nodes stand for those of the file before, whose names are in no node any more.
+    app::LoadedModel model =
+        modelOf("g (float[1,2,4,4] x) => (float[1,2,4,4] y)"
+                "<float[2,2,1,1] w = {1, 2, 3, 4}> { c = Conv(x, w) y = Relu(c) }");
+    for (NodeId id : model.graph.nodes()) {
+        Node& node = model.graph.edit(id);
+        node.provenance.sources = {"before_" + node.name};
+    }
+    auto done = quantised(model, optionsOf());
+    ASSERT_TRUE(done) << done.error().text();
+    EXPECT_EQ(done->plan.pairs.size(), 2u);
+    EXPECT_TRUE(done->leftOut.empty()) << done->leftOut.front().why;
+}
