@@ -3,7 +3,10 @@
 // optimisations and without. Its error against the float model must be the one that we report:
 // single integers differ where float32 rounds to the other side of a step, and layers behind see
 // whole steps, but none may be worse for it. Exit code 77: no ONNX Runtime here.
-//   ort_quantize --script ort.mjs [--modules FOLDER] NAME...
+//   ort_quantize --script ort.mjs [--modules FOLDER] [--type TYPE] [--weights TYPE]
+//                [--plain] NAME...
+// --plain: without its optimisations only. Those of ONNX Runtime 1.30 make MatMulIntegerToFloat of
+// 8-bit floats, and fail on what they made.
 #include "app/quantize/quantize.h"
 #include "app/zoo/zoo.h"
 #include "core/onnx/model_file.h"
@@ -29,14 +32,21 @@ double relativeError(const Tensor& wanted, const Tensor& found) {
     return std::sqrt(noise / signal);
 }
 
+/// What is stored: of activations none where they stay float.
+struct Types {
+    std::optional<quantize::StoredType> values = quantize::StoredType::Int8;
+    quantize::StoredType weights = quantize::StoredType::Int8;
+    bool plain = false; ///< no optimisations of ONNX Runtime
+};
+
 struct Subject {
     ort::Job job;
     std::vector<Tensor> wanted; ///< of the float model
     std::vector<quantize::OutputError> ours;
 };
 
-Result<Subject> subjectOf(const std::string& name, const app::RuleLibrary& library,
-                          const std::string& folder) {
+Result<Subject> subjectOf(const std::string& name, const Types& types,
+                          const app::RuleLibrary& library, const std::string& folder) {
     Progress progress;
     auto graph = zoo::build(name);
     if (!graph)
@@ -52,6 +62,8 @@ Result<Subject> subjectOf(const std::string& name, const app::RuleLibrary& libra
     const auto sets = quantize::InputSets::generated(1, 1);
     quantize::QuantizeOptions options;
     options.fuse.decide = Decide::Rules;
+    options.type = types.values;
+    options.weights = types.weights;
     auto done = quantize::quantizeModel(*model, library, sets, options, progress);
     if (!done)
         return failure(done.error());
@@ -76,14 +88,16 @@ Result<Subject> subjectOf(const std::string& name, const app::RuleLibrary& libra
 }
 
 /// Whether ONNX Runtime's error is ours, within a quarter.
-Result<bool> check(const std::string& name, const app::RuleLibrary& library,
+Result<bool> check(const std::string& name, const Types& types, const app::RuleLibrary& library,
                    const ort::OnnxRuntime& runtime) {
     const testing_support::TemporaryFolder folder;
-    auto subject = subjectOf(name, library, folder.path());
+    auto subject = subjectOf(name, types, library, folder.path());
     if (!subject)
         return failure(subject.error());
     bool ok = true;
     for (const char* level : {"disabled", "all"}) {
+        if (types.plain && std::strcmp(level, "all") == 0)
+            continue;
         subject->job.level = level;
         auto outputs = runtime.run(subject->job, folder.path());
         if (!outputs)
@@ -104,12 +118,19 @@ Result<bool> check(const std::string& name, const app::RuleLibrary& library,
 
 int main(int argc, char** argv) {
     std::string script, modules;
+    Types types;
     std::vector<std::string> names;
     for (int i = 1; i < argc; ++i)
         if (std::strcmp(argv[i], "--script") == 0 && i + 1 < argc)
             script = argv[++i];
         else if (std::strcmp(argv[i], "--modules") == 0 && i + 1 < argc)
             modules = argv[++i];
+        else if (std::strcmp(argv[i], "--plain") == 0)
+            types.plain = true;
+        else if (std::strcmp(argv[i], "--type") == 0 && i + 1 < argc)
+            types.values = quantize::storedTypeFromName(argv[++i]);
+        else if (std::strcmp(argv[i], "--weights") == 0 && i + 1 < argc)
+            types.weights = quantize::storedTypeFromName(argv[++i]).value_or(types.weights);
         else
             names.emplace_back(argv[i]);
     auto runtime = ort::OnnxRuntime::find(script, modules);
@@ -124,7 +145,7 @@ int main(int argc, char** argv) {
     }
     int wrong = names.empty() ? 1 : 0;
     for (const std::string& name : names) {
-        auto ok = check(name, *library, *runtime);
+        auto ok = check(name, types, *library, *runtime);
         if (!ok)
             fmt::print("{}: FAILED: {}\n", name, ok.error().text());
         wrong += ok && *ok ? 0 : 1;
