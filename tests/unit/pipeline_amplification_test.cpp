@@ -152,6 +152,36 @@ TEST(Amplification, PartsOfTheSameGraphAgree) {
     EXPECT_EQ(found.note, "1 parts, each on the reference's values");
 }
 
+/// x w + b: sums of some hundred thousand that the bias takes back to a few, but for `off`.
+Graph cancelling(double off) {
+    constexpr int64_t depth = 512, columns = 8;
+    Graph graph = graphOf("(float[1,512] x, float[512,8] w, float[8] b) => "
+                          "(float[1,8] y) { y = Gemm(x, w, b) }");
+    std::mt19937 random(2);
+    std::normal_distribution<float> numbers(0, 1);
+    Tensor weights(DType::Float32, {depth, columns}), bias(DType::Float32, {columns});
+    for (int64_t i = 0; i < weights.elementCount(); ++i)
+        weights.set(i, 1000 + numbers(random));
+    for (int64_t c = 0; c < columns; ++c) {
+        double sum = 0;
+        const std::vector<Tensor> inputs = *app::generateInputs(graph, 1);
+        for (int64_t k = 0; k < depth; ++k)
+            sum += inputs[0].at(k) * weights.at(k * columns + c);
+        bias.set(c, off - sum);
+    }
+    EXPECT_TRUE(bindInput(graph, "w", std::move(weights)));
+    EXPECT_TRUE(bindInput(graph, "b", std::move(bias)));
+    return graph;
+}
+
+TEST(Amplification, PartsWhoseTermsCancelAreJudgedByTheirTerms) {
+    const Graph model = cancelling(0);
+    const app::OutputAgreement found = partsOf(model, model);
+    EXPECT_TRUE(found.ok) << found.maxRelative;
+    const app::OutputAgreement wrong = partsOf(model, cancelling(100));
+    EXPECT_FALSE(wrong.ok) << wrong.maxAbsolute << " of what sums to some " << 1000 * 512;
+}
+
 TEST(Amplification, ALengthThatRoundingsChangeIsNotComparedButItsPartsAre) {
     const std::string path = std::filesystem::temp_directory_path() / "fuselage_length.onnx";
     Graph graph = graphOf(
