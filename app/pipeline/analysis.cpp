@@ -58,6 +58,11 @@ std::string optionsKey(const AnalysisOptions& options) {
     out += options.fuse.explain ? 'e' : '-';
     out += options.backend ? 'b' : '-';
     out += options.fuse.plan ? 'p' : '-';
+    for (const PrecisionOf& each : options.fuse.precisionOf.of) {
+        appendSized(out, each.nodes.text());
+        out += each.wide ? 'w' : 'n';
+    }
+    out += options.fuse.precisionOf.restIsWide ? 'W' : '-';
     for (const auto& [symbol, value] : options.fuse.dims) {
         appendSized(out, symbol);
         out += std::to_string(value) + ";";
