@@ -7,6 +7,7 @@
 #include "app/cli/gate_options.h"
 #include "app/pipeline/bench.h"
 #include "app/pipeline/compiled.h"
+#include "app/quantize/node_error.h"
 #include "app/report/redact.h"
 #include "app/report/render.h"
 #include "app/report/text.h"
@@ -26,6 +27,8 @@ struct Options {
     RewriteOptions rewrite;
     std::vector<std::string> reports;
     std::string saveFused;
+    std::string plan;
+    bool errors = false;
     bool redact = false;
     std::vector<std::string> failOn; ///< conditions
 };
@@ -34,9 +37,37 @@ std::string endings() {
     return joined(app::reportFormats(), std::mem_fn(&app::ReportFormat::ending));
 }
 
+/// Each node beside its float twin, on the inputs of the run.
+Result<void> addErrors(const app::BenchOptions& bench, app::Report& report, Progress& progress) {
+    app::ModelRequest request{bench.model, bench.fuse.dims, bench.inputs};
+    auto model = app::loadModel(request, progress);
+    if (!model)
+        return failure(model.error());
+    if (auto sized = app::requireSizes(*model); !sized)
+        return sized;
+    auto sets = bench.inputs.empty() ? quantize::InputSets::generated(bench.seed, 1)
+                                     : quantize::InputSets::open(bench.inputs);
+    if (!sets)
+        return failure(sets.error());
+    quantize::NodeErrorRequest asked{&*sets, bench.run};
+    asked.run.precision = bench.fuse.precision;
+    asked.run.precisionOf = bench.fuse.precisionOf;
+    auto errors = quantize::nodeErrors(*model, asked, progress);
+    if (!errors)
+        return failure(errors.error());
+    report.nodeErrors = std::move(*errors);
+    return {};
+}
+
 int run(Options& options) {
     if (auto ready = finish(options.rewrite); !ready)
         return reportError(ready.error());
+    if (!options.plan.empty()) {
+        auto plan = app::readPlan(options.plan);
+        if (!plan)
+            return reportError(plan.error());
+        options.rewrite.fuse.plan = std::move(*plan);
+    }
     for (const std::string& path : options.reports)
         if (!app::reportFormatOf(path))
             return reportError(failure("usage.report", "no report format for `" + path + "`",
@@ -77,6 +108,9 @@ int run(Options& options) {
     auto result = app::bench(options.bench, progress);
     if (!result)
         return reportError(result.error());
+    if (options.errors)
+        if (auto added = addErrors(options.bench, result->report, progress); !added)
+            return reportError(added.error());
     if (!options.saveFused.empty())
         if (auto saved = model_io::save(result->fused, options.saveFused); !saved)
             return reportError(saved.error());
@@ -130,6 +164,11 @@ Action addBench(CLI::App& app) {
     app.add_flag("--counters", bench.counters,
                  "count each kernel's bytes with the device's hardware counters, in runs after the "
                  "timed ones (see doctor)");
+    app.add_option("--plan", options->plan,
+                   "apply the matches of this plan (fuse --plan-out) and no others");
+    app.add_flag("--errors", options->errors,
+                 "of a quantised model or a 16-bit precision: the error of every node against "
+                 "float, in reports");
     app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +

@@ -252,6 +252,16 @@ struct StepReport {
     Reason reason; ///< of Refused and Stopped
 };
 
+/// What the result of a node loses by how values are stored (8-bit pairs, 16-bit precision), with
+/// what the nodes before it lost.
+struct NodeErrorReport {
+    std::string node, value;
+    double relative = 0; ///< root of squared errors over root of squared values
+    double maxAbsolute = 0;
+
+    double decibels() const { return -20 * std::log10(relative); } ///< infinite where equal
+};
+
 struct NearMissReport {
     std::string rule, anchor, node;
     uint32_t step = 0, steps = 0;
@@ -272,7 +282,8 @@ struct Report {
     std::vector<OutputAgreement> agreement;
     std::vector<MatchReport> matches; ///< fused nodes, in the order of the fused graph
     std::vector<StepReport> steps;
-    std::vector<NearMissReport> nearMisses; ///< only when explaining
+    std::vector<NearMissReport> nearMisses;  ///< only when explaining
+    std::vector<NodeErrorReport> nodeErrors; ///< only when asked for (app/quantize/node_error.h)
     std::vector<SplitReport> splits;
     std::vector<RecomputeReport> recomputes;
     std::vector<GroupReport> groups;

@@ -259,6 +259,13 @@ template <typename A> void fields(A& a, OutputAgreement& o) {
         a("note", o.note);
 }
 
+template <typename A> void fields(A& a, NodeErrorReport& e) {
+    a("node", e.node);
+    a("value", e.value);
+    a("relative", e.relative);
+    a("max_abs", e.maxAbsolute);
+}
+
 template <typename A> void fields(A& a, KernelFacts& f) {
     a("registers", f.registers);
     a("shared_bytes", f.sharedBytes);
@@ -376,6 +383,8 @@ template <typename A> void timingFields(A& a, Report& r) {
     a("measured_traffic_before", r.before.measuredTraffic);
     a("measured_traffic_after", r.after.measuredTraffic);
     a("agreement", r.agreement);
+    if (!A::writes || !r.nodeErrors.empty())
+        a("node_errors", r.nodeErrors);
     a.list("kernels", r.after.kernels, each);
     a.list("kernels_before", r.before.kernels, each);
     a.list("matches", r.matches, each);

@@ -73,6 +73,18 @@ Result<void> addMeasurements(Report& report, std::string_view json) {
     return {};
 }
 
+Result<void> addNodeErrors(Report& report, std::string_view json) {
+    auto read = readJson(json);
+    if (!read)
+        return failure("measure.json", "the errors of nodes cannot be read", read.error().text(),
+                       "compute them again");
+    if (read->nodeErrors.empty())
+        return failure("errors.none", "no node of the model can be compared with float", {},
+                       "give a model with float results");
+    report.nodeErrors = std::move(read->nodeErrors);
+    return {};
+}
+
 std::string busyText(const MachineReport& machine) {
     constexpr double idle = 0.15; // of a core: what any system does by itself
     if (machine.othersBusy.value_or(0) < idle)

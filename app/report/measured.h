@@ -17,6 +17,10 @@ namespace fuselage::app {
 /// times).
 Result<void> addMeasurements(Report& report, std::string_view json);
 
+/// Puts the errors of single nodes into the report of the same model. Errors: "measure.json";
+/// "errors.none" where the file holds none.
+Result<void> addNodeErrors(Report& report, std::string_view json);
+
 /// "other processes used 0.9 of 2 cores meanwhile: ..." beside measured times; empty where the
 /// machine was idle or nobody knows.
 std::string busyText(const MachineReport& machine);

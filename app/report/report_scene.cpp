@@ -16,6 +16,32 @@ void add(const KernelReport& kernel, scene::Figures& figures) {
     figures.kernel += (first ? "" : ", ") + text;
 }
 
+/// Values keep their names through every fusion: a fused node has the error of what it makes.
+void addNodeErrors(const Report& report, scene::SideFigures& out) {
+    std::map<std::string_view, double> byValue;
+    for (const NodeErrorReport& error : report.nodeErrors) {
+        out.before[error.node].error = error.relative;
+        byValue[error.value] = error.relative;
+    }
+    if (byValue.empty())
+        return;
+    // What is stored has the error of what it was, before it was stored.
+    const GraphReport& before = report.before.graph;
+    for (const GraphNodeReport& node : before.nodes)
+        if (node.op == "QuantizeLinear" && !node.inputs.empty() && !node.outputs.empty() &&
+            node.inputs[0] != GraphNodeReport::omitted &&
+            node.outputs[0] != GraphNodeReport::omitted)
+            if (auto found = byValue.find(before.values[node.inputs[0]].name);
+                found != byValue.end())
+                byValue.try_emplace(before.values[node.outputs[0]].name, found->second);
+    const GraphReport& after = report.after.graph;
+    for (const GraphNodeReport& node : after.nodes)
+        for (uint32_t value : node.outputs)
+            if (value != GraphNodeReport::omitted)
+                if (auto found = byValue.find(after.values[value].name); found != byValue.end())
+                    out.after[node.name].error = found->second;
+}
+
 } // namespace
 
 scene::SideFigures figuresOf(const Report& report) {
@@ -40,6 +66,7 @@ scene::SideFigures figuresOf(const Report& report) {
             for (const std::string& node : match.nodes)
                 out.before[node].error = *match.error;
         }
+    addNodeErrors(report, out);
     return out;
 }
 

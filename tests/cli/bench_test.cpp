@@ -32,6 +32,27 @@ protected:
 
 } // namespace
 
+TEST_F(CliBench, ErrorsOfNodesAreSaidWhereValuesAreStoredInFewBits) {
+    zoo("unet");
+    json halves = report({"--no-measure", "--precision", "fp16", "--errors"});
+    const json& errors = halves["timings"]["node_errors"];
+    ASSERT_TRUE(errors.is_array());
+    EXPECT_GT(errors.size(), 10U);
+    for (const json& each : errors)
+        EXPECT_LT(each["relative"].get<double>(), 0.1) << each;
+    ProcessResult plain = run({"bench", "unet.onnx", "--no-measure", "--no-verify", "--errors"});
+    EXPECT_NE(plain.exitCode, ExitOk);
+    EXPECT_NE(plain.errors.find("errors.none"), std::string::npos) << plain.errors;
+}
+
+TEST_F(CliBench, APlanSaysWhichMatchesAreMeasured) {
+    zoo("unet");
+    ASSERT_EQ(run({"fuse", "unet.onnx", "--plan-out", "all.fuseplan"}).exitCode, ExitOk);
+    const size_t all = report({"--no-measure"})["results"]["matches"].size();
+    EXPECT_EQ(report({"--no-measure", "--plan", "all.fuseplan"})["results"]["matches"].size(), all);
+    EXPECT_NE(run({"bench", "unet.onnx", "--plan", "absent.fuseplan"}).exitCode, ExitOk);
+}
+
 TEST_F(CliBench, ReportsAreEqualButForTheirTimings) {
     zoo("unet");
     json first = report({"--threads", "1"}), second = report({"--threads", "2"});
