@@ -32,6 +32,14 @@ Path scopeOf(const std::string& name) {
     return path;
 }
 
+/// The same without parts that only repeat the operator ("p2o.Add.3" of an Add, "Conv.17"): they
+/// say what a node is, not where it belongs.
+Path scopeOf(const std::string& name, std::string_view op) {
+    Path path = scopeOf(name);
+    std::erase_if(path, [&](std::string_view part) { return part == op; });
+    return path;
+}
+
 struct ScopeKey {
     uint32_t parent;
     std::string_view label;
@@ -70,6 +78,11 @@ public:
     }
 
 private:
+    std::string_view opOf(const Item& item) const {
+        return item.before != none ? m_model.input.before.nodes[item.before].op
+                                   : m_model.input.after.nodes[item.after].op;
+    }
+
     std::vector<Path> groupPaths() const;
     void addItem(uint32_t item, const std::vector<Path>& groupPaths);
     uint32_t child(uint32_t parent, TreeNode::Kind kind, std::string label);
@@ -92,7 +105,7 @@ std::vector<Path> TreeBuilder::groupPaths() const {
     for (const Item& item : m_model.items) {
         if (item.group == none || item.before == none)
             continue;
-        Path path = scopeOf(item.name);
+        Path path = scopeOf(item.name, opOf(item));
         if (started[item.group])
             keepCommon(paths[item.group], path);
         else
@@ -135,7 +148,7 @@ void TreeBuilder::addItem(uint32_t i, const std::vector<Path>& groupPaths) {
         }
         parent = entry->second;
     } else if (item.kind == Box::Kind::Node || item.kind == Box::Kind::Fused) {
-        parent = scope(scopeOf(item.name));
+        parent = scope(scopeOf(item.name, opOf(item)));
     }
     m_model.leafOf[i] = child(parent, TreeNode::Kind::Leaf, "");
     m_tree[m_model.leafOf[i]].item = i;
