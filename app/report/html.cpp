@@ -88,7 +88,7 @@ std::string drawing(const scene::Scene& drawn) {
 <button id="all" aria-pressed="false" type="button">All nodes</button>
 <button id="fit" type="button">Fit width</button><button id="fitAll" type="button">Fit all</button>
 <label>Colour by <select id="overlay"><option value="rule">rule</option><option value="time">time</option>
-<option value="bytes">bytes</option><option value="dtype">precision</option></select></label>
+<option value="bytes">bytes</option><option value="dtype">precision</option><option value="error">error</option></select></label>
 <label for="step">Step</label><input type="range" id="step" min="0" value="0"><output id="stepText" for="step"></output>
 </div>
 )" + legend(drawn) +
@@ -118,8 +118,11 @@ std::string header(const Report& report, const std::string& name) {
                            std::string(section) == "kernels-section" ? "kernels" : section);
     out += "<button id=\"theme\" class=\"tools\" type=\"button\">Dark</button></nav>\n";
     out += "<p class=\"verdict\">" + verdictLine(report) + "</p>\n";
-    out += fmt::format("<p class=\"dim\">{}, backend {}; predictions for {} ({}{}{})</p>\n",
-                       escaped(report.machine.cpu), escaped(report.machine.backend),
+    // Of a report that was only analysed the profile is all there is.
+    const std::string ran = report.machine.backend.empty()
+                                ? std::string("nothing was run")
+                                : report.machine.cpu + ", backend " + report.machine.backend;
+    out += fmt::format("<p class=\"dim\">{}; predictions for {} ({}{}{})</p>\n", escaped(ran),
                        escaped(report.machine.profileTitle), escaped(report.machine.profile),
                        report.machine.profileOrigin.empty() ? "" : ": ",
                        escaped(report.machine.profileOrigin));
@@ -157,8 +160,8 @@ std::string renderHtml(const Report& report) {
     out += charts(report);
     out += "<section id=\"fused\"><h2>Fused nodes</h2>\n" + matchesTable(report, open) +
            "</section>\n<section id=\"kernels-section\"><h2>Kernels after</h2>\n" +
-           kernelsTable(report) +
-           "</section>\n<section id=\"missed\"><h2>What did not fuse</h2>\n" + missesTable(report) +
+           kernelsTable(report) + "</section>\n" + quantisedSection(report) +
+           "<section id=\"missed\"><h2>What did not fuse</h2>\n" + missesTable(report) +
            "</section>\n" + pairsTable(report) + "</main>\n";
     out += "<footer>One file, no network. It holds names, shapes and figures of the model, no "
            "weights.</footer>\n<div class=\"tip\" id=\"tip\" role=\"tooltip\"></div>\n";

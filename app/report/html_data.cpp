@@ -25,6 +25,13 @@ double hundredths(double value) {
     return std::round(value * 100) / 100;
 }
 
+/// 0 to 4 by decades, from a millionth; -1: not known.
+int errorLevel(double error) {
+    if (error < 0)
+        return -1;
+    return error <= 1e-6 ? 0 : std::clamp(static_cast<int>(std::log10(error) + 6), 0, 4);
+}
+
 json indexOrNone(uint32_t index) {
     return index == scene::none ? json(-1) : json(index);
 }
@@ -104,7 +111,8 @@ json PageData::boxJson(const scene::Box& b) {
             text(b.dtype),
             nearestWhole(b.figures.bytes),
             us,
-            text(b.figures.kernel)};
+            text(b.figures.kernel),
+            errorLevel(b.figures.error)};
 }
 
 json PageData::sceneJson(const Scene& scene) {
@@ -126,7 +134,11 @@ json PageData::sceneJson(const Scene& scene) {
             points.push_back(nearestWhole(p.y) - y);
             x = nearestWhole(p.x), y = nearestWhole(p.y);
         }
-        edges.push_back({e.from, e.to, e.sides, e.width, e.tunnel ? 1 : 0, std::move(points)});
+        json row = {e.from, e.to, e.sides, e.width, e.tunnel ? 1 : 0, std::move(points)};
+        if (!e.stored.empty())
+            row.insert(row.end(),
+                       {text(e.stored), nearestWhole(e.storedAt.x), nearestWhole(e.storedAt.y)});
+        edges.push_back(std::move(row));
     }
     for (const scene::Stub& s : scene.stubs)
         stubs.push_back({s.box, s.sides, s.outgoing ? 1 : 0, text(s.label), nearestWhole(s.rect.x),

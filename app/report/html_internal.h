@@ -20,6 +20,9 @@ std::string kernelsTable(const Report& report);
 std::string missesTable(const Report& report);
 std::string pairsTable(const Report& report); ///< empty without pairs
 
+/// What is stored in few bits, and what nodes lose by it; empty where nothing is.
+std::string quantisedSection(const Report& report);
+
 /// "launches 174 → 56, ... ; numerics agree", with classes good and bad.
 std::string verdictLine(const Report& report);
 

@@ -87,6 +87,11 @@ public:
         for (const scene::Stub& s : m_scene.stubs)
             if (shown(s.sides))
                 stub(s);
+        for (const scene::Edge& e : m_scene.edges)
+            if (shown(e.sides) && !e.stored.empty()) {
+                badge(e.stored, scene::storedToken, e.storedAt.x, e.storedAt.y);
+                m_out += "\n";
+            }
         return std::move(m_out);
     }
 

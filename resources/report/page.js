@@ -17,11 +17,11 @@
     w: s.w, h: s.h,
     containers: s.c.map(([x, y, w, h, label, kind, sides, group, parent, shut, id]) =>
       ({ x, y, w, h, label: T[label], kind, sides, group, parent, shut, id: T[id] })),
-    boxes: s.b.map(([x, y, w, h, ty, kind, sides, group, container, title, lines, badges, token, fill, name, op, type, dtype, bytes, us, kernel]) =>
+    boxes: s.b.map(([x, y, w, h, ty, kind, sides, group, container, title, lines, badges, token, fill, name, op, type, dtype, bytes, us, kernel, err]) =>
       ({ x, y, w, h, ty, kind, sides, group, container, title: T[title], lines: lines.map((l) => T[l]),
         badges: badges.map(([b, t]) => [T[b], T[t]]), token: T[token], fill: T[fill], name: T[name],
-        op: T[op], type: T[type], dtype: T[dtype], bytes, us, kernel: T[kernel] })),
-    edges: s.e.map(([from, to, sides, width, tunnel, points]) => ({ from, to, sides, width, tunnel, points: places(points) })),
+        op: T[op], type: T[type], dtype: T[dtype], bytes, us, kernel: T[kernel], err })),
+    edges: s.e.map(([from, to, sides, width, tunnel, points, stored, sx, sy]) => ({ from, to, sides, width, tunnel, points: places(points), stored: stored === undefined ? "" : T[stored], sx, sy })),
     stubs: s.s.map(([box, sides, out, label, x, y, w, h, edges]) => ({ box, sides, out, label: T[label], x, y, w, h, edges })),
   }));
   for (const s of scenes) for (const c of s.containers) c.depth = c.parent < 0 ? 0 : s.containers[c.parent].depth + 1;
@@ -68,6 +68,7 @@
   };
   const heat = (box) => {
     if (state.overlay === "dtype") return color("rule-" + (Math.max(0, data.dtypes.indexOf(box.dtype)) % 12));
+    if (state.overlay === "error") return box.err < 0 ? color("node") : color("heat-" + box.err);
     const value = state.overlay === "time" ? box.us : box.bytes;
     if (value < 0) return color("node");
     const most = state.overlay === "time" ? data.mostUs : data.mostBytes;
@@ -159,13 +160,13 @@
     }
     const hovered = state.hover >= 0 ? state.hover : state.box;
     s.boxes.forEach((b, i) => { if (shows(b, side) && seen(b)) paintBox(g, b, i, z, titles, full, i === hovered); });
+    if (full && (side === BEFORE || state.step === steps.length)) for (const e of s.edges) if (e.stored && (e.sides & side)) badge(g, e.stored, "constant", e.sx, e.sy);
     if (full) for (const u of s.stubs) {
       if (!(u.sides & side) || !shows(s.boxes[u.box], side) || !seen(u)) continue;
       const b = s.boxes[u.box];
       g.strokeStyle = color("tunnel.line");
       g.lineWidth = 1;
-      g.beginPath();
-      g.moveTo(u.out ? b.x + b.w : u.x + u.w, u.y + u.h / 2);
+      g.beginPath(); g.moveTo(u.out ? b.x + b.w : u.x + u.w, u.y + u.h / 2);
       g.lineTo(u.out ? u.x : b.x, u.y + u.h / 2);
       g.stroke();
       g.fillStyle = color("tunnel");

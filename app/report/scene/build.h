@@ -27,9 +27,16 @@ struct Options {
         Nothing, ///< every node is shown
         Blocks,  ///< every scope of the first levels is one box
     } collapse = Collapse::Default;
+    /// What QuantizeLinear and DequantizeLinear say.
+    enum class Pairs : uint8_t {
+        Badges, ///< stands at the edges that carry stored values; no boxes where that says all
+        Boxes,  ///< nodes like all others
+    } pairs = Pairs::Badges;
     size_t maxBoxes = 600;          ///< by default, deeper scopes are shut until no more are shown
     size_t slice = 400;             ///< a level with more children is split
     LayoutEngine* engine = nullptr; ///< none: the linear one
+    /// Rules that had a letter and a colour before: they keep them. Others get the next ones.
+    std::vector<std::string> ruleOrder = {};
 };
 
 struct Input {

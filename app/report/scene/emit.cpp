@@ -3,9 +3,12 @@
 // that runs all phases.
 #include "app/report/scene/build.h"
 #include "app/report/scene/model_internal.h"
+#include "app/report/scene/text_size.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <unordered_map>
 
 namespace fuselage::scene {
 
@@ -50,8 +53,10 @@ public:
         for (uint32_t e = 0; e < m_projection.edges.size(); ++e)
             addEdges(e);
         spreadPorts();
+        placeStored();
         addStubs();
         addHidden();
+        addFolded();
         return std::move(m_scene);
     }
 
@@ -65,7 +70,9 @@ private:
     void append(std::vector<Point>& points, const std::vector<uint32_t>& ports,
                 const std::vector<std::vector<Point>>& ways, uint32_t node) const;
     void spreadPorts();
+    void placeStored();
     void addHidden();
+    void addFolded();
     void addStubs();
 
     const Model& m_model;
@@ -263,6 +270,7 @@ void Emitter::addEdges(uint32_t e) {
         edge.width = widthOf(bytes[s]);
         edge.label = first.label;
         edge.value = first.value;
+        edge.stored = drawn.tunnel ? std::string() : storedOn(m_model, drawn);
         edge.tunnel = drawn.tunnel;
         edge.points = route(drawn, m_scene.boxes[edge.from], m_scene.boxes[edge.to]);
         m_edgesOf[e].push_back(static_cast<uint32_t>(m_scene.edges.size()));
@@ -323,6 +331,57 @@ void Emitter::addHidden() {
     }
 }
 
+/// Above the reader, in the order in which the edges come in.
+void Emitter::placeStored() {
+    std::map<uint32_t, std::vector<uint32_t>> byReader;
+    for (uint32_t e = 0; e < m_scene.edges.size(); ++e)
+        if (!m_scene.edges[e].stored.empty())
+            byReader[m_scene.edges[e].to].push_back(e);
+    constexpr double gap = 4, above = 19; // most of an arrow head is seen below
+    for (auto& [box, edges] : byReader) {
+        auto end = [&](uint32_t e) { return m_scene.edges[e].points.back(); };
+        std::stable_sort(edges.begin(), edges.end(),
+                         [&](uint32_t a, uint32_t b) { return end(a).x < end(b).x; });
+        double width = -gap, middle = 0;
+        for (uint32_t e : edges) {
+            width += badgeWidth(m_scene.edges[e].stored) + gap;
+            middle += end(e).x / static_cast<double>(edges.size());
+        }
+        double x = middle - width / 2;
+        for (uint32_t e : edges) {
+            const double own = badgeWidth(m_scene.edges[e].stored);
+            m_scene.edges[e].storedAt = {x, end(e).y - above, own, badgeHeight};
+            x += own + gap;
+        }
+    }
+}
+
+/// Names of nodes that a badge stands for lead to the box beside it.
+void Emitter::addFolded() {
+    if (m_model.pairs == nullptr)
+        return;
+    std::unordered_map<std::string, uint32_t> items[2];
+    for (uint32_t i = 0; i < m_model.items.size(); ++i) {
+        const Item& item = m_model.items[i];
+        const bool isNode = item.kind == Box::Kind::Node || item.kind == Box::Kind::Fused;
+        for (int s : {0, 1})
+            if (item.sides & (s == 0 ? Before : After)) {
+                auto [entry, isNew] = items[s].try_emplace(item.name, i);
+                if (!isNew && isNode)
+                    entry->second = i;
+            }
+    }
+    for (const FoldedPairs::Folded& folded : m_model.pairs->folded) {
+        const int s = folded.side == Before ? 0 : 1;
+        auto found = items[s].find(folded.at);
+        if (found == items[s].end())
+            continue;
+        const uint32_t box = m_boxOf[s][m_model.drawn(found->second)];
+        if (box != none)
+            m_scene.hidden.push_back({folded.node, folded.side, box});
+    }
+}
+
 void Emitter::addStubs() {
     for (uint32_t id = 1; id < m_model.tree.size(); ++id) {
         double y[2] = {0, 0};
@@ -359,9 +418,12 @@ Scene emit(const Model& model, const Projection& projection, const std::vector<L
     return Emitter(model, projection, labels, placement).run();
 }
 
-Result<Scene> build(const Input& input, const Options& options, Progress& progress) {
+namespace {
+
+Result<Scene> buildFrom(const Input& input, const FoldedPairs* pairs, const Options& options,
+                        Progress& progress) {
     LinearLayout linear;
-    Model model{input, options, progress, {}, {}, {}, {}, {}, {}, {}, {}};
+    Model model{input, options, progress, {}, {}, {}, {}, {}, {}, {}, {}, pairs};
     prepare(model);
     if (progress.cancelled())
         return cancelledFailure("layout");
@@ -376,6 +438,15 @@ Result<Scene> build(const Input& input, const Options& options, Progress& progre
     if (!placement)
         return failure(placement.error());
     return emit(model, projection, labels, *placement);
+}
+
+} // namespace
+
+Result<Scene> build(const Input& input, const Options& options, Progress& progress) {
+    if (options.pairs == Options::Pairs::Boxes || !hasPairs(input))
+        return buildFrom(input, nullptr, options, progress);
+    const FoldedPairs pairs = foldPairs(input);
+    return buildFrom({pairs.before, pairs.after, input.figures}, &pairs, options, progress);
 }
 
 } // namespace fuselage::scene

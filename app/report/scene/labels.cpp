@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in each box and beside it, and so how large it is.
 #include "app/report/format.h"
+#include "app/report/quantised.h"
 #include "app/report/scene/model_internal.h"
 #include "app/report/scene/text_size.h"
 
@@ -46,6 +47,7 @@ public:
                 m_out[id] = m_model.tree[id].isContainer() ? ofContainer(id)
                                                            : ofItem(m_model.tree[id].item);
         addStubs();
+        addStored();
         for (uint32_t id = 1; id < m_model.tree.size(); ++id)
             measure(m_out[id]);
         return std::move(m_out);
@@ -58,6 +60,7 @@ private:
     void describeFused(const Item& item, Label& label) const;
     std::string nameOf(uint32_t id) const;
     void addStubs();
+    void addStored();
     void measure(Label& label) const;
 
     const Model& m_model;
@@ -127,6 +130,8 @@ void Labels::describeNode(const Item& item, Label& label) const {
         return; // the group's frame says the rest
     if (!node.outputs.empty() && node.outputs[0] != GraphNodeReport::omitted)
         label.lines.push_back(elided(shortType(graph.values[node.outputs[0]].type), longestLine));
+    if (const auto form = app::storedFormOf(graph, node)) // where pairs have boxes
+        label.lines.push_back(elided(app::storedText(*form), longestLine));
     size_t constants = 0;
     for (uint32_t value : node.inputs) {
         if (value == GraphNodeReport::omitted || !graph.values[value].constant)
@@ -211,6 +216,13 @@ void Labels::addStubs() {
     }
 }
 
+/// Badges of edges stand beside each other above the box.
+void Labels::addStored() {
+    for (const DrawnEdge& edge : m_projection.edges)
+        if (const std::string text = storedOn(m_model, edge); !text.empty() && !edge.tunnel)
+            m_out[edge.to].storedWidth += badgeWidth(text) + 4;
+}
+
 void Labels::measure(Label& label) const {
     if (label.title.empty() && label.lines.empty())
         return;
@@ -225,7 +237,7 @@ void Labels::measure(Label& label) const {
         width = std::max(width, badges - 4);
     for (const std::string& line : label.lines)
         width = std::max(width, textWidth(line, lineSize));
-    label.width = std::max(72.0, std::round(width + 20));
+    label.width = std::max({72.0, std::round(width + 20), std::round(label.storedWidth)});
     label.height = 12 + titleHeight + lineHeight * static_cast<double>(label.lines.size()) +
                    (beside || label.badges.empty() ? 0 : 19);
     double rows[2] = {0, 0};
@@ -238,6 +250,14 @@ void Labels::measure(Label& label) const {
 }
 
 } // namespace
+
+std::string storedOn(const Model& model, const DrawnEdge& edge) {
+    const std::string& first = model.links[edge.links.front()].stored;
+    for (uint32_t link : edge.links)
+        if (model.links[link].stored != first)
+            return {};
+    return first;
+}
 
 std::vector<Label> makeLabels(const Model& model, const Projection& projection) {
     return Labels(model, projection).run();

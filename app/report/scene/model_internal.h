@@ -5,6 +5,7 @@
 #pragma once
 
 #include "app/report/scene/build.h"
+#include "app/report/scene/pairs_internal.h"
 
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct Link {
     uint32_t values = 0; ///< the larger of both sides
     double bytes = -1;
     std::string label, value; ///< of the first one
+    std::string stored = {};  ///< of the first one that is quantised
 };
 
 struct TreeNode {
@@ -58,10 +60,11 @@ struct Model {
     std::vector<Link> links; ///< sorted by from, to
     std::vector<Group> groups;
     std::vector<LegendRow> legend;
-    std::vector<TreeNode> tree;      ///< 0 is the root
-    std::vector<uint32_t> leaves;    ///< tree nodes of items in depth-first order
-    std::vector<uint32_t> leafOf;    ///< tree node of each item
-    std::vector<uint32_t> blockSize; ///< instances of each block
+    std::vector<TreeNode> tree;         ///< 0 is the root
+    std::vector<uint32_t> leaves;       ///< tree nodes of items in depth-first order
+    std::vector<uint32_t> leafOf;       ///< tree node of each item
+    std::vector<uint32_t> blockSize;    ///< instances of each block
+    const FoldedPairs* pairs = nullptr; ///< what `input` has no nodes for; none: nothing
 
     bool isLeafLike(uint32_t node) const {
         return !tree[node].isContainer() || tree[node].collapsed;
@@ -118,7 +121,8 @@ struct Label {
     std::vector<Badge> badges;
     double width = 0, height = 0;
     std::vector<StubText> stubs;
-    double stubRoom = 0; ///< on each side
+    double stubRoom = 0;    ///< on each side
+    double storedWidth = 0; ///< of the badges of edges that come in
 };
 
 void prepare(Model& model);
@@ -132,6 +136,9 @@ Result<Placement> compose(const Model& model, const std::vector<Label>& labels,
                           LayoutEngine& engine, Projection& projection);
 Scene emit(const Model& model, const Projection& projection, const std::vector<Label>& labels,
            const Placement& placement);
+
+/// How all values of the edge are quantised; empty where they differ.
+std::string storedOn(const Model& model, const DrawnEdge& edge);
 
 /// "c:layer1/0": stable between builds.
 std::string containerId(const Model& model, uint32_t node);

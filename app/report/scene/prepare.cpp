@@ -112,6 +112,13 @@ private:
         const app::GraphValueReport* value;
     };
 
+    std::string storedAt(uint32_t item, const std::string& value) const {
+        if (m_model.pairs == nullptr)
+            return {};
+        auto found = m_model.pairs->stored.find(FoldedPairs::key(m_model.items[item].name, value));
+        return found == m_model.pairs->stored.end() ? std::string() : found->second;
+    }
+
     void collect(const GraphReport& graph, uint8_t side, const std::vector<uint32_t>& itemOf,
                  std::vector<RawLink>& out) const;
 
@@ -261,6 +268,15 @@ std::string letterOf(size_t index) {
 void Preparation::nameGroups(const std::vector<std::vector<uint32_t>>& groups) {
     constexpr size_t hues = 12;
     std::unordered_map<std::string, size_t> rows;
+    const auto rowOf = [&](const std::string& rule) {
+        auto [row, isNew] = rows.try_emplace(rule, m_model.legend.size());
+        if (isNew)
+            m_model.legend.push_back(
+                {letterOf(row->second), rule, "rule-" + std::to_string(row->second % hues), 0});
+        return row->second;
+    };
+    for (const std::string& rule : m_model.options.ruleOrder)
+        rowOf(rule);
     for (const auto& items : groups) {
         Group group;
         group.fused = false;
@@ -279,15 +295,12 @@ void Preparation::nameGroups(const std::vector<std::vector<uint32_t>>& groups) {
                 group.fused = node.fused;
             }
         }
-        auto [row, isNew] = rows.try_emplace(group.rule, m_model.legend.size());
-        if (isNew)
-            m_model.legend.push_back({letterOf(row->second), group.rule,
-                                      "rule-" + std::to_string(row->second % hues), 0});
-        LegendRow& legend = m_model.legend[row->second];
+        LegendRow& legend = m_model.legend[rowOf(group.rule)];
         group.badge = legend.letter + std::to_string(++legend.count);
         group.token = legend.token;
         m_model.groups.push_back(std::move(group));
     }
+    std::erase_if(m_model.legend, [](const LegendRow& row) { return row.count == 0; });
 }
 
 void Preparation::collect(const GraphReport& graph, uint8_t side,
@@ -332,6 +345,8 @@ void Preparation::makeLinks() {
                     continue;
                 last = raw[i].value;
                 link.sides |= side;
+                if (link.stored.empty())
+                    link.stored = storedAt(link.to, last->name);
                 ++values;
                 if (last->bytes >= 0)
                     bytes = std::max(bytes, 0.0) + static_cast<double>(last->bytes);

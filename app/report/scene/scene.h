@@ -83,6 +83,9 @@ struct Box {
     Figures figures;
 };
 
+/// Token of the badges that say how a value is stored.
+constexpr const char* storedToken = "constant";
+
 /// One badge of a rule stands right of the title; others stand in a row below the lines.
 inline bool badgeBeside(const std::vector<Badge>& badges) {
     return badges.size() == 1 && badges[0].token != "constant";
@@ -106,6 +109,8 @@ struct Edge {
     std::string value;         ///< its name
     bool tunnel = false;       ///< drawn as two stubs; the whole curve only on demand
     std::vector<Point> points; ///< joined by cubics that start and end vertically
+    std::string stored = {};   ///< how its value is quantised: "int8 ±1.5 ×0.0118"
+    Rect storedAt = {};        ///< where that is written: a badge above the reader
 };
 
 /// An end of edges that are not drawn: a short labelled stub beside a box.

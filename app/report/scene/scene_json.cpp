@@ -60,6 +60,8 @@ ordered_json edgeJson(const Scene& scene, const Edge& e) {
                      {"width", e.width},
                      {"bytes", e.bytes},
                      {"label", e.label}};
+    if (!e.stored.empty())
+        out["stored"] = {e.stored, rectJson(e.storedAt)};
     if (e.tunnel) {
         out["tunnel"] = true;
         return out;
