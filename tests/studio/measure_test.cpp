@@ -2,7 +2,9 @@
 // Measuring in another process: its results come back, and whatever it does the session lives and
 // says what happened. The process is a small shell script here; a window with the real program is
 // in flows_test.
+#include "app/pipeline/fuse_plan.h"
 #include "app/report/json.h"
+#include "app/studio/session/match_keys.h"
 #include "app/studio/session/measurements.h"
 #include "tests/studio/sample.h"
 
@@ -85,6 +87,91 @@ private Q_SLOTS:
         QCOMPARE(m_session.problems()[0].code, code);
     }
 
+    void matchesThatAreSwitchedOffAreMeasuredByAPlan() {
+        SessionOptions options = m_session.options();
+        const app::MatchReport off = m_session.report()->matches.front();
+        options.fuse.disabled = {keyOf(off)};
+        m_session.setOptions(options);
+        QVERIFY(settled(m_session));
+        Measurements measurements(m_session);
+        const QString seen = m_folder.filePath("seen");
+        measurements.setProgram(script(
+            "plan", "while [ $# -gt 0 ]; do [ \"$1\" = --plan ] && cp \"$2\" " + seen.toUtf8() +
+                        "; last=$1; shift; done\ncat > \"$last\" <<'END'\n" + report() + "\nEND"));
+        QSignalSpy runs(&measurements, &Measurements::runsChanged);
+        measurements.start();
+        QVERIFY(runs.wait());
+        QFile file(seen);
+        QVERIFY(file.open(QFile::ReadOnly));
+        auto plan = app::parsePlan(file.readAll().toStdString());
+        QVERIFY(bool(plan));
+        QVERIFY(!plan->matches.empty());
+        for (const PlannedMatch& match : plan->matches)
+            QVERIFY(match.rule != off.rule || match.nodes != off.nodes);
+        QVERIFY2(measurements.command().contains("# but for: 1 match"),
+                 qPrintable(measurements.command()));
+        m_session.setOptions({});
+        QVERIFY(settled(m_session));
+    }
+
+    void aMeasurementWaitsForWhatIsBeingTyped() {
+        Measurements measurements(m_session);
+        measurements.setProgram(script("waited", writing(report())));
+        QSignalSpy runs(&measurements, &Measurements::runsChanged);
+        const QString rules = writeText(m_folder, "typed.fuse", "fuse 1;\n");
+        SessionOptions options = m_session.options();
+        options.rules.paths = {rules.toStdString()};
+        m_session.setOptions(options);
+        QVERIFY(settled(m_session));
+        m_session.setUnsaved(rules, QStringLiteral("fuse 1;\n// typed\n"));
+        QVERIFY(m_session.pending());
+        measurements.start();
+        QVERIFY(measurements.running());
+        QVERIFY(m_session.problems().isEmpty());
+        QVERIFY(runs.wait());
+        QVERIFY(m_session.problems().isEmpty());
+        m_session.setUnsaved(rules, std::nullopt);
+        m_session.setOptions({});
+        QVERIFY(settled(m_session));
+    }
+
+    void fusionsThatLoseAreSaid() {
+        app::Report slow = m_session.snapshot()->report();
+        QVERIFY(!slow.matches.empty());
+        app::MatchReport& match = slow.matches.back();
+        match.measuredBefore = 4e-3;
+        match.measuredAfter = 70e-3;
+        match.measuredRatio = RatioSummary{17.5, 16, 19};
+        Measurements measurements(m_session);
+        measurements.setProgram(script("slower", writing(timed(slow))));
+        QSignalSpy runs(&measurements, &Measurements::runsChanged);
+        measurements.start();
+        QVERIFY(runs.wait());
+        QCOMPARE(m_session.problems().size(), 1);
+        QCOMPARE(m_session.problems()[0].code, QString("measure.slower"));
+        QVERIFY2(m_session.problems()[0].message.contains("17.50"),
+                 qPrintable(m_session.problems()[0].message));
+        QVERIFY(m_session.problems()[0].message.contains(QString::fromStdString(match.rule)));
+    }
+
+    void errorsOfNodesComeBackBesideTimes() {
+        app::Report with = m_session.snapshot()->report();
+        const std::string node = with.before.graph.nodes.front().name;
+        with.nodeErrors = {{node, "value", 0.5, 1}};
+        Measurements measurements(m_session);
+        measurements.setProgram(
+            script("errors", writing(QByteArray::fromStdString(app::renderJson(with)))));
+        QSignalSpy known(&measurements, &Measurements::errorsKnown);
+        measurements.startErrors();
+        QVERIFY(known.wait());
+        QCOMPARE(m_session.report()->nodeErrors.size(), size_t(1));
+        measurements.setProgram(script("none", writing(report())));
+        QSignalSpy problems(&m_session, &Session::problemsChanged);
+        measurements.startErrors();
+        QTRY_COMPARE(m_session.problems().size(), 1);
+        QCOMPARE(m_session.problems()[0].code, QString("errors.none"));
+    }
+
     void aMissingProgramIsAProblem() {
         Measurements measurements(m_session);
         measurements.setProgram(m_folder.filePath("absent"));
@@ -128,6 +215,11 @@ private Q_SLOTS:
         QCOMPARE(shellText(benchArguments("it's.onnx", options, settings)),
                  QString("bench 'it'\\''s.onnx' --no-builtin -p 'my rules.fuse' --dim N=4 "
                          "--backend reference"));
+        QVERIFY(bool(options.setPrecision(Precision::Fp16, {"op:Softmax=fp32"})));
+        QVERIFY2(shellText(benchArguments("m.onnx", options, settings))
+                     .contains("--precision fp16 --precision-of op:Softmax=fp32"),
+                 qPrintable(shellText(benchArguments("m.onnx", options, settings))));
+        QVERIFY(!options.setPrecision(Precision::Fp32, {"op:Softmax"}));
     }
 
     void unsavedRulesAreMeasuredAsTyped() {
@@ -169,14 +261,16 @@ private:
     }
 
     /// What `fuselage bench` would write of the open model.
-    QByteArray report(bool timed = true) const {
+    QByteArray report(bool isTimed = true) const {
         app::Report report = m_session.snapshot()->report();
-        if (timed) {
-            report.before.measured = TimingSummary{4e-3, 3e-3, 5e-3, 3.9e-3, 4.1e-3, 9};
-            report.after.measured = TimingSummary{2e-3, 1e-3, 3e-3, 1.9e-3, 2.1e-3, 9};
-            for (app::KernelReport& kernel : report.after.kernels)
-                kernel.measuredSeconds = 1e-4;
-        }
+        return isTimed ? timed(report) : QByteArray::fromStdString(app::renderJson(report));
+    }
+
+    static QByteArray timed(app::Report report) {
+        report.before.measured = TimingSummary{4e-3, 3e-3, 5e-3, 3.9e-3, 4.1e-3, 9};
+        report.after.measured = TimingSummary{2e-3, 1e-3, 3e-3, 1.9e-3, 2.1e-3, 9};
+        for (app::KernelReport& kernel : report.after.kernels)
+            kernel.measuredSeconds = 1e-4;
         return QByteArray::fromStdString(app::renderJson(report));
     }
 

@@ -26,8 +26,10 @@ QStringList ruleArguments(const SessionOptions& options) {
         out << "--pipeline" << QString::fromStdString(options.fuse.pipeline);
     if (options.fuse.decide != app::FuseOptions().decide)
         out << "--decide" << QString(nameOf(options.fuse.decide));
-    if (options.fuse.precision != Precision::Fp32)
-        out << "--precision" << QString::fromStdString(std::string(nameOf(options.fuse.precision)));
+    if (options.precision != Precision::Fp32)
+        out << "--precision" << QString(nameOf(options.precision));
+    for (const QString& of : options.precisionOf)
+        out << "--precision-of" << of;
     if (options.fuse.strict)
         out << "--strict";
     return out;

@@ -13,7 +13,7 @@ namespace fuselage::studio {
 
 /// A sign on a node; it has a letter and words, so that colour is never the only sign.
 struct NodeMark {
-    enum class Kind { Gained, Lost, Bound, Failed };
+    enum class Kind { Gained, Lost, Bound, Failed, Slower };
 
     Kind kind = Kind::Gained;
     bool after = false; ///< a node of the graph after fusion

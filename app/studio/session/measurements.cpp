@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/session/measurements.h"
 
+#include "app/pipeline/fuse_plan.h"
 #include "app/pipeline/machine.h"
 #include "app/report/measured.h"
+#include "core/support/file.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace fuselage::studio {
 
 namespace {
+
+app::FusePlan planOf(const Snapshot& snapshot) {
+    return app::planOf(snapshot.model->graph, snapshot.analysis.trace, snapshot.precision);
+}
 
 constexpr double disturbing = 0.5; ///< load for each core from which times are in doubt
 
@@ -35,31 +42,80 @@ Measurements::Measurements(Session& session, QObject* parent)
     : QObject(parent), m_session(session) {
     connect(&m_process, &Measurement::runningChanged, this, &Measurements::runningChanged);
     connect(&m_process, &Measurement::progressed, this, &Measurements::progressed);
-    connect(&m_process, &Measurement::finished, this, &Measurements::take);
+    connect(&m_process, &Measurement::finished, this, [this](const QByteArray& json) {
+        m_job == Job::Measure ? take(json) : takeErrors(json);
+    });
     connect(&m_process, &Measurement::failed, &m_session, &Session::addProblem);
+    connect(&m_session, &Session::busyChanged, this, &Measurements::beginWaiting,
+            Qt::QueuedConnection);
+}
+
+void Measurements::problem(const QString& code, const QString& message, const QString& fix) {
+    m_session.addProblem(problemWith(code, message, fix));
 }
 
 void Measurements::start() {
+    begin(Job::Measure);
+}
+
+void Measurements::startErrors() {
+    begin(Job::Errors);
+}
+
+void Measurements::cancel() {
+    if (std::exchange(m_waiting, false))
+        Q_EMIT runningChanged(false);
+    m_process.cancel();
+}
+
+/// What was asked for while rules were being matched.
+void Measurements::beginWaiting() {
+    if (!m_waiting || m_session.busy() || m_session.pending())
+        return;
+    m_waiting = false;
+    Q_EMIT runningChanged(false);
+    begin(m_job);
+}
+
+void Measurements::begin(Job job) {
     m_session.removeProblems(QStringLiteral("measure."));
-    if (!m_session.snapshot() || m_session.busy() || m_session.pending() || m_session.stale())
-        return m_session.addProblem(problemWith(
-            "measure.stale", tr("there is nothing to measure before the rules are matched"),
-            tr("wait, or mend the rules")));
-    if (!m_session.options().fuse.disabled.empty())
-        return m_session.addProblem(problemWith(
-            "measure.disabled", tr("single matches are switched off, which no command can say"),
-            tr("switch them on again, or narrow the rule, and measure then")));
+    m_job = job;
+    if (m_session.busy() || m_session.pending()) {
+        if (!std::exchange(m_waiting, true))
+            Q_EMIT runningChanged(true);
+        Q_EMIT progressed(tr("waits for the rules"));
+        return;
+    }
+    if (m_session.sketch())
+        return problem("measure.sketch", tr("this model cannot be run as it is, only looked at"),
+                       tr("mend what Problems says of it, and open it again"));
+    if (!m_session.snapshot())
+        return problem("measure.nothing", tr("there is no model to measure"),
+                       tr("open one: Ctrl+O"));
+    if (m_session.stale())
+        return problem("measure.stale", tr("the rules have errors: what is shown is of before"),
+                       tr("mend the rules (Problems lists them), then measure"));
     QString program = m_program.isEmpty() ? findFuselage() : m_program;
     if (program.isEmpty())
-        return m_session.addProblem(problemWith("measure.start",
-                                                tr("the program `fuselage` was not found"),
-                                                tr("put it beside fuselage-studio or into PATH")));
+        return problem("measure.start", tr("the program `fuselage` was not found"),
+                       tr("put it beside fuselage-studio or into PATH"));
     auto folder = std::make_unique<QTemporaryDir>();
     SessionOptions options = m_session.options();
     auto rules = rulesOnDisk(options.rules, folder->path());
     if (!rules)
         return m_session.addProblem(problemOf(rules.error(), {}));
     options.rules = *rules;
+    QStringList arguments = benchArguments(m_session.modelPath(), options, m_settings);
+    if (!options.fuse.disabled.empty()) { // the matches that are left are a plan
+        const QString file = folder->filePath(QStringLiteral("matches.fuseplan"));
+        const app::FusePlan plan = planOf(*m_session.snapshot());
+        if (auto saved = writeFile(app::planText(plan), file.toStdString()); !saved)
+            return m_session.addProblem(problemOf(saved.error(), {}));
+        arguments << QStringLiteral("--plan") << file;
+    }
+    if (job == Job::Errors)
+        arguments << QStringLiteral("--no-measure") << QStringLiteral("--no-verify")
+                  << QStringLiteral("--errors");
     m_next = Run{0,
                  QDateTime::currentDateTime(),
                  m_session.modelPath(),
@@ -67,17 +123,31 @@ void Measurements::start() {
                  loadText(),
                  m_session.snapshot(),
                  nullptr};
-    m_process.start(program, benchArguments(m_next.model, options, m_settings), std::move(folder));
+    m_process.start(program, arguments, std::move(folder));
 }
 
 QString Measurements::command() const {
     QStringList words{QStringLiteral("fuselage")};
-    return shellText(words +
-                     benchArguments(m_session.modelPath(), m_session.options(), m_settings));
+    QString out =
+        shellText(words + benchArguments(m_session.modelPath(), m_session.options(), m_settings));
+    // What no file holds is said, so that nobody takes the command for more than it is.
+    const SessionOptions& options = m_session.options();
+    QStringList beside;
+    for (const auto& [file, text] : options.rules.unsaved)
+        beside << tr("unsaved text of %1").arg(QString::fromStdString(file));
+    if (!options.fuse.disabled.empty())
+        beside << tr("%n matches switched off: --plan FILE from File > Export", nullptr,
+                     static_cast<int>(options.fuse.disabled.size()));
+    return beside.isEmpty() ? out
+                            : out + QStringLiteral("  # ") +
+                                  tr("but for: %1").arg(beside.join(QStringLiteral("; ")));
 }
 
 void Measurements::take(const QByteArray& json) {
     auto report = std::make_shared<app::Report>(m_next.snapshot->report());
+    if (const auto shown = m_session.sharedReport();
+        shown && m_next.snapshot == m_session.snapshot())
+        report->nodeErrors = shown->nodeErrors;
     if (auto added = app::addMeasurements(*report, json.toStdString()); !added)
         return m_session.addProblem(problemOf(added.error(), {}));
     Run run = std::exchange(m_next, {});
@@ -87,7 +157,42 @@ void Measurements::take(const QByteArray& json) {
     if (m_baseline == 0)
         m_baseline = run.number;
     m_session.setMeasured(run.snapshot, report);
+    saySlower(*report);
     Q_EMIT runsChanged();
+}
+
+void Measurements::takeErrors(const QByteArray& json) {
+    Run asked = std::exchange(m_next, {});
+    const bool present = asked.snapshot == m_session.snapshot();
+    auto report =
+        std::make_shared<app::Report>(present ? *m_session.report() : asked.snapshot->report());
+    if (auto added = app::addNodeErrors(*report, json.toStdString()); !added)
+        return m_session.addProblem(problemOf(added.error(), {}));
+    m_session.setMeasured(asked.snapshot, report);
+    Q_EMIT errorsKnown();
+}
+
+void Measurements::saySlower(const app::Report& report) {
+    std::vector<const app::MatchReport*> slower;
+    for (const app::MatchReport& match : report.matches)
+        if (match.slower())
+            slower.push_back(&match);
+    if (slower.empty())
+        return;
+    std::sort(slower.begin(), slower.end(), [](const auto* a, const auto* b) {
+        return a->measuredRatio->ratio > b->measuredRatio->ratio;
+    });
+    Problem out = problemWith(
+        "measure.slower",
+        tr("%1 of %2 fusions are slower than their nodes unfused; the worst: %3 takes %4 times "
+           "as long")
+            .arg(slower.size())
+            .arg(report.matches.size())
+            .arg(QString::fromStdString(slower[0]->rule + " (" + slower[0]->fusedNode + ")"))
+            .arg(slower[0]->measuredRatio->ratio, 0, 'f', 2),
+        tr("look at them, switch one off (Ctrl+Shift+D) and measure again"));
+    out.severity = Severity::Warning;
+    m_session.addProblem(out);
 }
 
 const Run* Measurements::baseline() const {

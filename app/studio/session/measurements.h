@@ -36,12 +36,18 @@ public:
 
     Measurement& process() { return m_process; }
 
-    /// Measures the present snapshot; a Problem says why not.
+    /// Measures the present snapshot; a Problem says why not. Edits that are still to be matched
+    /// are waited for.
     void start();
 
-    void cancel() { m_process.cancel(); }
+    /// The error of every node against float (app/quantize/node_error.h), for the overlay: the same
+    /// process, nothing is timed.
+    void startErrors();
 
-    bool running() const { return m_process.running(); }
+    void cancel();
+
+    /// Also while it waits for edits.
+    bool running() const { return m_process.running() || m_waiting; }
 
     const std::vector<Run>& runs() const { return m_runs; }
 
@@ -65,9 +71,17 @@ Q_SIGNALS:
     void runningChanged(bool running);
     void progressed(const QString& stage);
     void runsChanged(); ///< the list or the baseline
+    void errorsKnown(); ///< of nodes: the session's report has them
 
 private:
+    enum class Job { Measure, Errors };
+
+    void begin(Job job);
+    void beginWaiting();
     void take(const QByteArray& json);
+    void takeErrors(const QByteArray& json);
+    void saySlower(const app::Report& report);
+    void problem(const QString& code, const QString& message, const QString& fix);
 
     Session& m_session;
     Measurement m_process;
@@ -75,6 +89,8 @@ private:
     QString m_program;
     std::vector<Run> m_runs;
     Run m_next; ///< of the process that runs
+    Job m_job = Job::Measure;
+    bool m_waiting = false; ///< until the rules are matched
     int m_count = 0, m_baseline = 0;
     bool m_comparing = true;
 };

@@ -2,6 +2,8 @@
 #include "app/studio/session/session.h"
 
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/precision_rules.h"
+#include "app/pipeline/sketch.h"
 #include "app/studio/session/dispose.h"
 
 #include <QFileInfo>
@@ -34,6 +36,20 @@ std::optional<app::RuleLibrary> loadRules(app::RuleOptions options, bool leaveOu
 
 } // namespace
 
+Result<void> SessionOptions::setPrecision(Precision all, const QStringList& of) {
+    std::vector<std::string> texts;
+    for (const QString& text : of)
+        texts.push_back(text.toStdString());
+    auto choice = parsePrecisionChoice(all, texts);
+    if (!choice)
+        return failure(choice.error());
+    precision = all;
+    precisionOf = of;
+    fuse.precision = choice->precision;
+    fuse.precisionOf = std::move(choice->except);
+    return {};
+}
+
 SnapshotPtr shared(std::unique_ptr<Snapshot> snapshot) {
     return {snapshot.release(), disposeLater<const Snapshot>};
 }
@@ -42,6 +58,9 @@ struct Session::Outcome {
     std::shared_ptr<const app::LoadedModel> model;
     SnapshotPtr snapshot;
     QList<Problem> problems;
+    std::shared_ptr<const app::Report> sketch =
+        nullptr;      ///< where this model has no snapshot at all
+    Error error = {}; ///< why
 };
 
 Session::Session(QObject* parent) : QObject(parent) {
@@ -60,32 +79,118 @@ Session::Session(QObject* parent) : QObject(parent) {
 void Session::open(const QString& path) {
     m_pause.stop();
     SessionOptions options = m_options;
-    m_lane.start([this, path, options](Progress& progress) -> JobLane::Delivery {
+    const bool another = path != m_path;
+    if (m_path.isEmpty() && !options.fuse.dims.empty()) {
+        m_dimsOf[QFileInfo(path).absoluteFilePath()] = options.fuse.dims; // given beforehand
+    } else if (another) {
+        options.fuse.dims = m_dimsOf.value(QFileInfo(path).absoluteFilePath());
+    }
+    if (another && !m_path.isEmpty()) {
+        options.fuse.disabled.clear();
+        (void)options.setPrecision(options.precision, {});
+    }
+    m_lane.start([this, path, options, another](Progress& progress) -> JobLane::Delivery {
         auto loaded = app::loadModel(path.toStdString(), options.fuse.dims, progress);
         if (!loaded) {
-            Outcome outcome{nullptr, nullptr, {problemOf(loaded.error(), path)}};
-            return [this, outcome] { take(outcome); };
+            const Error error = loaded.error();
+            if (error.code == "cancelled")
+                return {};
+            auto sketch = app::sketchOfFile(path.toStdString());
+            if (!sketch) {
+                Outcome outcome{nullptr, nullptr, {problemOf(error, path)}};
+                return [this, outcome] { take(outcome); };
+            }
+            auto shown = std::make_shared<const app::Report>(std::move(*sketch));
+            return [this, path, shown, error, options] {
+                m_options = options;
+                takeSketch(path, shown, error);
+            };
         }
         std::shared_ptr<const app::LoadedModel> model(new app::LoadedModel(std::move(*loaded)),
                                                       disposeLater<const app::LoadedModel>);
-        std::shared_ptr<app::AnalysisCache> known(new app::AnalysisCache,
-                                                  disposeLater<app::AnalysisCache>);
-        return [this, path, model, known] {
-            if (!m_path.isEmpty())
-                m_watcher.removePath(m_path);
-            m_path = path;
-            m_watcher.addPath(path);
-            m_model = model;
-            m_known = known;
-            m_notes.clear();
-            for (const std::string& note : model->notes)
-                m_notes.append(problemOfNote(note));
-            collectProblems();
-            m_everMeasured = false;
-            Q_EMIT modelOpened(path);
-            analyse();
+        return [this, path, model, options, another] {
+            if (another)
+                m_options = options;
+            takeModel(path, model);
         };
     });
+}
+
+/// From here on `path` is the open model.
+void Session::startOn(const QString& path) {
+    if (!m_path.isEmpty())
+        m_watcher.removePath(m_path);
+    if (path != m_path)
+        m_axes.clear();
+    m_path = path;
+    m_watcher.addPath(path);
+    m_notes.clear();
+    m_everMeasured = false;
+    removeProblems(QStringLiteral("measure."));
+}
+
+void Session::takeModel(const QString& path, const std::shared_ptr<const app::LoadedModel>& model) {
+    startOn(path);
+    m_model = model;
+    m_known = std::shared_ptr<app::AnalysisCache>(new app::AnalysisCache,
+                                                  disposeLater<app::AnalysisCache>);
+    for (const std::string& note : model->notes)
+        m_notes.append(problemOfNote(note));
+    const Graph& graph = model->graph;
+    for (ValueId input : graph.inputs()) {
+        const Type& type = graph.value(input).type;
+        for (size_t axis = 0; type.shape && axis < type.shape->size(); ++axis) {
+            for (const std::string& symbol : (*type.shape)[axis].symbols()) {
+                QStringList& axes = m_axes[QString::fromStdString(symbol)];
+                const QString name =
+                    QString::fromStdString(axisName(graph.value(input).name, axis));
+                if (!axes.contains(name))
+                    axes.append(name);
+            }
+        }
+    }
+    collectProblems();
+    Q_EMIT modelOpened(path);
+    analyse();
+}
+
+void Session::takeSketch(const QString& path, std::shared_ptr<const app::Report> sketch,
+                         const Error& error) {
+    startOn(path);
+    m_model.reset();
+    m_known.reset();
+    m_snapshot.reset();
+    m_measured.reset();
+    m_sketchPlace = QString::fromStdString(app::placeOf(error, *sketch));
+    m_sketch = std::move(sketch);
+    m_analysisProblems = {problemOf(error, path)};
+    collectProblems();
+    setStale(false);
+    Q_EMIT modelOpened(path);
+    Q_EMIT snapshotChanged(nullptr, nullptr);
+    Q_EMIT reportChanged();
+}
+
+QList<OpenDimension> Session::openDimensions() const {
+    QMap<QString, OpenDimension> out;
+    auto at = [&](const std::string& name) -> OpenDimension& {
+        const QString key = QString::fromStdString(name);
+        OpenDimension& dimension = out[key];
+        dimension.name = key;
+        dimension.axes = m_axes.value(key);
+        return dimension;
+    };
+    for (auto it = m_axes.cbegin(); it != m_axes.cend(); ++it)
+        at(it.key().toStdString());
+    if (m_model)
+        for (const auto& [name, size] : m_model->dims)
+            at(name).size = size;
+    for (const auto& [name, size] : m_options.fuse.dims) {
+        OpenDimension& dimension = at(name);
+        dimension.size = size;
+        dimension.given = true;
+    }
+    return out.values();
 }
 
 void Session::reload() {
@@ -97,7 +202,8 @@ QString Session::openFiles(const QStringList& paths) {
     SessionOptions options = m_options;
     QString model;
     for (const QString& path : paths)
-        if (path.endsWith(".fuse", Qt::CaseInsensitive) || QFileInfo(path).isDir())
+        if (path.endsWith(".fuse", Qt::CaseInsensitive) ||
+            (QFileInfo(path).isDir() && !path.endsWith(".onnx", Qt::CaseInsensitive)))
             options.rules.paths.push_back(path.toStdString());
         else
             model = path;
@@ -111,8 +217,15 @@ QString Session::openFiles(const QStringList& paths) {
 void Session::setOptions(const SessionOptions& options) {
     bool otherModel = options.fuse.dims != m_options.fuse.dims;
     m_options = options;
-    if (!m_model)
+    if (m_path.isEmpty())
         return;
+    const QString key = QFileInfo(m_path).absoluteFilePath();
+    if (options.fuse.dims.empty())
+        m_dimsOf.remove(key);
+    else
+        m_dimsOf[key] = options.fuse.dims;
+    if (!m_model)
+        return reload();
     setStale(true);
     otherModel ? reload() : analyse();
 }
@@ -164,10 +277,22 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
     auto backend = makeBackend(CompileOptions{});
     app::AnalysisOptions analysing{options.fuse, *profile, backend ? backend->get() : nullptr};
     analysing.fuse.explain = true;
-    auto analysis = app::analyse(*model, *library, analysing, known, progress);
+    // What a rule takes changes with the rules: nothing is known from before.
+    app::AnalysisCache fresh;
+    const bool byRule = app::namesRules(options.fuse.precisionOf);
+    auto analysis = [&]() -> Result<app::Analysis> {
+        if (auto found = app::lookUpRules(*model, *library, analysing.fuse, progress); !found)
+            return failure(found.error());
+        return app::analyse(*model, *library, analysing, byRule ? fresh : known, progress);
+    }();
     if (!analysis) {
-        if (analysis.error().code != "cancelled")
-            out.problems.append(problemOf(analysis.error(), {}));
+        if (analysis.error().code == "cancelled")
+            return out;
+        out.problems.append(problemOf(analysis.error(), {}));
+        if (isFirst) {
+            out.sketch = std::make_shared<const app::Report>(app::sketchOf(*model));
+            out.error = analysis.error();
+        }
         return out;
     }
     auto snapshot = std::make_unique<Snapshot>();
@@ -186,11 +311,20 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
 void Session::take(Outcome outcome) {
     m_analysisProblems = std::move(outcome.problems);
     collectProblems();
-    if (!outcome.snapshot)
+    if (!outcome.snapshot && !outcome.sketch)
         return;
     SnapshotPtr previous = m_snapshot;
     m_snapshot = outcome.snapshot;
     m_measured.reset();
+    m_sketch = outcome.sketch;
+    m_sketchPlace =
+        m_sketch ? QString::fromStdString(app::placeOf(outcome.error, *m_sketch)) : QString();
+    if (m_sketch) {
+        setStale(false);
+        Q_EMIT snapshotChanged(nullptr, nullptr);
+        Q_EMIT reportChanged();
+        return;
+    }
     setStale(false);
     bool sameModel = previous && previous->model == m_snapshot->model;
     Q_EMIT snapshotChanged(m_snapshot, sameModel ? previous : nullptr);
@@ -198,7 +332,7 @@ void Session::take(Outcome outcome) {
 }
 
 void Session::setMeasured(const SnapshotPtr& of, std::shared_ptr<const app::Report> report) {
-    m_everMeasured = true;
+    m_everMeasured = m_everMeasured || report->after.measured;
     if (of == m_snapshot)
         m_measured = std::move(report);
     Q_EMIT reportChanged();
@@ -262,7 +396,8 @@ Problem problemOfNote(const std::string& note) {
     const qsizetype advice = out.message.lastIndexOf(QStringLiteral("; "));
     if (advice >= 0 && out.message.indexOf(QStringLiteral("--dim "), advice) >= 0) {
         out.message.truncate(advice);
-        out.fix = QObject::tr("give other sizes: Run > Options ... > Dimensions");
+        out.fix = QObject::tr("give other sizes: Run > Dimensions ...");
+        out.code = QStringLiteral("load.sizes");
     }
     return out;
 }

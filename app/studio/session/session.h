@@ -9,6 +9,7 @@
 #include "app/studio/session/snapshot.h"
 
 #include <QFileSystemWatcher>
+#include <QMap>
 #include <QObject>
 #include <QString>
 #include <QTimer>
@@ -29,6 +30,20 @@ struct SessionOptions {
     app::RuleOptions rules;
     app::FuseOptions fuse;
     QString device = QStringLiteral("cpu"); ///< profile for predictions
+    /// The precision as it is given: `fuse` has what follows from both.
+    Precision precision = Precision::Fp32;
+    QStringList precisionOf; ///< "NODES=fp32", as `--precision-of` of the command line
+
+    /// Sets all of it, `fuse` too. Errors: those of parsePrecisionChoice.
+    Result<void> setPrecision(Precision all, const QStringList& of);
+};
+
+/// A size that a model leaves open.
+struct OpenDimension {
+    QString name;       ///< "N", or of an axis "x.2"
+    QStringList axes;   ///< of inputs where it stands: "x.0", "mask.0"
+    int64_t size = 0;   ///< that is used; 0: none was found
+    bool given = false; ///< by a person
 };
 
 class Session : public QObject {
@@ -37,7 +52,10 @@ class Session : public QObject {
 public:
     explicit Session(QObject* parent = nullptr);
 
-    /// Loads and analyses a model file; the model that is open stays until the new one is loaded.
+    /// Loads and analyses a model file; the model that is open stays until the new one is loaded,
+    /// or until it is known that its graph can be shown at least (see sketch()). Sizes of
+    /// dimensions, exceptions of precision and switched-off matches belong to a model: another one
+    /// gets the sizes that were given to it before.
     void open(const QString& path);
     void reload();
 
@@ -65,25 +83,46 @@ public:
     const SnapshotPtr& snapshot() const { return m_snapshot; }
 
     /// What tables and charts show; null before the first analysis.
-    const app::Report* report() const {
-        return m_measured ? m_measured.get() : m_snapshot ? &m_snapshot->report() : nullptr;
-    }
+    const app::Report* report() const { return sharedReport().get(); }
 
     /// The same, for work that outlives the moment.
     std::shared_ptr<const app::Report> sharedReport() const {
+        if (m_sketch)
+            return m_sketch;
         return m_measured || !m_snapshot
                    ? m_measured
                    : std::shared_ptr<const app::Report>(m_snapshot, &m_snapshot->report());
     }
 
-    /// Measured figures of that snapshot; shown if it is still the present one.
+    /// The open model as far as it can be shown where it cannot be analysed: a graph without a side
+    /// after. Then there is no snapshot.
+    const std::shared_ptr<const app::Report>& sketch() const { return m_sketch; }
+
+    /// The node of the sketch that cannot be gone past; empty where none is known.
+    const QString& sketchPlace() const { return m_sketchPlace; }
+
+    /// The same for two reports of one model.
+    std::shared_ptr<const void> modelId() const {
+        return m_sketch ? std::shared_ptr<const void>(m_sketch) : m_model;
+    }
+
+    /// Dimensions that the model leaves open, by name, with what they are taken for.
+    QList<OpenDimension> openDimensions() const;
+
+    /// Sizes that were given to models, by path: to keep from one start to the next.
+    const QMap<QString, DimensionValues>& givenDimensions() const { return m_dimsOf; }
+
+    void setGivenDimensions(const QMap<QString, DimensionValues>& dims) { m_dimsOf = dims; }
+
+    /// More figures of that snapshot (measured times, errors by node); shown if it is still the
+    /// present one.
     void setMeasured(const SnapshotPtr& of, std::shared_ptr<const app::Report> report);
 
     /// report() holds measured times.
-    bool measured() const { return m_measured != nullptr; }
+    bool measured() const { return m_measured && m_measured->after.measured; }
 
     /// What was measured last does not fit the present rules or options any more.
-    bool measurementStale() const { return m_everMeasured && (m_stale || !m_measured); }
+    bool measurementStale() const { return m_everMeasured && (m_stale || !measured()); }
 
     /// The snapshot does not show the present options or texts.
     bool stale() const { return m_stale; }
@@ -123,6 +162,10 @@ private:
                        app::AnalysisCache& known, const SessionOptions& options,
                        const SnapshotPtr& previous, Progress& progress);
     void take(Outcome outcome);
+    void takeModel(const QString& path, const std::shared_ptr<const app::LoadedModel>& model);
+    void takeSketch(const QString& path, std::shared_ptr<const app::Report> sketch,
+                    const Error& error);
+    void startOn(const QString& path);
     void setStale(bool stale);
     void collectProblems();
 
@@ -135,6 +178,10 @@ private:
     std::shared_ptr<app::AnalysisCache> m_known; ///< of m_model
     SnapshotPtr m_snapshot;
     std::shared_ptr<const app::Report> m_measured; ///< of m_snapshot
+    std::shared_ptr<const app::Report> m_sketch;
+    QString m_sketchPlace;
+    QMap<QString, DimensionValues> m_dimsOf; ///< given sizes, by absolute path
+    QMap<QString, QStringList> m_axes;       ///< of open dimensions of the model
     QList<Problem> m_problems, m_analysisProblems, m_otherProblems, m_notes;
     bool m_stale = false, m_everMeasured = false;
 };

@@ -3,7 +3,6 @@
 
 #include "core/cost/cost.h"
 
-#include <QDialogButtonBox>
 #include <QFormLayout>
 #include <QPushButton>
 #include <QRegularExpression>
@@ -25,6 +24,14 @@ QString dimsText(const std::map<std::string, int64_t>& dims) {
     for (const auto& [name, value] : dims)
         out << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
     return out.join(", ");
+}
+
+QStringList exceptionsFromText(const QString& text) {
+    QStringList out;
+    for (const QString& entry : text.split(';', Qt::SkipEmptyParts))
+        if (!entry.trimmed().isEmpty())
+            out << entry.trimmed();
+    return out;
 }
 
 } // namespace
@@ -61,7 +68,13 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
         row(form, tr("Precision"), tr("what float32 values are stored as"), new QComboBox(this));
     for (const char* name : precisionNames)
         m_precision->addItem(name);
-    m_precision->setCurrentText(nameOf(options.fuse.precision));
+    m_precision->setCurrentText(nameOf(options.precision));
+    m_precisionOf = row(form, tr("Precision of nodes"),
+                        tr("exceptions, with semicolons between: NODES=fp32 or NODES=fp16; NODES "
+                           "is a name (* stands for anything), op:Softmax, op:Conv group>1, "
+                           "rule:LayerNorm or @FILE"),
+                        new QLineEdit(options.precisionOf.join("; "), this));
+    m_precisionOf->setPlaceholderText(tr("e.g. op:Softmax=fp32; /head/*=fp32"));
     m_threads = row(form, tr("Threads"), tr("0: all of this machine"), new QSpinBox(this));
     m_threads->setRange(0, 1024);
     m_threads->setValue(settings.threads);
@@ -91,22 +104,34 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
     m_wrong = new QLabel(this);
     m_wrong->setAccessibleName(tr("what is wrong"));
     form->addRow(m_wrong);
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
-    form->addRow(buttons);
-    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    connect(m_dims, &QLineEdit::textChanged, this, [this, buttons] {
-        bool good = dimsFromText(m_dims->text()).has_value();
-        buttons->button(QDialogButtonBox::Ok)->setEnabled(good);
-        m_wrong->setText(good ? QString() : tr("write dimensions as NAME=NUMBER, e.g. N=4"));
-    });
+    m_buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
+    form->addRow(m_buttons);
+    connect(m_buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+    connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(m_dims, &QLineEdit::textChanged, this, &OptionsDialog::check);
+    connect(m_precisionOf, &QLineEdit::textChanged, this, &OptionsDialog::check);
+    connect(m_precision, &QComboBox::currentTextChanged, this, &OptionsDialog::check);
+}
+
+/// Whether all that is typed can be used, and if not why.
+void OptionsDialog::check() {
+    QString wrong;
+    if (!dimsFromText(m_dims->text()))
+        wrong = tr("write dimensions as NAME=NUMBER, e.g. N=4");
+    SessionOptions tried;
+    const auto all = precisionFromName(m_precision->currentText().toStdString());
+    if (auto set = tried.setPrecision(*all, exceptionsFromText(m_precisionOf->text())); !set)
+        wrong = QString::fromStdString(set.error().message +
+                                       (set.error().fix.empty() ? "" : ": " + set.error().fix));
+    m_buttons->button(QDialogButtonBox::Ok)->setEnabled(wrong.isEmpty());
+    m_wrong->setText(wrong);
 }
 
 SessionOptions OptionsDialog::sessionOptions() const {
     SessionOptions out = m_options;
     out.device = m_device->currentText();
     if (auto precision = precisionFromName(m_precision->currentText().toStdString()))
-        out.fuse.precision = *precision;
+        (void)out.setPrecision(*precision, exceptionsFromText(m_precisionOf->text()));
     if (auto dims = dimsFromText(m_dims->text()))
         out.fuse.dims = *dims;
     out.fuse.strict = m_strict->isChecked();

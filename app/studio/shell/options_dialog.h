@@ -7,6 +7,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
+#include <QDialogButtonBox>
 #include <QDoubleSpinBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -30,9 +31,12 @@ private:
     QComboBox *m_backend, *m_device, *m_precision;
     QSpinBox* m_threads;
     QDoubleSpinBox* m_seconds;
-    QLineEdit* m_dims;
+    QLineEdit *m_dims, *m_precisionOf;
     QCheckBox *m_verify, *m_counters, *m_strict, *m_builtin, *m_cost;
     QLabel* m_wrong;
+    QDialogButtonBox* m_buttons;
+
+    void check();
 };
 
 /// "N=4, seq=128"; nothing when an entry is not NAME=NUMBER with a number of at least 0.

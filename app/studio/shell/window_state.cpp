@@ -47,13 +47,23 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
     settings.setValue("open/rules", listOf(options.rules.paths));
     settings.setValue("open/builtin", options.rules.builtin);
     settings.setValue("open/device", options.device);
-    settings.setValue("open/precision", QString(nameOf(options.fuse.precision)));
+    settings.setValue("open/precision", QString(nameOf(options.precision)));
+    settings.setValue("open/precisionOf", options.precisionOf);
     settings.setValue("open/strict", options.fuse.strict);
     settings.setValue("open/decide", QString(nameOf(options.fuse.decide)));
     QVariantMap dims;
     for (const auto& [name, value] : options.fuse.dims)
         dims[QString::fromStdString(name)] = QVariant::fromValue<qlonglong>(value);
     settings.setValue("open/dims", dims);
+    QVariantMap kept;
+    for (auto it = workbench.session.givenDimensions().cbegin();
+         it != workbench.session.givenDimensions().cend(); ++it) {
+        QVariantMap sizes;
+        for (const auto& [name, value] : it.value())
+            sizes[QString::fromStdString(name)] = QVariant::fromValue<qlonglong>(value);
+        kept[it.key()] = sizes;
+    }
+    settings.setValue("dims", kept);
     settings.setValue("open/disabled", variantsOf(options.fuse.disabled));
     settings.setValue("open/backend", measuring.backend);
     settings.setValue("open/threads", measuring.threads);
@@ -77,7 +87,9 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     options.device = settings.value("open/device", options.device).toString();
     if (auto precision =
             precisionFromName(settings.value("open/precision", "fp32").toString().toStdString()))
-        options.fuse.precision = *precision;
+        // What cannot be read any more (a file of exceptions is gone) is left out.
+        if (!options.setPrecision(*precision, settings.value("open/precisionOf").toStringList()))
+            (void)options.setPrecision(*precision, {});
     options.fuse.strict = settings.value("open/strict").toBool();
     if (auto decide =
             decideFromName(settings.value("open/decide", nameOf(app::FuseOptions().decide))
@@ -103,6 +115,18 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     workbench.session.setOptions(options);
     workbench.session.open(model);
     return true;
+}
+
+void restoreDimensions(const QSettings& settings, Session& session) {
+    QMap<QString, DimensionValues> out;
+    const QVariantMap kept = settings.value("dims").toMap();
+    for (auto it = kept.cbegin(); it != kept.cend(); ++it) {
+        const QVariantMap sizes = it.value().toMap();
+        for (auto size = sizes.cbegin(); size != sizes.cend(); ++size)
+            if (size.value().toLongLong() >= 0)
+                out[it.key()][size.key().toStdString()] = size.value().toLongLong();
+    }
+    session.setGivenDimensions(out);
 }
 
 void saveTabs(QSettings& settings, const EditorPanel& editor) {

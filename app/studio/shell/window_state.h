@@ -16,6 +16,9 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
 /// False when nothing was open, its file is gone, or opening it did not end the last time.
 bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases);
 
+/// Sizes that were given to models, of any start before.
+void restoreDimensions(const QSettings& settings, Session& session);
+
 /// True when the program ended while it opened a model.
 bool endedWhileOpening(const QSettings& settings);
 
