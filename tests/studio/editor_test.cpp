@@ -229,12 +229,39 @@ private Q_SLOTS:
         CodeView* view = fresh("fuse 1;\n// precious\n");
         QVERIFY(view);
         QTRY_VERIFY(QFile::exists(recoveryFileOfUser()));
+        m_window.reset();
         m_window = std::make_unique<MainWindow>(*m_settings);
         m_panel = m_window->findChild<EditorPanel*>();
         QCOMPARE(m_panel->texts().recoverable(), 1);
         m_panel->texts().recover();
         QVERIFY(m_panel->current());
         QVERIFY(m_panel->current()->toPlainText().contains("// precious"));
+    }
+
+    void twoWindowsKeepTheirTextsApart() {
+        const QString file = m_folder.filePath("two/unsaved.rules");
+        Session session;
+        {
+            RuleTexts first(session, file), second(session, file);
+            QCOMPARE(second.recoverable(), 0); // what is open next door was not lost
+            const QString name = first.create("fuse 1;\n// of the first\n");
+            second.create("fuse 1;\n// of the second\n");
+            first.edit(name, "fuse 1;\n// of the first, typed\n");
+        } // both end without saving
+        {
+            RuleTexts next(session, file);
+            QCOMPARE(next.recoverable(), 2);
+            next.recover();
+            QString all;
+            for (const RuleText& text : next.all())
+                all += text.text;
+            QVERIFY(all.contains("// of the first, typed"));
+            QVERIFY(all.contains("// of the second"));
+            for (QString each : {QString("new-1.fuse"), QString("new-2.fuse")})
+                next.close(each);
+        }
+        RuleTexts last(session, file);
+        QCOMPARE(last.recoverable(), 0);
     }
 
 private:

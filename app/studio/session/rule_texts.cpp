@@ -35,6 +35,21 @@ bool writeText(const QString& path, const QString& text, QString& error) {
     return false;
 }
 
+constexpr int mostWindows = 20; ///< that keep unsaved texts at one time
+
+QMap<QString, QString> readRecovery(const QString& path) {
+    QMap<QString, QString> out;
+    QFile file(path);
+    if (!file.open(QFile::ReadOnly))
+        return out;
+    QDataStream in(&file);
+    in.setVersion(QDataStream::Qt_6_0);
+    in >> out;
+    if (in.status() != QDataStream::Ok)
+        out.clear();
+    return out;
+}
+
 } // namespace
 
 QString recoveryFileOfUser() {
@@ -42,18 +57,41 @@ QString recoveryFileOfUser() {
 }
 
 RuleTexts::RuleTexts(Session& session, QString recoveryFile, QObject* parent)
-    : QObject(parent), m_session(session), m_recoveryFile(std::move(recoveryFile)) {
+    : QObject(parent), m_session(session) {
     m_recoveryPause.setSingleShot(true);
     m_recoveryPause.setInterval(recoveryMilliseconds);
     connect(&m_recoveryPause, &QTimer::timeout, this, &RuleTexts::keepRecovery);
     connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, &RuleTexts::lookAtDisk);
-    QFile file(m_recoveryFile);
-    if (!m_recoveryFile.isEmpty() && file.open(QFile::ReadOnly)) {
-        QDataStream in(&file);
-        in.setVersion(QDataStream::Qt_6_0);
-        in >> m_recovered;
-        if (in.status() != QDataStream::Ok)
-            m_recovered.clear();
+    if (!recoveryFile.isEmpty())
+        claimRecovery(recoveryFile);
+}
+
+/// The first file that no living program holds; what others have left behind is taken over.
+void RuleTexts::claimRecovery(const QString& wanted) {
+    QDir().mkpath(QFileInfo(wanted).path());
+    for (int number = 1; number <= mostWindows; ++number) {
+        const QString path = number == 1 ? wanted : wanted + QStringLiteral(".%1").arg(number);
+        const bool mine = m_recoveryFile.isEmpty();
+        if (!mine && !QFileInfo::exists(path))
+            continue;
+        auto lock = std::make_unique<QLockFile>(path + QStringLiteral(".lock"));
+        lock->setStaleLockTime(0); // stale is the lock of a program that is gone, however old
+        if (!lock->tryLock())
+            continue;
+        const QMap<QString, QString> texts = readRecovery(path);
+        for (auto it = texts.cbegin(); it != texts.cend(); ++it) {
+            QString name = it.key();
+            while (m_recovered.contains(name))
+                name += '\'';
+            m_recovered[name] = it.value();
+        }
+        if (mine) {
+            m_recoveryFile = path;
+            m_recoveryLock = std::move(lock);
+        } else {
+            keepRecovery(); // before the other copy goes
+            QFile::remove(path);
+        }
     }
 }
 

@@ -7,7 +7,9 @@
 #include "app/studio/session/session.h"
 
 #include <QFileSystemWatcher>
+#include <QLockFile>
 #include <QMap>
+#include <memory>
 #include <vector>
 
 namespace fuselage::studio {
@@ -25,7 +27,8 @@ class RuleTexts : public QObject {
     Q_OBJECT
 
 public:
-    /// `recoveryFile`: where unsaved texts are kept; empty: nowhere.
+    /// `recoveryFile`: where unsaved texts are kept; empty: nowhere. Another program that has it
+    /// open keeps it, this one takes a file beside it.
     RuleTexts(Session& session, QString recoveryFile, QObject* parent = nullptr);
     ~RuleTexts() override;
 
@@ -82,11 +85,13 @@ private:
     void watch(const QString& path);
     void lookAtDisk(const QString& path);
     void tell(const RuleText& text);
+    void claimRecovery(const QString& wanted);
     void keepRecoverySoon();
     void keepRecovery();
 
     Session& m_session;
     QString m_recoveryFile;
+    std::unique_ptr<QLockFile> m_recoveryLock;
     std::vector<RuleText> m_texts;
     QMap<QString, QString> m_theirs;    ///< texts on disk that differ, by file
     QMap<QString, QString> m_recovered; ///< of an earlier run, by file
