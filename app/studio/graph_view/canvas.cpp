@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/graph_view/canvas.h"
 
+#include "app/studio/graph_view/canvas_access.h"
+#include "app/studio/graph_view/edge_tip.h"
+
+#include <QContextMenuEvent>
+#include <QFontInfo>
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QToolTip>
@@ -18,6 +23,12 @@ constexpr double leastZoom = 0.01, mostZoom = 4;
 constexpr double readableZoom = 0.62;
 constexpr double clickSlack = 4; ///< pixels that a click may move
 
+/// How much larger than usual a person's letters are: the graph's follow.
+double letterScale(const QWidget& widget) {
+    constexpr double usual = 12; // pixels, of 9 points at 96 dots an inch
+    return std::clamp(QFontInfo(widget.font()).pixelSize() / usual, 1.0, 3.0);
+}
+
 QRectF rectOf(const scene::Rect& r) {
     return {r.x, r.y, r.w, r.h};
 }
@@ -25,6 +36,7 @@ QRectF rectOf(const scene::Rect& r) {
 } // namespace
 
 Canvas::Canvas(scene::Side side, QWidget* parent) : QWidget(parent), m_side(side) {
+    installCanvasAccess(); // before anybody asks for this widget's interface, which is kept
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
     setAccessibleName(side == scene::Before ? tr("graph before fusion") : tr("graph after fusion"));
@@ -67,16 +79,40 @@ void Canvas::fit(const QRectF& area, double most) {
 
 void Canvas::fitAll() {
     if (m_drawing)
-        fit(rectOf(m_drawing->scene().rect).adjusted(-20, -20, 20, 20), 1);
+        fit(rectOf(m_drawing->scene().rect).adjusted(-20, -20, 20, 20), letterScale(*this));
 }
 
 void Canvas::showStart() {
     fitAll();
-    if (!m_drawing || m_viewport.zoom >= readableZoom || width() < 2)
+    const double letters = letterScale(*this), readable = readableZoom * letters;
+    if (!m_drawing || m_viewport.zoom >= readable || width() < 2)
         return;
     const scene::Rect& all = m_drawing->scene().rect;
-    double zoom = std::clamp((width() - 20) / std::max(all.w, 1.0), readableZoom, 1.0);
-    setViewport({{all.x + all.w / 2, all.y - 20 + height() / zoom / 2}, zoom});
+    double zoom = std::clamp((width() - 20) / std::max(all.w, 1.0), readable, letters);
+    // A wide drawing has its first boxes anywhere along its top edge.
+    const uint32_t first = firstBox();
+    QPointF top(all.x + all.w / 2, all.y);
+    if (first != none && all.w * zoom > width()) {
+        const QRectF box = rectOf(m_drawing->scene().boxes[first].rect);
+        top = {box.center().x(), std::max(all.y, box.top() - 40)};
+    }
+    setViewport({{top.x(), top.y() - 20 + height() / zoom / 2}, zoom});
+}
+
+/// Where reading begins: the uppermost node of this side, an input only where there is none.
+uint32_t Canvas::firstBox() const {
+    const std::vector<Box>& boxes = m_drawing->scene().boxes;
+    uint32_t best = none;
+    for (uint32_t b = 0; b < boxes.size(); ++b) {
+        if (!(boxes[b].sides & m_side) || boxes[b].kind == Box::Kind::Output)
+            continue;
+        const bool input = boxes[b].kind == Box::Kind::Input;
+        const bool bestIsInput = best != none && boxes[best].kind == Box::Kind::Input;
+        if (best == none || (bestIsInput && !input) ||
+            (bestIsInput == input && boxes[b].rect.y < boxes[best].rect.y))
+            best = b;
+    }
+    return best;
 }
 
 void Canvas::fitSelection() {
@@ -275,6 +311,20 @@ void Canvas::wheelEvent(QWheelEvent* event) {
     event->accept();
 }
 
+/// What is under the pointer is selected first, unless it is already.
+void Canvas::contextMenuEvent(QContextMenuEvent* event) {
+    if (!m_drawing)
+        return;
+    if (event->reason() == QContextMenuEvent::Mouse) {
+        const QPointF at = toScene(event->pos());
+        const uint32_t box = m_drawing->hits(m_side).boxAt({at.x(), at.y()});
+        const bool selected = box != none && !m_style.selected.empty() && m_style.selected[box];
+        if (box != none && !selected)
+            pick(box, false);
+    }
+    Q_EMIT menuWanted(event->globalPos());
+}
+
 void Canvas::resizeEvent(QResizeEvent*) {
     if (!m_fitted)
         showStart();
@@ -286,12 +336,14 @@ QString Canvas::tip(const QPointF& position) const {
     QPointF at = toScene(position);
     uint32_t b = m_drawing->hits(m_side).boxAt({at.x(), at.y()});
     if (b == none)
-        return {};
+        return edgeTip(*m_drawing, m_side, at, clickSlack / m_viewport.zoom);
     const Box& box = m_drawing->scene().boxes[b];
     QStringList lines{QString::fromStdString(box.name.empty() ? box.title : box.name)};
     for (const std::string* text : {&box.op, &box.type, &box.figures.kernel})
         if (!text->empty())
             lines << QString::fromStdString(*text);
+    if (box.figures.error >= 0)
+        lines << tr("error %1").arg(box.figures.error, 0, 'g', 2);
     return lines.join('\n').toHtmlEscaped().replace('\n', "<br>");
 }
 

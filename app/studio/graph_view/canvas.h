@@ -61,6 +61,8 @@ Q_SIGNALS:
     void picked(const std::vector<uint32_t>& boxes);
     /// A container to open or shut.
     void toggled(const QString& container);
+    /// A menu is wanted, for the box under the pointer, or for what is selected.
+    void menuWanted(const QPoint& globalPosition);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -69,12 +71,14 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     bool event(QEvent* event) override;
 
 private:
     void pick(uint32_t box, bool add);
     void fit(const QRectF& area, double most);
+    uint32_t firstBox() const;
     void zoomAround(const QPointF& position, double factor);
     QString tip(const QPointF& position) const;
 

@@ -8,7 +8,9 @@
 #include "app/studio/session/dispose.h"
 #include "app/studio/workbench/undo.h"
 
+#include <QMenu>
 #include <QVBoxLayout>
+#include <algorithm>
 
 namespace fuselage::studio {
 
@@ -75,6 +77,7 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
         connect(&here, &Canvas::picked, this,
                 [this, side](const std::vector<uint32_t>& boxes) { pick(side, boxes); });
         connect(&here, &Canvas::toggled, this, &CanvasPair::toggle);
+        connect(&here, &Canvas::menuWanted, this, &CanvasPair::showMenu);
     }
     connect(&workbench.session, &Session::reportChanged, this, &CanvasPair::redraw);
     connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
@@ -82,7 +85,6 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showSelection);
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showTitles);
     m_dot.cache = layoutCacheFolder();
-    installCanvasAccess();
     addCommands();
     showTitles();
 }
@@ -111,6 +113,8 @@ void CanvasPair::addCommands() {
         m_allTunnels = !m_allTunnels;
         showSelection();
     });
+    add("view.pairs", tr("Quantisation pairs as badges or as boxes"), "Q",
+        [this] { setPairsAsBadges(!m_pairsAsBadges); });
     add("view.dot", tr("Lay out by dot"), "", [this] {
         m_untouched = m_before->viewport();
         refine();
@@ -145,17 +149,45 @@ Canvas& CanvasPair::active() {
     return m_after->hasFocus() ? *m_after : *m_before;
 }
 
+/// What can be done with what is selected, and with the view.
+void CanvasPair::showMenu(const QPoint& globalPosition) {
+    auto* menu = new QMenu(this);
+    menu->setObjectName("canvasMenu");
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    const char* const ids[] = {"view.fitSelection",
+                               "walk.open",
+                               "edit.copyNames",
+                               "",
+                               "match.disable",
+                               "editor.derive",
+                               "miss.next",
+                               "",
+                               "run.measure",
+                               "run.errors",
+                               "",
+                               "view.fit",
+                               "view.pairs",
+                               "find.node"};
+    for (const char* id : ids)
+        if (*id == 0)
+            menu->addSeparator();
+        else if (QAction* action = m_workbench.commands.find(id))
+            menu->addAction(action);
+    menu->popup(globalPosition);
+}
+
 void CanvasPair::walk(Canvas::Way way) {
     active().walk(way);
 }
 
 void CanvasPair::redraw() {
-    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
-    if (!snapshot)
+    const Session& session = m_workbench.session;
+    if (!session.report())
         return;
-    if (m_model.lock() != snapshot->model) {
+    if (m_model.lock() != session.modelId()) {
         m_expanded.clear();
         m_collapsed.clear();
+        m_ruleOrder.clear();
         m_refined = false;
         if (m_before->drawing())
             m_wanted.reset(); // it was of the model before
@@ -163,14 +195,14 @@ void CanvasPair::redraw() {
     m_refining.cancel();
     // What dot has placed stays by dot: finished containers come from its cache.
     auto dot = m_refined ? std::optional(m_dot) : std::nullopt;
-    m_lane.start([this, snapshot, report = m_workbench.session.sharedReport(), dot,
+    m_lane.start([this, id = session.modelId(), report = session.sharedReport(), dot,
                   options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
         auto made = makeDrawing(*report, options, dot, progress);
         if (!made.drawing) // cancelled: a newer drawing is on its way
             return {};
-        return [this, made, model = snapshot->model] {
-            bool otherModel = m_model.lock() != model;
-            m_model = model;
+        return [this, made, id] {
+            bool otherModel = m_model.lock() != id;
+            m_model = id;
             show(made.drawing);
             if (otherModel)
                 showFirst();
@@ -184,7 +216,7 @@ void CanvasPair::redraw() {
 
 /// The same drawing by dot, in another process; shown when nobody has moved meanwhile.
 void CanvasPair::refine() {
-    if (!m_dotEnabled || !m_workbench.session.snapshot())
+    if (!m_dotEnabled || !m_workbench.session.report())
         return;
     m_refining.start([this, report = m_workbench.session.sharedReport(), dot = m_dot,
                       options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
@@ -217,6 +249,9 @@ scene::Options CanvasPair::sceneOptions() const {
     scene::Options options;
     options.expanded = m_expanded;
     options.collapsed = m_collapsed;
+    options.ruleOrder = m_ruleOrder;
+    if (!m_pairsAsBadges)
+        options.pairs = scene::Options::Pairs::Boxes;
     return options;
 }
 
@@ -247,6 +282,9 @@ void CanvasPair::setSplit(bool split) {
 void CanvasPair::show(const DrawingPtr& drawing) {
     for (scene::Side side : sides)
         canvas(side).setDrawing(drawing);
+    for (const scene::LegendRow& row : drawing->scene().legend)
+        if (std::find(m_ruleOrder.begin(), m_ruleOrder.end(), row.rule) == m_ruleOrder.end())
+            m_ruleOrder.push_back(row.rule);
     showSelection();
     showTitles();
 }
@@ -261,6 +299,18 @@ void CanvasPair::setOverlay(const QString& id) {
     m_workbench.undo.push(new UndoStep(
         tr("overlay: %1").arg(id), [show, id] { show(id); },
         [show, earlier = m_overlay] { show(earlier); }));
+}
+
+void CanvasPair::setPairsAsBadges(bool badges) {
+    if (badges == m_pairsAsBadges)
+        return;
+    auto show = [this](bool wanted) {
+        m_pairsAsBadges = wanted;
+        redraw();
+    };
+    m_workbench.undo.push(new UndoStep(
+        badges ? tr("pairs as badges") : tr("pairs as boxes"), [show, badges] { show(badges); },
+        [show, badges] { show(!badges); }));
 }
 
 void CanvasPair::showSelection() {
@@ -315,17 +365,29 @@ void CanvasPair::showSelection() {
 }
 
 void CanvasPair::showTitles() {
-    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+    const app::Report* shown = m_workbench.session.report();
+    const bool sketch = m_workbench.session.sketch() != nullptr;
+    auto count = [](size_t number, const QString& one, const QString& many) {
+        return QStringLiteral("%1 %2").arg(number).arg(number == 1 ? one : many);
+    };
     auto title = [&](const QString& side, const app::SideReport* report) {
         QString text = QStringLiteral("<b>%1</b>").arg(side);
+        if (report && sketch && report == &shown->after)
+            return text + tr(" &nbsp;<i>not known: see the notice above</i>");
         if (report)
-            text += tr(" &nbsp;%1 nodes, %2 launches").arg(report->nodes).arg(report->launches);
-        if (report && m_workbench.marks.step() && report == &snapshot->report().after)
+            text += QStringLiteral(" &nbsp;") + count(report->nodes, tr("node"), tr("nodes"));
+        if (report && !sketch)
+            text += QStringLiteral(", ") + count(report->launches, tr("launch"), tr("launches"));
+        if (report && m_workbench.marks.step() && report == &shown->after)
             text = tr("<b>while rewriting</b>");
         return m_workbench.session.stale() ? text + tr(" &nbsp;<i>stale</i>") : text;
     };
-    m_titleBefore->setText(title(tr("before"), snapshot ? &snapshot->report().before : nullptr));
-    m_titleAfter->setText(title(tr("after"), snapshot ? &snapshot->report().after : nullptr));
+    if (sketch != m_oneSided) { // there is nothing on the other side
+        m_oneSided = sketch;
+        m_splitter->widget(1)->setVisible(!sketch);
+    }
+    m_titleBefore->setText(title(tr("before"), shown ? &shown->before : nullptr));
+    m_titleAfter->setText(title(tr("after"), shown ? &shown->after : nullptr));
 }
 
 void CanvasPair::pick(scene::Side side, const std::vector<uint32_t>& boxes) {

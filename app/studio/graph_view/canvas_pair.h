@@ -44,6 +44,11 @@ public:
 
     void setOverlay(const QString& id); ///< undoable
 
+    /// Quantisation pairs as badges on edges, or as boxes.
+    bool pairsAsBadges() const { return m_pairsAsBadges; }
+
+    void setPairsAsBadges(bool badges); ///< undoable
+
     /// Single keys of all commands work on the canvases; call when all commands exist.
     void adoptCommands();
 
@@ -63,6 +68,7 @@ private:
     void setOpen(const std::set<std::string>& expanded, const std::set<std::string>& collapsed);
     Canvas& active();
     void walk(Canvas::Way way);
+    void showMenu(const QPoint& globalPosition);
 
     Workbench& m_workbench;
     JobLane m_lane, m_refining;
@@ -77,8 +83,11 @@ private:
     QLabel *m_titleBefore, *m_titleAfter, *m_key;
     QString m_overlay = QStringLiteral("none");
     std::set<std::string> m_expanded, m_collapsed; ///< containers against the default
-    std::weak_ptr<const app::LoadedModel> m_model; ///< of the drawing
+    std::weak_ptr<const void> m_model;             ///< Session::modelId() of the drawing
     bool m_allTunnels = false;
+    bool m_pairsAsBadges = true;
+    bool m_oneSided = false;              ///< a sketch is shown
+    std::vector<std::string> m_ruleOrder; ///< letters and colours stay through edits
 };
 
 } // namespace fuselage::studio

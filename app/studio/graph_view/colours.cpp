@@ -2,6 +2,7 @@
 #include "app/studio/graph_view/colours.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage::studio {
 
@@ -15,6 +16,18 @@ const QColor& Colours::operator[](const std::string& token) const {
     if (found == m_known.end())
         found = m_known.insert(key, QColor(QString::fromStdString(m_theme->color(token))));
     return *found;
+}
+
+double contrast(const QColor& a, const QColor& b) {
+    const auto luminance = [](const QColor& colour) {
+        const auto linear = [](double c) {
+            return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+        };
+        return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) +
+               0.0722 * linear(colour.blueF());
+    };
+    const double x = luminance(a), y = luminance(b);
+    return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
 }
 
 QColor mixed(const QColor& from, const QColor& to, double share) {

@@ -24,6 +24,9 @@ private:
     mutable QHash<QString, QColor> m_known;
 };
 
+/// Of two colours as WCAG 2 has it: 1 to 21.
+double contrast(const QColor& a, const QColor& b);
+
 /// Between two colours, 0 to 1.
 QColor mixed(const QColor& from, const QColor& to, double share);
 

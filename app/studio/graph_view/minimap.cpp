@@ -7,7 +7,7 @@ namespace fuselage::studio {
 
 namespace {
 
-constexpr int mapWidth = 110, mapHeight = 190, margin = 8;
+constexpr int mapWidth = 110, leastWidth = 34, mapHeight = 190, margin = 8;
 
 } // namespace
 
@@ -32,14 +32,31 @@ void Minimap::place() {
     // A drawing that is wholly visible needs no map.
     const DrawingPtr& drawing = m_canvas.drawing();
     const scene::Rect all = drawing ? drawing->scene().rect : scene::Rect{};
+    // A deep narrow drawing needs a narrow map.
+    const double tall = (mapHeight - 8) / std::max(all.h, 1.0);
+    const QSize wanted(std::clamp(static_cast<int>(all.w * tall) + 12, leastWidth, mapWidth),
+                       mapHeight);
+    if (wanted != size()) {
+        m_picture = {};
+        resize(wanted);
+    }
     bool whole = m_canvas.visibleArea().contains(QRectF(all.x, all.y, all.w, all.h));
     setVisible(drawing && !whole && m_canvas.width() > 3 * mapWidth);
-    move(m_canvas.width() - mapWidth - margin, m_canvas.height() - mapHeight - margin);
+    QPoint corner(m_canvas.width() - width() - margin, m_canvas.height() - mapHeight - margin);
+    // Not on what a person has just gone to.
+    if (drawing && m_canvas.current() != scene::none) {
+        const scene::Rect& box = drawing->scene().boxes[m_canvas.current()].rect;
+        const QRectF covered(m_canvas.toScene(corner),
+                             m_canvas.toScene(corner + QPoint(width(), height())));
+        if (covered.intersects(QRectF(box.x, box.y, box.w, box.h)))
+            corner.setX(margin);
+    }
+    move(corner);
 }
 
 double Minimap::scale() const {
     const scene::Rect& all = m_canvas.drawing()->scene().rect;
-    return std::min((mapWidth - 8) / std::max(all.w, 1.0), (mapHeight - 8) / std::max(all.h, 1.0));
+    return std::min((width() - 8) / std::max(all.w, 1.0), (mapHeight - 8) / std::max(all.h, 1.0));
 }
 
 QPointF Minimap::origin() const {

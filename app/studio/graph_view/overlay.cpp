@@ -34,10 +34,6 @@ OverlayColours byFigure(const Drawing& drawing, scene::Side side, const Colours&
     return out;
 }
 
-OverlayColours plain(const Drawing&, scene::Side, const Colours&) {
-    return {};
-}
-
 OverlayColours byTime(const Drawing& drawing, scene::Side side, const Colours& colours) {
     return byFigure(drawing, side, colours, &scene::Figures::seconds, app::secondsText);
 }
@@ -49,7 +45,7 @@ OverlayColours byBytes(const Drawing& drawing, scene::Side side, const Colours& 
 
 /// By the logarithm: errors of one model lie decades apart.
 OverlayColours byError(const Drawing& drawing, scene::Side side, const Colours& colours) {
-    constexpr double least = 1e-9; // below is no error to look at
+    double least = 1; ///< of those that are any
     OverlayColours out;
     const auto& boxes = drawing.scene().boxes;
     double most = 0;
@@ -57,9 +53,16 @@ OverlayColours byError(const Drawing& drawing, scene::Side side, const Colours& 
     for (const scene::Box& box : boxes) {
         known = known || box.figures.error >= 0;
         most = std::max(most, box.figures.error);
+        if (box.figures.error > 0)
+            least = std::min(least, box.figures.error);
     }
+    // Below is no error to look at; above, colours that differ.
+    least = std::max(std::min(least, most / 10), 1e-9);
     if (!known) {
-        out.keys.push_back({QObject::tr("no errors are known: measure with Verify on (F5)"), {}});
+        out.keys.push_back(
+            {QObject::tr("no errors are known: Run > Error of every node (Ctrl+F5) for a quantised "
+                         "or 16-bit model, or measure with Verify on (F5)"),
+             {}});
         return out;
     }
     most = std::max(most, 10 * least);
@@ -96,6 +99,27 @@ OverlayColours byPrecision(const Drawing& drawing, scene::Side side, const Colou
     return out;
 }
 
+std::vector<OverlayKey> ruleKeys(const scene::Scene& scene, const Colours& colours) {
+    constexpr size_t most = 12; // the rest is in Matches
+    std::vector<OverlayKey> out;
+    for (const scene::LegendRow& row : scene.legend)
+        if (out.size() < most)
+            out.push_back({QStringLiteral("%1 %2 ×%3")
+                               .arg(QString::fromStdString(row.letter),
+                                    row.rule.empty() ? QObject::tr("rewritten")
+                                                     : QString::fromStdString(row.rule))
+                               .arg(row.count),
+                           colours[row.token + ".line"]});
+    if (scene.legend.size() > most)
+        out.push_back({QObject::tr("and %1 more").arg(scene.legend.size() - most), {}});
+    return out;
+}
+
+/// What the letters of badges stand for.
+OverlayColours plain(const Drawing& drawing, scene::Side, const Colours& colours) {
+    return {{}, ruleKeys(drawing.scene(), colours)};
+}
+
 OverlayColours byRule(const Drawing& drawing, scene::Side side, const Colours& colours) {
     OverlayColours out;
     const scene::Scene& scene = drawing.scene();
@@ -103,12 +127,10 @@ OverlayColours byRule(const Drawing& drawing, scene::Side side, const Colours& c
     for (size_t b = 0; b < scene.boxes.size(); ++b)
         if ((scene.boxes[b].sides & side) && scene.boxes[b].group != scene::none)
             out.fill[b] = colours[scene.groups[scene.boxes[b].group].token];
-    for (const scene::LegendRow& row : scene.legend)
-        out.keys.push_back(
-            {QStringLiteral("%1 %2 ×%3")
-                 .arg(QString::fromStdString(row.letter), QString::fromStdString(row.rule))
-                 .arg(row.count),
-             colours[row.token]});
+    out.keys = ruleKeys(scene, colours);
+    for (size_t i = 0; i < out.keys.size() && i < scene.legend.size(); ++i)
+        if (out.keys[i].colour.isValid())
+            out.keys[i].colour = colours[scene.legend[i].token];
     return out;
 }
 

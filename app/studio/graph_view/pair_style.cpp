@@ -24,6 +24,8 @@ MarkLook lookOf(NodeMark::Kind kind) {
         return {"\u2713", "gain"};
     case NodeMark::Kind::Failed:
         return {"!", "tunnel.line"};
+    case NodeMark::Kind::Slower:
+        return {"\u25bc", "loss"};
     }
     return {"?", "text"};
 }

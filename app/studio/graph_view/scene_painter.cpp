@@ -49,6 +49,9 @@ QPainterPath pathOf(const scene::Edge& edge) {
     return path;
 }
 
+/// Of the text's colour over the background: 4.5 : 1 on what is faded with it.
+constexpr double fadedText = 0.68;
+
 constexpr double edgeWidths[] = {1, 1, 1.5, 2.2, 3, 4};
 
 class ScenePainter {
@@ -84,6 +87,8 @@ public:
                     box(b);
         if (m_detail >= Detail::Titles)
             stubs();
+        if (m_detail == Detail::Full && m_style.shown.empty())
+            stored();
         marks();
     }
 
@@ -269,8 +274,11 @@ private:
     void box(uint32_t b) {
         const Box& it = m_scene.boxes[b];
         bool selected = has(m_style.selected, b);
+        // A line of the scene would be thinner than a pixel far away.
         QPen pen(selected ? m_colours["selection"] : pale(m_colours[it.token + ".line"], b),
-                 selected ? 3 : 1);
+                 selected                  ? 3 / std::min(1.0, m_zoom)
+                 : m_detail < Detail::Full ? 0
+                                           : 1);
         if (it.kind == Box::Kind::Collapsed)
             pen.setStyle(Qt::DashLine);
         m_painter.setPen(pen);
@@ -279,14 +287,17 @@ private:
         if (m_detail < Detail::Titles)
             return;
         double x = it.rect.x + 10, y = scene::textTop(it) + 18;
-        double strength = has(m_style.faded, b) ? 0.35 : 1;
-        text(it.title, titleToken(b), {x, y}, m_titleFont, strength);
+        double strength = has(m_style.faded, b) ? fadedText : 1;
+        const bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
+        const QColor ink = overlay ? inkOn(fillOf(b)) : QColor();
+        text(it.title, titleToken(b), {x, y}, m_titleFont, strength, ink);
         if (m_detail < Detail::Full && !it.badges.empty() && scene::badgeBeside(it.badges))
             badges(it, x, y, strength);
         if (m_detail < Detail::Full)
             return;
         for (const std::string& line : it.lines)
-            text(line, "text.dim", {x, y += scene::lineHeight}, m_lineFont, strength);
+            text(line, has(m_style.faded, b) ? "text" : "text.dim", {x, y += scene::lineHeight},
+                 m_lineFont, strength, ink);
         badges(it, x, y, strength);
     }
 
@@ -338,10 +349,30 @@ private:
         }
     }
 
+    /// How values are quantised, above what reads them.
+    void stored() {
+        for (const scene::Edge& edge : m_scene.edges) {
+            if (edge.stored.empty() || !(edge.sides & m_side) ||
+                !m_area.intersects(rectOf(edge.storedAt)))
+                continue;
+            const bool faded = has(m_style.faded, edge.from) && has(m_style.faded, edge.to);
+            badge(edge.stored, scene::storedToken, {edge.storedAt.x, edge.storedAt.y},
+                  faded ? fadedText : 1);
+        }
+    }
+
+    /// Of text and background what stands out more from a fill.
+    QColor inkOn(const QColor& fill) const {
+        return contrast(m_colours["text"], fill) >= contrast(m_colours["background"], fill)
+                   ? m_colours["text"]
+                   : m_colours["background"];
+    }
+
     void text(const std::string& label, const std::string& token, scene::Point place,
-              const QFont& font, double strength = 1) {
+              const QFont& font, double strength = 1, const QColor& ink = QColor()) {
         m_painter.setFont(font);
-        m_painter.setPen(mixed(m_colours["background"], m_colours[token], strength));
+        m_painter.setPen(
+            ink.isValid() ? ink : mixed(m_colours["background"], m_colours[token], strength));
         m_painter.drawText(pointOf(place), words(label));
     }
 

@@ -33,7 +33,7 @@ QWidget* makeInspectorPanel(Workbench& workbench, QWidget* parent) {
     auto show = [browser, texts, &workbench] {
         const app::Report* report = workbench.session.report();
         KernelTextOf textOf;
-        if (*texts)
+        if (*texts && workbench.session.snapshot())
             textOf = [snapshot = workbench.session.snapshot()](size_t kernel) {
                 auto profile = deviceProfile(snapshot->device.toStdString());
                 return profile ? app::kernelText(*snapshot->analysis.after.plan, kernel, *profile)

@@ -3,6 +3,7 @@
 
 #include "app/report/counted.h"
 #include "app/report/format.h"
+#include "app/report/quantised.h"
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/words.h"
 
@@ -84,7 +85,31 @@ QString valuesHtml(const GraphReport& graph, const std::vector<uint32_t>& values
     return out.join("<br>");
 }
 
-QString nodeHtml(const GraphReport& graph, const GraphNodeReport& node) {
+/// How the operands of the node are quantised, one line each.
+QString storedHtml(const GraphReport& graph, const GraphNodeReport& reader) {
+    QStringList out;
+    for (const GraphNodeReport& node : graph.nodes)
+        for (uint32_t value : node.outputs)
+            if (value != GraphNodeReport::omitted &&
+                std::count(reader.inputs.begin(), reader.inputs.end(), value) > 0)
+                if (const auto form = app::storedFormOf(graph, node))
+                    out << escaped(graph.values[node.inputs[0]].name + ": " +
+                                   app::storedText(*form));
+    return out.join("<br>");
+}
+
+QString errorHtml(const app::Report& report, const GraphNodeReport& node) {
+    for (const app::NodeErrorReport& error : report.nodeErrors)
+        if (error.node == node.name)
+            return error.relative > 0 ? QObject::tr("%1 (%2 dB), at most %3")
+                                            .arg(error.relative, 0, 'g', 2)
+                                            .arg(error.decibels(), 0, 'f', 1)
+                                            .arg(error.maxAbsolute, 0, 'g', 2)
+                                      : QStringLiteral("0");
+    return {};
+}
+
+QString nodeHtml(const app::Report& report, const GraphReport& graph, const GraphNodeReport& node) {
     Table table;
     table.row(QObject::tr("operator"), escaped(node.op));
     QStringList attributes;
@@ -93,6 +118,8 @@ QString nodeHtml(const GraphReport& graph, const GraphNodeReport& node) {
     table.row(QObject::tr("attributes"), attributes.join("<br>"));
     table.row(QObject::tr("comes from"), lines(node.origins));
     table.row(QObject::tr("not computed"), escaped(node.notComputed));
+    table.row(QObject::tr("error against float"), errorHtml(report, node));
+    table.row(QObject::tr("stored as"), storedHtml(graph, node));
     table.row(QObject::tr("inputs"), valuesHtml(graph, node.inputs));
     table.row(QObject::tr("outputs"), valuesHtml(graph, node.outputs));
     return QStringLiteral("<h3>%1</h3>").arg(escaped(node.name)) + table.html();
@@ -274,7 +301,7 @@ QString inspectorHtml(const app::Report& report, const Selection& selection,
         out += ruleHtml(report, selection.rule);
     if (selection.before.size() == 1) {
         if (auto* node = nodeNamed(report.before.graph, selection.before.first()))
-            out += nodeHtml(report.before.graph, *node);
+            out += nodeHtml(report, report.before.graph, *node);
     } else if (!selection.before.isEmpty()) {
         out += heading(QObject::tr("%1 nodes").arg(selection.before.size()));
         QStringList names;
