@@ -93,6 +93,65 @@ private Q_SLOTS:
         QVERIFY(second.data().toString().contains("predicted"));
     }
 
+    void aMatchSavesWhatWasMeasuredAndHasAVerdict() {
+        auto* table = makeMatchTable(this);
+        app::MatchReport predicted;
+        predicted.secondsBefore = 3e-3;
+        predicted.secondsAfter = 1e-3;
+        app::MatchReport loses = predicted;
+        loses.measuredBefore = 4e-3;
+        loses.measuredAfter = 70e-3;
+        loses.measuredRatio = RatioSummary{17.5, 16, 19};
+        table->setRows({predicted, loses});
+        auto text = [&](int row, const char* title) {
+            for (int column = 0; column < table->columnCount(); ++column)
+                if (table->headerData(column, Qt::Horizontal, Qt::DisplayRole) == QString(title))
+                    return table->index(row, column).data().toString();
+            return QString("no such column");
+        };
+        QVERIFY(text(0, "time saved").contains("predicted"));
+        QCOMPARE(text(0, "verdict"), QString());
+        QVERIFY2(text(1, "time saved").startsWith('-'), qPrintable(text(1, "time saved")));
+        QVERIFY(!text(1, "time saved").contains("predicted"));
+        QCOMPARE(text(1, "verdict"), QString("slower 17.50x"));
+    }
+
+    void nearMissesForOneReasonAreOneRowAndDearOnesComeFirst() {
+        app::Report report;
+        auto miss = [&](const char* rule, const char* node, const char* why, uint32_t step) {
+            app::NearMissReport out;
+            out.rule = rule;
+            out.anchor = out.node = node;
+            out.reason.code = "M1";
+            out.reason.message = why;
+            out.step = step;
+            out.steps = 4;
+            report.nearMisses.push_back(out);
+        };
+        miss("Cheap", "a", "rank", 3);
+        miss("Dear", "b", "group", 3);
+        miss("Dear", "c", "group", 3);
+        for (const char* node : {"a", "b", "c"}) {
+            app::KernelReport unfused = kernel("", node[0] == 'a' ? 1e-6 : 1e-3, node);
+            report.before.kernels.push_back(unfused);
+        }
+        const std::vector<NearMissRow> rows = nearMissRows(report);
+        QCOMPARE(rows.size(), size_t(2));
+        QCOMPARE(rows[0].miss.rule, std::string("Dear"));
+        QCOMPARE(rows[0].count, size_t(2));
+        QCOMPARE(rows[0].nodes, (QStringList{"b", "c"}));
+        QVERIFY(qFuzzyCompare(rows[0].seconds, 2e-3));
+    }
+
+    void copiedRowsKeepTheirUnitsAndOnlyTheirColumns() {
+        auto* table = makeKernelTable(this);
+        auto measured = kernel("A", 0.25, "n1");
+        measured.measuredSeconds = 1.409e-3;
+        table->setRows({measured});
+        const QString text = exportTable(*table, TableFormat::Words, {0}, {1, 2});
+        QCOMPARE(text, QString("time\trule\n1.41 ms\tA\n"));
+    }
+
     void countedBytesStandBesidePredictedOnesAndAreNeverAZeroInTheirPlace() {
         auto* table = makeKernelTable(this);
         auto counted = kernel("A", 0.25, "n1");

@@ -69,6 +69,26 @@ private Q_SLOTS:
         filter.setQuery({});
         QCOMPARE(filter.rowCount(), 2);
     }
+
+    void emptyCellsCanBeAskedForAndUnknownKeysAreNamed() {
+        QStandardItemModel model(2, 2);
+        model.setHorizontalHeaderLabels({"node", "rule"});
+        model.setData(model.index(0, 1), "R", SortRole);
+        model.setData(model.index(1, 1), "", SortRole);
+        QueryFilter filter;
+        filter.setSourceModel(&model);
+        filter.setQuery("rule:none");
+        QCOMPARE(filter.rowCount(), 1);
+        filter.setQuery("-rule:");
+        QCOMPARE(filter.rowCount(), 1);
+        filter.setQuery("rule:");
+        QCOMPARE(filter.rowCount(), 1);
+        filter.setQuery("rule:R");
+        QCOMPARE(filter.rowCount(), 1);
+        QVERIFY(filter.unknownKeys().isEmpty());
+        filter.setQuery("colour:red");
+        QCOMPARE(filter.unknownKeys(), QStringList{"colour"});
+    }
 };
 
 QTEST_GUILESS_MAIN(QueryTest)

@@ -2,9 +2,39 @@
 #include "app/studio/item_models/match_table.h"
 
 #include "app/report/format.h"
+#include "app/report/verdict.h"
 #include "app/studio/item_models/words.h"
 
 namespace fuselage::studio {
+
+namespace {
+
+using app::MatchReport;
+
+bool isMeasured(const MatchReport& match) {
+    return match.measuredBefore && match.measuredAfter;
+}
+
+double savedBy(const MatchReport& match) {
+    return isMeasured(match) ? *match.measuredBefore - *match.measuredAfter
+                             : match.secondsBefore - match.secondsAfter;
+}
+
+bool isFaster(const MatchReport& match) {
+    return match.measuredRatio && match.measuredRatio->high < 1;
+}
+
+/// "slower 17.42x", "faster 0.61x", "same 1.00x"; empty before a measurement.
+QString judgedText(const MatchReport& match) {
+    if (!match.measuredRatio)
+        return match.unjudged.empty() ? QString() : QObject::tr("not judged");
+    const QString word = match.slower()    ? QObject::tr("slower")
+                         : isFaster(match) ? QObject::tr("faster")
+                                           : QObject::tr("same");
+    return QStringLiteral("%1 %2x").arg(word).arg(match.measuredRatio->ratio, 0, 'f', 2);
+}
+
+} // namespace
 
 MatchTable* makeMatchTable(QObject* parent) {
     constexpr Qt::Alignment right = Qt::AlignRight;
@@ -21,9 +51,21 @@ MatchTable* makeMatchTable(QObject* parent) {
         {"bytes saved", "logical traffic before minus after", right,
          [](Row row) { return words(app::bytesText(row.bytesSaved())); },
          [](Row row) { return QVariant::fromValue<qlonglong>(row.bytesSaved()); }},
-        {"time saved", "predicted", right,
+        {"time saved", "measured where it was, else predicted", right,
+         [](Row row) {
+             const QString text = words(app::secondsText(savedBy(row)));
+             return isMeasured(row) ? text : text + QObject::tr(" predicted");
+         },
+         [](Row row) { return QVariant(savedBy(row)); }},
+        {"predicted", "time that the prediction said it would save", right,
          [](Row row) { return words(app::secondsText(row.secondsBefore - row.secondsAfter)); },
          [](Row row) { return QVariant(row.secondsBefore - row.secondsAfter); }},
+        {"verdict", "measured, fused against its nodes unfused, with the 95 % interval",
+         Qt::AlignLeft, judgedText, [](Row row) { return QVariant(judgedText(row)); },
+         [](Row row) { return words(app::ratioText(row)); },
+         [](Row row) { return row.slower()    ? "loss"
+                              : isFaster(row) ? "gain"
+                                              : ""; }},
         {"alternatives", "labels of the alternatives that were taken", Qt::AlignLeft,
          [](Row row) { return wordList(row.labels).join(' '); }},
         {"nodes",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matches that failed at one step, nearest first: where, why, what would change it.
+// Matches that failed at one step: where, why, what would change it, and what the nodes concerned
+// cost. Misses for one reason are one row.
 #pragma once
 
 #include "app/pipeline/report.h"
@@ -7,9 +8,19 @@
 
 namespace fuselage::studio {
 
-using NearMissTable = RowTable<app::NearMissReport>;
+struct NearMissRow {
+    app::NearMissReport miss; ///< the first of them
+    QStringList nodes;        ///< of all: where they began and ended
+    size_t count = 1;         ///< of misses for this reason
+    double seconds = 0;       ///< of the nodes that matched or ended a match, unfused
+};
+
+using NearMissTable = RowTable<NearMissRow>;
 
 NearMissTable* makeNearMissTable(QObject* parent);
+
+/// Of a rule, reason and code one row. First what concerns dear nodes and had nearly matched.
+std::vector<NearMissRow> nearMissRows(const app::Report& report);
 
 /// Share of the pattern's nodes that matched, 0 to 1.
 double nearness(const app::NearMissReport& miss);

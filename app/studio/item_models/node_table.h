@@ -9,8 +9,9 @@
 namespace fuselage::studio {
 
 struct NodeRow {
-    QString name, op, type;  ///< type of its first output
-    QString rule, fusedNode; ///< empty: not fused
+    QString name, op, type;                      ///< type of its first output
+    QString rule, fusedNode;                     ///< empty: not fused
+    double seconds = -1, bytes = -1, error = -1; ///< scene::Figures; -1: not known
 };
 
 using NodeTable = RowTable<NodeRow>;

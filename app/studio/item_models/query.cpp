@@ -70,7 +70,7 @@ Query::Term Query::termOf(QString word) {
         term.negated = true;
         word.remove(0, 1);
     }
-    static const QRegularExpression keyed(QStringLiteral("^([A-Za-z_]+)(:|<=|>=|<|>|=)(.+)$"));
+    static const QRegularExpression keyed(QStringLiteral("^([A-Za-z_]+)(:|<=|>=|<|>|=)(.*)$"));
     auto found = keyed.match(word);
     term.text = word;
     if (!found.hasMatch())
@@ -78,7 +78,8 @@ Query::Term Query::termOf(QString word) {
     QString relation = found.captured(2);
     auto number = numberOf(found.captured(3));
     bool compares = relation.startsWith('<') || relation.startsWith('>');
-    if (compares && !number) // "a<b" may be a name
+    // "a<b" may be a name, and "C:\\" a folder
+    if ((compares && !number) || (relation != ":" && found.captured(3).isEmpty()))
         return term;
     term.key = found.captured(1).toLower();
     term.text = found.captured(3);
@@ -92,7 +93,21 @@ Query::Term Query::termOf(QString word) {
     return term;
 }
 
+QStringList Query::keys() const {
+    QStringList out;
+    for (const Term& term : m_terms)
+        if (!term.key.isEmpty() && !out.contains(term.key))
+            out << term.key;
+    return out;
+}
+
 bool Query::holds(const Term& term, const QVariant& value) {
+    if (!term.key.isEmpty() && term.relation == Relation::Contains) {
+        if (term.text.isEmpty())
+            return !value.toString().isEmpty();
+        if (term.text.compare(QLatin1String("none"), Qt::CaseInsensitive) == 0)
+            return value.toString().isEmpty();
+    }
     if (!value.isValid())
         return false;
     double number = value.toDouble();

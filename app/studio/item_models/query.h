@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small query language of "find" and of every table's filter:
 //
-//     conv op:Conv shape:1,64 dtype:float16 rule:Gelu us>10 bytes>=1M -op:Cast "exact words"
+//     conv op:Conv rule:none shape:1,64 dtype:float16 rule:Gelu us>10 bytes>=1M -op:Cast "exact
+//     words"
 //
-// Terms are joined by "and", "-" negates, words without a key are looked for everywhere.
+// "key:" and "key:none" ask whether there is anything at all. Terms are joined by "and", "-"
+// negates, words without a key are looked for everywhere.
 #pragma once
 
 #include <QString>
@@ -25,6 +27,9 @@ public:
     bool matches(const Fields& fields) const;
 
     bool empty() const { return m_terms.empty(); }
+
+    /// Keys that are asked for, without the empty one.
+    QStringList keys() const;
 
 private:
     enum class Relation { Contains, Equal, Less, More, LessOrEqual, MoreOrEqual };

@@ -23,19 +23,39 @@ void QueryFilter::setQuery(const QString& text) {
     invalidateFilter();
 }
 
+/// The first column whose title begins so; -1: none.
+int QueryFilter::columnOf(const QString& title) const {
+    const QAbstractItemModel& model = *sourceModel();
+    for (int column = 0; column < model.columnCount(); ++column)
+        if (model.headerData(column, Qt::Horizontal)
+                .toString()
+                .startsWith(title, Qt::CaseInsensitive))
+            return column;
+    return -1;
+}
+
+QStringList QueryFilter::unknownKeys() const {
+    QStringList out;
+    for (const QString& key : m_query.keys()) {
+        bool known = columnOf(key) >= 0;
+        for (const Alias& alias : aliases)
+            known = known || (key == alias.key && columnOf(alias.title) >= 0);
+        if (!known)
+            out << key;
+    }
+    return out;
+}
+
 bool QueryFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
     const QAbstractItemModel& model = *sourceModel();
     auto valueOf = [&](const QString& title, double scale) -> QVariant {
-        for (int column = 0; column < model.columnCount(parent); ++column)
-            if (model.headerData(column, Qt::Horizontal)
-                    .toString()
-                    .startsWith(title, Qt::CaseInsensitive)) {
-                QModelIndex index = model.index(row, column, parent);
-                QVariant raw = index.data(SortRole);
-                return raw.userType() == QMetaType::QString ? raw
-                                                            : QVariant(raw.toDouble() * scale);
-            }
-        return {};
+        const int column = columnOf(title);
+        if (column < 0)
+            return {};
+        const QVariant raw = model.index(row, column, parent).data(SortRole);
+        return !raw.isValid() || raw.userType() == QMetaType::QString
+                   ? raw
+                   : QVariant(raw.toDouble() * scale);
     };
     return m_query.matches([&](const QString& key) -> QVariant {
         if (key.isEmpty()) {

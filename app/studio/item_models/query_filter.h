@@ -17,10 +17,15 @@ public:
 
     void setQuery(const QString& text);
 
+    /// Keys of the query that no column has.
+    QStringList unknownKeys() const;
+
 protected:
     bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
 
 private:
+    int columnOf(const QString& title) const;
+
     Query m_query;
 };
 

@@ -14,6 +14,7 @@ namespace fuselage::studio {
 enum RowRole {
     SortRole = Qt::UserRole, ///< number or text to sort by
     RawRole,                 ///< exact value for exports: an unrounded number or the text
+    TokenRole,               ///< of the theme, for the colour of the text; may be empty
 };
 
 template <typename Row> struct Column {
@@ -23,6 +24,8 @@ template <typename Row> struct Column {
     std::function<QString(const Row&)> text;
     std::function<QVariant(const Row&)> raw = {};    ///< none: the text
     std::function<QString(const Row&)> toolTip = {}; ///< none: the text
+    /// Token of the theme for the text; "": the palette's. Words say the same.
+    std::function<const char*(const Row&)> token = {};
 };
 
 /// The part that does not depend on the row's type.
@@ -78,6 +81,8 @@ public:
         case SortRole:
         case RawRole:
             return column.raw ? column.raw(at) : QVariant(column.text(at));
+        case TokenRole:
+            return column.token ? QVariant(QString::fromLatin1(column.token(at))) : QVariant();
         default:
             return {};
         }

@@ -24,13 +24,14 @@ QString markdownCell(const QString& text) {
 QString line(const QStringList& cells, TableFormat format) {
     QStringList out;
     for (const QString& cell : cells)
-        out.append(format == TableFormat::Csv   ? csvCell(cell)
-                   : format == TableFormat::Tsv ? plainCell(cell)
-                                                : markdownCell(cell));
+        out.append(format == TableFormat::Csv        ? csvCell(cell)
+                   : format == TableFormat::Markdown ? markdownCell(cell)
+                                                     : plainCell(cell));
     switch (format) {
     case TableFormat::Csv:
         return out.join(',') + "\r\n";
     case TableFormat::Tsv:
+    case TableFormat::Words:
         return out.join('\t') + '\n';
     case TableFormat::Markdown:
         break;
@@ -39,9 +40,9 @@ QString line(const QStringList& cells, TableFormat format) {
 }
 
 /// "|---|--:|": numbers stand right.
-QString markdownRule(const QAbstractItemModel& model) {
+QString markdownRule(const QAbstractItemModel& model, const QList<int>& columns) {
     QString out = "|";
-    for (int column = 0; column < model.columnCount(); ++column) {
+    for (int column : columns) {
         int alignment = model.headerData(column, Qt::Horizontal, Qt::TextAlignmentRole).toInt();
         out += alignment & Qt::AlignRight ? "--:|" : "---|";
     }
@@ -50,19 +51,23 @@ QString markdownRule(const QAbstractItemModel& model) {
 
 } // namespace
 
-QString exportTable(const QAbstractItemModel& model, TableFormat format, const QList<int>& rows) {
-    int columns = model.columnCount();
+QString exportTable(const QAbstractItemModel& model, TableFormat format, const QList<int>& rows,
+                    const QList<int>& wanted) {
+    QList<int> columns = wanted;
+    for (int column = 0; wanted.isEmpty() && column < model.columnCount(); ++column)
+        columns << column;
     QStringList titles;
-    for (int column = 0; column < columns; ++column)
+    for (int column : columns)
         titles.append(model.headerData(column, Qt::Horizontal).toString());
     QString out = line(titles, format);
     if (format == TableFormat::Markdown)
-        out += markdownRule(model);
-    int role = format == TableFormat::Markdown ? int(Qt::DisplayRole) : int(RawRole);
+        out += markdownRule(model, columns);
+    const bool words = format == TableFormat::Markdown || format == TableFormat::Words;
+    const int role = words ? int(Qt::DisplayRole) : int(RawRole);
     int count = rows.isEmpty() ? model.rowCount() : static_cast<int>(rows.size());
     for (int i = 0; i < count; ++i) {
         QStringList cells;
-        for (int column = 0; column < columns; ++column)
+        for (int column : columns)
             cells.append(model.index(rows.isEmpty() ? i : rows[i], column).data(role).toString());
         out += line(cells, format);
     }

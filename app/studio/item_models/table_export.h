@@ -10,11 +10,12 @@ namespace fuselage::studio {
 enum class TableFormat {
     Csv,      ///< RFC 4180, raw values
     Tsv,      ///< raw values; tabs and line breaks in cells become spaces
+    Words,    ///< the same with display text: numbers keep their units
     Markdown, ///< display text
 };
 
-/// Header and the given rows; all rows when the list is empty.
+/// Header and the given rows and columns; all of them where a list is empty.
 QString exportTable(const QAbstractItemModel& model, TableFormat format,
-                    const QList<int>& rows = {});
+                    const QList<int>& rows = {}, const QList<int>& columns = {});
 
 } // namespace fuselage::studio

@@ -1,28 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/table_panel.h"
 
+#include "app/studio/graph_view/colours.h"
 #include "app/studio/item_models/table_export.h"
 
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHeaderView>
+#include <QRegularExpression>
+#include <QScrollBar>
 #include <QSet>
 #include <QShortcut>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
 namespace fuselage::studio {
 
+namespace {
+
+/// Verdicts in their colour; the words say the same.
+class TokenDelegate final : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        const QString token = index.data(TokenRole).toString();
+        if (token.isEmpty())
+            return;
+        option->palette.setColor(QPalette::Text, Colours(option->palette)[token.toStdString()]);
+        option->font.setBold(true);
+    }
+};
+
+/// Titles of columns as keys of a query.
+QStringList keysOf(const QAbstractItemModel& model) {
+    QStringList out;
+    for (int column = 0; column < model.columnCount(); ++column) {
+        const QString title = model.headerData(column, Qt::Horizontal).toString();
+        if (const QString key = title.section(' ', 0, 0).toLower();
+            !key.isEmpty() && !out.contains(key))
+            out << key;
+    }
+    return out;
+}
+
+QString keysText(const QAbstractItemModel& model) {
+    return TablePanel::tr("words, or one of %1 with : = < > and a value; `none` for empty, - in "
+                          "front for not")
+        .arg(keysOf(model).join(QStringLiteral(", ")));
+}
+
+/// Keys that this table has.
+QString placeholderOf(const QAbstractItemModel& model) {
+    const QStringList keys = keysOf(model);
+    QStringList out;
+    for (const char* example : {"rule:NAME", "rule:none", "time>10", "bytes>1M", "verdict:slower",
+                                "op:Conv", "code:load"})
+        if (const QString key = QString(example).section(QRegularExpression("[:>]"), 0, 0);
+            keys.contains(key) || (key == "op" && keys.contains("operator")))
+            out << QString(example).replace("time>", "us>");
+    return TablePanel::tr("filter: words, %1-word")
+        .arg(out.isEmpty() ? QString() : out.join(", ") + ", ");
+}
+
+} // namespace
+
 TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& workbench,
                        QWidget* parent)
     : QWidget(parent), m_model(model), m_selection(workbench.selection),
-      m_proxy(new QueryFilter(this)), m_filter(new QLineEdit(this)), m_table(new QTableView(this)) {
+      m_proxy(new QueryFilter(this)), m_filter(new QLineEdit(this)), m_table(new QTableView(this)),
+      m_words(new QLabel(this)) {
     model->setParent(this);
     m_proxy->setSourceModel(model);
     m_proxy->setSortRole(SortRole);
-    m_filter->setPlaceholderText(tr("filter: words, rule:NAME, us>10, bytes>1M, -word"));
+    m_filter->setPlaceholderText(placeholderOf(*model));
+    m_filter->setToolTip(keysText(*model));
     m_filter->setClearButtonEnabled(true);
     m_filter->setAccessibleName(tr("filter of %1").arg(name));
-    connect(m_filter, &QLineEdit::textChanged, m_proxy, &QueryFilter::setQuery);
+    connect(m_filter, &QLineEdit::textChanged, this, [this](const QString& text) {
+        m_proxy->setQuery(text);
+        saySomething();
+    });
+    m_words->setObjectName("tableWords");
+    m_words->setWordWrap(true);
+    m_words->setContentsMargins(4, 2, 4, 2);
+    m_words->setAccessibleName(tr("why no rows are shown"));
+    m_words->hide();
 
     m_table->setModel(m_proxy);
     m_table->setAccessibleName(name);
@@ -35,6 +99,7 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setSelectionMode(QAbstractItemView::ExtendedSelection);
     m_table->setAlternatingRowColors(true);
+    m_table->setItemDelegate(new TokenDelegate(m_table));
     m_table->setTabKeyNavigation(false); // Tab leaves the table: no keyboard trap
     connect(m_table->selectionModel(), &QItemSelectionModel::selectionChanged, this,
             &TablePanel::selectNodes);
@@ -42,6 +107,24 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     connect(m_table, &QTableView::activated, this, [this](const QModelIndex& index) {
         Q_EMIT activated(m_proxy->mapToSource(index).row());
     });
+    connect(model, &QAbstractItemModel::modelAboutToBeReset, this, &TablePanel::rememberRows);
+    connect(m_proxy, &QAbstractItemModel::modelReset, this, &TablePanel::restoreRows);
+    connect(m_table->horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column) {
+        if (!m_sizing && m_table->isVisible())
+            m_sizedByHand.insert(column);
+    });
+    m_table->horizontalHeader()->setResizeContentsPrecision(60); // rows that are looked at
+    m_table->horizontalHeader()->setHighlightSections(false);    // bold titles would cut themselves
+    auto* copyAction = new QAction(tr("Copy rows"), m_table);
+    connect(copyAction, &QAction::triggered, this, &TablePanel::copy);
+    auto* goAction = new QAction(tr("Show on the graph"), m_table);
+    connect(goAction, &QAction::triggered, this, [&workbench] {
+        if (QAction* fit = workbench.commands.find("view.fitSelection"))
+            fit->trigger();
+    });
+    m_table->setContextMenuPolicy(Qt::ActionsContextMenu);
+    m_table->addAction(goAction);
+    m_table->addAction(copyAction);
     auto* copying = new QShortcut(QKeySequence::Copy, m_table);
     copying->setContext(Qt::WidgetShortcut);
     connect(copying, &QShortcut::activated, this, &TablePanel::copy);
@@ -49,7 +132,84 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addWidget(m_filter);
+    layout->addWidget(m_words);
     layout->addWidget(m_table);
+    sizeColumns();
+}
+
+/// A row as a person knows it again after a new analysis or measurement.
+QString TablePanel::keyOf(int row) const {
+    const QStringList nodes = m_model->nodesBefore(row);
+    return nodes.isEmpty() ? m_model->index(row, 0).data().toString() : nodes.join('\n');
+}
+
+void TablePanel::rememberRows() {
+    m_selectedRows.clear();
+    for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
+        m_selectedRows << keyOf(m_proxy->mapToSource(index).row());
+    m_scrolled = m_table->verticalScrollBar()->value();
+}
+
+/// The same rows are selected as before, and seen; without any the table stays where it was.
+void TablePanel::restoreRows() {
+    sizeColumns();
+    saySomething();
+    const QSet<QString> wanted(m_selectedRows.begin(), m_selectedRows.end());
+    QItemSelection rows;
+    QModelIndex first;
+    for (int row = 0; !wanted.isEmpty() && row < m_proxy->rowCount(); ++row) {
+        const QModelIndex index = m_proxy->index(row, 0);
+        if (!wanted.contains(keyOf(m_proxy->mapToSource(index).row())))
+            continue;
+        rows.select(index, index);
+        if (!first.isValid())
+            first = index;
+    }
+    m_following = true;
+    m_table->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect |
+                                                QItemSelectionModel::Rows);
+    m_following = false;
+    if (first.isValid())
+        m_table->scrollTo(first);
+    else
+        m_table->verticalScrollBar()->setValue(m_scrolled);
+}
+
+/// As wide as what is in them, up to a limit; the last one takes the rest, and what a person has
+/// sized stays.
+void TablePanel::sizeColumns() {
+    constexpr int widestLetters = 46;
+    // In a narrow panel no column hides the others.
+    constexpr int least = 120;
+    const int widest = std::min(widestLetters * m_table->fontMetrics().averageCharWidth(),
+                                std::max(least, m_table->viewport()->width() / 2));
+    m_sizing = true;
+    for (int column = 0; column < m_proxy->columnCount(); ++column)
+        if (!m_table->isColumnHidden(column) && !m_sizedByHand.contains(column))
+            m_table->setColumnWidth(
+                column,
+                std::min(
+                    widest,
+                    std::max(m_table->horizontalHeader()->sectionSizeHint(column),
+                             static_cast<QAbstractItemView*>(m_table)->sizeHintForColumn(column)) +
+                        8));
+    m_sizing = false;
+}
+
+void TablePanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    sizeColumns();
+}
+
+void TablePanel::saySomething() {
+    const QStringList unknown = m_proxy->unknownKeys();
+    QString text;
+    if (!unknown.isEmpty())
+        text = tr("nothing here is called `%1`; %2").arg(unknown.first(), keysText(*m_model));
+    else if (m_model->rowCount() > 0 && m_proxy->rowCount() == 0)
+        text = tr("none of %1 rows fits this filter").arg(m_model->rowCount());
+    m_words->setText(text);
+    m_words->setVisible(!text.isEmpty());
 }
 
 void TablePanel::showReport(Session& session, std::function<void(const app::Report&)> fill) {
@@ -117,7 +277,11 @@ void TablePanel::copy() {
     for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
         rows.append(index.row());
     std::sort(rows.begin(), rows.end());
-    QGuiApplication::clipboard()->setText(exportTable(*m_proxy, TableFormat::Tsv, rows));
+    QList<int> columns;
+    for (int column = 0; column < m_proxy->columnCount(); ++column)
+        if (!m_table->isColumnHidden(column))
+            columns << column;
+    QGuiApplication::clipboard()->setText(exportTable(*m_proxy, TableFormat::Words, rows, columns));
 }
 
 } // namespace fuselage::studio

@@ -7,7 +7,9 @@
 #include "app/studio/item_models/row_table.h"
 #include "app/studio/workbench/workbench.h"
 
+#include <QLabel>
 #include <QLineEdit>
+#include <QSet>
 #include <QTableView>
 #include <QWidget>
 #include <functional>
@@ -40,17 +42,30 @@ Q_SIGNALS:
     /// was made elsewhere.
     void chosen(int row);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void selectNodes();
     void follow(const Selection& selection);
     void copy();
+    void rememberRows();
+    void restoreRows();
+    void sizeColumns();
+    void saySomething();
+    QString keyOf(int row) const;
 
     RowTableBase* m_model;
     SelectionHub& m_selection;
     QueryFilter* m_proxy;
     QLineEdit* m_filter;
     QTableView* m_table;
+    QLabel* m_words; ///< why the table is empty
     bool m_following = false, m_choosing = false;
+    bool m_sizing = false;
+    QSet<int> m_sizedByHand; ///< columns
+    QStringList m_selectedRows;
+    int m_scrolled = 0;
 };
 
 } // namespace fuselage::studio

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/editor/match_strip.h"
 
+#include "app/report/format.h"
+#include "app/studio/item_models/words.h"
+
 #include <QHBoxLayout>
 
 namespace fuselage::studio {
@@ -78,12 +81,14 @@ void MatchStrip::show() {
     const Session& session = m_workbench.session;
     qsizetype errors = 0;
     for (const Problem& problem : session.problems())
-        errors += problem.severity == Severity::Error;
+        errors += problem.severity == Severity::Error &&
+                  (problem.line > 0 || problem.code.startsWith("rules."));
     QString text;
     if (!session.snapshot())
         text = tr("open a model to see what the rules match");
     else if (errors > 0 && !session.stale())
-        text = tr("rules with errors are left out (%1 errors)").arg(errors);
+        text = errors == 1 ? tr("rules with errors are left out (1 error)")
+                           : tr("rules with errors are left out (%1 errors)").arg(errors);
     else if (errors > 0)
         text =
             tr("stale: the rules have errors (%1); what is shown is of the last rules that could "
@@ -94,13 +99,31 @@ void MatchStrip::show() {
                    .arg(m_changes.before)
                    .arg(m_changes.now)
                    .arg(m_changes.gained.size())
-                   .arg(m_changes.lost.size());
+                   .arg(m_changes.lost.size()) +
+               savings();
     if (errors == 0 && session.stale())
         text += tr(" (matching ...)");
     m_text->setText(text);
     m_text->setEnabled(!session.stale()); // greyed
     m_previous->defaultAction()->setEnabled(m_changes.any());
     m_next->defaultAction()->setEnabled(m_changes.any());
+}
+
+/// What the rules are worth against those that are saved: fewer matches may save more.
+QString MatchStrip::savings() const {
+    if (!m_changes.any() || !m_baseline || !m_workbench.session.snapshot())
+        return {};
+    const app::SideReport& was = m_baseline->report().after;
+    const app::SideReport& now = m_workbench.session.snapshot()->report().after;
+    const auto change = [](const QString& what, const std::string& from, const std::string& to) {
+        return QStringLiteral("  ·  %1 %2 → %3").arg(what, words(from), words(to));
+    };
+    return change(tr("launches"), std::to_string(was.launches), std::to_string(now.launches)) +
+           change(tr("bytes"), app::bytesText(was.traffic.logical()),
+                  app::bytesText(now.traffic.logical())) +
+           change(tr("time"), app::secondsText(was.predictedSeconds),
+                  app::secondsText(now.predictedSeconds)) +
+           tr(" predicted");
 }
 
 void MatchStrip::step(int direction) {

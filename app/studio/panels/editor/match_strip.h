@@ -24,6 +24,7 @@ public:
     QString text() const { return m_text->text(); }
 
     /// Selects the next (1) or previous (-1) gained or lost match.
+    QString savings() const;
     void step(int direction);
 
 private:

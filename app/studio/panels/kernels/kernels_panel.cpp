@@ -19,7 +19,9 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
     });
     auto compare = [table, panel, baseline, &workbench] {
         const Run* run = workbench.measurements.baseline();
-        baseline->set(run ? run->report.get() : nullptr);
+        // A run against itself says nothing.
+        const bool itself = run && run->report == workbench.session.sharedReport();
+        baseline->set(run && !itself ? run->report.get() : nullptr);
         for (int column : {table->columnCount() - 2, table->columnCount() - 1})
             panel->table().setColumnHidden(column, baseline->empty());
         if (const app::Report* report = workbench.session.report())

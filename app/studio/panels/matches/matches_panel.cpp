@@ -2,6 +2,7 @@
 #include "app/studio/panels/matches/matches_panel.h"
 
 #include "app/studio/item_models/match_table.h"
+#include "app/studio/item_models/words.h"
 #include "app/studio/panels/matches/disabled_list.h"
 #include "app/studio/panels/table_panel.h"
 
@@ -18,7 +19,22 @@ QWidget* makeMatchesPanel(Workbench& workbench, QWidget* parent) {
     auto* rows = new TablePanel(table, QObject::tr("fused nodes"), workbench, panel);
     rows->showReport(workbench.session,
                      [table](const app::Report& report) { table->setRows(report.matches); });
-    rows->table().setContextMenuPolicy(Qt::ActionsContextMenu);
+    workbench.commands.add({"match.slower", "Rules", QObject::tr("Show fusions that lose"), {}},
+                           [rows, &workbench] {
+                               rows->filter().setText(QStringLiteral("verdict:slower"));
+                               if (QAction* matches = workbench.commands.find("panel.matches"))
+                                   matches->trigger();
+                               rows->step(1);
+                           });
+    auto markSlower = [&workbench] {
+        QList<NodeMark> marks;
+        if (const app::Report* report = workbench.session.report())
+            for (const app::MatchReport& match : report->matches)
+                if (match.slower())
+                    marks.append({NodeMark::Kind::Slower, true, words(match.fusedNode)});
+        workbench.marks.set(QStringLiteral("slower"), marks);
+    };
+    QObject::connect(&workbench.session, &Session::reportChanged, panel, markSlower);
     for (const char* id : {"match.disable", "match.enableAll"})
         if (QAction* action = workbench.commands.find(id))
             rows->table().addAction(action);

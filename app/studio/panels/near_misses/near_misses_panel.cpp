@@ -5,8 +5,6 @@
 #include "app/studio/panels/near_misses/near_miss_marks.h"
 #include "app/studio/panels/table_panel.h"
 
-#include <algorithm>
-
 namespace fuselage::studio {
 
 namespace {
@@ -19,20 +17,17 @@ QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
     NearMissTable* table = makeNearMissTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("near misses"), workbench, parent);
     panel->showReport(workbench.session, [table, &workbench](const app::Report& report) {
-        std::vector<app::NearMissReport> misses = report.nearMisses;
-        std::stable_sort(misses.begin(), misses.end(),
-                         [](const auto& a, const auto& b) { return nearness(a) > nearness(b); });
-        table->setRows(std::move(misses));
+        table->setRows(nearMissRows(report));
         workbench.marks.set(nearMissOwner, {});
     });
     QObject::connect(panel, &TablePanel::chosen, panel, [table, &workbench](int row) {
         const SnapshotPtr& snapshot = workbench.session.snapshot();
-        workbench.marks.set(nearMissOwner, row >= 0 && snapshot
-                                               ? marksOf(table->row(row), snapshot->model->graph)
-                                               : QList<NodeMark>());
+        workbench.marks.set(nearMissOwner, row >= 0 && snapshot ? marksOf(table->row(row).miss,
+                                                                          snapshot->model->graph)
+                                                                : QList<NodeMark>());
     });
     QObject::connect(panel, &TablePanel::activated, panel, [table, &workbench](int row) {
-        const app::NearMissReport& miss = table->row(row);
+        const app::NearMissReport& miss = table->row(row).miss;
         Q_EMIT workbench.session.placeWanted(QString::fromStdString(miss.file),
                                              static_cast<int>(miss.line));
     });
@@ -42,7 +37,11 @@ QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
                             QObject::tr("Next near miss"),
                             {QKeySequence("M")},
                             KeyScope::Canvas},
-                           [panel] { panel->step(1); });
+                           [panel, &workbench] {
+                               panel->step(1);
+                               if (QAction* go = workbench.commands.find("view.fitSelection"))
+                                   go->trigger();
+                           });
     workbench.commands.add({"miss.previous",
                             "Select",
                             QObject::tr("Previous near miss"),
