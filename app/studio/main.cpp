@@ -6,9 +6,12 @@
 #include "app/studio/session/allocator.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
+#include "app/studio/shell/options_dialog.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <cstdio>
+#include <initializer_list>
 #include <string_view>
 
 namespace {
@@ -18,6 +21,14 @@ bool asked(int argc, char** argv, std::string_view option) {
     for (int i = 1; i < argc; ++i)
         if (std::string_view(argv[i]).substr(0, option.size()) == option)
             return true;
+    return false;
+}
+
+bool said(int argc, char** argv, std::initializer_list<std::string_view> words) {
+    for (int i = 1; i < argc; ++i)
+        for (std::string_view word : words)
+            if (word == argv[i])
+                return true;
     return false;
 }
 
@@ -32,8 +43,18 @@ int main(int argc, char** argv) {
         return 1;
 #endif
     }
-    if (asked(argc, argv, "--export") && !qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
+    const bool says = said(argc, argv, {"--help", "-h", "--help-all", "--version", "-v"});
+    if ((says || asked(argc, argv, "--export")) && !qEnvironmentVariableIsSet("QT_QPA_PLATFORM"))
         qputenv("QT_QPA_PLATFORM", "offscreen");
+#ifdef Q_OS_LINUX
+    if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM") && qEnvironmentVariableIsEmpty("DISPLAY") &&
+        qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY")) {
+        std::fputs("fuselage-studio: there is no display to open a window on\n"
+                   "  fix: run it in a desktop session, or write a file by --export FILE MODEL\n",
+                   stderr);
+        return 2;
+    }
+#endif
     QApplication app(argc, argv);
     QApplication::setApplicationName("fuselage-studio");
     QApplication::setApplicationDisplayName("Fuselage Studio");
@@ -49,15 +70,29 @@ int main(int argc, char** argv) {
     QCommandLineOption exporting("export", "write FILE, its ending says what, without a window",
                                  "FILE");
     parser.addOption(exporting);
+    QCommandLineOption sizes("dim", "size of an open dimension, N=4, or of an axis, x.2=320",
+                             "NAME=NUMBER");
+    parser.addOption(sizes);
     parser.process(app);
+    const auto dims = fuselage::studio::dimsFromText(parser.values(sizes).join(' '));
+    if (!dims) {
+        std::fputs("fuselage-studio: write dimensions as --dim NAME=NUMBER, e.g. --dim N=4\n",
+                   stderr);
+        return 2;
+    }
     if (parser.isSet(exporting))
         return fuselage::studio::exportHeadless(parser.value(exporting),
-                                                parser.positionalArguments());
+                                                parser.positionalArguments(), *dims);
 
     QSettings settings;
     fuselage::studio::applyAppearance(fuselage::studio::chosenAppearance(settings));
     fuselage::studio::MainWindow window(settings);
     window.show();
+    if (!dims->empty()) {
+        fuselage::studio::SessionOptions options = window.session().options();
+        options.fuse.dims = *dims;
+        window.session().setOptions(options);
+    }
     if (parser.positionalArguments().isEmpty())
         window.restoreOpenFiles();
     else

@@ -12,6 +12,7 @@
 
 #include <QAccessible>
 #include <QDockWidget>
+#include <QTabBar>
 #include <QTextBrowser>
 
 using namespace fuselage;
@@ -96,8 +97,8 @@ private Q_SLOTS:
             press(window, "run.measure");
             QVERIFY(window.measurements().running());
             QTRY_VERIFY_WITH_TIMEOUT(!window.measurements().running(), 120'000);
-            QVERIFY2(window.session().problems().isEmpty(),
-                     qPrintable(window.session().problems().value(0).message));
+            for (const Problem& problem : window.session().problems()) // on a busy machine
+                QVERIFY2(problem.code == "measure.slower", qPrintable(problem.message));
             QCOMPARE(window.measurements().runs().size(), size_t(run));
         }
         QVERIFY2(numbers->text().contains("measured"), qPrintable(numbers->text()));
@@ -172,7 +173,7 @@ private Q_SLOTS:
         QCOMPARE(rows.rowCount(), 1);
         QCOMPARE(text(0, 0), QString("note"));
         QVERIFY2(text(0, 3).contains("is taken for"), qPrintable(text(0, 3)));
-        QVERIFY2(text(0, 4).contains("Options"), qPrintable(text(0, 4)));
+        QVERIFY2(text(0, 4).contains("Dimensions"), qPrintable(text(0, 4)));
         window.openFiles({m_folder.filePath("absent.onnx")});
         QVERIFY(settled(window.session()));
         QCOMPARE(rows.rowCount(), 2);
@@ -306,6 +307,9 @@ private Q_SLOTS:
         QStringList nameless;
         for (QWidget* widget : window.findChildren<QWidget*>()) {
             if (!(widget->focusPolicy() & Qt::TabFocus) || widget->objectName().startsWith("qt_"))
+                continue;
+            // A bar of tabs is called as its present tab; those of docks that are shut have none.
+            if (auto* tabs = qobject_cast<QTabBar*>(widget); tabs && tabs->count() == 0)
                 continue;
             QAccessibleInterface* access = QAccessible::queryAccessibleInterface(widget);
             if (!access || access->text(QAccessible::Name).isEmpty())

@@ -4,13 +4,16 @@
 #include "app/studio/graph_view/canvas_pair.h"
 #include "app/studio/panels/inspector/inspector_text.h"
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/session/match_keys.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
 #include "app/studio/shell/panel_table.h"
 #include "tests/studio/sample.h"
 
 #include <QAccessible>
+#include <QContextMenuEvent>
 #include <QDockWidget>
+#include <QMenu>
 
 namespace app = fuselage::app;
 using namespace fuselage::studio;
@@ -118,14 +121,156 @@ private Q_SLOTS:
         {
             MainWindow window(settings);
             window.show();
-            window.findChild<QDockWidget*>("kernels")->hide();
+            window.findChild<QDockWidget*>("outline")->hide();
             window.close();
         }
         MainWindow window(settings);
         window.show();
-        QVERIFY(window.findChild<QDockWidget*>("kernels")->isHidden());
+        QVERIFY(window.findChild<QDockWidget*>("outline")->isHidden());
         window.commands().find("view.layout")->trigger();
-        QVERIFY(!window.findChild<QDockWidget*>("kernels")->isHidden());
+        QVERIFY(!window.findChild<QDockWidget*>("outline")->isHidden());
+    }
+
+    void theGraphHasTheHeightAtFirstAndPanelsComeWhenTheyAreWanted() {
+        QSettings settings(m_folder.filePath("f.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.show();
+        QVERIFY(window.findChild<QDockWidget*>("kernels")->isHidden());
+        window.commands().find("panel.kernels")->trigger();
+        QVERIFY(window.findChild<QDockWidget*>("kernels")->isVisible());
+    }
+
+    void theFirstViewIsOnTheFirstNodeAtReadingSize() {
+        QSettings settings(m_folder.filePath("g.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.resize(1200, 800);
+        window.canvases().setDot({}, false);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        const Canvas& canvas = window.canvases().canvas(fuselage::scene::Before);
+        const uint32_t first = canvas.drawing()->boxOf(
+            fuselage::scene::Before,
+            QString::fromStdString(window.session().report()->before.graph.nodes[0].name));
+        QVERIFY(first != fuselage::scene::none);
+        const auto& box = canvas.drawing()->scene().boxes[first].rect;
+        QVERIFY(canvas.visibleArea().contains(QRectF(box.x, box.y, box.w, box.h)));
+        QVERIFY(canvas.viewport().zoom >= 0.6); // all texts are drawn from here on
+    }
+
+    void columnsAreAsWideAsWhatIsInThem() {
+        QSettings settings(m_folder.filePath("h.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        window.commands().find("panel.kernels")->trigger();
+        auto* panel =
+            qobject_cast<TablePanel*>(window.findChild<QDockWidget*>("kernels")->widget());
+        QTableView& table = panel->table();
+        const int time = 1;
+        QVERIFY(table.columnWidth(time) >= table.fontMetrics().horizontalAdvance(
+                                               table.model()->index(0, time).data().toString()));
+    }
+
+    void aFilterThatFitsNothingSaysSoAndNamesItsKeys() {
+        QSettings settings(m_folder.filePath("i.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        auto* panel =
+            qobject_cast<TablePanel*>(window.findChild<QDockWidget*>("outline")->widget());
+        auto* words = panel->findChild<QLabel*>("tableWords");
+        const int all = panel->visibleRows().rowCount();
+        panel->filter().setText("rule:none");
+        const int unfused = panel->visibleRows().rowCount();
+        QVERIFY(unfused < all);
+        panel->filter().setText("-rule:none");
+        QCOMPARE(panel->visibleRows().rowCount(), all - unfused);
+        panel->filter().setText("us>0.0001");
+        QVERIFY(panel->visibleRows().rowCount() > 0);
+        panel->filter().setText("bytes>1M");
+        QVERIFY(panel->visibleRows().rowCount() > 0);
+        QVERIFY(words->isHidden());
+        panel->filter().setText("colour:red");
+        QVERIFY2(words->text().contains("colour"), qPrintable(words->text()));
+        panel->filter().setText("zzz");
+        QVERIFY2(words->text().contains("none of"), qPrintable(words->text()));
+    }
+
+    void aMenuOfTheGraphHasWhatCanBeDone() {
+        QSettings settings(m_folder.filePath("j.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        Canvas& canvas = window.canvases().canvas(fuselage::scene::Before);
+        QContextMenuEvent event(QContextMenuEvent::Keyboard, {50, 50},
+                                canvas.mapToGlobal(QPoint(50, 50)));
+        QApplication::sendEvent(&canvas, &event);
+        auto* menu = window.findChild<QMenu*>("canvasMenu");
+        QVERIFY(menu);
+        QVERIFY(menu->actions().contains(window.commands().find("match.disable")));
+        menu->close();
+    }
+
+    void rulesKeepTheirLettersAndColoursWhileTheyAreEdited() {
+        QSettings settings(m_folder.filePath("k.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        auto rows = [&] {
+            std::map<std::string, std::string> out;
+            const auto& canvas = window.canvases().canvas(fuselage::scene::Before);
+            for (const auto& row : canvas.drawing()->scene().legend)
+                out[row.rule] = row.letter + row.token;
+            return out;
+        };
+        const auto before = rows();
+        QVERIFY(before.size() > 1);
+        SessionOptions options = window.session().options();
+        const app::MatchReport& first = window.session().report()->matches.front();
+        for (const app::MatchReport& match : window.session().report()->matches)
+            if (match.rule == first.rule) // the rule that comes first takes nothing any more
+                options.fuse.disabled.push_back(keyOf(match));
+        window.session().setOptions(options);
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        for (const auto& [rule, look] : rows())
+            if (before.contains(rule))
+                QCOMPARE(look, before.at(rule));
+    }
+
+    void pairsAreBadgesOrBoxes() {
+        QSettings settings(m_folder.filePath("l.ini"), QSettings::IniFormat);
+        QString path = m_folder.filePath("pairs.onnx");
+        auto graph = fuselage::model_io::loadText(
+            "g (float[1,64] x) => (float[1,64] y)<float s = {0.25}, int8 z = {0}> {"
+            "  a = Abs(x) q = QuantizeLinear(a, s, z) d = DequantizeLinear(q, s, z)"
+            "  b = Neg(d) y = Relu(b) }");
+        QVERIFY(graph && fuselage::model_io::save(*graph, path.toStdString()));
+        MainWindow window(settings);
+        window.show();
+        window.openFiles({path});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        auto stored = [&] {
+            size_t out = 0;
+            for (const auto& edge :
+                 window.canvases().canvas(fuselage::scene::Before).drawing()->scene().edges)
+                out += (edge.sides & fuselage::scene::Before) && !edge.stored.empty();
+            return out;
+        };
+        QCOMPARE(stored(), size_t(1));
+        window.commands().find("view.pairs")->trigger();
+        QTRY_COMPARE(stored(), size_t(0));
+        window.undo().undo();
+        QTRY_COMPARE(stored(), size_t(1));
     }
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/exports/export_format.h"
 
+#include "app/pipeline/fuse_plan.h"
 #include "app/report/render.h"
 #include "app/report/svg.h"
 #include "core/onnx/model_file.h"
@@ -87,6 +88,12 @@ std::vector<ExportFormat> makeFormats() {
          [](Source s, Path path) { return writePdf(s, path, scene::Before); }},
         {".after.pdf", QObject::tr("drawing after fusion, PDF"),
          [](Source s, Path path) { return writePdf(s, path, scene::After); }},
+        {".fuseplan", QObject::tr("matches that are applied, for --plan"),
+         [](Source s, Path path) {
+             const app::FusePlan plan = app::planOf(
+                 s.snapshot->model->graph, s.snapshot->analysis.trace, s.snapshot->precision);
+             return writeFile(app::planText(plan), path.toStdString());
+         }},
         {".onnx", QObject::tr("fused model, ONNX"),
          [](Source s, Path path) {
              return model_io::save(s.snapshot->analysis.fused, path.toStdString());

@@ -42,19 +42,31 @@ void Exporter::askWhere(const ExportChoice& choice) {
                     if (choice.format < 0)
                         writeTable(choice.panel, path);
                     else
-                        writeFile(path.endsWith(choice.ending) ? path : path + choice.ending);
+                        writeAs(exportFormats()[static_cast<size_t>(choice.format)],
+                                QFileInfo(path).suffix().isEmpty() ? path + choice.ending : path);
                 });
 }
 
 bool Exporter::writeFile(const QString& path) {
     const ExportFormat* format = exportFormatOf(path);
+    return format && writeAs(*format, path);
+}
+
+bool Exporter::writeAs(const ExportFormat& format, const QString& path) {
     const Session& session = m_workbench.session;
     Canvas &before = m_canvases.canvas(scene::Before), &after = m_canvases.canvas(scene::After);
-    if (!format || !session.snapshot() || !before.drawing())
+    if (!session.snapshot() || !before.drawing())
         return false;
-    ExportSource source{session.snapshot(), session.sharedReport(), before.drawing(),
-                        before.style(),     after.style(),          m_canvases.palette()};
-    start(path, [format, source, path] { return format->write(source, path); });
+    // A picture for others has nothing of what is selected here.
+    const auto unselected = [](PaintStyle style) {
+        style.selected.clear();
+        style.faded.clear();
+        return style;
+    };
+    ExportSource source{session.snapshot(),        session.sharedReport(),
+                        before.drawing(),          unselected(before.style()),
+                        unselected(after.style()), m_canvases.palette()};
+    start(path, [write = format.write, source, path] { return write(source, path); });
     return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/studio/exports/export_dialog.h"
+#include "app/studio/exports/export_format.h"
 #include "app/studio/graph_view/canvas_pair.h"
 
 #include <QMainWindow>
@@ -20,6 +21,9 @@ public:
 
     /// Writes what the ending of the name says. False: no such format, or nothing is open.
     bool writeFile(const QString& path);
+
+    /// The same in a format, whatever the name says. False: nothing is open.
+    bool writeAs(const ExportFormat& format, const QString& path);
 
     /// Rows of the panel's table as shown.
     bool writeTable(const QString& panel, const QString& path);

@@ -22,7 +22,7 @@ int complain(const QString& text, int code) {
 
 } // namespace
 
-int exportHeadless(const QString& file, const QStringList& inputs) {
+int exportHeadless(const QString& file, const QStringList& inputs, const DimensionValues& dims) {
     const ExportFormat* format = exportFormatOf(file);
     if (!format) {
         QStringList endings;
@@ -33,6 +33,9 @@ int exportHeadless(const QString& file, const QStringList& inputs) {
                         Usage);
     }
     Session session;
+    SessionOptions options = session.options();
+    options.fuse.dims = dims;
+    session.setOptions(options);
     QString model = session.openFiles(inputs);
     if (model.isEmpty())
         return complain(QObject::tr("--export needs a model"), Usage);

@@ -36,7 +36,7 @@ struct Candidate {
             return type;
         if (key == "dtype")
             return dtype;
-        if (key == "rule" && !rule.isEmpty())
+        if (key == "rule")
             return rule;
         if (key == "us" && seconds >= 0)
             return seconds * 1e6;
@@ -113,7 +113,8 @@ Chooser* openNodeFinder(Workbench& workbench, QWidget* parent) {
     auto* finder = new Chooser(
         QObject::tr("Find nodes"),
         QObject::tr(
-            "words, op:Conv, shape:1,64, dtype:float, rule:NAME, us>10, bytes>1M, -op:Cast"),
+            "words, op:Conv, shape:1,64, dtype:float, rule:NAME, rule:none, us>10, bytes>1M, "
+            "-op:Cast"),
         find,
         [nodes, &workbench](int id) {
             workbench.selection.selectBefore({(*nodes)[static_cast<size_t>(id)].name});

@@ -3,6 +3,7 @@
 
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/shell/appearance.h"
+#include "app/studio/shell/dimensions_dialog.h"
 #include "app/studio/shell/finders.h"
 #include "app/studio/shell/options_dialog.h"
 #include "app/studio/shell/panel_table.h"
@@ -20,15 +21,16 @@
 #include <QGuiApplication>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QScreen>
 #include <QStatusBar>
+#include <QToolBar>
+#include <QVBoxLayout>
 
 namespace fuselage::studio {
 
 namespace {
 
 constexpr int layoutVersion = 1; ///< of saved dock layouts
-constexpr int recentCount = 9;
-constexpr int sideWidth = 320; ///< of the panels left and right at first
 
 /// The first widget inside that takes the focus, else the widget itself.
 void focusInside(QWidget* widget) {
@@ -40,16 +42,6 @@ void focusInside(QWidget* widget) {
     widget->setFocus();
 }
 
-/// Marks the first letter that is still free, and takes it.
-QString withMnemonic(const QString& title, QString& taken) {
-    for (qsizetype i = 0; i < title.size(); ++i)
-        if (title[i].isLetter() && !taken.contains(title[i], Qt::CaseInsensitive)) {
-            taken += title[i];
-            return title.left(i) + '&' + title.mid(i);
-        }
-    return title;
-}
-
 } // namespace
 
 MainWindow::MainWindow(QSettings& settings, QWidget* parent)
@@ -58,7 +50,10 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
                                         m_marks,   m_undo,      m_measurements} {
     setObjectName("fuselage-studio");
     setAcceptDrops(true);
-    resize(1500, 950);
+    QSize size(1500, 950);
+    if (const QScreen* screen = QGuiApplication::primaryScreen())
+        size = size.boundedTo(screen->availableGeometry().size() * 0.94);
+    resize(size);
     addCommands();
     m_canvases = new CanvasPair(m_workbench, this);
     m_exporter = new Exporter(m_workbench, *m_canvases, *this);
@@ -66,7 +61,10 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     addPanels();
     m_canvases->adoptCommands();
     addMenus();
+    addTools();
     addStatusLine();
+    connect(&m_measurements, &Measurements::errorsKnown, this,
+            [this] { m_canvases->setOverlay(QStringLiteral("error")); });
     connect(&m_session, &Session::snapshotChanged, this,
             [this](const SnapshotPtr& now) { m_selection.setSnapshot(now); });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::remember);
@@ -75,6 +73,9 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
         m_marks.setStep(std::nullopt);
     });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::showTitle);
+    // What ends the program must not end what was open.
+    connect(&m_session, &Session::modelOpened, this,
+            [this] { saveOpen(m_settings, m_workbench, *m_canvases); });
     connect(&m_session, &Session::modelOpened, this,
             [this] { m_session.removeProblems("model.changed"); });
     connect(&m_session, &Session::changedOnDisk, this, [this](const QString& path) {
@@ -86,116 +87,25 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
                                            .arg(QFileInfo(path).fileName()),
              tr("Ctrl+R loads it again"));
     });
+    connect(&m_session, &Session::problemsChanged, this, &MainWindow::showProblemCount);
+    connect(&m_session, &Session::problemsChanged, this, &MainWindow::offerDimensions);
+    connect(&m_session, &Session::reportChanged, this, &MainWindow::markSketch);
     connect(&m_session, &Session::staleChanged, this, &MainWindow::showNumbers);
     connect(&m_session, &Session::reportChanged, this, &MainWindow::showNumbers);
     showTitle();
     showNumbers();
+    // The graph has the height at first; what is wanted below it comes by tool bar, menu or key.
     if (auto* rules = findChild<QDockWidget*>("editor"))
         resizeDocks({rules}, {height() / 3}, Qt::Vertical);
+    for (QDockWidget* dock : findChildren<QDockWidget*>())
+        if (dockWidgetArea(dock) == Qt::BottomDockWidgetArea)
+            dock->hide();
     m_defaultLayout = saveState(layoutVersion);
+    restoreDimensions(m_settings, m_session);
     restore();
 }
 
 MainWindow::~MainWindow() = default;
-
-void MainWindow::addCommands() {
-    m_commands.add({"file.open", "File", tr("Open ..."), {QKeySequence::Open}},
-                   [this] { openDialog(); });
-    m_commands.add({"file.reload", "File", tr("Reload model"), {QKeySequence("Ctrl+R")}},
-                   [this] { m_session.reload(); });
-    m_commands.add({"file.export", "File", tr("Export ..."), {QKeySequence("Ctrl+E")}},
-                   [this] { m_exporter->ask(); });
-    m_commands.add(
-        {"file.copyCommand", "File", tr("Copy command line"), {QKeySequence("Ctrl+Shift+E")}},
-        [this] { QGuiApplication::clipboard()->setText(m_measurements.command()); });
-    m_commands.add({"file.quit", "File", tr("Quit"), {QKeySequence::Quit}}, [this] { close(); });
-    QAction* undo = m_commands.add({"edit.undo", "Edit", tr("Undo"), {QKeySequence("Ctrl+Z")}},
-                                   [this] { m_undo.undo(); });
-    QAction* redo =
-        m_commands.add({"edit.redo", "Edit", tr("Redo"), {QKeySequence("Ctrl+Shift+Z")}},
-                       [this] { m_undo.redo(); });
-    auto name = [](QAction* action, const QString& verb, const QString& step, bool possible) {
-        action->setEnabled(possible);
-        action->setText(step.isEmpty() ? verb : verb + QStringLiteral(": ") + step);
-    };
-    auto update = [=, this] {
-        name(undo, tr("Undo"), m_undo.undoText(), m_undo.canUndo());
-        name(redo, tr("Redo"), m_undo.redoText(), m_undo.canRedo());
-    };
-    connect(&m_undo, &QUndoStack::indexChanged, this, update);
-    update();
-    m_commands.add({"select.back", "Select", tr("Previous selection"), {QKeySequence("Alt+Left")}},
-                   [this] { m_selection.goBack(); });
-    m_commands.add({"select.forward", "Select", tr("Next selection"), {QKeySequence("Alt+Right")}},
-                   [this] { m_selection.goForward(); });
-    m_commands.add({"select.none", "Select", tr("Select nothing"), {QKeySequence("Ctrl+Shift+A")}},
-                   [this] { m_selection.clear(); });
-    m_commands.add({"view.layout", "View", tr("Reset panel layout"), {}},
-                   [this] { resetLayout(); });
-    for (const Appearance& each : appearances())
-        m_commands.add(
-            {QStringLiteral("view.appearance.%1").arg(each.id), "View", tr(each.title), {}},
-            [this, &each] { chooseAppearance(m_settings, each.id); });
-    addMatchCommands(m_workbench);
-    addRunCommands();
-    addFindCommands();
-}
-
-void MainWindow::addRunCommands() {
-    m_commands.add({"run.measure", "Run", tr("Measure"), {QKeySequence("F5")}},
-                   [this] { measure(); });
-    m_commands.add({"work.cancel", "Run", tr("Cancel"), {QKeySequence("Shift+F5")}}, [this] {
-        m_measurements.cancel();
-        m_session.cancel();
-    });
-    m_commands.add({"run.baseline",
-                    "Run",
-                    tr("Compare with the baseline"),
-                    {QKeySequence("B")},
-                    KeyScope::Canvas},
-                   [this] { m_measurements.setComparing(!m_measurements.comparing()); });
-    m_commands.add({"run.options", "Run", tr("Options ..."), {QKeySequence("Ctrl+,")}},
-                   [this] { optionsDialog(); });
-}
-
-void MainWindow::addFindCommands() {
-    m_commands.add({"find.command",
-                    "Find",
-                    tr("Commands ..."),
-                    {QKeySequence("Ctrl+Shift+P"), QKeySequence("F1")}},
-                   [this] { openPalette(m_commands, this); });
-    m_commands.add({"find.node", "Find", tr("Find nodes ..."), {QKeySequence("Ctrl+K")}},
-                   [this] { openNodeFinder(m_workbench, this); });
-    m_commands.add(
-        {"find.filter", "Find", tr("Filter the focused table"), {QKeySequence("Ctrl+Alt+F")}},
-        [this] {
-            for (QWidget* each = focusWidget(); each; each = each->parentWidget())
-                if (auto* panel = qobject_cast<TablePanel*>(each))
-                    return panel->filter().setFocus();
-            openNodeFinder(m_workbench, this);
-        });
-    m_commands.add({"help.keys", "Help", tr("Keys"), {QKeySequence("?")}, KeyScope::Canvas},
-                   [this] { openCheatSheet(m_commands, this); });
-    for (const Perspective& each : perspectives())
-        m_commands.add({QStringLiteral("perspective.%1").arg(each.id),
-                        "View",
-                        tr("Perspective: %1").arg(tr(each.title)),
-                        {QKeySequence(each.key)}},
-                       [this, &each] { apply(each, *this); });
-    for (int number = 1; number <= recentCount; ++number)
-        m_commands.add({QStringLiteral("file.recent%1").arg(number),
-                        {},
-                        tr("Open recent file %1").arg(number),
-                        {QKeySequence(QStringLiteral("Ctrl+%1").arg(number))}},
-                       [this, number] {
-                           if (QStringList files = recentFiles(); files.size() >= number)
-                               openFiles({files[number - 1]});
-                       });
-    m_commands.add({"panel.next", "View", tr("Next panel"), {QKeySequence("F6")}},
-                   [this] { cyclePanels(1); });
-    m_commands.add({"panel.previous", "View", tr("Previous panel"), {QKeySequence("Shift+F6")}},
-                   [this] { cyclePanels(-1); });
-}
 
 /// From the centre through the panels that are in view, and around.
 void MainWindow::cyclePanels(int direction) {
@@ -217,7 +127,21 @@ void MainWindow::addCentre() {
     m_centre = new QStackedWidget(this);
     m_centre->addWidget(m_start);
     m_centre->addWidget(m_canvases);
-    setCentralWidget(m_centre);
+    // What is wrong with a text that is being typed stands beside its line.
+    m_notice = new NoticeBar(
+        m_workbench,
+        [this](const Problem& problem) {
+            const auto* editor = findChild<EditorPanel*>();
+            return problem.line > 0 && editor && editor->openFiles().contains(problem.file);
+        },
+        this);
+    auto* centre = new QWidget(this);
+    auto* column = new QVBoxLayout(centre);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(m_notice);
+    column->addWidget(m_centre, 1);
+    setCentralWidget(centre);
     m_start->setRecent(recentFiles());
     connect(m_start, &StartPage::openWanted, this, &MainWindow::openDialog);
     connect(m_start, &StartPage::filesWanted, this, &MainWindow::openFiles);
@@ -228,53 +152,24 @@ void MainWindow::addCentre() {
     });
 }
 
-void MainWindow::addPanels() {
-    setDockNestingEnabled(true);
-    QHash<int, QDockWidget*> first, last;
-    for (const PanelRow& row : panelTable()) {
-        auto* dock = new QDockWidget(tr(row.title), this);
-        dock->setObjectName(row.id);
-        dock->setWidget(row.make(m_workbench, dock));
-        dock->setToolTip(tr(row.summary));
-        addDockWidget(row.area, dock);
-        if (QDockWidget* before = last.value(row.area))
-            tabifyDockWidget(before, dock);
-        last[row.area] = dock;
-        if (!first.contains(row.area))
-            first[row.area] = dock;
-        auto id = QStringLiteral("panel.%1").arg(row.id);
-        m_commands.add({id, "View", tr("Show %1").arg(tr(row.title)), {}}, [dock] {
-            dock->show();
-            dock->raise();
-            dock->widget()->setFocus();
-        });
-    }
-    for (QDockWidget* dock : first)
-        dock->raise();
-    resizeDocks(first.values(), QList<int>(first.size(), sideWidth), Qt::Horizontal);
-}
-
-void MainWindow::addMenus() {
-    QHash<QString, QMenu*> menus;
-    QString letters; // Alt with one of them opens a menu
-    for (const CommandTable::Entry& entry : m_commands.all()) {
-        addAction(entry.action); // keys work without the menu, too
-        if (entry.row.menu.isEmpty())
-            continue;
-        QMenu*& menu = menus[entry.row.menu];
-        if (!menu)
-            menu = menuBar()->addMenu(withMnemonic(tr(qPrintable(entry.row.menu)), letters));
-        menu->addAction(entry.action);
-        if (entry.row.id == "file.open")
-            m_recent = menu->addMenu(tr("Open recent"));
-    }
-    connect(m_recent, &QMenu::aboutToShow, this, [this] {
-        m_recent->clear();
-        int number = 0;
-        for (const QString& path : recentFiles())
-            m_recent->addAction(QStringLiteral("&%1  %2").arg(++number).arg(path),
-                                [this, path] { openFiles({path}); });
-    });
+/// What is done most, as words; everything else is in menus and palette.
+void MainWindow::addTools() {
+    auto* tools = new QToolBar(tr("Tools"), this);
+    tools->setObjectName("tools");
+    tools->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    for (const char* id :
+         {"file.open", "file.reload", "", "find.node", "view.fit", "", "run.dimensions",
+          "run.measure", "run.options", "", "panel.editor", "panel.matches", "panel.kernels",
+          "panel.why_not", "panel.problems", "", "file.export"})
+        if (*id == 0)
+            tools->addSeparator();
+        else if (QAction* action = m_commands.find(id))
+            tools->addAction(action);
+    for (QToolButton* button : tools->findChildren<QToolButton*>())
+        if (QAction* action = button->defaultAction())
+            button->setAccessibleName(action->text());
+    addToolBar(tools);
+    addAction(tools->toggleViewAction());
 }
 
 void MainWindow::addStatusLine() {
@@ -300,6 +195,7 @@ void MainWindow::addStatusLine() {
             statusBar()->clearMessage();
     };
     connect(&m_session, &Session::busyChanged, this, showBusy);
+    connect(&m_session, &Session::busyChanged, this, &MainWindow::showNumbers);
     connect(&m_measurements, &Measurements::runningChanged, this, showBusy);
     connect(&m_measurements, &Measurements::progressed, m_progress, &QProgressBar::setFormat);
     connect(&m_session, &Session::progressed, this,
@@ -337,7 +233,7 @@ void MainWindow::remember(const QString& path) {
     QString absolute = QFileInfo(path).absoluteFilePath();
     files.removeAll(absolute);
     files.prepend(absolute);
-    m_settings.setValue("recent", files.mid(0, recentCount));
+    m_settings.setValue("recent", files.mid(0, recentFileCount));
     m_start->setRecent(recentFiles());
 }
 
@@ -348,8 +244,12 @@ void MainWindow::showTitle() {
 
 void MainWindow::showNumbers() {
     const app::Report* report = m_session.report();
+    if (m_session.sketch())
+        return m_numbers->setText(
+            tr("%1 nodes; not analysed: see the notice above the graph").arg(report->before.nodes));
     m_numbers->setText(report ? statusText(*report, m_session.stale(), m_session.measurementStale())
-                              : tr("open a model: Ctrl+O, or drop a file here"));
+                       : m_session.busy() ? tr("opening ...")
+                                          : tr("open a model: Ctrl+O, or drop a file here"));
 }
 
 void MainWindow::warn(const QString& code, const QString& message, const QString& fix) {
@@ -373,6 +273,54 @@ void MainWindow::optionsDialog() {
         m_session.setOptions(dialog->sessionOptions());
     });
     dialog->open();
+}
+
+void MainWindow::dimensionsDialog() {
+    const QList<OpenDimension> open = m_session.openDimensions();
+    if (open.isEmpty())
+        return statusBar()->showMessage(m_session.modelPath().isEmpty()
+                                            ? tr("open a model first: Ctrl+O")
+                                            : tr("this model leaves no dimension open"),
+                                        8000);
+    auto* dialog = new DimensionsDialog(open, QFileInfo(m_session.modelPath()).fileName(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        SessionOptions options = m_session.options();
+        options.fuse.dims = dialog->values();
+        m_session.setOptions(options);
+    });
+    dialog->open();
+}
+
+/// Once for a model for which no sizes were found.
+void MainWindow::offerDimensions() {
+    for (const Problem& problem : m_session.problems())
+        if (problem.code == "dim.open" && m_askedFor != m_session.modelPath()) {
+            m_askedFor = m_session.modelPath();
+            dimensionsDialog();
+            return;
+        }
+}
+
+void MainWindow::showProblemCount() {
+    auto* dock = findChild<QDockWidget*>("problems");
+    if (!dock)
+        return;
+    const auto count = static_cast<int>(m_session.problems().size());
+    const QString title = count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems");
+    dock->setWindowTitle(title);
+    if (QAction* show = m_commands.find("panel.problems"))
+        show->setIconText(title);
+}
+
+/// Where a model that can only be looked at contradicts itself.
+void MainWindow::markSketch() {
+    QList<NodeMark> marks;
+    if (m_session.sketch() && !m_session.sketchPlace().isEmpty())
+        marks.append(
+            {NodeMark::Kind::Failed, false, m_session.sketchPlace(),
+             m_session.problems().isEmpty() ? QString() : m_session.problems().first().message});
+    m_marks.set(QStringLiteral("sketch"), marks);
 }
 
 void MainWindow::measure() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/studio/exports/exporter.h"
+#include "app/studio/shell/notice_bar.h"
 #include "app/studio/shell/start_page.h"
 #include "app/studio/workbench/workbench.h"
 
@@ -15,6 +16,8 @@
 #include <QToolButton>
 
 namespace fuselage::studio {
+
+constexpr int recentFileCount = 9;
 
 class MainWindow : public QMainWindow {
     Q_OBJECT
@@ -48,6 +51,8 @@ public:
 
     StartPage& startPage() { return *m_start; }
 
+    NoticeBar& notice() { return *m_notice; }
+
     QStringList recentFiles() const;
 
 protected:
@@ -62,6 +67,7 @@ private:
     void cyclePanels(int direction);
     void addCentre();
     void addMenus();
+    void addTools();
     void addPanels();
     void addStatusLine();
     void restore();
@@ -71,6 +77,10 @@ private:
     void openDialog();
     void warn(const QString& code, const QString& message, const QString& fix);
     void optionsDialog();
+    void dimensionsDialog();
+    void offerDimensions();
+    void showProblemCount();
+    void markSketch();
     void measure();
     void resetLayout();
 
@@ -84,6 +94,7 @@ private:
     Workbench m_workbench;
     QStackedWidget* m_centre = nullptr;
     StartPage* m_start = nullptr;
+    NoticeBar* m_notice = nullptr;
     CanvasPair* m_canvases = nullptr;
     Exporter* m_exporter = nullptr;
     QMenu* m_recent = nullptr;
@@ -91,6 +102,7 @@ private:
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
     QByteArray m_defaultLayout;
+    QString m_askedFor; ///< model whose open dimensions were asked for
 };
 
 } // namespace fuselage::studio

@@ -8,6 +8,7 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QLocale>
 #include <QStandardPaths>
 #include <QVBoxLayout>
 
@@ -70,8 +71,9 @@ StartPage::StartPage(QWidget* parent)
     layout->addStretch(1);
     connect(open, &QPushButton::clicked, this, &StartPage::openWanted);
     connect(m_sample, &QPushButton::clicked, this, &StartPage::makeSample);
-    connect(m_recent, &QListWidget::itemActivated, this,
-            [this](QListWidgetItem* item) { Q_EMIT filesWanted({item->text()}); });
+    connect(m_recent, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
+        Q_EMIT filesWanted({item->data(Qt::UserRole).toString()});
+    });
     connect(&m_inspection, &JobLane::busyChanged, this, [this](bool busy) {
         if (!busy)
             m_inspected = true;
@@ -80,7 +82,20 @@ StartPage::StartPage(QWidget* parent)
 
 void StartPage::setRecent(const QStringList& paths) {
     m_recent->clear();
-    m_recent->addItems(paths);
+    for (const QString& path : paths) {
+        const QFileInfo file(path);
+        auto* item = new QListWidgetItem(
+            tr("%1    %2    %3")
+                .arg(file.fileName(), QLocale().toString(file.lastModified(), QLocale::ShortFormat),
+                     QDir::toNativeSeparators(file.path())),
+            m_recent);
+        item->setData(Qt::UserRole, path);
+        item->setToolTip(path);
+        if (!file.exists()) {
+            item->setText(tr("%1    (gone)    %2").arg(file.fileName(), file.path()));
+            item->setForeground(palette().brush(QPalette::Disabled, QPalette::Text));
+        }
+    }
 }
 
 void StartPage::showEvent(QShowEvent* event) {

@@ -45,6 +45,8 @@ QString statusText(const app::Report& report, bool stale, bool measurementStale)
     if (!report.agreement.empty())
         parts << (report.verified() ? QObject::tr("numerics agree")
                                     : QObject::tr("numerics DISAGREE"));
+    if (const auto slower = report.slowerMatchCount(); slower && *slower > 0)
+        parts << QObject::tr("%1 of %2 fusions LOSE time").arg(*slower).arg(report.matches.size());
     if (measurementStale)
         parts << QObject::tr("measured figures are stale: F5 measures again");
     if (stale)

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window's own commands, and the menus, docks and tools that are made from the tables.
+#include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/appearance.h"
+#include "app/studio/shell/finders.h"
+#include "app/studio/shell/main_window.h"
+#include "app/studio/shell/panel_table.h"
+#include "app/studio/shell/perspectives.h"
+#include "app/studio/workbench/match_commands.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QDockWidget>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QStatusBar>
+
+namespace fuselage::studio {
+
+namespace {
+
+constexpr int sideWidth = 320; ///< of the panels left and right at first
+
+/// Commands that stand together, by how their ids begin: a menu of forty rows is none.
+struct Submenu {
+    const char* prefix;
+    const char* title;
+};
+
+constexpr Submenu submenus[] = {{"view.overlay.", QT_TRANSLATE_NOOP("MainWindow", "Overlay")},
+                                {"view.appearance.", QT_TRANSLATE_NOOP("MainWindow", "Appearance")},
+                                {"perspective.", QT_TRANSLATE_NOOP("MainWindow", "Perspective")},
+                                {"panel.", QT_TRANSLATE_NOOP("MainWindow", "Panels")},
+                                {"walk.", QT_TRANSLATE_NOOP("MainWindow", "Walk")},
+                                {"step.", QT_TRANSLATE_NOOP("MainWindow", "Steps")}};
+
+/// Marks the first letter that is still free, and takes it.
+QString withMnemonic(const QString& title, QString& taken) {
+    for (qsizetype i = 0; i < title.size(); ++i)
+        if (title[i].isLetter() && !taken.contains(title[i], Qt::CaseInsensitive)) {
+            taken += title[i];
+            return title.left(i) + '&' + title.mid(i);
+        }
+    return title;
+}
+
+} // namespace
+
+void MainWindow::addCommands() {
+    m_commands.add({"file.open", "File", tr("Open ..."), {QKeySequence::Open}},
+                   [this] { openDialog(); });
+    m_commands.add({"file.reload", "File", tr("Reload model"), {QKeySequence("Ctrl+R")}},
+                   [this] { m_session.reload(); });
+    m_commands.add({"file.export", "File", tr("Export ..."), {QKeySequence("Ctrl+E")}},
+                   [this] { m_exporter->ask(); });
+    m_commands.add(
+        {"file.copyCommand", "File", tr("Copy command line"), {QKeySequence("Ctrl+Shift+E")}},
+        [this] { QGuiApplication::clipboard()->setText(m_measurements.command()); });
+    m_commands.add({"file.quit", "File", tr("Quit"), {QKeySequence::Quit}}, [this] { close(); });
+    QAction* undo = m_commands.add({"edit.undo", "Edit", tr("Undo"), {QKeySequence("Ctrl+Z")}},
+                                   [this] { m_undo.undo(); });
+    QAction* redo =
+        m_commands.add({"edit.redo", "Edit", tr("Redo"), {QKeySequence("Ctrl+Shift+Z")}},
+                       [this] { m_undo.redo(); });
+    auto name = [](QAction* action, const QString& verb, const QString& step, bool possible) {
+        action->setEnabled(possible);
+        action->setText(step.isEmpty() ? verb : verb + QStringLiteral(": ") + step);
+    };
+    auto update = [=, this] {
+        name(undo, tr("Undo"), m_undo.undoText(), m_undo.canUndo());
+        name(redo, tr("Redo"), m_undo.redoText(), m_undo.canRedo());
+    };
+    connect(&m_undo, &QUndoStack::indexChanged, this, update);
+    update();
+    m_commands.add({"edit.copyNames",
+                    "Edit",
+                    tr("Copy the names of what is selected"),
+                    {QKeySequence("Ctrl+Shift+C")}},
+                   [this] {
+                       const Selection& selection = m_selection.selection();
+                       const QStringList& names =
+                           selection.before.isEmpty() ? selection.after : selection.before;
+                       QGuiApplication::clipboard()->setText(names.join('\n'));
+                       statusBar()->showMessage(
+                           names.isEmpty()
+                               ? tr("nothing is selected")
+                               : tr("%n names copied", nullptr, static_cast<int>(names.size())),
+                           5000);
+                   });
+    m_commands.add({"select.back", "Select", tr("Previous selection"), {QKeySequence("Alt+Left")}},
+                   [this] { m_selection.goBack(); });
+    m_commands.add({"select.forward", "Select", tr("Next selection"), {QKeySequence("Alt+Right")}},
+                   [this] { m_selection.goForward(); });
+    m_commands.add({"select.none", "Select", tr("Select nothing"), {QKeySequence("Ctrl+Shift+A")}},
+                   [this] { m_selection.clear(); });
+    m_commands.add({"view.layout", "View", tr("Reset panel layout"), {}},
+                   [this] { resetLayout(); });
+    for (const Appearance& each : appearances())
+        m_commands.add(
+            {QStringLiteral("view.appearance.%1").arg(each.id), "View", tr(each.title), {}},
+            [this, &each] { chooseAppearance(m_settings, each.id); });
+    addMatchCommands(m_workbench);
+    addRunCommands();
+    addFindCommands();
+}
+
+void MainWindow::addRunCommands() {
+    m_commands.add({"run.measure", "Run", tr("Measure"), {QKeySequence("F5")}},
+                   [this] { measure(); });
+    m_commands.add({"work.cancel", "Run", tr("Cancel"), {QKeySequence("Shift+F5")}}, [this] {
+        m_measurements.cancel();
+        m_session.cancel();
+    });
+    m_commands.add({"run.baseline",
+                    "Run",
+                    tr("Compare with the baseline"),
+                    {QKeySequence("B")},
+                    KeyScope::Canvas},
+                   [this] { m_measurements.setComparing(!m_measurements.comparing()); });
+    m_commands.add({"run.errors", "Run", tr("Error of every node"), {QKeySequence("Ctrl+F5")}},
+                   [this] { m_measurements.startErrors(); });
+    m_commands.add({"run.dimensions", "Run", tr("Dimensions ..."), {QKeySequence("Ctrl+Alt+D")}},
+                   [this] { dimensionsDialog(); });
+    m_commands.add({"run.options", "Run", tr("Options ..."), {QKeySequence("Ctrl+,")}},
+                   [this] { optionsDialog(); });
+}
+
+void MainWindow::addFindCommands() {
+    m_commands.add({"find.command",
+                    "Find",
+                    tr("Commands ..."),
+                    {QKeySequence("Ctrl+Shift+P"), QKeySequence("F1")}},
+                   [this] { openPalette(m_commands, this); });
+    m_commands.add({"find.node", "Find", tr("Find nodes ..."), {QKeySequence("Ctrl+K")}},
+                   [this] { openNodeFinder(m_workbench, this); });
+    m_commands.add(
+        {"find.filter", "Find", tr("Filter the focused table"), {QKeySequence("Ctrl+Alt+F")}},
+        [this] {
+            for (QWidget* each = focusWidget(); each; each = each->parentWidget())
+                if (auto* panel = qobject_cast<TablePanel*>(each))
+                    return panel->filter().setFocus();
+            openNodeFinder(m_workbench, this);
+        });
+    m_commands.add({"help.keys", "Help", tr("Keys"), {QKeySequence("?")}, KeyScope::Canvas},
+                   [this] { openCheatSheet(m_commands, this); });
+    m_commands.add({"help.about", "Help", tr("About Fuselage Studio"), {}}, [this] {
+        auto* about = new QMessageBox(
+            QMessageBox::NoIcon, tr("About Fuselage Studio"),
+            tr("<h3>Fuselage Studio %1</h3>See an ONNX model before and after operator fusion, and "
+               "change the rules while looking.<p>Apache License 2.0")
+                .arg(QApplication::applicationVersion().toHtmlEscaped()),
+            QMessageBox::Ok, this);
+        about->setAttribute(Qt::WA_DeleteOnClose);
+        about->open();
+    });
+    for (const Perspective& each : perspectives())
+        m_commands.add({QStringLiteral("perspective.%1").arg(each.id),
+                        "View",
+                        tr("Perspective: %1").arg(tr(each.title)),
+                        {QKeySequence(each.key)}},
+                       [this, &each] { apply(each, *this); });
+    for (int number = 1; number <= recentFileCount; ++number)
+        m_commands.add({QStringLiteral("file.recent%1").arg(number),
+                        {},
+                        tr("Open recent file %1").arg(number),
+                        {QKeySequence(QStringLiteral("Ctrl+%1").arg(number))}},
+                       [this, number] {
+                           if (QStringList files = recentFiles(); files.size() >= number)
+                               openFiles({files[number - 1]});
+                       });
+    m_commands.add({"panel.next", "View", tr("Next panel"), {QKeySequence("F6")}},
+                   [this] { cyclePanels(1); });
+    m_commands.add({"panel.previous", "View", tr("Previous panel"), {QKeySequence("Shift+F6")}},
+                   [this] { cyclePanels(-1); });
+}
+
+void MainWindow::addPanels() {
+    setDockNestingEnabled(true);
+    QHash<int, QDockWidget*> first, last;
+    for (const PanelRow& row : panelTable()) {
+        auto* dock = new QDockWidget(tr(row.title), this);
+        dock->setObjectName(row.id);
+        dock->setWidget(row.make(m_workbench, dock));
+        dock->setToolTip(tr(row.summary));
+        addDockWidget(row.area, dock);
+        if (QDockWidget* before = last.value(row.area))
+            tabifyDockWidget(before, dock);
+        last[row.area] = dock;
+        if (!first.contains(row.area))
+            first[row.area] = dock;
+        auto id = QStringLiteral("panel.%1").arg(row.id);
+        m_commands
+            .add({id, "View", tr("Show %1").arg(tr(row.title)), {}},
+                 [dock] {
+                     dock->show();
+                     dock->raise();
+                     dock->widget()->setFocus();
+                 })
+            ->setIconText(tr(row.title));
+    }
+    for (QDockWidget* dock : first)
+        dock->raise();
+    resizeDocks(first.values(), QList<int>(first.size(), sideWidth), Qt::Horizontal);
+}
+
+void MainWindow::addMenus() {
+    QHash<QString, QMenu*> menus;
+    QString letters; // Alt with one of them opens a menu
+    for (const CommandTable::Entry& entry : m_commands.all()) {
+        addAction(entry.action); // keys work without the menu, too
+        if (entry.row.menu.isEmpty())
+            continue;
+        QMenu*& menu = menus[entry.row.menu];
+        if (!menu)
+            menu = menuBar()->addMenu(withMnemonic(tr(qPrintable(entry.row.menu)), letters));
+        QMenu* at = menu;
+        for (const Submenu& each : submenus)
+            if (entry.row.id.startsWith(QLatin1String(each.prefix))) {
+                QMenu*& below = menus[entry.row.menu + each.prefix];
+                if (!below)
+                    below = menu->addMenu(tr(each.title));
+                at = below;
+            }
+        at->addAction(entry.action);
+        if (entry.row.id == "file.open")
+            m_recent = menu->addMenu(tr("Open recent"));
+    }
+    connect(m_recent, &QMenu::aboutToShow, this, [this] {
+        m_recent->clear();
+        int number = 0;
+        for (const QString& path : recentFiles())
+            m_recent->addAction(QStringLiteral("&%1  %2").arg(++number).arg(path),
+                                [this, path] { openFiles({path}); });
+    });
+}
+
+} // namespace fuselage::studio

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/shell/notice_bar.h"
+
+#include "app/studio/graph_view/colours.h"
+
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QStyle>
+#include <algorithm>
+
+namespace fuselage::studio {
+
+namespace {
+
+/// What helps against a kind of problem: a command of the table. The first prefix that fits.
+struct Remedy {
+    const char* code;
+    const char* command;
+    const char* title;
+};
+
+constexpr Remedy remedies[] = {
+    {"dim.", "run.dimensions", QT_TRANSLATE_NOOP("NoticeBar", "Dimensions ...")},
+    {"load.sizes", "run.dimensions", QT_TRANSLATE_NOOP("NoticeBar", "Dimensions ...")},
+    {"infer.", "run.dimensions", QT_TRANSLATE_NOOP("NoticeBar", "Other dimensions ...")},
+    {"model.changed", "file.reload", QT_TRANSLATE_NOOP("NoticeBar", "Load it again")},
+    {"load.external", "file.reload", QT_TRANSLATE_NOOP("NoticeBar", "Try again")},
+    {"load.", "file.open", QT_TRANSLATE_NOOP("NoticeBar", "Open another ...")},
+    {"precision.", "run.options", QT_TRANSLATE_NOOP("NoticeBar", "Options ...")},
+    {"measure.slower", "match.slower", QT_TRANSLATE_NOOP("NoticeBar", "Show them")},
+    {"measure.nothing", "file.open", QT_TRANSLATE_NOOP("NoticeBar", "Open a model ...")},
+    {"measure.stale", "panel.problems", QT_TRANSLATE_NOOP("NoticeBar", "Show Problems")},
+    {"measure.sketch", "panel.problems", QT_TRANSLATE_NOOP("NoticeBar", "Show Problems")},
+    {"measure.", "run.measure", QT_TRANSLATE_NOOP("NoticeBar", "Measure again")},
+    {"errors.", "run.options", QT_TRANSLATE_NOOP("NoticeBar", "Options ...")},
+    {"start.ended", "file.recent1", QT_TRANSLATE_NOOP("NoticeBar", "Open it")},
+    {"save.", "file.export", QT_TRANSLATE_NOOP("NoticeBar", "Export again ...")},
+};
+
+const Remedy* remedyOf(const QString& code) {
+    for (const Remedy& remedy : remedies)
+        if (code.startsWith(QLatin1String(remedy.code)))
+            return &remedy;
+    return nullptr;
+}
+
+int weight(const Problem& problem) {
+    return problem.severity == Severity::Error ? 2 : problem.severity == Severity::Warning ? 1 : 0;
+}
+
+} // namespace
+
+NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> elsewhere,
+                     QWidget* parent)
+    : QFrame(parent), m_workbench(workbench), m_elsewhere(std::move(elsewhere)),
+      m_icon(new QLabel(this)), m_text(new QLabel(this)), m_button(new QPushButton(this)),
+      m_more(new QToolButton(this)), m_close(new QToolButton(this)) {
+    setObjectName("noticeBar");
+    setAutoFillBackground(true);
+    setFrameStyle(QFrame::StyledPanel);
+    m_text->setObjectName("noticeText");
+    m_text->setAccessibleName(tr("what should be known"));
+    m_text->setWordWrap(true);
+    m_text->setTextFormat(Qt::RichText);
+    m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_button->setObjectName("noticeButton");
+    m_button->setText(tr("Show the line"));
+    m_more->setAccessibleName(tr("all problems"));
+    m_close->setText(QStringLiteral("×"));
+    m_close->setAccessibleName(tr("hide this notice"));
+    m_close->setToolTip(m_close->accessibleName());
+    for (QToolButton* each : {m_more, m_close})
+        each->setAutoRaise(true);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(8, 4, 4, 4);
+    layout->addWidget(m_icon);
+    layout->addWidget(m_text, 1);
+    layout->addWidget(m_button);
+    layout->addWidget(m_more);
+    layout->addWidget(m_close);
+    connect(m_button, &QPushButton::clicked, this, &NoticeBar::act);
+    connect(m_close, &QToolButton::clicked, this, &NoticeBar::dismiss);
+    connect(m_more, &QToolButton::clicked, this, [this] {
+        if (QAction* problems = m_workbench.commands.find("panel.problems"))
+            problems->trigger();
+    });
+    connect(&workbench.session, &Session::problemsChanged, this, &NoticeBar::refresh);
+    hide();
+}
+
+QString NoticeBar::keyOf(const Problem& problem) {
+    return problem.code + '\n' + problem.file + '\n' + problem.message;
+}
+
+void NoticeBar::dismiss() {
+    if (m_shown)
+        m_dismissed.insert(keyOf(*m_shown));
+    refresh();
+}
+
+/// The gravest that was not put away; of equal ones the latest.
+void NoticeBar::refresh() {
+    const Session& session = m_workbench.session;
+    const QList<Problem> all = session.problems() + session.notes();
+    QSet<QString> present;
+    for (const Problem& each : all)
+        present.insert(keyOf(each));
+    m_dismissed.intersect(present);
+    const Problem* best = nullptr;
+    qsizetype count = 0;
+    for (const Problem& each : all) {
+        const bool offer = each.code == "load.sizes";
+        if (m_dismissed.contains(keyOf(each)) || m_elsewhere(each) ||
+            (each.severity == Severity::Note && !offer) || each.code.startsWith("layout."))
+            continue;
+        ++count;
+        if (best == nullptr || weight(each) >= weight(*best))
+            best = &each;
+    }
+    if (best == nullptr) {
+        m_shown.reset();
+        return hide();
+    }
+    say(*best, count - 1);
+}
+
+void NoticeBar::say(const Problem& problem, qsizetype others) {
+    m_shown = problem;
+    QString message = problem.message.toHtmlEscaped();
+    const Session& session = m_workbench.session;
+    const QString file = QFileInfo(problem.file.section(QStringLiteral(": "), 0, 0)).fileName();
+    if (!file.isEmpty() && !message.contains(file.toHtmlEscaped()))
+        message.prepend(file.toHtmlEscaped() + QStringLiteral(": "));
+    QString text = QStringLiteral("<b>%1</b>").arg(message);
+    if (!problem.fix.isEmpty())
+        text += tr(" &nbsp;%1").arg(problem.fix.toHtmlEscaped());
+    if (session.sketch() && weight(problem) == 2)
+        text += tr(" <i>The graph is shown as the file has it; what needs more is not known.</i>");
+    m_text->setText(text);
+    const Remedy* remedy = remedyOf(problem.code);
+    // Sizes help only where some are open.
+    if (remedy && QLatin1String(remedy->command) == "run.dimensions" &&
+        session.openDimensions().isEmpty())
+        remedy = nullptr;
+    m_command = remedy ? QString::fromLatin1(remedy->command) : QString();
+    m_button->setText(remedy ? tr(remedy->title) : tr("Show the line"));
+    m_button->setAccessibleName(m_button->text());
+    m_button->setVisible(remedy || problem.line > 0);
+    m_more->setText(tr("%n more", nullptr, static_cast<int>(others)));
+    m_more->setVisible(others > 0);
+    const auto icon = weight(problem) == 2   ? QStyle::SP_MessageBoxCritical
+                      : weight(problem) == 1 ? QStyle::SP_MessageBoxWarning
+                                             : QStyle::SP_MessageBoxInformation;
+    const int size = style()->pixelMetric(QStyle::PM_SmallIconSize);
+    m_icon->setPixmap(style()->standardIcon(icon).pixmap(size, size));
+    Colours colours(palette());
+    QPalette own = palette();
+    const char* tint = weight(problem) == 2   ? "loss"
+                       : weight(problem) == 1 ? "tunnel.line"
+                                              : "accent";
+    own.setColor(QPalette::Window, mixed(colours["background"], colours[tint], 0.14));
+    own.setColor(QPalette::WindowText, colours["text"]);
+    setPalette(own);
+    setVisible(true);
+}
+
+void NoticeBar::act() {
+    if (!m_shown)
+        return;
+    if (m_command.isEmpty()) {
+        Q_EMIT m_workbench.session.placeWanted(m_shown->file, m_shown->line);
+        return;
+    }
+    if (QAction* action = m_workbench.commands.find(m_command))
+        action->trigger();
+}
+
+} // namespace fuselage::studio
