@@ -63,6 +63,26 @@ void expectTidy(const scene::Scene& scene) {
     }
 }
 
+TEST(Scene, APartOfANameThatIsItsOperatorIsNoScope) {
+    GraphBuilder builder;
+    uint32_t value = builder.input("x");
+    for (int i = 0; i < 12; ++i) // as Paddle names nodes: by operator and number
+        value = builder.node((i % 2 ? "p2o.Add." : "p2o.Relu.") + std::to_string(i),
+                             i % 2 ? "Add" : "Relu", {value});
+    const GraphReport graph = builder.finish({value});
+    Progress quiet;
+    scene::SideFigures figures;
+    auto scene = scene::build({graph, {}, figures}, {}, quiet);
+    ASSERT_TRUE(scene);
+    for (const scene::Container& container : scene->containers)
+        EXPECT_TRUE(container.label != "Add" && container.label != "Relu") << container.id;
+    // A chain stands in one column, in its order.
+    double above = -1e9;
+    for (const scene::Edge& edge : scene->edges)
+        above = std::max(above, scene->boxes[edge.from].rect.y - scene->boxes[edge.to].rect.y);
+    EXPECT_LT(above, 0);
+}
+
 TEST(Scene, GoldenOfAResidualNetwork) {
     Pair pair = residualNetwork(6);
     scene::Scene scene = built(pair.before, pair.after);
