@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/epilogue_match.h"
 
+#include "core/kernel/tape_cut.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -371,34 +373,9 @@ std::optional<SplitEpilogue> splitBeforeSum(const Tape& tape, const MatchedEpilo
     SplitEpilogue out;
     out.head = epilogue;
     out.head.postOps.assign(epilogue.postOps.begin(), sum);
-    std::vector<bool> live(tape.code.size(), false);
-    for (uint16_t output : tape.outputs)
-        live[output] = true;
-    for (size_t i = tape.code.size(); i-- > 0;)
-        if (live[i] && i != epilogue.beforeSum)
-            for (int k = 0; k < operandCount(tape.code[i].op); ++k)
-                live[tape.code[i].operand[k]] = true;
-    out.rest.inputs = {DType::Float32};
-    std::vector<uint16_t> moved(tape.code.size(), 0);
-    for (size_t i = 0; i < tape.code.size(); ++i) {
-        if (!live[i])
-            continue;
-        TapeInstruction x = tape.code[i];
-        if (i == epilogue.beforeSum) {
-            x = {TapeOp::Input, DType::Float32, {}, 0, 0, 0};
-        } else if (x.op == TapeOp::Input) {
-            out.reads.push_back(static_cast<uint32_t>(x.index - 1));
-            out.rest.inputs.push_back(x.type);
-            x.index = static_cast<uint16_t>(out.reads.size());
-        } else {
-            for (int k = 0; k < operandCount(x.op); ++k)
-                x.operand[k] = moved[x.operand[k]];
-        }
-        moved[i] = static_cast<uint16_t>(out.rest.code.size());
-        out.rest.code.push_back(x);
-    }
-    for (uint16_t output : tape.outputs)
-        out.rest.outputs.push_back(moved[output]);
+    TapePart rest = partOfTape(tape, tape.outputs, epilogue.beforeSum);
+    out.rest = std::move(rest.tape);
+    out.reads = std::move(rest.reads);
     return out;
 }
 

@@ -130,6 +130,18 @@ std::optional<Tape> afterIntegers(const Tape& tape, const std::vector<EpilogueIn
 }
 
 bool readActivation(const MatchedActivation& activation, Requantisation& out) {
+    if (activation.kind == Activation::Hardswish) {
+        out.bend = Requantisation::Bend::TimesUnit;
+        out.slope = 1.0 / 6;
+        out.offset = 0.5;
+        return true;
+    }
+    if (activation.kind == Activation::ClipLinear) {
+        out.bend = Requantisation::Bend::Unit;
+        out.slope = activation.alpha;
+        out.offset = activation.beta;
+        return true;
+    }
     const bool relu = activation.kind == Activation::Relu && activation.alpha == 0;
     if (!relu && activation.kind != Activation::Clip)
         return false;

@@ -10,15 +10,21 @@
 
 namespace fuselage {
 
-/// v = clamp(scale * (sum + bias) + shift + addendScale * (addend - addendZero), low, high); the
+/// v = f(clamp(scale * (sum + bias) + shift + addendScale * (addend - addendZero), low, high)); the
 /// result is v, or round(v / step) + zero saturated to `type`.
 struct Requantisation {
+    /// f(x): x, x * unit(x) or unit(x), where unit(x) is slope * x + offset within 0 and 1: what
+    /// HardSwish and HardSigmoid are.
+    enum class Bend : uint8_t { None, TimesUnit, Unit };
+
     std::vector<double> bias{0};            ///< whole numbers: one, or one a channel
     std::vector<double> scale{1}, shift{0}; ///< one, or one a channel
     std::optional<uint32_t> addend;         ///< read of the epilogue, of an 8-bit type
     double addendScale = 1, addendZero = 0;
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
+    Bend bend = Bend::None;
+    double slope = 0, offset = 0;
     DType type = DType::Float32; ///< Int8 or UInt8: rounded
     double step = 1, zero = 0;
 };
