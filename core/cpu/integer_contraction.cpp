@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/integer_contraction.h"
 
+#include "core/cpu/integer_depthwise.h"
+#include "core/cpu/integer_dequantise.h"
+#include "core/cpu/integer_dots.h"
 #include "core/cpu/integer_requantise.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/tile_copy.h"
@@ -21,6 +24,11 @@ constexpr int64_t fewestRows = 16;
 // Products below this many are not worth a second thread.
 constexpr int64_t fewProducts = int64_t{1} << 20;
 constexpr int64_t heavyWeights = 256 << 10;
+// Sums that stay in a first-level cache until they are requantised.
+constexpr int64_t nearBytes = 24 << 10;
+/// Terms of a sum up to which loops of our own take less time than calls of oneDNN; of rows so few
+/// that weights are read once, any.
+constexpr int64_t mostDots = 1024, fewDotRows = 8;
 
 bool isByte(DType type) {
     return type == DType::Int8 || type == DType::UInt8;
@@ -62,8 +70,10 @@ private:
     struct Inputs {
         const std::byte* a;
         const Operands& operands;
-        uint8_t fill;      ///< the padding's element, as it is stored
-        int32_t zeroPoint; ///< of unsigned elements
+        uint8_t fill;                        ///< the padding's element, as it is stored
+        int32_t zeroPoint;                   ///< of unsigned elements
+        const int32_t* correction = nullptr; ///< of all strips; null: m_corrections
+        const std::byte* columns = nullptr;  ///< what m_dequantise found out
     };
 
     void stageImage(const PrepareContext& context);
@@ -78,10 +88,9 @@ private:
     void runStrip(const Inputs& inputs, const Strip& strip, std::byte* scratch, Threads& threads);
     void sums(const Inputs& inputs, const Strip& strip, const Shape& shape, int32_t* c,
               std::byte* scratch) const;
-    void depthwiseSums(const Inputs& inputs, const Strip& strip, int32_t* c,
-                       std::byte* scratch) const;
     void runPass(const Inputs& inputs, const Strip& strip, const Shape& shape, int32_t* c,
                  Threads& threads) const;
+    void prepareColumns(Inputs& inputs, std::byte* memory, Threads& threads) const;
     size_t matrixAt(const Strip& strip) const;
 
     Contraction m_program;
@@ -94,17 +103,18 @@ private:
     OperandLayout m_a;
     std::unique_ptr<Kernel> m_stageA; ///< to channels last
     std::optional<IntegerRows> m_rows;
-    std::vector<float> m_depthwise; ///< weights [taps, channels]; empty: no depthwise convolution
+    std::optional<IntegerDepthwise> m_depthwise;
     std::vector<std::vector<int32_t>> m_columnSums; ///< of each matrix, or of all groups
     std::optional<IntegerRequantise> m_requantise;  ///< in place of the shapes' passes
+    std::optional<IntegerDequantise> m_dequantise;  ///< before them; the program has only the rest
     /// What the zero point adds to the sums, of each matrix; zeros where it is known when running.
     std::vector<std::vector<int32_t>> m_corrections;
     int64_t m_columns = 1;
     int64_t m_step = 1; ///< from row to row of the sums
     Extents m_counts;   ///< strips along each dim of the space
     Shape m_shapes[2];
-    bool m_hasTail = false, m_direct = false, m_signed = false;
-    size_t m_stagedBytes = 0, m_workerBytes = 0;
+    bool m_hasTail = false, m_direct = false, m_signed = false, m_dots = false;
+    size_t m_stagedBytes = 0, m_columnBytes = 0, m_workerBytes = 0;
 };
 
 /// Gathering windows wants the channels of a pixel together.
@@ -122,11 +132,10 @@ void IntegerContraction::stageImage(const PrepareContext& context) {
 
 void IntegerContraction::chooseStrips(int threads) {
     const Extents& space = m_program.space;
-    int64_t rows = 1;
-    for (size_t d = 0; d < space.size(); ++d)
-        rows *= m_dims.isColumn(d) ? 1 : space[d];
+    const int64_t rows = m_dims.rowsOf(space);
     const int64_t rowBytes = m_rows->depth() + 4 * m_columns;
-    int64_t size = std::clamp(stripBytes / rowBytes, fewestRows, mostRows);
+    const int64_t bytes = m_dots || m_depthwise ? nearBytes : stripBytes;
+    int64_t size = std::clamp(bytes / rowBytes, fewestRows, mostRows);
     const int64_t products = rows * m_rows->depth() * m_columns;
     // Every strip reads all weights: few rows with many of them are one, shared within oneDNN.
     const bool heavy = m_rows->depth() * m_columns > heavyWeights && rows <= mostRows;
@@ -187,7 +196,8 @@ void IntegerContraction::preparePass(Shape& shape, const PrepareContext& context
             layout.extents = shape.box;
         return layout;
     };
-    OperandLayout sums{DType::Int32, shape.box, Extents(dims, 0), nullptr};
+    OperandLayout sums{m_dequantise ? DType::Float32 : DType::Int32, shape.box, Extents(dims, 0),
+                       nullptr};
     int64_t dense = 1;
     for (size_t d = m_dims.endColumn; d-- > m_dims.firstColumn; dense *= shape.box[d])
         sums.strides[d] = dense;
@@ -213,26 +223,25 @@ void IntegerContraction::preparePass(Shape& shape, const PrepareContext& context
 
 std::optional<Reason> IntegerContraction::prepareShape(Shape& shape,
                                                        const PrepareContext& context) {
-    shape.rows = 1;
-    for (size_t d = 0; d < shape.box.size(); ++d)
-        shape.rows *= m_dims.isColumn(d) ? 1 : shape.box[d];
+    shape.rows = m_dims.rowsOf(shape.box);
     shape.aStride = m_rows->stride(shape.box);
     shape.buffer = m_rows->inPlace(shape.box) ? 0 : static_cast<size_t>(shape.rows * shape.aStride);
     size_t bytes = rounded(shape.buffer);
-    if (!m_direct && !m_requantise)
+    if (!m_direct && !m_requantise && !(m_dequantise && m_dequantise->isWhole()))
         preparePass(shape, context);
-    if (m_depthwise.empty()) {
+    if (m_depthwise) {
+        bytes = rounded(m_depthwise->scratchBytes());
+    } else {
         const IntegerMatrix& first = m_weights.matrices[0];
-        auto made =
-            makeIntegerProduct({shape.rows, first.k, first.n, shape.aStride, m_step, m_signed},
-                               m_weights.matrices, context.table, context.threads.pages());
+        const IntegerProduct::Shape product{shape.rows,    first.k, first.n,
+                                            shape.aStride, m_step,  m_signed};
+        Pages& pages = context.threads.pages();
+        auto made = m_dots ? makeDotsProduct(product, m_weights.matrices, context.table, pages)
+                           : makeIntegerProduct(product, m_weights.matrices, context.table, pages);
         if (auto* reason = std::get_if<Reason>(&made))
             return std::move(*reason);
         shape.product = std::move(std::get<std::unique_ptr<IntegerProduct>>(made));
         bytes += rounded(shape.product->scratchBytes);
-    } else {
-        bytes = rounded(static_cast<size_t>(m_columns)) +
-                rounded(static_cast<size_t>(m_rows->depth()) * sizeof(const uint8_t*));
     }
     bytes += m_direct ? 0 : rounded(static_cast<size_t>(shape.rows * m_columns) * sizeof(int32_t));
     m_workerBytes = std::max(m_workerBytes, bytes);
@@ -242,11 +251,14 @@ std::optional<Reason> IntegerContraction::prepareShape(Shape& shape,
 /// Gathered rows are as long as whole vectors: products of a depth that oneDNN's better loops do
 /// not take go on over weights of zero.
 void IntegerContraction::padDepth() {
-    const int64_t step = m_rows->depth() > 128 ? 64 : 4;
+    const int64_t step = m_rows->depth() > 128 && !m_dots ? 64 : 4;
     const int64_t depth = (m_rows->depth() + step - 1) / step * step;
-    if (!m_depthwise.empty() || m_rows->inPlace(m_shapes[0].box) ||
-        m_rows->inPlace(m_shapes[1].box))
+    if (m_depthwise)
         return;
+    if (m_rows->inPlace(m_shapes[0].box) || m_rows->inPlace(m_shapes[1].box)) {
+        m_dots = m_dots && m_rows->depth() == depth;
+        return;
+    }
     for (IntegerMatrix& matrix : m_weights.matrices) {
         matrix.k = depth;
         matrix.values.resize(static_cast<size_t>(depth * matrix.n), 0);
@@ -260,8 +272,10 @@ void IntegerContraction::prepareCorrections() {
         if (!m_zero.read)
             m_table.integer.addScaled(out.data(), sums.data(), -(m_zero.number + m_rows->flip()),
                                       out.size());
-        if (m_requantise)
+        if (m_requantise) {
             m_table.integer.addScaled(out.data(), m_requantise->bias().data(), 1, out.size());
+            out = m_requantise->repeated(out);
+        }
     }
 }
 
@@ -274,22 +288,29 @@ std::optional<Reason> IntegerContraction::prepare(const PrepareContext& context)
     const bool depthwise = isConvolution && m_groups > 1 && first.n == 1 &&
                            m_a.extents[1] == m_groups &&
                            first.k <= static_cast<int64_t>(IntegerLoops::mostTaps);
-    m_signed = m_a.dtype == DType::Int8 && !depthwise && multipliesSigned();
+    m_dots = !depthwise && (first.k <= mostDots || m_dims.rowsOf(m_program.space) <= fewDotRows) &&
+             context.table.integer.dots.products && areBytes(m_weights.matrices);
+    m_signed = m_a.dtype == DType::Int8 && !depthwise && !m_dots && multipliesSigned();
     m_rows.emplace(m_program, m_a, context.table, m_signed);
     m_columns = first.n * matrices;
     for (size_t i = 0; i < (isConvolution ? 1 : m_weights.matrices.size()); ++i)
         m_columnSums.push_back(m_weights.columnSums(i, isConvolution));
-    if (depthwise) {
-        for (int64_t tap = 0; tap < first.k; ++tap)
-            for (const IntegerMatrix& matrix : m_weights.matrices)
-                m_depthwise.push_back(static_cast<float>(matrix.values[static_cast<size_t>(tap)]));
-    }
+    if (depthwise)
+        m_depthwise.emplace(m_weights.matrices, m_program, *m_rows, context.table);
     chooseStrips(context.threads.count());
     m_direct = storesSums();
     if (!m_direct)
         m_requantise = IntegerRequantise::make(m_program, context);
     prepareCorrections();
     m_step = m_direct ? std::max(m_columns, resultAccess().strides[m_dims.inner]) : m_columns;
+    if (!m_direct && !m_requantise && m_columnSums.size() == 1)
+        m_dequantise = IntegerDequantise::make(m_program, context);
+    if (m_dequantise) {
+        m_columnBytes = rounded(m_dequantise->runBytes()) +
+                        rounded(static_cast<size_t>(m_columns) * sizeof(int32_t));
+        if (!m_dequantise->isWhole())
+            m_program.epilogue = m_dequantise->rest();
+    }
     padDepth();
     const bool several = *elementCount(m_counts) > 1;
     std::optional<Threads::Alone> alone;
@@ -298,13 +319,17 @@ std::optional<Reason> IntegerContraction::prepare(const PrepareContext& context)
     for (size_t i = 0; i < (m_hasTail ? 2 : 1); ++i)
         if (auto reason = prepareShape(m_shapes[i], context))
             return reason;
-    tactic = m_depthwise.empty() ? "onednn " + m_shapes[0].product->implementation
-                                 : std::string("depthwise integers ") + context.table.name;
-    if (!m_direct)
-        tactic += m_requantise ? " + requantisation" : " + tile interpreter";
+    tactic = m_depthwise ? std::string("depthwise integers ") + context.table.name
+                         : (m_dots ? "" : "onednn ") + m_shapes[0].product->implementation;
+    if (m_dequantise)
+        tactic += " + scales";
+    if (m_requantise)
+        tactic += " + requantisation";
+    if (m_shapes[0].pass)
+        tactic += " + tile interpreter";
     if (several)
         tactic += ", in strips of " + std::to_string(m_shapes[0].rows) + " rows";
-    if (!m_depthwise.empty())
+    if (m_depthwise)
         m_weights.matrices.clear();
     for (IntegerMatrix& matrix : m_weights.matrices)
         matrix.values = {}; // packed
@@ -335,36 +360,12 @@ size_t IntegerContraction::matrixAt(const Strip& strip) const {
     return m_weights.matrixOfBatch[static_cast<size_t>(batch)];
 }
 
-void IntegerContraction::depthwiseSums(const Inputs& inputs, const Strip& strip, int32_t* c,
-                                       std::byte* scratch) const {
-    auto* padding = reinterpret_cast<uint8_t*>(scratch);
-    const auto columns = static_cast<size_t>(m_columns);
-    std::fill_n(padding, columns, inputs.fill);
-    auto* taps = reinterpret_cast<const uint8_t**>(scratch + rounded(columns));
-    const size_t tapCount = m_depthwise.size() / columns;
-    Extents at = strip.origin;
-    const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
-    const int64_t innerCount = strip.box[m_dims.inner];
-    for (int64_t y = 0; y < outerCount; ++y) {
-        if (m_dims.outer)
-            at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
-        at[m_dims.inner] = strip.origin[m_dims.inner];
-        const IntegerRows::Inside inside = m_rows->insideFrom(at, innerCount);
-        for (int64_t x = 0; x < innerCount; ++x, c += m_step) {
-            at[m_dims.inner] = strip.origin[m_dims.inner] + x;
-            m_rows->taps(inputs.a, at, x >= inside.first && x < inside.last, padding, taps);
-            m_table.integer.depthwise(c, taps, m_depthwise.data(), tapCount, columns,
-                                      m_rows->flip());
-        }
-    }
-}
-
 /// The strip's sums of products of what is stored, less those of the zero point.
 void IntegerContraction::sums(const Inputs& inputs, const Strip& strip, const Shape& shape,
                               int32_t* c, std::byte* scratch) const {
     const size_t matrix = matrixAt(strip);
-    if (!m_depthwise.empty()) {
-        depthwiseSums(inputs, strip, c, scratch);
+    if (m_depthwise) {
+        m_depthwise->sums(inputs.a, strip, inputs.fill, c, m_step, scratch);
     } else {
         auto* buffer = reinterpret_cast<uint8_t*>(scratch);
         const auto fill = static_cast<uint8_t>(inputs.fill ^ m_rows->flip());
@@ -374,7 +375,7 @@ void IntegerContraction::sums(const Inputs& inputs, const Strip& strip, const Sh
                                scratch + rounded(shape.buffer));
         }
     }
-    if (inputs.zeroPoint == 0 || (m_requantise && !m_zero.read))
+    if (inputs.zeroPoint == 0 || m_dequantise || (m_requantise && !m_zero.read))
         return;
     for (int64_t row = 0; row < shape.rows; ++row)
         m_table.integer.addScaled(c + row * m_step, m_columnSums[matrix].data(), -inputs.zeroPoint,
@@ -385,10 +386,7 @@ void IntegerContraction::runPass(const Inputs& inputs, const Strip& strip, const
                                  int32_t* c, Threads& threads) const {
     auto offset = [&](const Access& access, const OperandLayout& layout) {
         const StridedAccess at = stridedFor(access, layout, strip.origin.size());
-        int64_t out = 0;
-        for (size_t d = 0; d < strip.origin.size(); ++d)
-            out += at.strides[d] * strip.origin[d];
-        return out * static_cast<int64_t>(sizeOf(layout.dtype));
+        return (firstOffset(strip, at) - at.offset) * static_cast<int64_t>(sizeOf(layout.dtype));
     };
     Operands pass;
     pass.inputs.push_back(reinterpret_cast<const std::byte*>(c));
@@ -412,22 +410,38 @@ void IntegerContraction::runStrip(const Inputs& inputs, const Strip& strip, std:
         if (m_requantise)
             return m_requantise->run(inputs.operands, strip, c, m_step,
                                      m_corrections[matrixAt(strip)].data());
-        return runPass(inputs, strip, shape, c, threads);
+        if (m_dequantise)
+            m_dequantise->run(inputs.operands, strip, c, m_step, inputs.correction, inputs.columns);
+        if (shape.pass)
+            runPass(inputs, strip, shape, c, threads);
+        return;
     }
-    const StridedAccess at = resultAccess();
-    int64_t offset = at.offset;
-    for (size_t d = 0; d < strip.origin.size(); ++d)
-        offset += at.strides[d] * strip.origin[d];
-    auto* out =
-        reinterpret_cast<int32_t*>(inputs.operands.outputs[m_program.epilogue.writes[0].operand]);
-    sums(inputs, strip, shape, out + offset, scratch);
+    const uint32_t result = m_program.epilogue.writes[0].operand;
+    auto* out = reinterpret_cast<int32_t*>(inputs.operands.outputs[result]);
+    sums(inputs, strip, shape, out + firstOffset(strip, resultAccess()), scratch);
+}
+
+/// What is the same in all rows of a run.
+void IntegerContraction::prepareColumns(Inputs& inputs, std::byte* memory, Threads& threads) const {
+    inputs.correction = m_corrections[0].data();
+    if (m_zero.read) {
+        const size_t bytes = rounded(m_dequantise->runBytes());
+        auto* correction = reinterpret_cast<int32_t*>(memory + bytes);
+        std::fill_n(correction, m_columns, 0);
+        m_table.integer.addScaled(correction, m_columnSums[0].data(), -inputs.zeroPoint,
+                                  static_cast<size_t>(m_columns));
+        inputs.correction = correction;
+    }
+    m_dequantise->prepareRun(inputs.operands, threads, memory);
+    inputs.columns = memory;
 }
 
 void IntegerContraction::run(const Operands& operands, RunContext& context) {
     const auto strips = static_cast<size_t>(*elementCount(m_counts));
     const auto workers = static_cast<size_t>(context.threads.count());
-    std::byte* scratch =
-        context.threads.stepScratch().reserve(m_stagedBytes + workers * m_workerBytes);
+    std::byte* scratch = context.threads.stepScratch().reserve(m_stagedBytes + m_columnBytes +
+                                                               workers * m_workerBytes);
+    std::byte* forStrips = scratch + m_stagedBytes + m_columnBytes;
     Inputs inputs{operands.inputs[m_program.a.operand], operands, 0, m_zero.number};
     if (m_stageA) {
         RunContext inner{context.threads, nullptr, false, {}};
@@ -442,10 +456,11 @@ void IntegerContraction::run(const Operands& operands, RunContext& context) {
     }
     inputs.fill = static_cast<uint8_t>(inputs.zeroPoint);
     inputs.zeroPoint += m_rows->flip();
+    if (m_dequantise)
+        prepareColumns(inputs, scratch + m_stagedBytes, context.threads);
     context.threads.forRange(strips, 1, [&](size_t worker, size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i)
-            runStrip(inputs, stripAt(i), scratch + m_stagedBytes + worker * m_workerBytes,
-                     context.threads);
+            runStrip(inputs, stripAt(i), forStrips + worker * m_workerBytes, context.threads);
     });
 }
 
@@ -456,7 +471,8 @@ std::optional<Reason> unsupportedInteger(const Contraction& program,
     const OperandLayout& a = context.inputs[program.a.operand];
     const OperandLayout& b = context.inputs[program.b.operand];
     if (program.accumulate != DType::Int32 || !isByte(a.dtype) || !isByte(b.dtype) ||
-        program.kind == Contraction::Kind::ConvTranspose || program.poolWindow)
+        program.kind == Contraction::Kind::ConvTranspose || program.poolWindow ||
+        program.window.kernel.size() > IntegerRows::mostDims)
         return Reason{"dtype", "no contraction of 8-bit integers", {}, {}};
     const auto zero = zeroPointOf(program.prologueA);
     const bool one =

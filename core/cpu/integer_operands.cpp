@@ -41,14 +41,14 @@ std::vector<int64_t> offsetsOf(const Extents& extents, const Extents& strides, s
     return out;
 }
 
-/// The extents of a box along the dims of rows.
-Extents rowsOf(Extents box, const RowDims& dims) {
-    for (size_t d = dims.firstColumn; d < dims.endColumn; ++d)
-        box[d] = 1;
-    return box;
-}
-
 } // namespace
+
+int64_t firstOffset(const Strip& strip, const StridedAccess& at) {
+    int64_t out = at.offset;
+    for (size_t d = 0; d < strip.origin.size(); ++d)
+        out += at.strides[d] * strip.origin[d];
+    return out;
+}
 
 RowDims::RowDims(const Contraction& program) {
     const size_t dims = program.space.size();
@@ -65,6 +65,13 @@ RowDims::RowDims(const Contraction& program) {
     inner = firstColumn - 1;
     if (program.mDims > 1)
         outer = inner - 1;
+}
+
+int64_t RowDims::rowsOf(const Extents& box) const {
+    int64_t out = 1;
+    for (size_t d = 0; d < box.size(); ++d)
+        out *= isColumn(d) ? 1 : box[d];
+    return out;
 }
 
 // --- rows --------------------------------------------------------------------------------
@@ -87,8 +94,7 @@ IntegerRows::IntegerRows(const Contraction& program, const OperandLayout& a,
     }
     m_strides = a.strides;
     m_channels = a.extents[1] / program.groups;
-    forEachIndex(m_window.kernel, [&](const Extents& tap) { m_taps.push_back(tap); });
-    m_depth = m_channels * static_cast<int64_t>(m_taps.size());
+    m_depth = m_channels * *elementCount(m_window.kernel);
     m_rowStrides.assign(dims, 0);
     m_rowStrides[0] = a.strides[0];
     for (size_t d = 2; d < dims; ++d) {
@@ -103,33 +109,47 @@ IntegerRows::IntegerRows(const Contraction& program, const OperandLayout& a,
 /// Taps that follow each other in memory are one copy.
 void IntegerRows::findRuns() {
     const auto bytes = static_cast<size_t>(m_channels);
-    for (const Extents& tap : m_taps) {
+    forEachIndex(m_window.kernel, [&](const Extents& tap) {
         int64_t from = 0;
-        for (size_t d = 0; d < tap.size(); ++d)
-            from += tap[d] * m_window.dilations[d] * m_strides[d + 2];
+        for (size_t d = 0; d < tap.size(); ++d) {
+            m_taps.push_back(tap[d] * m_window.dilations[d]);
+            from += m_taps.back() * m_strides[d + 2];
+        }
         m_tapsFrom.push_back(from);
         if (!m_runs.empty() &&
             m_runs.back().from + static_cast<int64_t>(m_runs.back().bytes) == from)
             m_runs.back().bytes += bytes;
         else
             m_runs.push_back({from, bytes});
-    }
+    });
 }
 
-bool IntegerRows::inPlace(const Extents& box) const {
-    const bool single = *elementCount(rowsOf(box, m_dims)) == 1;
+bool IntegerRows::lieEvenly(const Extents& box) const {
+    const bool single = m_dims.rowsOf(box) == 1;
     const bool even = !m_dims.outer || box[*m_dims.outer] == 1 ||
                       m_rowStrides[*m_dims.outer] == box[m_dims.inner] * m_rowStrides[m_dims.inner];
     // A window that ends in the padding would read past the image.
     bool inside = m_isConvolution || m_rowStrides[m_dims.inner] >= m_depth || single;
     for (size_t d = 0; m_isConvolution && inside && d + 2 < box.size(); ++d)
         inside = m_window.padsEnd[d] <= 0;
-    return m_contiguous && even && inside && m_flip == 0;
+    return m_contiguous && even && inside;
+}
+
+bool IntegerRows::inPlace(const Extents& box) const {
+    return m_flip == 0 && lieEvenly(box);
+}
+
+/// Whether all rows are one copy: one behind the other, and as long as products want them.
+bool IntegerRows::areOneCopy(const Extents& box) const {
+    constexpr int64_t shortRow = 128, line = 64, quad = 4;
+    return m_depth % (m_depth > shortRow ? line : quad) == 0 && lieEvenly(box) &&
+           m_rowStrides[m_dims.inner] == m_depth;
 }
 
 int64_t IntegerRows::stride(const Extents& box) const {
-    return inPlace(box) && *elementCount(rowsOf(box, m_dims)) > 1 ? m_rowStrides[m_dims.inner]
-                                                                  : (m_depth + 63) / 64 * 64;
+    if (inPlace(box) && m_dims.rowsOf(box) > 1)
+        return m_rowStrides[m_dims.inner];
+    return areOneCopy(box) ? m_depth : (m_depth + 63) / 64 * 64;
 }
 
 int64_t IntegerRows::offsetOf(const Extents& at) const {
@@ -140,31 +160,35 @@ int64_t IntegerRows::offsetOf(const Extents& at) const {
 }
 
 void IntegerRows::copy(uint8_t* to, const uint8_t* from, size_t n) const {
-    if (m_flip)
-        m_table.integer.flipSigns(to, from, n);
-    else
-        m_table.integer.copy(to, from, n);
+    m_table.integer.copy(to, from, n, m_flip);
+}
+
+/// Where the window of a row begins; it may be outside of the image.
+IntegerRows::Corner IntegerRows::cornerOf(const Extents& at) const {
+    Corner out{offsetOf(at), {}};
+    for (size_t d = 0; d < m_window.kernel.size(); ++d)
+        out.index[d] = at[d + 2] * m_window.strides[d] - m_window.padsBegin[d];
+    return out;
 }
 
 /// None in the padding.
-std::optional<int64_t> IntegerRows::tapOffset(const Extents& at, size_t tap) const {
-    int64_t offset = at[0] * m_strides[0];
-    for (size_t d = 0; d < m_window.kernel.size(); ++d) {
-        const int64_t index = at[d + 2] * m_window.strides[d] - m_window.padsBegin[d] +
-                              m_taps[tap][d] * m_window.dilations[d];
+std::optional<int64_t> IntegerRows::tapOffset(const Corner& corner, size_t tap) const {
+    const size_t dims = m_window.kernel.size();
+    for (size_t d = 0; d < dims; ++d) {
+        const int64_t index = corner.index[d] + m_taps[tap * dims + d];
         if (index < 0 || index >= m_extents[d + 2])
             return std::nullopt;
-        offset += index * m_strides[d + 2];
     }
-    return offset;
+    return corner.offset + m_tapsFrom[tap];
 }
 
 void IntegerRows::gatherWindow(const uint8_t* a, const Extents& at, int64_t group, uint8_t zero,
                                uint8_t* to) const {
     const auto bytes = static_cast<size_t>(m_channels);
     const int64_t first = group * m_channels;
-    for (size_t tap = 0; tap < m_taps.size(); ++tap, to += bytes) {
-        if (auto offset = tapOffset(at, tap))
+    const Corner corner = cornerOf(at);
+    for (size_t tap = 0; tap < m_tapsFrom.size(); ++tap, to += bytes) {
+        if (auto offset = tapOffset(corner, tap))
             copy(to, a + *offset + first, bytes);
         else
             std::memset(to, zero, bytes);
@@ -210,6 +234,11 @@ const uint8_t* IntegerRows::rows(const std::byte* a, const Strip& strip, int64_t
     const auto* data = reinterpret_cast<const uint8_t*>(a);
     if (inPlace(strip.box))
         return data + offsetOf(strip.origin) + group * m_channels;
+    if (areOneCopy(strip.box)) {
+        copy(buffer, data + offsetOf(strip.origin),
+             static_cast<size_t>(m_dims.rowsOf(strip.box) * m_depth));
+        return buffer;
+    }
     const int64_t step = stride(strip.box);
     uint8_t* to = buffer;
     Extents at = strip.origin;
@@ -238,12 +267,13 @@ void IntegerRows::taps(const std::byte* a, const Extents& at, bool inside, const
     const auto* data = reinterpret_cast<const uint8_t*>(a);
     if (inside) {
         const uint8_t* first = data + offsetOf(at);
-        for (size_t tap = 0; tap < m_taps.size(); ++tap)
+        for (size_t tap = 0; tap < m_tapsFrom.size(); ++tap)
             out[tap] = first + m_tapsFrom[tap];
         return;
     }
-    for (size_t tap = 0; tap < m_taps.size(); ++tap) {
-        const auto offset = tapOffset(at, tap);
+    const Corner corner = cornerOf(at);
+    for (size_t tap = 0; tap < m_tapsFrom.size(); ++tap) {
+        const auto offset = tapOffset(corner, tap);
         out[tap] = offset ? data + *offset : padding;
     }
 }

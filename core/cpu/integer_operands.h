@@ -16,11 +16,17 @@ struct Strip {
     Extents box;
 };
 
+/// Of the strip's first element.
+int64_t firstOffset(const Strip& strip, const StridedAccess& at);
+
 /// Which dims of a contraction's space are rows of the result and which are its columns.
 struct RowDims {
     explicit RowDims(const Contraction& program);
 
     bool isColumn(size_t dim) const { return dim >= firstColumn && dim < endColumn; }
+
+    /// How many rows a box in the program's space has.
+    int64_t rowsOf(const Extents& box) const;
 
     size_t firstColumn = 0, endColumn = 0;
     size_t inner = 0;            ///< whose neighbours are neighbouring rows of a strip
@@ -30,6 +36,8 @@ struct RowDims {
 /// Rows of A as uint8 along k, where k of a convolution is [taps..., channels of the group].
 class IntegerRows {
 public:
+    static constexpr size_t mostDims = 4; ///< that windows slide along
+
     /// `a`: convolutions need contiguous channels. `keepSigned`: int8 stays as it is.
     IntegerRows(const Contraction& program, const OperandLayout& a, const VectorTable& table,
                 bool keepSigned);
@@ -59,17 +67,30 @@ public:
     void taps(const std::byte* a, const Extents& at, bool inside, const uint8_t* padding,
               const uint8_t** out) const;
 
+    /// Bytes from the window of one row to that of the next along the inner dim.
+    int64_t step() const { return m_rowStrides[m_dims.inner]; }
+
     /// What an element must be xor-ed with to be unsigned.
     uint8_t flip() const { return m_flip; }
 
 private:
+    bool lieEvenly(const Extents& box) const;
+    bool areOneCopy(const Extents& box) const;
     void gatherWindow(const uint8_t* a, const Extents& at, int64_t group, uint8_t zero,
                       uint8_t* to) const;
     void gatherProduct(const uint8_t* a, const Extents& at, uint8_t* to) const;
     void copy(uint8_t* to, const uint8_t* from, size_t n) const;
     /// Offset of a row's window or first element, from its indices in the program's space.
     int64_t offsetOf(const Extents& at) const;
-    std::optional<int64_t> tapOffset(const Extents& at, size_t tap) const;
+
+    /// Of a window: its offset, and its indices in the image.
+    struct Corner {
+        int64_t offset = 0;
+        int64_t index[mostDims] = {};
+    };
+
+    Corner cornerOf(const Extents& at) const;
+    std::optional<int64_t> tapOffset(const Corner& corner, size_t tap) const;
     void findRuns();
     void gatherInside(const uint8_t* from, uint8_t* to) const;
 
@@ -87,7 +108,7 @@ private:
     int64_t m_offset = 0;            ///< of the first row
     std::vector<int64_t> m_kOffsets; ///< MatMul: of elements along k
     bool m_contiguous = true;        ///< ... which are neighbours
-    std::vector<Extents> m_taps;     ///< Conv: indices of each tap
+    Extents m_taps;                  ///< Conv: indices of each tap, from the window's first
     std::vector<int64_t> m_tapsFrom; ///< Conv: where they lie, from the window's first element
     std::vector<Run> m_runs;         ///< Conv: of a window inside the image, for one group
     Extents m_strides;               ///< Conv: of A's dims

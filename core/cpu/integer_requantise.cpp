@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace fuselage::cpu {
 
@@ -45,12 +46,18 @@ IntegerRequantise::IntegerRequantise(const Contraction& program, const PrepareCo
                   : *elementCount(weights) / std::max<int64_t>(weights[0], 1);
     const Access& write = program.epilogue.writes[0];
     m_result = place(write, context.outputs[write.operand]);
-    if (!m_found.addend)
-        return;
-    const Access& read = program.epilogue.reads[*m_found.addend];
-    m_addend = place(read, context.inputs[read.operand]);
-    m_addendType = context.inputs[read.operand].dtype;
-    m_addendSigned = m_addendType == DType::Int8;
+    m_together = m_result.hasDenseRows(m_dims, m_columns);
+    if (m_found.addend) {
+        const Access& read = program.epilogue.reads[*m_found.addend];
+        m_addend = place(read, context.inputs[read.operand]);
+        m_addendType = context.inputs[read.operand].dtype;
+        m_addendSigned = m_addendType == DType::Int8;
+        m_together = m_together && m_addend.hasDenseRows(m_dims, m_columns);
+    }
+    constexpr int64_t lanes = 16, manyColumns = 1024;
+    const int64_t repeats = lanes / std::gcd(lanes, m_columns);
+    m_together = m_together && (repeats == 1 || m_columns <= manyColumns);
+    m_repeats = m_together ? repeats : 1;
 }
 
 bool IntegerRequantise::Place::hasDenseColumns(const Extents& space, const RowDims& dims) const {
@@ -59,6 +66,10 @@ bool IntegerRequantise::Place::hasDenseColumns(const Extents& space, const RowDi
         if (space[d] > 1 && at.strides[d] != dense)
             return false;
     return true;
+}
+
+bool IntegerRequantise::Place::hasDenseRows(const RowDims& dims, int64_t columns) const {
+    return at.strides[dims.inner] == columns;
 }
 
 int64_t IntegerRequantise::Place::offset(const Extents& row) const {
@@ -98,12 +109,17 @@ std::optional<IntegerRequantise> IntegerRequantise::make(const Contraction& prog
     if (!found)
         return std::nullopt;
     IntegerRequantise out(program, context, std::move(*found));
-    return out.fits() ? std::optional(std::move(out)) : std::nullopt;
+    if (!out.fits())
+        return std::nullopt;
+    out.m_scale = out.repeated(out.m_scale);
+    out.m_shift = out.repeated(out.m_shift);
+    return out;
 }
 
 void IntegerRequantise::run(const Operands& operands, const Strip& strip, const int32_t* sums,
                             int64_t step, const int32_t* correction) const {
     using To = RequantisedRow::To;
+    using Bend = RequantisedRow::Bend;
     constexpr double finite = 3e38;
     RequantisedRow row;
     row.correction = correction;
@@ -119,13 +135,20 @@ void IntegerRequantise::run(const Operands& operands, const Strip& strip, const 
                                             : To::UInt8;
     row.step = static_cast<float>(m_found.step);
     row.zero = static_cast<float>(m_found.zero);
-    row.n = static_cast<size_t>(m_columns);
+    row.bend = m_found.bend == Requantisation::Bend::TimesUnit ? Bend::TimesUnit
+               : m_found.bend == Requantisation::Bend::Unit    ? Bend::Unit
+                                                               : Bend::None;
+    row.slope = static_cast<float>(m_found.slope);
+    row.offset = static_cast<float>(m_found.offset);
+    row.period = m_scale.size();
+    const int64_t rows = m_together && step == m_columns ? strip.box[m_dims.inner] : 1;
+    row.n = static_cast<size_t>(rows * m_columns);
     Extents at = strip.origin;
     const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
     for (int64_t y = 0; y < outerCount; ++y) {
         if (m_dims.outer)
             at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
-        for (int64_t x = 0; x < strip.box[m_dims.inner]; ++x, sums += step) {
+        for (int64_t x = 0; x < strip.box[m_dims.inner]; x += rows, sums += rows * step) {
             at[m_dims.inner] = strip.origin[m_dims.inner] + x;
             row.sums = sums;
             row.out = operands.outputs[m_result.operand] + m_result.offset(at);

@@ -32,19 +32,32 @@ inline void rangeOf(const float* x, size_t n, float* low, float* high) {
 // Within 2^22 of zero, adding this leaves no room for a fraction: rounds to nearest, ties to even.
 constexpr float roundingShift = 12582912.0F; // 1.5 * 2^23
 
+/// To the nearest whole number, ties to even; only of what lies within 2^22 of zero.
+inline WideInts nearest(Wide x) {
+#if defined(__AVX512F__)
+    // Of the form without a mask GCC 12 warns in its own header.
+    return reinterpret_cast<WideInts>(
+        _mm512_maskz_cvtps_epi32(0xffff, reinterpret_cast<__m512>(x)));
+#else
+    return __builtin_convertvector((x + roundingShift) - roundingShift, WideInts);
+#endif
+}
+
 /// The bounds are whole numbers, so clamping before rounding changes nothing. NaN takes the lower.
-inline void quantise(const float* x, uint8_t* q, size_t n, float scale, float zero) {
+template <bool byProducts>
+inline void quantiseBy(const float* x, uint8_t* q, size_t n, float scale, float zero) {
     const float low = -zero, high = 255 - zero;
     const auto origin = static_cast<int32_t>(zero);
     const Wide lows = Wide{} + low, highs = Wide{} + high;
+    const Wide divisor = everyLane(scale), inverse = everyLane(1 / scale);
     size_t i = 0;
     for (; i + wideLanes <= n; i += wideLanes) {
-        Wide steps = loadWide(x + i) / scale;
+        const Wide value = loadWide(x + i);
+        Wide steps = byProducts ? quotientOf(value, divisor, inverse) : value / divisor;
         steps = steps > lows ? steps : lows;
         steps = steps < highs ? steps : highs;
-        const Wide whole = (steps + roundingShift) - roundingShift;
-        const WideInts shifted = __builtin_convertvector(whole, WideInts) + origin;
-        *reinterpret_cast<WideBytesInMemory*>(q + i) = __builtin_convertvector(shifted, WideBytes);
+        *reinterpret_cast<WideBytesInMemory*>(q + i) =
+            __builtin_convertvector(nearest(steps) + origin, WideBytes);
     }
     for (; i < n; ++i) {
         float steps = x[i] / scale;
@@ -55,9 +68,13 @@ inline void quantise(const float* x, uint8_t* q, size_t n, float scale, float ze
     }
 }
 
-inline void flipSigns(uint8_t* to, const uint8_t* from, size_t n) {
-    for (size_t i = 0; i < n; ++i)
-        to[i] = static_cast<uint8_t>(from[i] ^ 0x80U);
+/// Within the range that gave the scale, quotients are small: dividends that lose bits are so much
+/// smaller than a step that they become zero.
+inline void quantise(const float* x, uint8_t* q, size_t n, float scale, float zero) {
+    if (scale >= 0x1p-40F && scale <= 0x1p40F)
+        quantiseBy<true>(x, q, n, scale, zero);
+    else
+        quantiseBy<false>(x, q, n, scale, zero);
 }
 
 inline void addScaled(int32_t* sums, const int32_t* terms, int32_t factor, size_t n) {
@@ -65,18 +82,33 @@ inline void addScaled(int32_t* sums, const int32_t* terms, int32_t factor, size_
         sums[i] += factor * terms[i];
 }
 
-/// Short copies, in whole vectors; the last two may overlap.
-inline void copyBytes(uint8_t* to, const uint8_t* from, size_t n) {
-    constexpr size_t width = 4 * wideLanes;
-    typedef uint8_t Bytes __attribute__((vector_size(width), aligned(1), may_alias));
-    if (n < width) {
-        for (size_t i = 0; i < n; ++i)
-            to[i] = from[i];
-        return;
+/// `width` bytes at a time; the last two may overlap.
+template <size_t width> struct Chunks {
+    typedef uint8_t InMemory __attribute__((vector_size(width), aligned(1), may_alias));
+
+    static void copy(uint8_t* to, const uint8_t* from, size_t n, uint8_t flip) {
+        for (size_t i = 0; i + width <= n; i += width)
+            copyOne(to + i, from + i, flip);
+        copyOne(to + n - width, from + n - width, flip);
     }
-    for (size_t i = 0; i + width <= n; i += width)
-        *reinterpret_cast<Bytes*>(to + i) = *reinterpret_cast<const Bytes*>(from + i);
-    *reinterpret_cast<Bytes*>(to + n - width) = *reinterpret_cast<const Bytes*>(from + n - width);
+
+    static void copyOne(uint8_t* to, const uint8_t* from, uint8_t flip) {
+        *reinterpret_cast<InMemory*>(to) = *reinterpret_cast<const InMemory*>(from) ^ flip;
+    }
+};
+
+inline void copyBytes(uint8_t* to, const uint8_t* from, size_t n, uint8_t flip) {
+    constexpr size_t widest = 4 * wideLanes;
+    if (n >= widest)
+        return Chunks<widest>::copy(to, from, n, flip);
+    if (n >= 16)
+        return Chunks<16>::copy(to, from, n, flip);
+    if (n >= 8)
+        return Chunks<8>::copy(to, from, n, flip);
+    if (n >= 4)
+        return Chunks<4>::copy(to, from, n, flip);
+    for (size_t i = 0; i < n; ++i)
+        to[i] = from[i] ^ flip;
 }
 
 /// 8-bit integers as floats: through int32, since there are no instructions for less.
@@ -87,14 +119,42 @@ template <typename Byte> inline Wide widened(const Byte* from) {
     return __builtin_convertvector(whole, Wide);
 }
 
-/// What is the same in the whole row, held in registers.
-template <typename Addend, RequantisedRow::To to> struct Requantiser {
+/// What is the same in all rows, held in registers.
+template <typename Addend, RequantisedRow::To to, RequantisedRow::Bend bend> struct Requantiser {
+    using Bend = RequantisedRow::Bend;
+    static constexpr bool rounds = to != RequantisedRow::To::Float32;
+    /// Clamping before a division and rounding is clamping to what its bounds become.
+    static constexpr bool clampsSteps = rounds && bend == Bend::None;
+
     explicit Requantiser(const RequantisedRow& row)
         : addendScale(everyLane(row.addendScale)), addendZero(everyLane(row.addendZero)),
-          low(everyLane(row.low)), high(everyLane(row.high)), step(everyLane(row.step)),
-          inverse(everyLane(1 / row.step)), from(everyLane(least - row.zero)),
-          until(everyLane(least + 255 - row.zero)),
-          zero(WideInts{} + static_cast<int32_t>(row.zero)) {}
+          low(everyLane(row.low)), high(everyLane(row.high)), slope(everyLane(row.slope)),
+          offset(everyLane(row.offset)), step(everyLane(row.step)),
+          inverse(everyLane(1 / row.step)), zero(WideInts{} + static_cast<int32_t>(row.zero)) {
+        float first = least - row.zero, last = least + 255 - row.zero;
+        if (clampsSteps) {
+            const float lowest = wholeSteps(row.low / row.step, first, last);
+            const float highest = wholeSteps(row.high / row.step, first, last);
+            first = lowest;
+            last = highest;
+        }
+        from = everyLane(first);
+        until = everyLane(last);
+    }
+
+    /// A number of steps that is a bound, as a whole one within the type's.
+    static float wholeSteps(float steps, float first, float last) {
+        steps = steps > first ? steps : first;
+        steps = steps < last ? steps : last;
+        return (steps + roundingShift) - roundingShift;
+    }
+
+    static Wide unitOf(Wide x, Wide slope, Wide offset) {
+        Wide unit = slope * x + offset;
+        const Wide one = Wide{} + 1;
+        unit = unit < one ? unit : one;
+        return unit > Wide{} ? unit : Wide{};
+    }
 
     /// A vector of sums becomes one of results.
     void operator()(const int32_t* sums, const int32_t* correction, const float* scale,
@@ -104,48 +164,56 @@ template <typename Addend, RequantisedRow::To to> struct Requantiser {
         Wide value = __builtin_convertvector(corrected, Wide) * loadWide(scale) + loadWide(shift);
         if constexpr (sizeof(Addend) == 1)
             value += (widened(addend) - addendZero) * addendScale;
-        value = value > low ? value : low;
-        value = value < high ? value : high;
-        if constexpr (to == RequantisedRow::To::Float32) {
+        if constexpr (!clampsSteps) {
+            value = value > low ? value : low;
+            value = value < high ? value : high;
+        }
+        if constexpr (bend == Bend::TimesUnit)
+            value *= unitOf(value, slope, offset);
+        if constexpr (bend == Bend::Unit)
+            value = unitOf(value, slope, offset);
+        if constexpr (!rounds) {
             storeWide(static_cast<float*>(out), value);
         } else {
             // The bounds are whole numbers, so clamping before rounding changes nothing.
             Wide steps = quotientOf(value, step, inverse);
             steps = steps > from ? steps : from;
             steps = steps < until ? steps : until;
-            const Wide rounded = (steps + roundingShift) - roundingShift;
-            *static_cast<WideBytesInMemory*>(out) = __builtin_convertvector(
-                __builtin_convertvector(rounded, WideInts) + zero, WideBytes);
+            *static_cast<WideBytesInMemory*>(out) =
+                __builtin_convertvector(nearest(steps) + zero, WideBytes);
         }
     }
 
     static constexpr float least = to == RequantisedRow::To::Int8 ? -128.0F : 0.0F;
-    Wide addendScale, addendZero, low, high, step, inverse, from, until;
+    Wide addendScale, addendZero, low, high, slope, offset, step, inverse, from, until;
     WideInts zero;
 };
 
-template <typename Addend, RequantisedRow::To to>
+template <typename Addend, RequantisedRow::To to, RequantisedRow::Bend bend>
 inline void requantiseAll(const RequantisedRow& row) {
     constexpr size_t bytes = to == RequantisedRow::To::Float32 ? 4 : 1;
-    const Requantiser<Addend, to> compute(row);
+    const Requantiser<Addend, to, bend> compute(row);
     const auto* addends = static_cast<const Addend*>(row.addend);
     auto* out = static_cast<uint8_t*>(row.out);
     const size_t n = row.n;
-    size_t i = 0;
-    for (; i + wideLanes <= n; i += wideLanes)
-        compute(row.sums + i, row.correction + i, row.scale + i, row.shift + i, addends + i,
-                out + i * bytes);
+    size_t i = 0, column = 0;
+    for (; i + wideLanes <= n; i += wideLanes, column += wideLanes) {
+        column = column == row.period ? 0 : column;
+        compute(row.sums + i, row.correction + column, row.scale + column, row.shift + column,
+                addends + i, out + i * bytes);
+    }
     if (i == n)
         return;
+    column = column == row.period ? 0 : column;
     int32_t sums[wideLanes] = {}, correction[wideLanes] = {};
     float scale[wideLanes] = {}, shift[wideLanes] = {};
     Addend addend[wideLanes] = {};
     uint8_t results[wideLanes * bytes];
     for (size_t lane = 0; i + lane < n; ++lane) {
         sums[lane] = row.sums[i + lane];
-        correction[lane] = row.correction[i + lane];
-        scale[lane] = row.scale[i + lane];
-        shift[lane] = row.shift[i + lane];
+        correction[lane] = row.correction[column + lane];
+        scale[lane] = row.scale[column + lane];
+        shift[lane] = row.shift[column + lane];
         if (addends)
             addend[lane] = addends[i + lane];
     }
@@ -154,14 +222,25 @@ inline void requantiseAll(const RequantisedRow& row) {
         out[i * bytes + byte] = results[byte];
 }
 
+template <typename Addend, RequantisedRow::To to>
+inline void requantiseBent(const RequantisedRow& row) {
+    using Bend = RequantisedRow::Bend;
+    if (row.bend == Bend::TimesUnit)
+        requantiseAll<Addend, to, Bend::TimesUnit>(row);
+    else if (row.bend == Bend::Unit)
+        requantiseAll<Addend, to, Bend::Unit>(row);
+    else
+        requantiseAll<Addend, to, Bend::None>(row);
+}
+
 template <typename Addend> inline void requantiseTo(const RequantisedRow& row) {
     using To = RequantisedRow::To;
     if (row.to == To::Float32)
-        requantiseAll<Addend, To::Float32>(row);
+        requantiseBent<Addend, To::Float32>(row);
     else if (row.to == To::UInt8)
-        requantiseAll<Addend, To::UInt8>(row);
+        requantiseBent<Addend, To::UInt8>(row);
     else
-        requantiseAll<Addend, To::Int8>(row);
+        requantiseBent<Addend, To::Int8>(row);
 }
 
 inline void requantise(const RequantisedRow& row) {
@@ -171,6 +250,23 @@ inline void requantise(const RequantisedRow& row) {
         requantiseTo<int8_t>(row);
     else
         requantiseTo<uint8_t>(row);
+}
+
+inline void dequantise(float* out, const int32_t* sums, const int32_t* correction,
+                       const float* scale, const float* shift, size_t n) {
+    size_t i = 0;
+    for (; i + wideLanes <= n; i += wideLanes) {
+        const WideInts corrected = *reinterpret_cast<const WideIntsInMemory*>(sums + i) +
+                                   *reinterpret_cast<const WideIntsInMemory*>(correction + i);
+        Wide value = __builtin_convertvector(corrected, Wide) * loadWide(scale + i);
+        if (shift)
+            value += loadWide(shift + i);
+        storeWide(out + i, value);
+    }
+    for (; i < n; ++i) {
+        const float value = static_cast<float>(sums[i] + correction[i]) * scale[i];
+        out[i] = shift ? value + shift[i] : value;
+    }
 }
 
 inline void depthwise(int32_t* sums, const uint8_t* const* taps, const float* weights,
@@ -196,8 +292,8 @@ inline void depthwise(int32_t* sums, const uint8_t* const* taps, const float* we
 void fillInteger(IntegerLoops& loops) {
     loops.range = rangeOf;
     loops.quantise = quantise;
-    loops.flipSigns = flipSigns;
     loops.addScaled = addScaled;
+    loops.dequantise = dequantise;
     loops.requantise = requantise;
     loops.copy = copyBytes;
     loops.depthwise = depthwise;

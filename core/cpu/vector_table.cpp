@@ -33,8 +33,13 @@ const std::vector<VectorTable>& tables() {
     static const std::vector<VectorTable> all = [] {
         std::vector<VectorTable> out;
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
-            out.push_back(make("avx512", avx512::fill));
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+            const VectorTable table = make("avx512", avx512::fill);
+            VectorTable dots = table;
+            if (__builtin_cpu_supports("avx512vnni") && avx512vnni::fill(dots))
+                out.push_back(dots);
+            out.push_back(table);
+        }
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
             out.push_back(make("avx2", avx2::fill));
         out.push_back(make("baseline", baseline::fill));

@@ -158,22 +158,70 @@ struct PoolLoops {
     void (*divideAll)(float* out, float divisor, size_t n) = nullptr;
 };
 
-/// What becomes of the sums of one row: v = clamp(scale * (sum + correction) + shift + addendScale
-/// * (addend - addendZero), low, high), stored, or as round(v / step) + zero within its type.
+/// What becomes of the sums of rows: v = f(clamp(scale * (sum + correction) + shift + addendScale
+/// * (addend - addendZero), low, high)), stored, or as round(v / step) + zero within its type.
 struct RequantisedRow {
     enum class To : uint8_t { Float32, UInt8, Int8 };
+    /// f(x): x, x * unit(x) or unit(x), where unit(x) is slope * x + offset within 0 and 1.
+    enum class Bend : uint8_t { None, TimesUnit, Unit };
 
     const int32_t* sums = nullptr;
-    const int32_t* correction = nullptr; ///< one a column
+    /// Of `period` columns, whose number is a multiple of the lanes where there are several rows.
+    const int32_t* correction = nullptr;
     const float *scale = nullptr, *shift = nullptr;
+    size_t period = 0;
     const void* addend = nullptr; ///< or null
     bool addendSigned = false;
     float addendScale = 0, addendZero = 0;
     float low = 0, high = 0;
+    Bend bend = Bend::None;
+    float slope = 0, offset = 0;
     To to = To::Float32;
     float step = 1, zero = 0;
     void* out = nullptr;
-    size_t n = 0;
+    size_t n = 0; ///< of all rows, which lie one behind the other
+};
+
+/// Sums of products of uint8 x int8 in quads: four bytes each, which meet in one lane of int32.
+struct ByteDots {
+    static constexpr size_t columns = 16; ///< of a panel
+    static constexpr size_t block = 64;   ///< channels of a wide block
+
+    /// c[r][0..n) = sum over k of a[r][k] * b[k][0..n); k is `quads` quads. b is packed as
+    /// [panel][quad][column of the panel][byte of the quad], zero past n.
+    using Products = void (*)(int32_t* c, size_t cStep, const uint8_t* a, size_t aStep,
+                              const int8_t* b, size_t rows, size_t quads, size_t n);
+    /// sums[p][c] = sum over taps t of (taps[t][p * step + c] ^ flip) * weight[c][t]; taps are
+    /// `quads` quads. Weights are packed block after block (blockAt), each [quad][part][byte]: wide
+    /// ones in parts of 64 bytes that depthwiseChannel() orders, narrow ones in the channels'
+    /// order.
+    using Depthwise = void (*)(int32_t* sums, const uint8_t* const* taps, size_t step,
+                               size_t pixels, const int8_t* weights, size_t quads, size_t channels,
+                               uint8_t flip);
+
+    struct Block {
+        size_t first = 0;  ///< channel
+        bool wide = false; ///< `block` channels, else up to `columns`
+        size_t next = 0;   ///< the channel from which on another one is needed
+    };
+
+    /// The block that computes channel `at`. A wide one may begin within the one before.
+    [[gnu::always_inline]] static constexpr Block blockAt(size_t at, size_t channels) {
+        if (channels >= at + block)
+            return {at, true, at + block};
+        if (channels >= block && channels - at > 2 * columns)
+            return {channels - block, true, channels};
+        return {at, false, at + columns};
+    }
+
+    /// The channel of a wide block whose quad is the `index`-th of its 64.
+    static constexpr size_t depthwiseChannel(size_t index) {
+        const size_t part = index / 16, lane = index % 16 / 4;
+        return lane * 16 + part * 4 + index % 4;
+    }
+
+    Products products = nullptr;
+    Depthwise depthwise = nullptr;
 };
 
 /// Around products of 8-bit integers; everything wraps.
@@ -182,18 +230,23 @@ struct IntegerLoops {
     void (*range)(const float* x, size_t n, float* low, float* high) = nullptr;
     /// q[i] = x[i] / scale + zero, nearest (ties to even), within 0 and 255; NaN: 0
     void (*quantise)(const float* x, uint8_t* q, size_t n, float scale, float zero) = nullptr;
-    /// int8 as uint8 that is 128 more
-    void (*flipSigns)(uint8_t* to, const uint8_t* from, size_t n) = nullptr;
     /// sums[i] += factor * terms[i]
     void (*addScaled)(int32_t* sums, const int32_t* terms, int32_t factor, size_t n) = nullptr;
+    /// out[i] = float(sums[i] + correction[i]) * scale[i] (+ shift[i], unless null); out may be
+    /// sums
+    void (*dequantise)(float* out, const int32_t* sums, const int32_t* correction,
+                       const float* scale, const float* shift, size_t n) = nullptr;
     /// Scales, shifts and bounds must be finite, so that nothing on the way is not.
     void (*requantise)(const RequantisedRow& row) = nullptr;
-    void (*copy)(uint8_t* to, const uint8_t* from, size_t n) = nullptr; ///< a few hundred bytes
+    /// A few hundred bytes, each xor-ed with `flip`: 0x80 makes int8 uint8 that is 128 more.
+    void (*copy)(uint8_t* to, const uint8_t* from, size_t n, uint8_t flip) = nullptr;
     /// sums[c] = sum over taps t of (taps[t][c] ^ flip) * weights[t * channels + c]; weights are
     /// whole numbers up to 255, and taps so few that float32 holds their sums.
     static constexpr size_t mostTaps = 258;
     void (*depthwise)(int32_t* sums, const uint8_t* const* taps, const float* weights,
                       size_t tapCount, size_t channels, uint8_t flip) = nullptr;
+    /// By instructions that add four products to a lane; null where the table has none.
+    ByteDots dots;
 };
 
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
@@ -240,5 +293,10 @@ void fill(VectorTable& table);
 namespace avx512 {
 void fill(VectorTable& table);
 }
+
+namespace avx512vnni {
+/// On top of avx512's: false where the compiler has no 8-bit dot products.
+bool fill(VectorTable& table);
+} // namespace avx512vnni
 
 } // namespace fuselage::cpu

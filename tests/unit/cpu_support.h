@@ -45,11 +45,12 @@ using Prepare = KernelResult (*)(const KernelProgram&, const PrepareContext&);
 
 inline CpuRun runOnCpu(const KernelProgram& program, const std::vector<ReferenceValue>& inputs,
                        const std::vector<TensorPtr>& constants, Order order = Order::RowMajor,
-                       int threadCount = 1, Prepare prepare = prepareKernel) {
+                       int threadCount = 1, Prepare prepare = prepareKernel,
+                       const VectorTable& table = vectorTable()) {
     CpuRun out;
     Threads threads(threadCount);
     threads.activate();
-    PrepareContext context{{}, {}, vectorTable(), threads};
+    PrepareContext context{{}, {}, table, threads};
     std::vector<std::vector<std::byte>> memory;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
         const OperandType& type = program.inputs[i];

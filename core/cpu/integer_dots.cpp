@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/integer_dots.h"
+
+#include <algorithm>
+
+namespace fuselage::cpu {
+
+namespace {
+
+constexpr int64_t quad = 4;
+
+int64_t roundedUp(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+class DotsProduct final : public IntegerProduct {
+public:
+    DotsProduct(const Shape& shape, const std::vector<IntegerMatrix>& matrices,
+                const VectorTable& table, Pages& pages)
+        : m_shape(shape), m_multiply(table.integer.dots.products) {
+        implementation = std::string("dots ") + table.name;
+        constexpr auto columns = static_cast<int64_t>(ByteDots::columns);
+        m_bytes = static_cast<size_t>(roundedUp(shape.n, columns) * shape.k);
+        m_weights = reinterpret_cast<int8_t*>(pages.take(m_bytes * matrices.size()));
+        std::fill_n(m_weights, m_bytes * matrices.size(), int8_t{0});
+        for (size_t i = 0; i < matrices.size(); ++i)
+            for (int64_t k = 0; k < shape.k; ++k)
+                for (int64_t n = 0; n < shape.n; ++n) {
+                    const int64_t at = n / columns * columns * shape.k + k / quad * columns * quad +
+                                       n % columns * quad + k % quad;
+                    m_weights[m_bytes * i + static_cast<size_t>(at)] = static_cast<int8_t>(
+                        matrices[i].values[static_cast<size_t>(k * shape.n + n)]);
+                }
+    }
+
+    void run(const uint8_t* a, size_t matrix, int32_t* c, std::byte*) const override {
+        m_multiply(c, static_cast<size_t>(m_shape.cStride), a, static_cast<size_t>(m_shape.aStride),
+                   m_weights + matrix * m_bytes, static_cast<size_t>(m_shape.m),
+                   static_cast<size_t>(m_shape.k / quad), static_cast<size_t>(m_shape.n));
+    }
+
+private:
+    Shape m_shape;
+    ByteDots::Products m_multiply;
+    int8_t* m_weights = nullptr; ///< in the pages
+    size_t m_bytes = 0;          ///< of a matrix
+};
+
+} // namespace
+
+bool areBytes(const std::vector<IntegerMatrix>& matrices) {
+    return std::all_of(matrices.begin(), matrices.end(), [](const IntegerMatrix& matrix) {
+        return std::all_of(matrix.values.begin(), matrix.values.end(),
+                           [](int32_t value) { return value >= -128 && value <= 127; });
+    });
+}
+
+std::unique_ptr<IntegerProduct> makeDotsProduct(const IntegerProduct::Shape& shape,
+                                                const std::vector<IntegerMatrix>& matrices,
+                                                const VectorTable& table, Pages& pages) {
+    return std::make_unique<DotsProduct>(shape, matrices, table, pages);
+}
+
+} // namespace fuselage::cpu
