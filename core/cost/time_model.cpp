@@ -27,14 +27,14 @@ constexpr double secondsWorthSharing = 30e-6;
 constexpr double memoryUncertainty = 0.1, computeUncertainty = 0.2, launchUncertainty = 0.05;
 
 /// Products of 8-bit integers on a processor: what they take beyond their dot products. Measured on
-/// a Xeon with AMX, kernel by kernel, in INT8 resnet50, mobilenet_v3_large and four small graphs.
+/// a Xeon with AMX, kernel by kernel, in INT8 mobilenet_v3_large beside the same in float32.
 struct IntegerProducts {
-    double staging = 2.6;  ///< rows gathered, sums written and requantised
-    double halfDepth = 96; ///< terms of one result for which gathering takes as long as multiplying
-    double shallow = 64;   ///< terms below which a window's rows go through a generic routine,
-    double generic = 8;    ///< which takes so much longer
-    double groups = 5;     ///< one small product a group and strip
-    double oneByOne = 9;   ///< depthwise: widened, multiplied and added lane by lane
+    double staging = 1.5;   ///< rows gathered, sums written
+    double halfDepth = 16;  ///< terms of one result for which this takes as long as multiplying
+    double shallow = 64;    ///< terms below which the pieces of a window's rows are so short
+    double pieces = 3.5;    ///< that gathering takes so much longer
+    double groups = 5;      ///< one small product a group and strip
+    double depthwise = 1.3; ///< taps interleaved, then four at a time
 };
 constexpr IntegerProducts integerProducts;
 
@@ -234,7 +234,7 @@ double laneInstructions(const KernelProgram& program, const Work& work,
     if (!work.matrix && !multipliesIntegers(program, profile))
         add(work.matrixFlops / 2,
             profile.laneProductIssue *
-                (sumsIntegers(program, profile) ? integerProducts.oneByOne : 1));
+                (sumsIntegers(program, profile) ? integerProducts.depthwise : 1));
     return out;
 }
 
@@ -252,7 +252,7 @@ double integerLoss(const KernelProgram& program, const Contraction& code) {
     const bool slides =
         code.kind != Contraction::Kind::MatMul && elementCount(code.window.kernel).value_or(1) > 1;
     return integerProducts.staging * (1 + integerProducts.halfDepth / depth) *
-           (slides && depth < integerProducts.shallow ? integerProducts.generic : 1) *
+           (slides && depth < integerProducts.shallow ? integerProducts.pieces : 1) *
            (code.groups > 1 ? integerProducts.groups : 1);
 }
 
