@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/node_error.h"
 
+#include "app/pipeline/take_pairs_out.h"
 #include "app/quantize/set_runner.h"
-#include "app/quantize/take_out.h"
 
 #include <fmt/format.h>
 
@@ -78,7 +78,7 @@ std::optional<app::NodeErrorReport> compare(const Shared& value, const Tensor& w
 Result<std::vector<app::NodeErrorReport>>
 nodeErrors(const app::LoadedModel& model, const NodeErrorRequest& request, Progress& progress) {
     Graph twin = model.graph.clone();
-    auto pairs = takePairsOut(twin);
+    auto pairs = app::takePairsOut(twin);
     if (!pairs)
         return failure(pairs.error());
     if (pairs->empty() && storageOf(request.run.precision) == DType::Float32)

@@ -36,7 +36,7 @@ IntegerDequantise::IntegerDequantise(const Contraction& program, const PrepareCo
     Pointwise columns{box, {}, std::move(found.columns.tape), {}};
     for (uint32_t read : found.columns.reads)
         columns.reads.push_back(program.epilogue.reads[read]);
-    PrepareContext inner{context.inputs, {}, context.table, context.threads, context.strict};
+    PrepareContext inner{context.inputs, {}, context.table, context.threads, context.allowed};
     for (uint32_t i = 0; i < columns.tape.outputs.size(); ++i) {
         columns.writes.push_back(identityAccess(i, box.size()));
         inner.outputs.push_back(layout);
@@ -56,7 +56,7 @@ IntegerDequantise::IntegerDequantise(const Contraction& program, const PrepareCo
 
 std::optional<IntegerDequantise> IntegerDequantise::make(const Contraction& program,
                                                          const PrepareContext& context) {
-    if (context.strict) // a product and a sum are rounded once here
+    if (context.strict()) // a product and a sum are rounded once here
         return std::nullopt;
     auto found = matchScaledSums(program.epilogue.tape, columnReads(program, context));
     if (!found)
