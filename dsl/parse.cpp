@@ -83,6 +83,8 @@ std::string_view meantBy(const ParseState& state, size_t at, std::string_view ex
     const std::string_view next = at + 1 < state.tokens->size() ? wordAt(at + 1) : "";
     if (expected == "a clause" && next == "=")
         return "write statements in `match { ... }`";
+    if (at > 0 && found == "(" && wordAt(at - 1) == "]")
+        return "write operands before attributes: `Op(x)[axis == 1]`";
     if (expected != "`;`" || at == 0)
         return {};
     const std::string_view head = statementHead(*state.tokens, state.text, at);

@@ -11,16 +11,16 @@ namespace {
 using app::GraphNodeReport;
 using app::GraphReport;
 
-constexpr uint32_t omitted = GraphNodeReport::omitted;
-
 bool isStore(const GraphNodeReport& node) {
     return node.op == "QuantizeLinear" && node.inputs.size() >= 2 && node.outputs.size() == 1 &&
-           node.inputs[0] != omitted && node.outputs[0] != omitted;
+           node.inputs[0] != GraphNodeReport::omitted &&
+           node.outputs[0] != GraphNodeReport::omitted;
 }
 
 bool isLoad(const GraphNodeReport& node) {
     return node.op == "DequantizeLinear" && node.inputs.size() >= 2 && node.outputs.size() == 1 &&
-           node.inputs[0] != omitted && node.outputs[0] != omitted;
+           node.inputs[0] != GraphNodeReport::omitted &&
+           node.outputs[0] != GraphNodeReport::omitted;
 }
 
 /// One graph: which nodes go, what their readers read instead.
@@ -32,10 +32,10 @@ public:
           m_readers(graph.values.size()) {
         for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
             for (uint32_t value : graph.nodes[n].outputs)
-                if (value != omitted)
+                if (value != GraphNodeReport::omitted)
                     m_maker[value] = n;
             for (uint32_t value : graph.nodes[n].inputs)
-                if (value != omitted)
+                if (value != GraphNodeReport::omitted)
                     m_readers[value].push_back(n);
         }
         for (uint32_t value : graph.outputs)
@@ -95,7 +95,7 @@ private:
     void rewire(uint32_t n) {
         GraphNodeReport& reader = m_graph.nodes[n];
         for (uint32_t& value : reader.inputs) {
-            if (value == omitted)
+            if (value == GraphNodeReport::omitted)
                 continue;
             const GraphNodeReport* by = nullptr;
             value = behind(value, by);
@@ -151,7 +151,7 @@ void sayOfStoredValues(const GraphReport& before, const GraphReport& after, Fold
                 texts[before.values[node.outputs[0]].name] = app::storedText(*form);
     for (const GraphNodeReport& node : after.nodes)
         for (uint32_t value : node.inputs)
-            if (value != omitted && !isLoad(node))
+            if (value != GraphNodeReport::omitted && !isLoad(node))
                 if (auto found = texts.find(after.values[value].name); found != texts.end())
                     out.stored.try_emplace(FoldedPairs::key(node.name, after.values[value].name),
                                            found->second);
