@@ -172,14 +172,35 @@ bool scaledSums(Draft& draft, ValueId sums, ValueId scaleA, ValueId scaleB, Valu
     return pieces.become(Op::Add, {draft.before(Op::Mul, {floats, scale}, {}, "scaled"), bias});
 }
 
+ValueId integerProduct(Draft& draft, std::vector<ValueId> inputs) {
+    while (!inputs.back().valid())
+        inputs.pop_back();
+    return draft.before(Op::MatMulInteger, std::move(inputs), {}, "integer");
+}
+
 /// A, B, their scales, their zero points, a bias.
 bool matMulToFloat(Draft& draft) {
     if (!given(draft, {0, 1, 2, 3}))
         return false;
     Pieces pieces(draft);
-    const ValueId sums = draft.before(
-        Op::MatMulInteger, {pieces.at(0), pieces.at(1), pieces.at(4), pieces.at(5)}, {}, "integer");
+    const ValueId sums =
+        integerProduct(draft, {pieces.at(0), pieces.at(1), pieces.at(4), pieces.at(5)});
     return scaledSums(draft, sums, pieces.at(2), pieces.at(3), pieces.at(6));
+}
+
+/// A, which is float and stored when it runs, B, its scale and zero point, a bias.
+bool dynamicMatMul(Draft& draft) {
+    if (!given(draft, {0, 1, 2}))
+        return false;
+    Pieces pieces(draft);
+    const std::string name = draft.spec.name + "_a";
+    const NodeId store = draft.graph.addNode({Op::DynamicQuantizeLinear,
+                                              name + "_quantize",
+                                              {pieces.at(0)},
+                                              {name, name + "_scale", name + "_zero_point"}});
+    const std::vector<ValueId> stored = draft.graph.node(store).outputs;
+    const ValueId sums = integerProduct(draft, {stored[0], pieces.at(1), stored[2], pieces.at(3)});
+    return scaledSums(draft, sums, stored[1], pieces.at(2), pieces.at(4));
 }
 
 /// input, weight, bias, their scales, a mask, their zero points, past.
@@ -218,6 +239,7 @@ constexpr Row rows[] = {
     {"QGemm", gemm},
     {"QAttention", attention},
     {"MatMulIntegerToFloat", matMulToFloat},
+    {"DynamicQuantizeMatMul", dynamicMatMul},
 };
 
 } // namespace

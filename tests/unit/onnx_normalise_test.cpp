@@ -283,6 +283,13 @@ TEST(OnnxNormalise, OperatorsOnStoredValuesAreWrittenOut) {
         {"y = com.microsoft.QGemm(a, s, z, w, v, n)", {3, 2}},
         {"y = com.microsoft.QGemm <transB = 1> (a, s, z, w, v, n, b, t, o)", {9, 9}},
         {"y = com.microsoft.MatMulIntegerToFloat(a, w, s, v, z, n)", {3, 2}},
+        {"y = com.microsoft.MatMulIntegerToFloat(a, w, s, v)", {7, 5}},
+        {"f = Cast <to = 1> (a) e = com.microsoft.DynamicQuantizeMatMul(f, w, v, n) "
+         "y = Round(e)",
+         {14, 10}},
+        {"f = Cast <to = 1> (a) e = com.microsoft.DynamicQuantizeMatMul(f, w, v, ``, v) "
+         "y = Round(e)",
+         {15, 10}},
     };
     for (const auto& row : rows) {
         auto graph = model_io::loadText(begin + "{ " + row.node + " }");
