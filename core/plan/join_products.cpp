@@ -64,11 +64,10 @@ public:
 private:
     bool mayJoin(const PlannedNode& node) const;
     bool readInPlace(ValueId value, const ViewOf& as) const;
-    bool viewsHold(const JoinOffer& offer) const;
+    bool mayStandAmongOthers(const ProductBranch& branch, ValueId result) const;
     std::optional<JoinOffer> price(const Candidates& members);
     void judge(JoinOffer& offer, const std::vector<TimeEstimate>& apart,
                const TimeEstimate& together);
-    NodeId addJoined(const JoinOffer& offer, ValueId& result);
 
     bool isCopy(NodeId node) const {
         return node.index() < m_isCopy.size() && m_isCopy[node.index()];
@@ -107,7 +106,7 @@ std::vector<Candidates> ProductJoiner::alike() {
         if (!mayJoin(m_nodes[i]))
             continue;
         auto branch = branchOf(m_nodes[i].request);
-        if (!branch)
+        if (!branch || !mayStandAmongOthers(*branch, m_graph->node(m_nodes[i].node).outputs[0]))
             continue;
         const Candidate& made = m_candidates.emplace_back(Candidate{i, std::move(*branch)});
         auto [entry, isNew] = groups.try_emplace({made.branch.shared, made.branch.key});
@@ -146,11 +145,11 @@ bool ProductJoiner::readInPlace(ValueId value, const ViewOf& as) const {
     });
 }
 
-bool ProductJoiner::viewsHold(const JoinOffer& offer) const {
-    const Extents strides = rowMajorStrides(offer.joined.type.extents().value_or(Extents{}));
-    return std::all_of(offer.members.begin(), offer.members.end(), [&](const Candidate* member) {
-        return readInPlace(nodeOf(*member).outputs[0], {0, member->branch.result, strides});
-    });
+/// Whether its columns may stand among others, however many.
+bool ProductJoiner::mayStandAmongOthers(const ProductBranch& branch, ValueId result) const {
+    Extents wider = branch.result;
+    wider[branch.column] *= 2;
+    return readInPlace(result, {0, branch.result, rowMajorStrides(wider)});
 }
 
 void ProductJoiner::judge(JoinOffer& offer, const std::vector<TimeEstimate>& apart,
@@ -186,8 +185,6 @@ std::optional<JoinOffer> ProductJoiner::price(const Candidates& members) {
         out.record.name += (out.record.name.empty() ? "" : " + ") + nodeOf(*member).name;
     }
     out.joined = joinBodies(branches);
-    if (!viewsHold(out))
-        return std::nullopt;
     // What constants hold is no part of a program; they are put side by side once it is taken.
     out.joined.request.constants.resize(out.joined.inputs.size());
     LowerResult lowered = m_cache.lowerWithin(out.joined.request, NumericClass::Reassociated);

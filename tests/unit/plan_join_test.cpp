@@ -213,6 +213,25 @@ TEST(PlanJoin, OnlyWhatNobodyWouldHaveToCopyIsJoined) {
     EXPECT_EQ(productsIn(*joinPlan(fusedBranches(std::move(flat)), {.dear = true})), 2U);
 }
 
+TEST(PlanJoin, ABranchThatGoesIntoAConcatDoesNotKeepTheOthersApart) {
+    // An inception block: the first writes its part of the result, two lead to larger windows.
+    BranchMaker m;
+    const ValueId x = m.input("x", {1, 64, 14, 14});
+    const ValueId first = m.convolution(x, 64, 32);
+    const std::vector<Attributes::Entry> padded{{"pads", std::vector<int64_t>(4, 1)}};
+    std::vector<ValueId> parts{first};
+    for (int i = 0; i < 2; ++i)
+        parts.push_back(m.add(Op::Conv,
+                              {m.add(Op::Relu, {m.convolution(x, 64, 16)}),
+                               m.constant("large" + std::to_string(i), {8, 16, 3, 3})},
+                              padded));
+    m.read(m.add(Op::Concat, parts, {{"axis", int64_t{1}}}));
+    const auto plan = joinPlan(fusedBranches(std::move(m)), {});
+    EXPECT_EQ(joinedIn(*plan), 1U);
+    EXPECT_EQ(productsIn(*plan), 4U);
+    EXPECT_EQ(plan->steps.size(), 5U); // no copy
+}
+
 TEST(PlanJoin, OtherOperandsWindowsAndGroupsStayApart) {
     BranchMaker m;
     const ValueId x = m.input("x", {2, 8, 6, 6}), y = m.input("y", {2, 8, 6, 6});
