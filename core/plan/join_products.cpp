@@ -23,6 +23,8 @@ constexpr double leastJoinedShare = 0.05;
 /// their launches apart, want a library more than one launch.
 constexpr double mostSecondsOfChoice = 5e-6;
 constexpr size_t mostBranches = 16;
+/// Of a result: sizes come from files, and plans beyond this are refused later (checkSizes).
+constexpr int64_t mostElements = int64_t(1) << 43;
 
 struct Candidate {
     size_t at = 0; ///< in the planned nodes
@@ -149,7 +151,9 @@ bool ProductJoiner::readInPlace(ValueId value, const ViewOf& as) const {
 bool ProductJoiner::mayStandAmongOthers(const ProductBranch& branch, ValueId result) const {
     Extents wider = branch.result;
     wider[branch.column] *= 2;
-    return readInPlace(result, {0, branch.result, rowMajorStrides(wider)});
+    const auto elements = elementCount(wider);
+    return elements && *elements <= mostElements &&
+           readInPlace(result, {0, branch.result, rowMajorStrides(wider)});
 }
 
 void ProductJoiner::judge(JoinOffer& offer, const std::vector<TimeEstimate>& apart,

@@ -74,7 +74,7 @@ TEST(PlanCasts, WhatSomebodyElseReadsIsStoredAsItIs) {
             << text;
 }
 
-TEST(PlanCasts, BothResultsOfOneStepMayBeCast) {
+TEST(PlanCasts, ARowStoresItsResultInTheCastsType) {
     const auto plan = castPlan(graphWithCasts("(float16[64,128] x) => (float[64,128] y) {"
                                               " a = Abs(x) s = Softmax(a) y = Cast<to=1>(s) }"));
     EXPECT_EQ(plan->steps.back().program.outputs[0].dtype, DType::Float32);
