@@ -5,6 +5,7 @@
 #include "app/pipeline/fuse_plan.h"
 #include "app/report/json.h"
 #include "app/studio/session/match_keys.h"
+#include "app/studio/session/match_trial.h"
 #include "app/studio/session/measurements.h"
 #include "tests/studio/sample.h"
 
@@ -133,6 +134,44 @@ private Q_SLOTS:
         m_session.setUnsaved(rules, std::nullopt);
         m_session.setOptions({});
         QVERIFY(settled(m_session));
+    }
+
+    void aMatchIsTriedWithAndWithoutAndAllIsAsItWas() {
+        const app::Report any = m_session.snapshot()->report();
+        Measurements measurements(m_session);
+        measurements.setProgram(
+            script("trial", "file=with\nfor last; do [ \"$last\" = --plan ] && file=without; done\n"
+                            "cp \"" +
+                                m_folder.path().toUtf8() + "/$file.json\" \"$last\""));
+        writeText(m_folder, "with.json", timed(any, 2e-3));
+        writeText(m_folder, "without.json", timed(any, 1e-3));
+        MatchTrial trial(m_session, measurements);
+        const MatchKey key = keyOf(m_session.report()->matches.front());
+        trial.start({key});
+        QVERIFY(trial.running());
+        QTRY_VERIFY_WITH_TIMEOUT(!trial.running(), 30'000);
+        QVERIFY(settled(m_session));
+        QCOMPARE(measurements.runs().size(), size_t(2));
+        QVERIFY(m_session.options().fuse.disabled.empty());
+        QCOMPARE(m_session.problems().size(), 1);
+        const Problem& said = m_session.problems()[0];
+        QCOMPARE(said.code, QString("measure.trial"));
+        QVERIFY2(said.fix.contains("loses"), qPrintable(said.message + said.fix));
+        // The figures of before are valid again without another measurement.
+        QVERIFY(m_session.measured());
+        QVERIFY(!m_session.measurementStale());
+        QVERIFY(qFuzzyCompare(m_session.report()->after.measured->median, 2e-3));
+    }
+
+    void aTrialThatFailsLeavesEverythingAsItWas() {
+        Measurements measurements(m_session);
+        measurements.setProgram(script("fails", "exit 5"));
+        MatchTrial trial(m_session, measurements);
+        trial.start({keyOf(m_session.report()->matches.front())});
+        QTRY_VERIFY_WITH_TIMEOUT(!trial.running(), 30'000);
+        QVERIFY(settled(m_session));
+        QVERIFY(m_session.options().fuse.disabled.empty());
+        QCOMPARE(m_session.problems()[0].code, QString("measure.failed"));
     }
 
     void fusionsThatLoseAreSaid() {
@@ -266,9 +305,10 @@ private:
         return isTimed ? timed(report) : QByteArray::fromStdString(app::renderJson(report));
     }
 
-    static QByteArray timed(app::Report report) {
+    static QByteArray timed(app::Report report, double after = 2e-3) {
         report.before.measured = TimingSummary{4e-3, 3e-3, 5e-3, 3.9e-3, 4.1e-3, 9};
-        report.after.measured = TimingSummary{2e-3, 1e-3, 3e-3, 1.9e-3, 2.1e-3, 9};
+        report.after.measured =
+            TimingSummary{after, after / 2, 2 * after, 0.95 * after, 1.05 * after, 9};
         for (app::KernelReport& kernel : report.after.kernels)
             kernel.measuredSeconds = 1e-4;
         return QByteArray::fromStdString(app::renderJson(report));

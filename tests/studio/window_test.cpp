@@ -2,6 +2,7 @@
 // The window as a person meets it: opens files, shows the numbers, remembers, and every control has
 // a name for screen readers.
 #include "app/studio/graph_view/canvas_pair.h"
+#include "app/studio/graph_view/edge_tip.h"
 #include "app/studio/panels/inspector/inspector_text.h"
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/session/match_keys.h"
@@ -200,6 +201,21 @@ private Q_SLOTS:
         QVERIFY2(words->text().contains("none of"), qPrintable(words->text()));
     }
 
+    void aScreenReaderThatWasThereFirstGetsTheBoxes() {
+        QSettings settings(m_folder.filePath("m.ini"), QSettings::IniFormat);
+        QAccessible::setActive(true); // interfaces are made and kept from the first name on
+        MainWindow window(settings);
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        QAccessibleInterface* access = QAccessible::queryAccessibleInterface(
+            &window.canvases().canvas(fuselage::scene::Before));
+        QVERIFY(access);
+        QVERIFY2(access->childCount() > 10, qPrintable(QString::number(access->childCount())));
+        QAccessible::setActive(false);
+    }
+
     void aMenuOfTheGraphHasWhatCanBeDone() {
         QSettings settings(m_folder.filePath("j.ini"), QSettings::IniFormat);
         MainWindow window(settings);
@@ -267,6 +283,17 @@ private Q_SLOTS:
             return out;
         };
         QCOMPARE(stored(), size_t(1));
+        const DrawingPtr drawing = window.canvases().canvas(fuselage::scene::Before).drawing();
+        for (const auto& edge : drawing->scene().edges)
+            if (!edge.stored.empty() && (edge.sides & fuselage::scene::Before)) {
+                const auto& end = edge.points.back();
+                const QString tip =
+                    edgeTip(*drawing, fuselage::scene::Before, {end.x + 2, end.y - 1}, 4);
+                QVERIFY2(tip.contains("stored as int8") && tip.contains("float[1,64]"),
+                         qPrintable(tip));
+                QVERIFY(
+                    edgeTip(*drawing, fuselage::scene::Before, {end.x + 500, end.y}, 4).isEmpty());
+            }
         window.commands().find("view.pairs")->trigger();
         QTRY_COMPARE(stored(), size_t(0));
         window.undo().undo();

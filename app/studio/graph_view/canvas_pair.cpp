@@ -159,6 +159,7 @@ void CanvasPair::showMenu(const QPoint& globalPosition) {
                                "edit.copyNames",
                                "",
                                "match.disable",
+                               "match.trial",
                                "editor.derive",
                                "miss.next",
                                "",

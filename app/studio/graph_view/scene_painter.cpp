@@ -232,12 +232,18 @@ private:
         QRectF box = rectOf(m_scene.boxes[mark.box].rect);
         QRectF limits(0, 0, 260 * unit, 1000 * unit);
         QRectF text = QFontMetricsF(font).boundingRect(limits, Qt::TextWordWrap, mark.callout);
-        text.moveTopLeft({box.right() + 18 * unit, box.top()});
+        // Right of the box, where that is in sight; else left of it.
+        const double gap = 18 * unit;
+        const bool left = box.right() + gap + text.width() > m_area.right() &&
+                          box.left() - gap - text.width() > m_area.left();
+        text.moveTopLeft({left ? box.left() - gap - text.width() : box.right() + gap,
+                          std::max(m_area.top() + gap,
+                                   std::min(box.top(), m_area.bottom() - gap - text.height()))});
         QRectF frame = text.adjusted(-7 * unit, -5 * unit, 7 * unit, 5 * unit);
         m_painter.setPen(QPen(m_colours[mark.token], 1.5 * unit));
         m_painter.setBrush(m_colours["surface"]);
-        m_painter.drawLine(QPointF(box.right() + 3, box.center().y()),
-                           QPointF(frame.left(), box.center().y()));
+        m_painter.drawLine(QPointF(left ? box.left() - 3 : box.right() + 3, box.center().y()),
+                           QPointF(left ? frame.right() : frame.left(), box.center().y()));
         m_painter.drawRect(frame);
         m_painter.setFont(font);
         m_painter.setPen(m_colours["text"]);

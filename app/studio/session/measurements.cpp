@@ -46,8 +46,21 @@ Measurements::Measurements(Session& session, QObject* parent)
         m_job == Job::Measure ? take(json) : takeErrors(json);
     });
     connect(&m_process, &Measurement::failed, &m_session, &Session::addProblem);
+    connect(&m_session, &Session::snapshotChanged, this, &Measurements::findRunOf);
     connect(&m_session, &Session::busyChanged, this, &Measurements::beginWaiting,
             Qt::QueuedConnection);
+}
+
+/// What was measured before an edit that was taken back is measured still.
+void Measurements::findRunOf(const SnapshotPtr& now) {
+    if (!now || m_runs.empty())
+        return;
+    const std::string plan = app::planText(planOf(*now));
+    for (auto run = m_runs.rbegin(); run != m_runs.rend(); ++run)
+        if (run->snapshot->model == now->model && run->snapshot->device == now->device &&
+            run->snapshot->precision == now->precision && run->snapshot->strict == now->strict &&
+            app::planText(planOf(*run->snapshot)) == plan)
+            return m_session.setMeasured(now, run->report);
 }
 
 void Measurements::problem(const QString& code, const QString& message, const QString& fix) {

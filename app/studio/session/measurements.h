@@ -81,6 +81,7 @@ private:
     void take(const QByteArray& json);
     void takeErrors(const QByteArray& json);
     void saySlower(const app::Report& report);
+    void findRunOf(const SnapshotPtr& now);
     void problem(const QString& code, const QString& message, const QString& fix);
 
     Session& m_session;

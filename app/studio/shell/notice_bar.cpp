@@ -27,6 +27,7 @@ constexpr Remedy remedies[] = {
     {"load.external", "file.reload", QT_TRANSLATE_NOOP("NoticeBar", "Try again")},
     {"load.", "file.open", QT_TRANSLATE_NOOP("NoticeBar", "Open another ...")},
     {"precision.", "run.options", QT_TRANSLATE_NOOP("NoticeBar", "Options ...")},
+    {"measure.trial", "panel.runs", QT_TRANSLATE_NOOP("NoticeBar", "Show the runs")},
     {"measure.slower", "match.slower", QT_TRANSLATE_NOOP("NoticeBar", "Show them")},
     {"measure.nothing", "file.open", QT_TRANSLATE_NOOP("NoticeBar", "Open a model ...")},
     {"measure.stale", "panel.problems", QT_TRANSLATE_NOOP("NoticeBar", "Show Problems")},
@@ -109,7 +110,7 @@ void NoticeBar::refresh() {
     const Problem* best = nullptr;
     qsizetype count = 0;
     for (const Problem& each : all) {
-        const bool offer = each.code == "load.sizes";
+        const bool offer = each.code == "load.sizes" || each.code == "measure.trial";
         if (m_dismissed.contains(keyOf(each)) || m_elsewhere(each) ||
             (each.severity == Severity::Note && !offer) || each.code.startsWith("layout."))
             continue;

@@ -2,6 +2,7 @@
 #include "app/studio/workbench/match_commands.h"
 
 #include "app/studio/session/match_keys.h"
+#include "app/studio/session/match_trial.h"
 #include "app/studio/workbench/undo.h"
 
 #include <algorithm>
@@ -47,10 +48,21 @@ void addMatchCommands(Workbench& workbench) {
     QAction* enable = table.add(
         {"match.enableAll", "Rules", QObject::tr("Enable all disabled matches"), {}},
         [&workbench] { changeDisabled(workbench, QObject::tr("enable all matches"), {}); });
-    auto update = [&workbench, disable, enable] {
+    auto* trial = new MatchTrial(workbench.session, workbench.measurements, &table);
+    QAction* compare =
+        table.add({"match.trial",
+                   "Rules",
+                   QObject::tr("Measure with and without this match"),
+                   {QKeySequence("Ctrl+Alt+M")}},
+                  [&workbench, trial] {
+                      if (const SnapshotPtr& snapshot = workbench.session.snapshot())
+                          trial->start(keysOf(*snapshot, workbench.selection.selection().after));
+                  });
+    auto update = [&workbench, disable, enable, compare] {
         const SnapshotPtr& snapshot = workbench.session.snapshot();
         const QStringList& after = workbench.selection.selection().after;
         disable->setEnabled(snapshot && !keysOf(*snapshot, after).empty());
+        compare->setEnabled(disable->isEnabled());
         enable->setEnabled(!workbench.session.options().fuse.disabled.empty());
     };
     QObject::connect(&workbench.selection, &SelectionHub::changed, disable, update);

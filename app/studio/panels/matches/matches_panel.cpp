@@ -35,7 +35,7 @@ QWidget* makeMatchesPanel(Workbench& workbench, QWidget* parent) {
         workbench.marks.set(QStringLiteral("slower"), marks);
     };
     QObject::connect(&workbench.session, &Session::reportChanged, panel, markSlower);
-    for (const char* id : {"match.disable", "match.enableAll"})
+    for (const char* id : {"match.disable", "match.trial", "match.enableAll"})
         if (QAction* action = workbench.commands.find(id))
             rows->table().addAction(action);
     workbench.commands.add(
