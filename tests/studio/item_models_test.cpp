@@ -129,8 +129,8 @@ private Q_SLOTS:
             report.nearMisses.push_back(out);
         };
         miss("Cheap", "a", "rank", 3);
-        miss("Dear", "b", "group", 3);
-        miss("Dear", "c", "group", 3);
+        miss("Dear", "b", "`b`: group", 3);
+        miss("Dear", "c", "`c`: group", 3);
         for (const char* node : {"a", "b", "c"}) {
             app::KernelReport unfused = kernel("", node[0] == 'a' ? 1e-6 : 1e-3, node);
             report.before.kernels.push_back(unfused);

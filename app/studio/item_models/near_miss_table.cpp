@@ -12,6 +12,23 @@
 
 namespace fuselage::studio {
 
+namespace {
+
+/// The same reason at another node has other names in it: what is quoted does not count.
+std::string withoutNames(const std::string& message) {
+    std::string out;
+    bool quoted = false;
+    for (char c : message) {
+        if (c == '`')
+            quoted = !quoted;
+        else if (!quoted)
+            out += c;
+    }
+    return out;
+}
+
+} // namespace
+
 double nearness(const app::NearMissReport& miss) {
     return miss.steps ? double(miss.step) / miss.steps : 0;
 }
@@ -22,8 +39,8 @@ std::vector<NearMissRow> nearMissRows(const app::Report& report) {
     std::vector<NearMissRow> out;
     std::vector<std::set<std::string>> concerned;
     for (const app::NearMissReport& miss : report.nearMisses) {
-        auto [entry, isNew] =
-            known.try_emplace({miss.rule, miss.reason.code, miss.reason.message}, out.size());
+        auto [entry, isNew] = known.try_emplace(
+            {miss.rule, miss.reason.code, withoutNames(miss.reason.message)}, out.size());
         if (isNew) {
             out.push_back({miss, {}, 0, 0});
             concerned.emplace_back();

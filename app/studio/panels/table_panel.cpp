@@ -182,7 +182,7 @@ void TablePanel::sizeColumns() {
     // In a narrow panel no column hides the others.
     constexpr int least = 120;
     const int widest = std::min(widestLetters * m_table->fontMetrics().averageCharWidth(),
-                                std::max(least, m_table->viewport()->width() / 2));
+                                std::max(least, width() / 2));
     m_sizing = true;
     for (int column = 0; column < m_proxy->columnCount(); ++column)
         if (!m_table->isColumnHidden(column) && !m_sizedByHand.contains(column))

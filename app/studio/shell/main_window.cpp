@@ -81,10 +81,11 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     connect(&m_session, &Session::changedOnDisk, this, [this](const QString& path) {
         m_session.removeProblems("model.changed");
         warn("model.changed",
-             QFileInfo::exists(path) ? tr("`%1` was changed on disk; what is shown is of before")
-                                           .arg(QFileInfo(path).fileName())
-                                     : tr("`%1` is gone from the disk; what is shown is of before")
-                                           .arg(QFileInfo(path).fileName()),
+             QFileInfo::exists(path)
+                 ? tr("`%1` was changed on disk; what is shown is what it was before")
+                       .arg(QFileInfo(path).fileName())
+                 : tr("`%1` is gone from the disk; what is shown is what it was before")
+                       .arg(QFileInfo(path).fileName()),
              tr("Ctrl+R loads it again"));
     });
     connect(&m_session, &Session::problemsChanged, this, &MainWindow::showProblemCount);
