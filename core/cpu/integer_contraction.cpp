@@ -23,12 +23,9 @@ constexpr int64_t mostRows = 256;
 constexpr int64_t fewestRows = 16;
 // Products below this many are not worth a second thread.
 constexpr int64_t fewProducts = int64_t{1} << 20;
-constexpr int64_t heavyWeights = 256 << 10;
+constexpr int64_t heavyWeights = 256 << 10, heavyBytes = 4 << 20;
 // Sums that stay in a first-level cache until they are requantised.
 constexpr int64_t nearBytes = 24 << 10;
-/// Terms of a sum up to which loops of our own take less time than calls of oneDNN; of rows so few
-/// that weights are read once, any.
-constexpr int64_t mostDots = 1024, fewDotRows = 8;
 
 bool isByte(DType type) {
     return type == DType::Int8 || type == DType::UInt8;
@@ -138,8 +135,11 @@ void IntegerContraction::chooseStrips(int threads) {
     int64_t size = std::clamp(bytes / rowBytes, fewestRows, mostRows);
     const int64_t products = rows * m_rows->depth() * m_columns;
     // Every strip reads all weights: few rows with many of them are one, shared within oneDNN.
-    const bool heavy = m_rows->depth() * m_columns > heavyWeights && rows <= mostRows;
-    if (threads > 1 && products > fewProducts && !heavy)
+    const bool heavy = m_rows->depth() * m_columns > heavyWeights && rows <= mostRows &&
+                       rows * rowBytes <= heavyBytes;
+    if (heavy)
+        size = rows;
+    else if (threads > 1 && products > fewProducts)
         size = std::min(size, std::max(rows / (2 * threads), fewestRows));
     Extents box(space.size(), 1);
     for (size_t d = m_dims.firstColumn; d < m_dims.endColumn; ++d)
@@ -288,8 +288,8 @@ std::optional<Reason> IntegerContraction::prepare(const PrepareContext& context)
     const bool depthwise = isConvolution && m_groups > 1 && first.n == 1 &&
                            m_a.extents[1] == m_groups &&
                            first.k <= static_cast<int64_t>(IntegerLoops::mostTaps);
-    m_dots = !depthwise && (first.k <= mostDots || m_dims.rowsOf(m_program.space) <= fewDotRows) &&
-             context.table.integer.dots.products && areBytes(m_weights.matrices);
+    m_dots = !depthwise && worthDots(m_dims.rowsOf(m_program.space), m_weights.matrices,
+                                     context.table, context.threads.count());
     m_signed = m_a.dtype == DType::Int8 && !depthwise && !m_dots && multipliesSigned();
     m_rows.emplace(m_program, m_a, context.table, m_signed);
     m_columns = first.n * matrices;
@@ -409,9 +409,10 @@ void IntegerContraction::runStrip(const Inputs& inputs, const Strip& strip, std:
         sums(inputs, strip, shape, c, scratch + rounded(bytes));
         if (m_requantise)
             return m_requantise->run(inputs.operands, strip, c, m_step,
-                                     m_corrections[matrixAt(strip)].data());
+                                     m_corrections[matrixAt(strip)].data(), threads);
         if (m_dequantise)
-            m_dequantise->run(inputs.operands, strip, c, m_step, inputs.correction, inputs.columns);
+            m_dequantise->run(inputs.operands, strip, c, m_step, inputs.correction, inputs.columns,
+                              threads);
         if (shape.pass)
             runPass(inputs, strip, shape, c, threads);
         return;

@@ -4,6 +4,8 @@
 #include "core/cpu/tile_pointwise.h"
 #include "core/kernel/loops.h"
 
+#include <algorithm>
+
 namespace fuselage::cpu {
 
 namespace {
@@ -92,26 +94,32 @@ void IntegerDequantise::prepareRun(const Operands& operands, Threads& threads,
 }
 
 void IntegerDequantise::run(const Operands& operands, const Strip& strip, int32_t* sums,
-                            int64_t step, const int32_t* correction,
-                            const std::byte* memory) const {
+                            int64_t step, const int32_t* correction, const std::byte* memory,
+                            Threads& threads) const {
     const auto* scale = reinterpret_cast<const float*>(memory);
     const auto* shift =
         m_hasShift ? reinterpret_cast<const float*>(memory + columnBytes()) : nullptr;
     auto* result = isWhole() ? reinterpret_cast<float*>(operands.outputs[m_result]) : nullptr;
-    Extents at = strip.origin;
-    const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
-    for (int64_t y = 0; y < outerCount; ++y) {
-        if (m_dims.outer)
-            at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
-        for (int64_t x = 0; x < strip.box[m_dims.inner]; ++x, sums += step) {
-            at[m_dims.inner] = strip.origin[m_dims.inner] + x;
-            int64_t offset = m_at.offset;
-            for (size_t d = 0; result && d < at.size(); ++d)
-                offset += m_at.strides[d] * at[d];
-            float* to = result ? result + offset : reinterpret_cast<float*>(sums);
-            m_loops->dequantise(to, sums, correction, scale, shift, static_cast<size_t>(m_columns));
-        }
-    }
+    const int64_t inner = strip.box[m_dims.inner];
+    constexpr int64_t elementsWorthSharing = 32768;
+    const auto grain = static_cast<size_t>(std::max<int64_t>(elementsWorthSharing / m_columns, 1));
+    threads.forRange(static_cast<size_t>(m_dims.rowsOf(strip.box)), grain,
+                     [&](size_t, size_t begin, size_t end) {
+                         Extents at = strip.origin;
+                         for (auto row = static_cast<int64_t>(begin);
+                              row < static_cast<int64_t>(end); ++row) {
+                             at[m_dims.inner] = strip.origin[m_dims.inner] + row % inner;
+                             if (m_dims.outer)
+                                 at[*m_dims.outer] = strip.origin[*m_dims.outer] + row / inner;
+                             int64_t offset = m_at.offset;
+                             for (size_t d = 0; result && d < at.size(); ++d)
+                                 offset += m_at.strides[d] * at[d];
+                             int32_t* from = sums + row * step;
+                             float* to = result ? result + offset : reinterpret_cast<float*>(from);
+                             m_loops->dequantise(to, from, correction, scale, shift,
+                                                 static_cast<size_t>(m_columns));
+                         }
+                     });
 }
 
 } // namespace fuselage::cpu

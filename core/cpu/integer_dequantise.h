@@ -30,7 +30,7 @@ public:
     /// Rows of sums, `step` apart, with `correction` added to each, become floats: in the result,
     /// or, where there is a rest, in their place.
     void run(const Operands& operands, const Strip& strip, int32_t* sums, int64_t step,
-             const int32_t* correction, const std::byte* memory) const;
+             const int32_t* correction, const std::byte* memory, Threads& threads) const;
 
 private:
     IntegerDequantise(const Contraction& program, const PrepareContext& context, ScaledSums found);

@@ -55,6 +55,17 @@ bool areBytes(const std::vector<IntegerMatrix>& matrices) {
     });
 }
 
+bool worthDots(int64_t rows, const std::vector<IntegerMatrix>& matrices, const VectorTable& table,
+               int threads) {
+    // Beyond these, matrix instructions pay for the call; of few rows weights are only read.
+    constexpr int64_t mostDepth = 384, mostWeights = 160 << 10, fewRows = 8;
+    constexpr int64_t worthSharing = 256 << 10; // which oneDNN does by columns
+    const int64_t depth = matrices[0].k, weights = depth * matrices[0].n;
+    const bool small = depth <= mostDepth && weights <= mostWeights;
+    const bool few = rows <= fewRows && (threads == 1 || weights <= worthSharing);
+    return (small || few) && table.integer.dots.products && areBytes(matrices);
+}
+
 std::unique_ptr<IntegerProduct> makeDotsProduct(const IntegerProduct::Shape& shape,
                                                 const std::vector<IntegerMatrix>& matrices,
                                                 const VectorTable& table, Pages& pages) {

@@ -117,7 +117,7 @@ std::optional<IntegerRequantise> IntegerRequantise::make(const Contraction& prog
 }
 
 void IntegerRequantise::run(const Operands& operands, const Strip& strip, const int32_t* sums,
-                            int64_t step, const int32_t* correction) const {
+                            int64_t step, const int32_t* correction, Threads& threads) const {
     using To = RequantisedRow::To;
     using Bend = RequantisedRow::Bend;
     constexpr double finite = 3e38;
@@ -141,21 +141,35 @@ void IntegerRequantise::run(const Operands& operands, const Strip& strip, const 
     row.slope = static_cast<float>(m_found.slope);
     row.offset = static_cast<float>(m_found.offset);
     row.period = m_scale.size();
-    const int64_t rows = m_together && step == m_columns ? strip.box[m_dims.inner] : 1;
-    row.n = static_cast<size_t>(rows * m_columns);
-    Extents at = strip.origin;
+    const bool together = m_together && step == m_columns;
+    const int64_t inner = strip.box[m_dims.inner];
     const int64_t outerCount = m_dims.outer ? strip.box[*m_dims.outer] : 1;
-    for (int64_t y = 0; y < outerCount; ++y) {
+    auto part = [&](int64_t y, int64_t begin, int64_t end) {
+        RequantisedRow some = row;
+        Extents at = strip.origin;
         if (m_dims.outer)
-            at[*m_dims.outer] = strip.origin[*m_dims.outer] + y;
-        for (int64_t x = 0; x < strip.box[m_dims.inner]; x += rows, sums += rows * step) {
+            at[*m_dims.outer] += y;
+        const int64_t rows = together ? end - begin : 1;
+        some.n = static_cast<size_t>(rows * m_columns);
+        for (int64_t x = begin; x < end; x += rows) {
             at[m_dims.inner] = strip.origin[m_dims.inner] + x;
-            row.sums = sums;
-            row.out = operands.outputs[m_result.operand] + m_result.offset(at);
+            some.sums = sums + (y * inner + x) * step;
+            some.out = operands.outputs[m_result.operand] + m_result.offset(at);
             if (m_found.addend)
-                row.addend = operands.inputs[m_addend.operand] + m_addend.offset(at);
-            m_loops->requantise(row);
+                some.addend = operands.inputs[m_addend.operand] + m_addend.offset(at);
+            m_loops->requantise(some);
         }
+    };
+    constexpr int64_t elementsWorthSharing = 65536;
+    const int64_t grain = std::max<int64_t>(elementsWorthSharing / m_columns, 1);
+    for (int64_t y = 0; y < outerCount; ++y) {
+        if (inner < 2 * grain)
+            part(y, 0, inner);
+        else
+            threads.forRange(static_cast<size_t>(inner), static_cast<size_t>(grain),
+                             [&](size_t, size_t begin, size_t end) {
+                                 part(y, static_cast<int64_t>(begin), static_cast<int64_t>(end));
+                             });
     }
 }
 

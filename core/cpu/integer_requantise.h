@@ -18,7 +18,7 @@ public:
     /// Rows of sums, `step` apart, become their part of the result. `correction`, which is
     /// repeated(), is added to each.
     void run(const Operands& operands, const Strip& strip, const int32_t* sums, int64_t step,
-             const int32_t* correction) const;
+             const int32_t* correction, Threads& threads) const;
 
     /// Added to the sums of each column, as integers.
     const std::vector<int32_t>& bias() const { return m_bias; }
