@@ -34,6 +34,7 @@ constexpr LibraryRow rows[] = {
     {Op::GatherND, prepareGatherND},
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
+    {Op::MatMulNBits, prepareBlockedWeights},
     {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
     {Op::ScatterElements, prepareScatter},

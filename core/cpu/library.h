@@ -73,6 +73,7 @@ using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 // Operands are row-major unless the table says otherwise.
 KernelResult prepareDynamicQuantize(const LibraryCall& call); ///< one memory order, any dense one
 KernelResult prepareQuantizedLstm(const LibraryCall& call);
+KernelResult prepareBlockedWeights(const LibraryCall& call);
 KernelResult prepareGather(const LibraryCall& call);
 KernelResult prepareGatherElements(const LibraryCall& call);
 KernelResult prepareGatherND(const LibraryCall& call);

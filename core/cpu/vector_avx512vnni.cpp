@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of bytes with the instructions that add four of them to a lane. No standard
-// template is used, for the reason that vector_body.h gives.
+// Sums of products of bytes, and of nibbles, with the instructions that add four to a lane. No
+// standard template is used, for the reason that vector_body.h gives.
 #include "core/cpu/vector_table.h"
 
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -220,10 +220,133 @@ void depthwise(int32_t* sums, const uint8_t* const* taps, size_t step, size_t pi
     depthwiseOf<0>(sums, taps, step, pixels, weights, quads, channels, flip);
 }
 
+// --- weights of 4 bits ---------------------------------------------------------------------
+
+// As vectors of the language: GCC 12 warns of its own header where these are intrinsics.
+inline __m512 floatsOf(__m512i whole) {
+    typedef int32_t Numbers __attribute__((vector_size(64)));
+    typedef float Floats __attribute__((vector_size(64)));
+    return reinterpret_cast<__m512>(
+        __builtin_convertvector(reinterpret_cast<Numbers>(whole), Floats));
+}
+
+inline __m512i highNibbles(__m512i bytes) {
+    typedef uint32_t Words __attribute__((vector_size(64)));
+    return reinterpret_cast<__m512i>(reinterpret_cast<Words>(bytes) >> 4U);
+}
+
+/// Digits of some rows times the weights of some panels, over one block.
+template <size_t rows, size_t panels>
+inline void digitBlock(const NibbleTile& tile, const uint8_t* const (&heads)[rows],
+                       const uint8_t* weights, __m512i (&sums)[rows][panels][DigitBlock::digits]) {
+    constexpr size_t lineBytes = 64;
+    const __m512i low = _mm512_set1_epi8(15);
+    for (size_t word = 0; word < tile.words; ++word) {
+        __m512i nibbles[panels][2];
+#pragma GCC unroll 16
+        for (size_t p = 0; p < panels; ++p) {
+            const __m512i both =
+                _mm512_loadu_si512(weights + p * tile.panelBytes + word * lineBytes);
+            nibbles[p][0] = _mm512_and_si512(both, low);
+            nibbles[p][1] = _mm512_and_si512(highNibbles(both), low);
+        }
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+            for (size_t half = 0; half < 2; ++half)
+#pragma GCC unroll 16
+                for (size_t d = 0; d < DigitBlock::digits; ++d) {
+                    int32_t four;
+                    __builtin_memcpy(&four,
+                                     heads[r] + sizeof(DigitBlock) + word * DigitBlock::wordBytes +
+                                         (half * DigitBlock::digits + d) * sizeof four,
+                                     sizeof four);
+                    const __m512i x = _mm512_set1_epi32(four);
+#pragma GCC unroll 16
+                    for (size_t p = 0; p < panels; ++p)
+                        addDots(sums[r][p][d], nibbles[p][half], x);
+                }
+    }
+}
+
+template <size_t rows, size_t panels> void digitTile(const NibbleTile& tile) {
+    constexpr size_t lineBytes = 64;
+    const size_t head = (tile.shifted ? 2 : 1) * lineBytes;
+    const size_t blockBytes = head + tile.words * lineBytes;
+    const size_t digitBytes = sizeof(DigitBlock) + tile.words * DigitBlock::wordBytes;
+    for (size_t block = 0; block < tile.blocks; ++block) {
+        const uint8_t* heads[rows];
+        __m512i sums[rows][panels][DigitBlock::digits];
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; ++r) {
+            heads[r] = tile.digits + r * tile.digitStep + block * digitBytes;
+            const auto* known = reinterpret_cast<const DigitBlock*>(heads[r]);
+#pragma GCC unroll 16
+            for (size_t p = 0; p < panels; ++p)
+#pragma GCC unroll 16
+                for (size_t d = 0; d < DigitBlock::digits; ++d)
+                    sums[r][p][d] = _mm512_set1_epi32(known->start[d]);
+        }
+        const uint8_t* weights = tile.b + block * blockBytes;
+        digitBlock<rows, panels>(tile, heads, weights + head, sums);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; ++r) {
+            const auto* known = reinterpret_cast<const DigitBlock*>(heads[r]);
+            const __m512 base = _mm512_set1_ps(256), unit = _mm512_set1_ps(known->unit);
+#pragma GCC unroll 16
+            for (size_t p = 0; p < panels; ++p) {
+                const auto* scales = reinterpret_cast<const float*>(weights + p * tile.panelBytes);
+                float* c = tile.c + r * tile.cStep + p * NibbleTile::columns;
+                __m512 x = _mm512_fmadd_ps(floatsOf(sums[r][p][2]), base, floatsOf(sums[r][p][1]));
+                x = _mm512_mul_ps(_mm512_fmadd_ps(x, base, floatsOf(sums[r][p][0])), unit);
+                x = _mm512_fmadd_ps(x, _mm512_loadu_ps(scales), _mm512_loadu_ps(c));
+                if (tile.shifted)
+                    x = _mm512_fmadd_ps(_mm512_loadu_ps(scales + NibbleTile::columns),
+                                        _mm512_set1_ps(known->sum), x);
+                _mm512_storeu_ps(c, x);
+            }
+        }
+    }
+}
+
+/// As many panels as fit the registers beside `rows` rows.
+template <size_t rows, size_t panels> void digitRows(NibbleTile tile) {
+    for (size_t left = tile.panels; left > 0;) {
+        const size_t taken = left < panels ? 1 : panels;
+        if (taken == panels)
+            digitTile<rows, panels>(tile);
+        else
+            digitTile<rows, 1>(tile);
+        tile.b += taken * tile.panelBytes;
+        tile.c += taken * NibbleTile::columns;
+        left -= taken;
+    }
+}
+
+void nibblesByDigits(const NibbleTile& tile) {
+    NibbleTile part = tile;
+    auto advance = [&](size_t rows) {
+        part.digits += rows * part.digitStep;
+        part.c += rows * part.cStep;
+        part.rows -= rows;
+    };
+    while (part.rows >= 4) {
+        digitRows<4, 2>(part);
+        advance(4);
+    }
+    if (part.rows >= 2) {
+        digitRows<2, 4>(part);
+        advance(2);
+    }
+    if (part.rows > 0)
+        digitRows<1, 4>(part);
+}
+
 } // namespace
 
 bool fill(VectorTable& table) {
     table.integer.dots = {products, depthwise};
+    table.nibblesByDigits = nibblesByDigits;
     return true;
 }
 

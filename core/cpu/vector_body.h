@@ -160,6 +160,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_winograd.h"
 
 #include "core/cpu/vector_integer.h" // in the vectors of the one above
+#include "core/cpu/vector_nibbles.h"
 // clang-format on
 
 // --- the table -------------------------------------------------------------------------------
@@ -367,6 +368,7 @@ void fill(VectorTable& table) {
     fillPool(table.pool);
     fillRecurrent(table.recurrent);
     fillInteger(table.integer);
+    table.nibbles = nibbleProduct;
 }
 
 } // namespace fuselage::cpu::FUSELAGE_ISA

@@ -249,6 +249,42 @@ struct IntegerLoops {
     ByteDots dots;
 };
 
+/// Some rows of A times weights of 4 bits, added to c. The weights of a panel are `blocks` blocks
+/// of k: the scales of its columns, then, if `shifted`, what the sum of A's elements of the block
+/// is multiplied with, then `words` words for each column, of eight k each, lowest bits first. A
+/// nibble stands for itself less 8.
+struct NibbleTile {
+    static constexpr size_t columns = 16; ///< of a panel
+
+    float* c = nullptr; ///< [rows, panels * columns]
+    size_t cStep = 0;
+    const float* a = nullptr; ///< [rows, blocks * words * 8]
+    size_t aStep = 0;
+    const float* sums = nullptr; ///< [rows, blocks], if shifted
+    size_t sumStep = 0;
+    const uint8_t* b = nullptr;
+    size_t panelBytes = 0;
+    size_t rows = 0, panels = 0, blocks = 0, words = 0;
+    bool shifted = false;
+    /// In place of a and sums where elements are digits: [rows][blocks] of DigitBlock, each with
+    /// its words.
+    const uint8_t* digits = nullptr;
+    size_t digitStep = 0; ///< bytes from row to row
+};
+
+/// A block of A as whole numbers of units, (d2 * 256 + d1) * 256 + d0 with digits that are int8,
+/// for products of bytes. Behind it, for each word of eight k: the digits 0, 1 and 2 of its even k,
+/// four bytes each, then those of its odd ones.
+struct DigitBlock {
+    static constexpr size_t digits = 3;
+    static constexpr size_t wordBytes = 8 * digits;
+
+    int32_t start[digits] = {}; ///< -8 times the sum of the digits
+    float unit = 0;
+    float sum = 0; ///< of the elements
+    int32_t unused[3] = {};
+};
+
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
 
@@ -271,6 +307,8 @@ struct VectorTable {
     PoolLoops pool;
     RecurrentLoopTable recurrent;
     IntegerLoops integer;
+    void (*nibbles)(const NibbleTile& tile) = nullptr;
+    void (*nibblesByDigits)(const NibbleTile& tile) = nullptr; ///< or null
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
 };

@@ -217,6 +217,7 @@ enum class Op : uint16_t {
     FusedConv,
     FusedGemm,
     FusedMatMul,
+    MatMulNBits,
     MsAttention,
     MultiHeadAttention,
     MsRotaryEmbedding,

@@ -2,6 +2,7 @@
 // A family of operators is added by listing its rows() function here.
 #include "core/ops/activation.h"
 #include "core/ops/attention.h"
+#include "core/ops/blocked_weights.h"
 #include "core/ops/control_flow.h"
 #include "core/ops/conv.h"
 #include "core/ops/deform_conv.h"
@@ -47,6 +48,7 @@ constexpr OpRows families[] = {
     convRows,
     deformConvRows,
     quantizedContractionRows,
+    blockedWeightRows,
     einsumRows,
     attentionRows,
     rotaryRows,

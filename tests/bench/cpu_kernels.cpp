@@ -130,6 +130,42 @@ void recurrence(benchmark::State& state, const char* op, int64_t gates, const ch
     prepared.run(state);
 }
 
+constexpr int64_t fourBitSize = 4096;
+
+int64_t fourBitBytes(int64_t block) {
+    return fourBitSize * fourBitSize / 2 + fourBitSize * (fourBitSize / block) * 4;
+}
+
+/// Weights of 4 bits: rows, elements of a block, threads. The bytes are those of weights and
+/// scales.
+void fourBits(benchmark::State& state) {
+    const int64_t block = state.range(1);
+    const std::string m = std::to_string(state.range(0)), n = std::to_string(fourBitSize),
+                      blocks = std::to_string(fourBitSize / block);
+    Prepared prepared("(float[" + m + "," + n + "] x, uint8[" + n + "," + blocks + "," +
+                          std::to_string(block / 2) + "] w, float[" + n + "," + blocks +
+                          "] s) => (float[" + m + "," + n +
+                          "] y) { y = " + "com.microsoft.MatMulNBits<K=" + n + ",N=" + n +
+                          ",block_size=" + std::to_string(block) + ">(x, w, s) }",
+                      static_cast<int>(state.range(2)));
+    prepared.run(state);
+    state.SetBytesProcessed(state.iterations() * fourBitBytes(block));
+}
+
+/// As many bytes, only read: elements of a block, threads.
+void plainRead(benchmark::State& state) {
+    Threads threads(static_cast<int>(state.range(1)));
+    std::vector<uint64_t> words(static_cast<size_t>(fourBitBytes(state.range(0))) / 8, 1);
+    for (auto _ : state)
+        threads.forRange(words.size(), 4096, [&](size_t, size_t begin, size_t end) {
+            uint64_t sum = 0;
+            for (size_t i = begin; i < end; ++i)
+                sum ^= words[i];
+            benchmark::DoNotOptimize(sum);
+        });
+    state.SetBytesProcessed(state.iterations() * fourBitBytes(state.range(0)));
+}
+
 void sizes(benchmark::internal::Benchmark* benchmark) {
     benchmark->ArgsProduct({{128, 256, 512, 768, 1024}, {1, 8}, {2}})->UseRealTime();
 }
@@ -138,6 +174,22 @@ BENCHMARK_CAPTURE(recurrence, Lstm, "LSTM", 4, "")->Apply(sizes);
 BENCHMARK_CAPTURE(recurrence, GruOfResetState, "GRU", 3, "")->Apply(sizes);
 BENCHMARK_CAPTURE(recurrence, GruOfResetProduct, "GRU", 3, ", linear_before_reset=1")->Apply(sizes);
 BENCHMARK_CAPTURE(recurrence, Rnn, "RNN", 1, "")->Apply(sizes);
+BENCHMARK(plainRead)->ArgsProduct({{32, 128}, {1, 2}})->UseRealTime();
+BENCHMARK(fourBits)->ArgsProduct({{1, 4, 64}, {16, 32, 128, 256}, {1, 2}})->UseRealTime();
+BENCHMARK_CAPTURE(contraction, DynamicLinear,
+                  "(uint8[128,768] x, int8[768,3072] w, uint8 z, float f, float[3072] b) => "
+                  "(float[128,3072] y) { m = MatMulInteger(x, w, z)  c = Cast<to=1>(m) "
+                  "g = Mul(c, f)  y = Add(g, b) }")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(contraction, DynamicLinearGelu,
+                  "(uint8[128,768] x, int8[768,3072] w, uint8 z, float f, float[3072] b) => "
+                  "(float[128,3072] y) { m = MatMulInteger(x, w, z)  c = Cast<to=1>(m) "
+                  "g = Mul(c, f)  a = Add(g, b)  y = com.microsoft.Gelu(a) }")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime();
 BENCHMARK(chainOfFour)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(plainCopy)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK_CAPTURE(contraction, Conv3x3BiasRelu,
