@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -132,50 +133,52 @@ void BlockedWeightsKernel::stage(const Operands& operands, int64_t row, const St
     }
 }
 
-/// One element as whole numbers of units.
-struct Digits {
-    int32_t value[DigitBlock::digits];
+/// The largest of some floats' magnitudes, as bits, which are in the order of sizes; those of what
+/// is infinite or no number are the largest of all.
+uint32_t largestBits(const float* x, int64_t n) {
+    uint32_t out = 0;
+    for (int64_t i = 0; i < n; ++i)
+        out = std::max(out, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffU);
+    return out;
+}
 
-    explicit Digits(int32_t whole) {
-        constexpr int32_t base = 256, half = base / 2;
-        for (int32_t& digit : value) {
-            digit = ((whole + half) & (base - 1)) - half;
-            whole = (whole - digit) / base;
-        }
-    }
-};
+/// To the nearest whole number, of what is within 2^22 of zero.
+int32_t nearest(float x) {
+    constexpr float noFraction = 12582912.0F; // 1.5 * 2^23
+    return std::bit_cast<int32_t>(x + noFraction) - std::bit_cast<int32_t>(noFraction);
+}
 
 /// The same in digits; false where an element is infinite or no number.
 bool BlockedWeightsKernel::writeDigits(int64_t row, const Staged& to) const {
     constexpr int bits = 22; // beside the sign; of 23 a carry would leave the last digit
+    constexpr uint32_t infinite = 0x7f800000U;
     for (int64_t block = 0; block < m_geometry.blocks; ++block) {
         const float* a = to.a + row * depth() + block * m_geometry.block;
         uint8_t* at =
             to.digits + static_cast<size_t>(row * m_geometry.blocks + block) * digitBytes();
-        float largest = 0;
-        for (int64_t i = 0; i < m_geometry.block; ++i)
-            largest = std::max(largest, std::abs(a[i]));
+        const uint32_t largest = largestBits(a, m_geometry.block);
+        if (largest >= infinite)
+            return false;
         int exponent = 0;
-        std::frexp(largest, &exponent);
-        for (int64_t i = 0; i < m_geometry.block; ++i) // no maximum shows a NaN
-            if (!std::isfinite(a[i]))
-                return false;
-        DigitBlock head;
+        std::frexp(std::bit_cast<float>(largest), &exponent);
         const int shift = std::max(exponent - bits, -120);
+        const float perUnit = std::ldexp(1.0F, -shift);
+        DigitBlock head;
         head.unit = std::ldexp(1.0F, shift);
         head.sum = m_shifted ? to.sums[row * m_geometry.blocks + block] : 0;
-        const float perUnit = std::ldexp(1.0F, -shift);
         auto* digits = reinterpret_cast<int8_t*>(at + sizeof head);
-        for (int64_t i = 0; i < m_geometry.block; ++i) {
-            const Digits x(static_cast<int32_t>(std::nearbyint(a[i] * perUnit)));
-            const auto place = static_cast<size_t>(i / perWord) * DigitBlock::wordBytes +
-                               static_cast<size_t>(i % 2) * DigitBlock::digits * 4 +
-                               static_cast<size_t>(i % perWord / 2);
-            for (size_t d = 0; d < DigitBlock::digits; ++d) {
-                digits[place + 4 * d] = static_cast<int8_t>(x.value[d]);
-                head.start[d] -= 8 * x.value[d];
+        constexpr size_t quad = 4;
+        for (size_t word = 0; word < wordsOfBlock(); ++word, digits += DigitBlock::wordBytes)
+            for (size_t i = 0; i < perWord; ++i) {
+                int32_t whole = nearest(a[word * perWord + i] * perUnit);
+                int8_t* place = digits + i % 2 * DigitBlock::digits * quad + i / 2;
+                for (size_t d = 0; d < DigitBlock::digits; ++d) {
+                    const auto digit = static_cast<int8_t>(whole);
+                    place[quad * d] = digit;
+                    head.start[d] -= 8 * digit;
+                    whole = (whole - digit) >> 8;
+                }
             }
-        }
         std::memcpy(at, &head, sizeof head);
     }
     return true;
