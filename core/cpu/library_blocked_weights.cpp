@@ -222,7 +222,7 @@ void BlockedWeightsKernel::multiply(const Staged& from, int64_t panel, int64_t p
 
 void BlockedWeightsKernel::run(const Operands& operands, RunContext& context) {
     std::byte* y = m_y.write(operands);
-    if (!y)
+    if (!y || m_rows == 0)
         return;
     const auto floats = static_cast<size_t>(m_rows * depth());
     const auto sumCount = static_cast<size_t>(m_rows * m_geometry.blocks);
