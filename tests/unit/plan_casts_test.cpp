@@ -9,6 +9,7 @@
 #include "core/plan/make_plan.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"
+#include "tests/unit/plan_support.h"
 
 #include <gtest/gtest.h>
 
@@ -17,34 +18,22 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::planFor;
+using fuselage::test::preparedGraph;
 using testing_support::ChoiceList;
 using testing_support::Choices;
 
 namespace {
 
-Graph graphWithCasts(const std::string& text) {
-    auto graph = model_io::loadText("g " + text);
-    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
-    Progress progress;
-    EXPECT_TRUE(prepareGraph(*graph, progress));
-    return std::move(*graph);
-}
-
 /// `recompute` is what the fused side of a comparison asks for.
 std::shared_ptr<const Plan> castPlan(const Graph& graph, bool recompute = true,
                                      const std::string& device = "h200", bool strict = false,
                                      const Backend* backend = nullptr) {
-    auto profile = deviceProfile(device);
-    EXPECT_TRUE(profile);
     PlanOptions options;
-    options.profile = &*profile;
     options.backend = backend;
     options.recompute = recompute;
     options.strict = strict;
-    Progress progress;
-    auto plan = makePlan(std::make_shared<const Graph>(graph.clone()), options, progress);
-    EXPECT_TRUE(plan) << (plan ? "" : plan.error().text());
-    return plan ? *plan : std::make_shared<const Plan>();
+    return planFor(graph, device, options);
 }
 
 const char* const behindAProduct = "(float16[64,128] x, float16[128,32] w) => (float[64,32] y) {"
@@ -53,14 +42,14 @@ const char* const behindAProduct = "(float16[64,128] x, float16[128,32] w) => (f
 } // namespace
 
 TEST(PlanCasts, AProductStoresItsResultInTheCastsType) {
-    const auto plan = castPlan(graphWithCasts(behindAProduct));
+    const auto plan = castPlan(preparedGraph(behindAProduct));
     ASSERT_EQ(plan->steps.size(), 1U);
     EXPECT_EQ(kindOf(plan->steps[0].program), ProgramKind::Contraction);
     EXPECT_EQ(plan->steps[0].program.outputs[0].dtype, DType::Float32);
     EXPECT_EQ(plan->steps[0].sources.size(), 2U);
     EXPECT_LT(plan->totalPredicted().seconds,
-              castPlan(graphWithCasts(behindAProduct), false)->totalPredicted().seconds);
-    EXPECT_EQ(castPlan(graphWithCasts(behindAProduct), false)->steps.size(), 2U);
+              castPlan(preparedGraph(behindAProduct), false)->totalPredicted().seconds);
+    EXPECT_EQ(castPlan(preparedGraph(behindAProduct), false)->steps.size(), 2U);
 }
 
 TEST(PlanCasts, WhatSomebodyElseReadsIsStoredAsItIs) {
@@ -69,24 +58,24 @@ TEST(PlanCasts, WhatSomebodyElseReadsIsStoredAsItIs) {
           " m = MatMul(x, w) y = Cast<to=1>(m) z = Softmax(m) }",
           "(float16[64,128] x, float16[128,32] w) => (float[64,32] y, float16[64,32] m) {"
           " m = MatMul(x, w) y = Cast<to=1>(m) }"})
-        EXPECT_EQ(castPlan(graphWithCasts(text))->steps.size(),
-                  castPlan(graphWithCasts(text), false)->steps.size())
+        EXPECT_EQ(castPlan(preparedGraph(text))->steps.size(),
+                  castPlan(preparedGraph(text), false)->steps.size())
             << text;
 }
 
 TEST(PlanCasts, ARowStoresItsResultInTheCastsType) {
-    const auto plan = castPlan(graphWithCasts("(float16[64,128] x) => (float[64,128] y) {"
-                                              " a = Abs(x) s = Softmax(a) y = Cast<to=1>(s) }"));
+    const auto plan = castPlan(preparedGraph("(float16[64,128] x) => (float[64,128] y) {"
+                                             " a = Abs(x) s = Softmax(a) y = Cast<to=1>(s) }"));
     EXPECT_EQ(plan->steps.back().program.outputs[0].dtype, DType::Float32);
 }
 
 TEST(PlanCasts, ARowReadsThroughACastAndAProductOfAGpuDoesNot) {
-    const auto row = castPlan(graphWithCasts(
+    const auto row = castPlan(preparedGraph(
         "(float[64,128] x) => (float16[64,128] y) { h = Cast<to=10>(x) y = Softmax(h) }"));
     EXPECT_EQ(row->steps.size(), 1U);
     const auto product =
-        castPlan(graphWithCasts("(float[64,128] x, float16[128,32] w) => (float16[64,32] y) {"
-                                " h = Cast<to=10>(x) y = MatMul(h, w) }"));
+        castPlan(preparedGraph("(float[64,128] x, float16[128,32] w) => (float16[64,32] y) {"
+                               " h = Cast<to=10>(x) y = MatMul(h, w) }"));
     EXPECT_EQ(product->steps.size(), 2U);
 }
 

@@ -10,6 +10,7 @@
 #include "core/plan/make_plan.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"
+#include "tests/unit/plan_support.h"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +19,7 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::planFor;
 using testing_support::ChoiceList;
 using testing_support::Choices;
 
@@ -33,20 +35,13 @@ struct JoinAsked {
 
 std::shared_ptr<const Plan> joinPlan(const Graph& graph, const JoinAsked& asked,
                                      const Backend* backend = nullptr) {
-    auto profile = deviceProfile(asked.device);
-    EXPECT_TRUE(profile);
-    if (asked.dear)
-        profile->launchSeconds = 1;
     PlanOptions options;
-    options.profile = &*profile;
     options.backend = backend;
     options.groupSmall = asked.join;
     options.strict = asked.strict;
     options.allowed = asked.allowed;
-    Progress progress;
-    auto plan = makePlan(std::make_shared<const Graph>(graph.clone()), options, progress);
-    EXPECT_TRUE(plan) << (plan ? "" : plan.error().text());
-    return plan ? *plan : std::make_shared<const Plan>();
+    return planFor(graph, asked.device, options,
+                   asked.dear ? std::optional<double>(1) : std::nullopt);
 }
 
 size_t joinedIn(const Plan& plan) {

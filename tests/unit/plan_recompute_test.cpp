@@ -10,6 +10,7 @@
 #include "core/plan/make_plan.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"
+#include "tests/unit/plan_support.h"
 
 #include <gtest/gtest.h>
 
@@ -18,18 +19,12 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::planFor;
+using fuselage::test::preparedGraph;
 using testing_support::ChoiceList;
 using testing_support::Choices;
 
 namespace {
-
-Graph graphToShare(const std::string& text) {
-    auto graph = model_io::loadText("g " + text);
-    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
-    Progress progress;
-    EXPECT_TRUE(prepareGraph(*graph, progress));
-    return std::move(*graph);
-}
 
 struct Asked {
     std::string device = "h200";
@@ -39,18 +34,12 @@ struct Asked {
 
 std::shared_ptr<const Plan> planAsked(const Graph& graph, const Asked& asked,
                                       const Backend* backend = nullptr) {
-    auto profile = deviceProfile(asked.device);
-    EXPECT_TRUE(profile);
     PlanOptions options;
-    options.profile = &*profile;
     options.backend = backend;
     options.recompute = asked.recompute;
     options.strict = asked.strict;
     options.allowed = asked.allowed;
-    Progress progress;
-    auto plan = makePlan(std::make_shared<const Graph>(graph.clone()), options, progress);
-    EXPECT_TRUE(plan) << (plan ? "" : plan.error().text());
-    return plan ? *plan : std::make_shared<const Plan>();
+    return planFor(graph, asked.device, options);
 }
 
 size_t takenIn(const Plan& plan) {
@@ -80,7 +69,7 @@ const char* const expanded =
 } // namespace
 
 TEST(PlanRecompute, ABroadcastIsDoneByEachReaderAndNeverWritten) {
-    const auto plan = planAsked(graphToShare(expanded), {});
+    const auto plan = planAsked(preparedGraph(expanded), {});
     ASSERT_EQ(plan->recomputes.size(), 1U);
     const RecomputeRecord& record = plan->recomputes[0];
     EXPECT_TRUE(record.taken);
@@ -93,18 +82,18 @@ TEST(PlanRecompute, ABroadcastIsDoneByEachReaderAndNeverWritten) {
         again += step.recomputed == std::vector<std::string>{record.node} ? 1 : 0;
     EXPECT_EQ(again, 3U);
     EXPECT_LT(plan->totalPredicted().seconds,
-              planAsked(graphToShare(expanded), {.recompute = false})->totalPredicted().seconds);
+              planAsked(preparedGraph(expanded), {.recompute = false})->totalPredicted().seconds);
 }
 
 TEST(PlanRecompute, IsOffUnlessAsked) {
-    const auto plan = planAsked(graphToShare(expanded), {.recompute = false});
+    const auto plan = planAsked(preparedGraph(expanded), {.recompute = false});
     EXPECT_TRUE(plan->recomputes.empty());
     EXPECT_EQ(plan->steps.size(), 5U);
 }
 
 TEST(PlanRecompute, WhatLeadsToSharedWorkAloneGoesWithIt) {
     // A mask: the comparison and the choice between two constants, then all layers read it.
-    const Graph graph = graphToShare(
+    const Graph graph = preparedGraph(
         "(int64[1,1,1,256] m, float[1,12,256,256] p, float[1,12,256,256] q)"
         " => (float[1,12,256,256] a, float[1,12,256,256] b) <int64[4] s = {1, 1, 256, 256}> {"
         " f = Cast<to=1>(m) e = Expand(f, s) n = Neg(e) a = Add(p, n) b = Add(q, n) }");
@@ -115,7 +104,7 @@ TEST(PlanRecompute, WhatLeadsToSharedWorkAloneGoesWithIt) {
 }
 
 TEST(PlanRecompute, ViewsOfSharedWorkAreReadThrough) {
-    const Graph graph = graphToShare(
+    const Graph graph = preparedGraph(
         "(float16[64,1024] h, float[1024,64] x, float[64,1024] z)"
         " => (float[1024,64] a, float[64,1024] b) {"
         " f = Cast<to=1>(h) t = Transpose<perm=[1,0]>(f) a = Add(t, x) b = Mul(f, z) }");
@@ -126,9 +115,9 @@ TEST(PlanRecompute, ViewsOfSharedWorkAreReadThrough) {
 
 TEST(PlanRecompute, DearWorkIsDoneOnceAndThePriceIsShown) {
     const Graph graph =
-        graphToShare("(float[256,512] x, float[256,512] y) => (float[256,512] a, float[256,512] b,"
-                     " float[256,512] c) { e = Erf(x) s = Sin(e) t = Tanh(s) u = Erf(t)"
-                     " a = Add(u, y) b = Mul(u, y) c = Sub(u, y) }");
+        preparedGraph("(float[256,512] x, float[256,512] y) => (float[256,512] a, float[256,512] b,"
+                      " float[256,512] c) { e = Erf(x) s = Sin(e) t = Tanh(s) u = Erf(t)"
+                      " a = Add(u, y) b = Mul(u, y) c = Sub(u, y) }");
     const auto plan = planAsked(fuseWhole(graph, "Whole"), {.device = "cpu_avx2"});
     EXPECT_TRUE(plan->recomputes.empty()); // one kernel already
     const auto apart = planAsked(graph, {.device = "cpu_avx2"});
@@ -140,17 +129,17 @@ TEST(PlanRecompute, DearWorkIsDoneOnceAndThePriceIsShown) {
 
 TEST(PlanRecompute, AProductTakesWorkBehindItsSumsNotInFrontOfThem) {
     const auto behind = planAsked(
-        graphToShare("(float[1,256] r, float[512,64] x, float[512,64] z, float[64,256] w)"
-                     " => (float[512,256] a, float[512,256] b) <int64[2] s = {512, 256}> {"
-                     " e = Expand(r, s) m = MatMul(x, w) a = Add(m, e) n = MatMul(z, w)"
-                     " b = Mul(n, e) }"),
+        preparedGraph("(float[1,256] r, float[512,64] x, float[512,64] z, float[64,256] w)"
+                      " => (float[512,256] a, float[512,256] b) <int64[2] s = {512, 256}> {"
+                      " e = Expand(r, s) m = MatMul(x, w) a = Add(m, e) n = MatMul(z, w)"
+                      " b = Mul(n, e) }"),
         {});
     EXPECT_EQ(takenIn(*behind), 1U);
     const char* const inFront =
         "(float16[4096,1024] h, float[1024,16] w, float[1024,16] v) => (float[4096,16] a,"
         " float[4096,16] b) { f = Cast<to=1>(h) a = MatMul(f, w) b = MatMul(f, v) }";
-    EXPECT_TRUE(planAsked(graphToShare(inFront), {})->recomputes.empty());
-    const auto staged = planAsked(graphToShare(inFront), {.device = "cpu_avx512"});
+    EXPECT_TRUE(planAsked(preparedGraph(inFront), {})->recomputes.empty());
+    const auto staged = planAsked(preparedGraph(inFront), {.device = "cpu_avx512"});
     EXPECT_EQ(takenIn(*staged), 0U); // each would write it for itself
     EXPECT_EQ(staged->recomputes.size(), 1U);
 }
@@ -163,7 +152,7 @@ TEST(PlanRecompute, AllReadersOrNone) {
           "(float[1,512] r, float[2048,512] x) => (float[2048,512] a, float[2048,512] e,"
           " float[2048,512] b) <int64[2] s = {2048, 512}> { e = Expand(r, s) a = Add(e, x)"
           " b = Mul(e, x) }"}) {
-        const auto plan = planAsked(graphToShare(text), {});
+        const auto plan = planAsked(preparedGraph(text), {});
         EXPECT_TRUE(plan->recomputes.empty()) << text;
     }
 }
@@ -183,9 +172,9 @@ TEST(PlanRecompute, WhatConstantsDecideIsDoneWhilePreparing) {
 TEST(PlanRecompute, WhatTheProducerRoundedIsRoundedInTheReaders) {
     // 16-bit values between kernels are rounded; so they are inside of the readers.
     const Graph graph =
-        graphToShare("(float16[1,512] r, float16[2048,512] x, float16[2048,512] z)"
-                     " => (float16[2048,512] a, float16[2048,512] b) <int64[2] s = {2048, 512}> {"
-                     " q = Exp(r) e = Expand(q, s) n = Mul(e, e) a = Add(n, x) b = Mul(n, z) }");
+        preparedGraph("(float16[1,512] r, float16[2048,512] x, float16[2048,512] z)"
+                      " => (float16[2048,512] a, float16[2048,512] b) <int64[2] s = {2048, 512}> {"
+                      " q = Exp(r) e = Expand(q, s) n = Mul(e, e) a = Add(n, x) b = Mul(n, z) }");
     const auto plan = planAsked(graph, {});
     ASSERT_EQ(takenIn(*plan), 1U);
     for (const Step& step : plan->steps)
@@ -193,11 +182,11 @@ TEST(PlanRecompute, WhatTheProducerRoundedIsRoundedInTheReaders) {
 }
 
 TEST(PlanRecompute, StrictPlansRecomputeForElementwiseReadersOnly) {
-    const auto rows = planAsked(graphToShare(expanded), {.strict = true});
+    const auto rows = planAsked(preparedGraph(expanded), {.strict = true});
     const auto elements = planAsked(
-        graphToShare("(float[1,512] r, float[2048,512] x) => (float[2048,512] a, float[2048,512]"
-                     " b) <int64[2] s = {2048, 512}> { e = Expand(r, s) a = Add(e, x)"
-                     " b = Mul(e, x) }"),
+        preparedGraph("(float[1,512] r, float[2048,512] x) => (float[2048,512] a, float[2048,512]"
+                      " b) <int64[2] s = {2048, 512}> { e = Expand(r, s) a = Add(e, x)"
+                      " b = Mul(e, x) }"),
         {.strict = true});
     EXPECT_EQ(takenIn(*elements), 1U);
     for (const auto& plan : {rows, elements})

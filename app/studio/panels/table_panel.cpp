@@ -13,6 +13,7 @@
 #include <QShortcut>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
+#include <algorithm>
 
 namespace fuselage::studio {
 
@@ -150,16 +151,14 @@ void TablePanel::rememberRows() {
     m_scrolled = m_table->verticalScrollBar()->value();
 }
 
-/// The same rows are selected as before, and seen; without any the table stays where it was.
-void TablePanel::restoreRows() {
-    sizeColumns();
-    saySomething();
-    const QSet<QString> wanted(m_selectedRows.begin(), m_selectedRows.end());
+/// All rows of the source for which it holds, without telling anybody; the first one is seen.
+/// False when there is none.
+bool TablePanel::selectRows(const std::function<bool(int)>& holds) {
     QItemSelection rows;
     QModelIndex first;
-    for (int row = 0; !wanted.isEmpty() && row < m_proxy->rowCount(); ++row) {
+    for (int row = 0; row < m_proxy->rowCount(); ++row) {
         const QModelIndex index = m_proxy->index(row, 0);
-        if (!wanted.contains(keyOf(m_proxy->mapToSource(index).row())))
+        if (!holds(m_proxy->mapToSource(index).row()))
             continue;
         rows.select(index, index);
         if (!first.isValid())
@@ -171,7 +170,17 @@ void TablePanel::restoreRows() {
     m_following = false;
     if (first.isValid())
         m_table->scrollTo(first);
-    else
+    return first.isValid();
+}
+
+/// The same rows are selected as before, and seen; without any the table stays where it was.
+void TablePanel::restoreRows() {
+    sizeColumns();
+    saySomething();
+    const QSet<QString> wanted(m_selectedRows.begin(), m_selectedRows.end());
+    const bool any =
+        !wanted.isEmpty() && selectRows([&](int row) { return wanted.contains(keyOf(row)); });
+    if (!any)
         m_table->verticalScrollBar()->setValue(m_scrolled);
 }
 
@@ -249,26 +258,12 @@ void TablePanel::step(int direction) {
 void TablePanel::follow(const Selection& selection) {
     if (m_choosing || m_table->hasFocus()) // the table made it
         return;
-    QSet<QString> wanted(selection.before.begin(), selection.before.end());
-    QItemSelection rows;
-    QModelIndex first;
-    for (int row = 0; row < m_proxy->rowCount(); ++row) {
-        QModelIndex index = m_proxy->index(row, 0);
-        bool hit = false;
-        for (const QString& node : m_model->nodesBefore(m_proxy->mapToSource(index).row()))
-            hit = hit || wanted.contains(node);
-        if (!hit)
-            continue;
-        rows.select(index, index);
-        if (!first.isValid())
-            first = index;
-    }
-    m_following = true;
-    m_table->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect |
-                                                QItemSelectionModel::Rows);
-    m_following = false;
-    if (first.isValid())
-        m_table->scrollTo(first);
+    const QSet<QString> wanted(selection.before.begin(), selection.before.end());
+    selectRows([&](int row) {
+        const QStringList nodes = m_model->nodesBefore(row);
+        return std::any_of(nodes.begin(), nodes.end(),
+                           [&](const QString& node) { return wanted.contains(node); });
+    });
     Q_EMIT chosen(-1);
 }
 

@@ -51,6 +51,7 @@ private:
     void copy();
     void rememberRows();
     void restoreRows();
+    bool selectRows(const std::function<bool(int)>& holds);
     void sizeColumns();
     void saySomething();
     QString keyOf(int row) const;
