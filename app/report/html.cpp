@@ -46,10 +46,12 @@ std::string card(const std::string& name, const std::string& before, const std::
 
 std::string cards(const Report& r) {
     const SideReport &b = r.before, &a = r.after;
+    const RunFigures ranBefore = b.asRun(), ranAfter = a.asRun();
     std::string out = "<div class=\"cards\">\n";
-    out += card("launches", std::to_string(b.launches), std::to_string(a.launches), "exact");
-    out += card("logical traffic", bytesText(b.traffic.logical()), bytesText(a.traffic.logical()),
+    out += card("launches", std::to_string(ranBefore.launches), std::to_string(ranAfter.launches),
                 "exact");
+    out += card("logical traffic", bytesText(ranBefore.logicalBytes),
+                bytesText(ranAfter.logicalBytes), "exact");
     out += card("DRAM traffic", bytesText(b.traffic.dram), bytesText(a.traffic.dram), "predicted");
     if (b.measured && a.measured)
         out += card("time", secondsText(b.measured->median), secondsText(a.measured->median),

@@ -291,7 +291,7 @@ TEST(CpuDynamicStep, LargeProductsRunNativelyForTheShapesOfEachRun) {
         auto wanted = interpret(*request.body, inputs, pool, progress);
         ASSERT_TRUE(wanted);
         inputs[1].floats.clear(); // of constants only the head is read
-        auto got = step.run(inputs, threads, false);
+        auto got = step.run(inputs, threads, NumericClass::Reassociated);
         ASSERT_TRUE(got.has_value()) << rows;
         ASSERT_TRUE(*got);
         expectNear((**got)[0], (*wanted)[0], 1e-5);
@@ -304,7 +304,7 @@ TEST(CpuDynamicStep, SmallWorkIsLeftToTheReference) {
     DynamicStep step(request.body, request.constants);
     Threads threads(1);
     std::vector<ReferenceValue> inputs = {rowsOf(2), ReferenceValue::from(weights({64, 1024}, 3))};
-    EXPECT_FALSE(step.run(inputs, threads, false).has_value());
+    EXPECT_FALSE(step.run(inputs, threads, NumericClass::Reassociated).has_value());
     EXPECT_EQ(step.kernel(), nullptr);
 }
 

@@ -23,15 +23,16 @@ struct Pair {
 
 Chart beforeAfterBars(const app::Report& report) {
     const app::SideReport &b = report.before, &a = report.after;
+    const app::RunFigures ranBefore = b.asRun(), ranAfter = a.asRun();
     auto bytes = [](double v) { return app::bytesText(static_cast<int64_t>(v)); };
     auto count = [](double v) { return app::countText(static_cast<int64_t>(v)); };
     auto number = [](auto v) { return static_cast<double>(v); };
     std::vector<Pair> pairs{
-        {"launches", number(b.launches), number(a.launches), count},
-        {"logical traffic", number(b.traffic.logical()), number(a.traffic.logical()), bytes},
+        {"launches", number(ranBefore.launches), number(ranAfter.launches), count},
+        {"logical traffic", number(ranBefore.logicalBytes), number(ranAfter.logicalBytes), bytes},
         {"L2 traffic, predicted", number(b.traffic.l2), number(a.traffic.l2), bytes},
         {"DRAM traffic, predicted", number(b.traffic.dram), number(a.traffic.dram), bytes},
-        {"peak memory", number(b.peakBytes), number(a.peakBytes), bytes},
+        {"peak memory", number(ranBefore.peakBytes), number(ranAfter.peakBytes), bytes},
         {"time, predicted", b.predictedSeconds, a.predictedSeconds, app::secondsText}};
     for (const app::MeasuredRow& row : app::measuredTraffic(b, a))
         if (row.before && row.after)
