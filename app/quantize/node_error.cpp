@@ -36,8 +36,8 @@ std::vector<Shared> sharedValues(const Graph& model, const Graph& twin, int64_t 
 }
 
 /// Makes the values outputs; the position of each among the outputs.
-std::vector<size_t> show(Graph& graph, const std::vector<Shared>& values, size_t begin,
-                         size_t end) {
+std::vector<size_t> handOut(Graph& graph, const std::vector<Shared>& values, size_t begin,
+                            size_t end) {
     std::vector<size_t> places;
     for (size_t i = begin; i < end; ++i) {
         const ValueId value = graph.findValue(values[i].value);
@@ -104,8 +104,8 @@ nodeErrors(const app::LoadedModel& model, const NodeErrorRequest& request, Progr
             fmt::format("errors of nodes {} to {} of {}", begin + 1, end, values.size()), begin,
             values.size());
         Graph shownModel = model.graph.clone(), shownTwin = twin.clone();
-        const std::vector<size_t> inModel = show(shownModel, values, begin, end);
-        const std::vector<size_t> inTwin = show(shownTwin, values, begin, end);
+        const std::vector<size_t> inModel = handOut(shownModel, values, begin, end);
+        const std::vector<size_t> inTwin = handOut(shownTwin, values, begin, end);
         auto found = SetRunner(std::move(shownModel), lossy).run(*inputs, progress);
         if (!found)
             return failure(found.error());

@@ -6,7 +6,7 @@
 #include "core/cost/decision.h"
 #include "core/graph/subgraph.h"
 #include "core/plan/join_body.h"
-#include "core/plan/step_times.h"
+#include "core/plan/step_times_internal.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
 #include "core/plan/planner_internal.h"
-#include "core/plan/step_times.h"
+#include "core/plan/step_times_internal.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/step_times.h"
+#include "core/plan/step_times_internal.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Phase 1a of planning: the Casts at the boundary of 16-bit storage, and others like them. What one
 // step makes and only a Cast reads, that step may store in the Cast's type.
 #include "core/cost/decision.h"
-#include "core/plan/step_times.h"
+#include "core/plan/step_times_internal.h"
 
 #include <algorithm>
 
