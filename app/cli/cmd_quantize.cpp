@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 namespace fuselage::cli {
 
@@ -328,10 +329,16 @@ Action addQuantize(CLI::App& app) {
     options->rewrite.decide = "rules";
     addRewriteOptions(app, options->rewrite);
     return [options, &app] {
-        if (app.count("--max-error") != 0 && !options->mixed)
-            return reportError(failure("usage.quantize", "only `--mixed` keeps to a limit",
-                                       "--max-error", "add --mixed, or leave it out")
-                                   .error);
+        const std::tuple<const char*, bool, const char*> needs[] = {
+            {"--max-error", options->mixed, "--mixed"},
+            {"--points", options->mixed, "--mixed"},
+            {"--percentile", options->range == "percentile", "--range percentile"}};
+        for (const auto& [word, isUsed, other] : needs)
+            if (app.count(word) != 0 && !isUsed)
+                return reportError(failure("usage.quantize",
+                                           fmt::format("only `{}` asks for it", other), word,
+                                           fmt::format("add {}, or leave it out", other))
+                                       .error);
         return run(*options);
     };
 }

@@ -113,12 +113,14 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
     double largest = 0;
     bool sameSpecials = true;
     int64_t lost = 0; // finite in the reference, and here not
+    int64_t none = 0; // in neither
     for (int64_t i = 0; i < actual.elementCount(); ++i) {
         double want = reference.at(i), have = actual.at(i);
         if (!std::isfinite(want) || !std::isfinite(have)) {
             bool same = (std::isnan(want) && std::isnan(have)) || want == have;
             sameSpecials = sameSpecials && same;
             lost += std::isfinite(want) ? 1 : 0;
+            none += std::isfinite(want) || std::isfinite(have) ? 0 : 1;
             continue;
         }
         largest = std::max(largest, std::fabs(want));
@@ -126,6 +128,9 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
     }
     if (!sameSpecials)
         out.maxAbsolute = INFINITY;
+    if (none > 0)
+        out.note = fmt::format("{} of {} elements are infinite or no number, in the reference too",
+                               none, actual.elementCount());
     if (lost > 0)
         out.note = fmt::format("it overflowed: {} of {} elements are infinite or no number where "
                                "the reference is finite",

@@ -55,7 +55,8 @@ public:
         if (auto branch = m_branches.find(step);
             branch != m_branches.end() && !branch->second.tactic().empty())
             return branch->second.tactic();
-        return std::string("reference ") + nameOf(kindOf(m_plan->steps[step].program));
+        return std::string("reference ") + nameOf(kindOf(m_plan->steps[step].program)) +
+               (m_isDone[step] ? ", once while preparing" : "");
     }
 
     std::vector<Reason> fallbacks(size_t step) const override {
@@ -65,6 +66,8 @@ public:
 
     bool isFallback(size_t step) const override {
         const Kernel* kernel = kernelOf(step);
+        if (!kernel && m_isDone[step])
+            return false;
         if (!kernel && m_dynamic[step]) // as the last run's sizes asked for
             return m_dynamic[step]->kernel() && m_dynamic[step]->kernel()->isFallback;
         return kernel ? kernel->isFallback : isOrdinary(m_plan->steps[step].program);
@@ -189,6 +192,8 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     KernelResult kernel = kernelFor(step, threadsOf(index), &choices);
     if (!kernel) {
         m_reasons[index].push_back({kernel.error().code, kernel.error().message, {}, {}});
+        if (step.program.body && isOfConstants(step))
+            computeOnce(step);
         return;
     }
     m_kernels.back() = std::move(*kernel);
@@ -225,7 +230,7 @@ OperandLayout CpuExecutable::layoutNow(uint32_t value) const {
 
 /// Whether nothing that the step reads can change, and what it makes is read by steps alone.
 bool CpuExecutable::isOfConstants(const Step& step) const {
-    const auto is = [&](uint32_t value) { return layoutNow(value).constant != nullptr; };
+    auto is = [&](uint32_t value) { return layoutNow(value).constant != nullptr; };
     return !step.inputs.empty() && std::all_of(step.inputs.begin(), step.inputs.end(), is) &&
            std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t value) {
                const PlanValue& made = m_plan->values[value];
@@ -237,19 +242,32 @@ bool CpuExecutable::isOfConstants(const Step& step) const {
 /// Dequantised weights, mostly: the graph keeps them as the file has them, so that rules see them.
 void CpuExecutable::computeOnce(const Step& step) {
     const size_t index = m_kernels.size() - 1;
-    Operands operands;
-    for (uint32_t input : step.inputs)
-        operands.inputs.push_back(layoutNow(input).constant->bytes());
     std::vector<std::shared_ptr<Tensor>> made;
-    for (uint32_t output : step.outputs) {
-        const PlanValue& value = m_plan->values[output];
-        made.push_back(std::make_shared<Tensor>(value.dtype, value.extents));
-        operands.outputs.push_back(made.back()->bytes());
+    if (m_kernels[index]) {
+        Operands operands;
+        for (uint32_t input : step.inputs)
+            operands.inputs.push_back(layoutNow(input).constant->bytes());
+        for (uint32_t output : step.outputs) {
+            const PlanValue& value = m_plan->values[output];
+            made.push_back(std::make_shared<Tensor>(value.dtype, value.extents));
+            operands.outputs.push_back(made.back()->bytes());
+        }
+        RunContext context{threadsOf(index)};
+        m_kernels[index]->run(operands, context);
+        if (context.error) // it is not the preparation that fails
+            return;
+    } else {
+        std::vector<ReferenceValue> inputs;
+        for (uint32_t input : step.inputs)
+            inputs.push_back(ReferenceValue::from(*layoutNow(input).constant));
+        ThreadPool pool(m_threads.count());
+        Progress progress;
+        auto results = interpret(*step.program.body, std::move(inputs), pool, progress);
+        if (!results)
+            return;
+        for (const ReferenceValue& result : *results)
+            made.push_back(std::make_shared<Tensor>(result.toTensor()));
     }
-    RunContext context{threadsOf(index)};
-    m_kernels[index]->run(operands, context);
-    if (context.error) // it is not the preparation that fails
-        return;
     m_isDone[index] = true;
     for (size_t i = 0; i < made.size(); ++i) {
         m_constants[step.outputs[i]] = made[i];

@@ -238,6 +238,24 @@ TEST(Precision, WhatReadsALargeValueComputesInFloat32UntilItIsSmallAgain) {
     EXPECT_EQ(dtypeOf(m, "b"), DType::Float16);
 }
 
+TEST(Precision, SumsOfIntegersAreReadInFloat32) {
+    for (Precision precision : {Precision::Fp16, Precision::Bf16}) {
+        GraphMaker m;
+        ValueId sums = m.node(
+            Op::MatMulInteger,
+            {m.input("x", {2, 64}, DType::UInt8), m.input("w", {64, 3}, DType::Int8)}, "sums");
+        ValueId floats = m.node(Op::Cast, {sums}, "floats", {{"to", int64_t{1}}});
+        m.output(m.node(Op::Relu, {m.node(Op::Mul, {floats, m.input("s", {})}, "scaled")}, "y"));
+        const PrecisionRecord record = convert(m, precision);
+        EXPECT_EQ(m.typeOf("floats"), "float[2,3]");
+        EXPECT_EQ(record.kept.size(), precision == Precision::Fp16 ? 1U : 0U);
+        if (precision == Precision::Fp16) {
+            EXPECT_EQ(record.kept[0].reason.code, "precision-range");
+            EXPECT_EQ(producerOf(m, "scaled").op, Op::Mul);
+        }
+    }
+}
+
 TEST(Precision, AMaskOfVeryLowNumbersSaturates) {
     for (auto [precision, fill] : {std::pair{Precision::Fp16, -1e9F},
                                    {Precision::Fp16, -3.4028235e38F},

@@ -60,6 +60,29 @@ TEST(QuantizeTypes, RangesAndStepsAreThoseOfTheType) {
     EXPECT_EQ(storedValue(1.07, {1, 0}, StoredType::Float8E4M3FN), 1.125);
 }
 
+TEST(QuantizeTypes, WeightsAreMadeFloatsOnceThoughNoKernelDoes) {
+    for (StoredType type : {StoredType::Int4, StoredType::UInt4, StoredType::Float8E4M3FN}) {
+        auto done = quantised(modelOf(product), weightOnly(type, 4));
+        ASSERT_TRUE(done) << done.error().text();
+        Tensor x(DType::Float32, {3, 8});
+        for (int64_t i = 0; i < x.elementCount(); ++i)
+            x.set(i, static_cast<double>(i % 5) - 2);
+        CompileOptions reference;
+        reference.backend = BackendKind::Reference;
+        auto compiled = CompiledGraph::compile(done->graph.clone(), {});
+        auto judge = CompiledGraph::compile(std::move(done->graph), reference);
+        ASSERT_TRUE(compiled && judge);
+        EXPECT_NE(compiled->executable().tactic(0).find("once while preparing"), std::string::npos)
+            << compiled->executable().tactic(0);
+        for (int run = 0; run < 2; ++run) {
+            auto made = compiled->run({x}), wanted = judge->run({x});
+            ASSERT_TRUE(made && wanted);
+            for (int64_t i = 0; i < 6; ++i)
+                EXPECT_NEAR((*made)[0].at(i), (*wanted)[0].at(i), 1e-4);
+        }
+    }
+}
+
 TEST(QuantizeTypes, FourBitWeightsHaveAScaleForEachBlock) {
     for (StoredType type : {StoredType::Int4, StoredType::UInt4}) {
         auto done = quantised(modelOf(product), weightOnly(type, 4));

@@ -232,7 +232,9 @@ std::string proofText(const RuleProof& proof) {
     if (proof.failing == 0)
         return fmt::format("warning[W0503]: {} has no sample: it fired in none of {} "
                            "generated graphs\t{}\n   = the last one: {}\n"
-                           "   = fix: test it with `expect same`\n",
+                           "   = fix: give sizes that reach it, `verify 24 with {{ N in {{...}} "
+                           "}};`, or test it with "
+                           "`expect same`\n",
                            what, proof.attempts, proof.where, proof.unfit);
     const Counterexample& example = proof.counterexamples[0];
     std::string out = fmt::format("error[E0501]: {} is unsound: {} of {} samples differ"
