@@ -9,18 +9,35 @@ namespace fuselage::cpu {
 
 namespace {
 
-std::vector<int8_t> packedDots(const std::vector<IntegerMatrix>& channels, size_t quads) {
+/// One byte of a weight that may need several, which add up to it.
+int8_t byteOf(int32_t weight, size_t part) {
+    for (size_t i = 0; i < part; ++i)
+        weight -= std::clamp(weight, -128, 127);
+    return static_cast<int8_t>(std::clamp(weight, -128, 127));
+}
+
+size_t bytesOfWeights(const std::vector<IntegerMatrix>& channels) {
+    int32_t most = 0; // above int8's largest or below its smallest
+    for (const IntegerMatrix& channel : channels)
+        for (int32_t weight : channel.values)
+            most = std::max(most, weight < 0 ? -weight - 1 : weight);
+    return static_cast<size_t>(most) / 128 + 1 + (most == 255 ? 1 : 0);
+}
+
+/// `quads` of taps for each byte of the weights, one after the other.
+std::vector<int8_t> packedDots(const std::vector<IntegerMatrix>& channels, size_t parts,
+                               size_t quads) {
     const auto taps = static_cast<size_t>(channels[0].k);
     std::vector<int8_t> out;
     for (size_t at = 0; at < channels.size();) {
         const ByteDots::Block block = ByteDots::blockAt(at, channels.size());
-        for (size_t q = 0; q < quads; ++q)
+        for (size_t q = 0; q < parts * quads; ++q)
             for (size_t i = 0; i < (block.wide ? ByteDots::block : ByteDots::columns); ++i) {
                 const size_t channel =
                     block.first + (block.wide ? ByteDots::depthwiseChannel(i) : i);
-                for (size_t tap = 4 * q; tap < 4 * q + 4; ++tap)
+                for (size_t tap = 4 * (q % quads); tap < 4 * (q % quads) + 4; ++tap)
                     out.push_back(channel < channels.size() && tap < taps
-                                      ? static_cast<int8_t>(channels[channel].values[tap])
+                                      ? byteOf(channels[channel].values[tap], q / quads)
                                       : int8_t{0});
             }
         at = block.next;
@@ -34,9 +51,10 @@ IntegerDepthwise::IntegerDepthwise(const std::vector<IntegerMatrix>& channels,
                                    const Contraction& program, const IntegerRows& rows,
                                    const VectorTable& table)
     : m_loops(table.integer), m_rows(rows), m_dims(program), m_channels(channels.size()),
-      m_taps(static_cast<size_t>(channels[0].k)), m_quads((m_taps + 3) / 4) {
-    if (table.integer.dots.depthwise && areBytes(channels)) {
-        m_dots = packedDots(channels, m_quads);
+      m_taps(static_cast<size_t>(channels[0].k)), m_parts(bytesOfWeights(channels)),
+      m_quads((m_taps + 3) / 4) {
+    if (table.integer.dots.depthwise) {
+        m_dots = packedDots(channels, m_parts, m_quads);
         return;
     }
     for (size_t tap = 0; tap < m_taps; ++tap)
@@ -45,7 +63,7 @@ IntegerDepthwise::IntegerDepthwise(const std::vector<IntegerMatrix>& channels,
 }
 
 size_t IntegerDepthwise::scratchBytes() const {
-    return (m_channels + 63) / 64 * 64 + 4 * m_quads * sizeof(const uint8_t*);
+    return (m_channels + 63) / 64 * 64 + 4 * m_parts * m_quads * sizeof(const uint8_t*);
 }
 
 void IntegerDepthwise::sums(const std::byte* a, const Strip& strip, uint8_t fill, int32_t* c,
@@ -72,9 +90,11 @@ void IntegerDepthwise::sums(const std::byte* a, const Strip& strip, uint8_t fill
                 continue;
             }
             std::fill_n(taps + m_taps, 4 * m_quads - m_taps, taps[0]); // of no weight
+            for (size_t part = 1; part < m_parts; ++part)
+                std::copy_n(taps, 4 * m_quads, taps + 4 * part * m_quads);
             m_loops.dots.depthwise(c, taps, static_cast<size_t>(m_rows.step()),
-                                   static_cast<size_t>(pixels), m_dots.data(), m_quads, m_channels,
-                                   m_rows.flip());
+                                   static_cast<size_t>(pixels), m_dots.data(), m_parts * m_quads,
+                                   m_channels, m_rows.flip());
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of a depthwise convolution of 8-bit integers, channels last: by 8-bit dot products along the
-// taps where the processor has them and weights are int8, else in float32, which holds such sums.
+// taps where the processor has them, else in float32, which holds such sums.
 #pragma once
 
 #include "core/cpu/integer_operands.h"
@@ -23,7 +23,9 @@ private:
     const IntegerLoops& m_loops;
     const IntegerRows& m_rows;
     RowDims m_dims;
-    size_t m_channels, m_taps, m_quads;
+    size_t m_channels, m_taps;
+    size_t m_parts; ///< bytes of a weight: more than one where a zero point made it larger
+    size_t m_quads; ///< of taps
     std::vector<int8_t> m_dots;   ///< weights as ByteDots takes them; empty: by floats
     std::vector<float> m_weights; ///< [taps, channels]
 };
