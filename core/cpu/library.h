@@ -5,6 +5,10 @@
 
 #include "core/cpu/kernel.h"
 
+namespace fuselage {
+struct BlockedWeights;
+}
+
 namespace fuselage::cpu {
 
 /// An input or output of a Library's node.
@@ -74,6 +78,7 @@ using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 KernelResult prepareDynamicQuantize(const LibraryCall& call); ///< one memory order, any dense one
 KernelResult prepareQuantizedLstm(const LibraryCall& call);
 KernelResult prepareBlockedWeights(const LibraryCall& call);
+KernelResult prepareFloatWeights(const LibraryCall& call, const BlockedWeights& geometry);
 KernelResult prepareGather(const LibraryCall& call);
 KernelResult prepareGatherElements(const LibraryCall& call);
 KernelResult prepareGatherND(const LibraryCall& call);

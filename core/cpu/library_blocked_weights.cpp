@@ -292,13 +292,15 @@ KernelResult prepareBlockedWeights(const LibraryCall& call) {
     const auto geometry = BlockedWeights::of(call.node());
     if (!geometry)
         return failure(geometry.error());
-    if (geometry->bits != 4 || call.input(4))
-        return failure("cpu.support", "only weights of 4 bits without g_idx have loops");
+    if (call.input(4))
+        return failure("cpu.support", "an order of its own (g_idx) has no loops");
     for (size_t i : {1, 2, 3, 5})
         if (call.input(i) && !call.input(i).layout.constant)
             return failure("cpu.support", "weights, scales and bias are not constant");
     if (!fits(call, *geometry))
         return failure("cpu.support", "operands are not as the attributes say");
+    if (geometry->bits != 4)
+        return prepareFloatWeights(call, *geometry);
     return std::unique_ptr<Kernel>(std::make_unique<BlockedWeightsKernel>(call, *geometry));
 }
 

@@ -31,9 +31,10 @@ void inferBlockedWeights(InferContext& context) {
     setTensor(context, 0, dtypeOf(context, 0), std::move(out));
 }
 
-/// The weights as [K, N].
-Result<ReferenceValue> dequantised(const Node& node, const BlockedWeights& geometry,
-                                   ReferenceInputs inputs) {
+} // namespace
+
+Result<ReferenceValue> weightsAsFloats(const Node& node, const BlockedWeights& geometry,
+                                       ReferenceInputs inputs) {
     const ReferenceValue& packed = *inputs[weights];
     const ReferenceValue& scale = *inputs[scales];
     const ReferenceValue* zero = inputAt(inputs, zeroPoints);
@@ -70,6 +71,8 @@ Result<ReferenceValue> dequantised(const Node& node, const BlockedWeights& geome
     return out;
 }
 
+namespace {
+
 Results runBlockedWeights(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
     const auto geometry = BlockedWeights::of(node);
     if (!geometry)
@@ -78,7 +81,7 @@ Results runBlockedWeights(const Node& node, ReferenceInputs inputs, ReferenceCon
     if (!isFloat(a.dtype) || a.extents.empty() || a.extents.back() != geometry->k)
         return badInput(node,
                         fmt::format("{} does not end in K = {}", text(a.extents), geometry->k));
-    auto b = dequantised(node, *geometry, inputs);
+    auto b = weightsAsFloats(node, *geometry, inputs);
     if (!b)
         return failure(b.error());
     auto out = matrixProduct(node, a, *b, a.dtype, context.threads());

@@ -30,4 +30,9 @@ struct BlockedWeights {
     int64_t middle() const { return int64_t{1} << (bits - 1); }
 };
 
+/// The weights as [K, N] of A's element type. Of A (inputs[0]) only the type is read; B, scales and
+/// zero points are those of the node.
+Result<ReferenceValue> weightsAsFloats(const Node& node, const BlockedWeights& geometry,
+                                       ReferenceInputs inputs);
+
 } // namespace fuselage
