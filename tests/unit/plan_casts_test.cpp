@@ -18,6 +18,8 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::lookAtSeeds;
+using fuselage::test::outputsOfPlan;
 using fuselage::test::planFor;
 using fuselage::test::preparedGraph;
 using testing_support::ChoiceList;
@@ -166,13 +168,8 @@ Graph castsFrom(const ChoiceList& list) {
 std::vector<Tensor> outputsOfCasts(const Graph& graph, bool recompute, bool strict,
                                    const std::vector<Tensor>& inputs) {
     auto backend = makeCpuBackend({1, strict});
-    Progress progress;
-    auto executable =
-        backend->prepare(castPlan(graph, recompute, "h200", strict, backend.get()), progress);
-    EXPECT_TRUE(executable) << (executable ? "" : executable.error().text());
-    auto outputs = (*executable)->outputs(inputs, progress);
-    EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-    return outputs ? std::move(*outputs) : std::vector<Tensor>();
+    return outputsOfPlan(castPlan(graph, recompute, "h200", strict, backend.get()), *backend,
+                         inputs);
 }
 
 bool holdsFloor(const Graph& graph) {
@@ -225,18 +222,8 @@ CastsSeen castsSeen(const ChoiceList& list) {
 
 TEST(PlanCasts, NumbersStayWhatTheyWere) {
     size_t gone = 0;
-    for (uint32_t seed = 0; seed < 200; ++seed) {
-        Choices choices(seed);
-        (void)CastGraph(choices).make();
-        const ChoiceList list = choices.drawn();
-        const CastsSeen seen = castsSeen(list);
-        gone += seen.gone;
-        if (seen.wrong.empty())
-            continue;
-        const ChoiceList smallest = testing_support::shrunk(
-            list, [](const ChoiceList& each) { return !castsSeen(each).wrong.empty(); }, 200);
-        FAIL() << "seed " << seed << ": " << castsSeen(smallest).wrong << "\n"
-               << text(castsFrom(smallest));
-    }
+    lookAtSeeds(
+        200, [](Choices& choices) { return CastGraph(choices).make(); }, castsSeen,
+        [&](const CastsSeen& seen) { gone += seen.gone; });
     EXPECT_GT(gone, 100U) << "the generator does not reach what it is for";
 }

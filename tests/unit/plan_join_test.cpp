@@ -19,6 +19,8 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::lookAtSeeds;
+using fuselage::test::outputsOfPlan;
 using fuselage::test::planFor;
 using testing_support::ChoiceList;
 using testing_support::Choices;
@@ -401,12 +403,7 @@ double apartBy(const Tensor& a, const Tensor& b) {
 std::vector<Tensor> outputsJoined(const Graph& graph, const JoinAsked& asked,
                                   const std::vector<Tensor>& inputs) {
     auto backend = makeCpuBackend({1, asked.strict});
-    Progress progress;
-    auto executable = backend->prepare(joinPlan(graph, asked, backend.get()), progress);
-    EXPECT_TRUE(executable) << (executable ? "" : executable.error().text());
-    auto outputs = (*executable)->outputs(inputs, progress);
-    EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-    return outputs ? std::move(*outputs) : std::vector<Tensor>();
+    return outputsOfPlan(joinPlan(graph, asked, backend.get()), *backend, inputs);
 }
 
 struct JoinSeen {
@@ -449,20 +446,12 @@ JoinSeen joinsSeen(const ChoiceList& list) {
 
 TEST(PlanJoin, EachBranchComputesWhatItDidAloneAndNothingIsPredictedSlower) {
     size_t joined = 0, chosen = 0;
-    for (uint32_t seed = 0; seed < 150; ++seed) {
-        Choices choices(seed);
-        (void)BranchGraph(choices).make();
-        const ChoiceList list = choices.drawn();
-        const JoinSeen seen = joinsSeen(list);
-        joined += seen.joined;
-        chosen += seen.chosen;
-        if (seen.wrong.empty())
-            continue;
-        const ChoiceList smallest = testing_support::shrunk(
-            list, [](const ChoiceList& each) { return !joinsSeen(each).wrong.empty(); }, 200);
-        FAIL() << "seed " << seed << ": " << joinsSeen(smallest).wrong << "\n"
-               << text(branchesFrom(smallest));
-    }
+    lookAtSeeds(
+        150, [](Choices& choices) { return BranchGraph(choices).make(); }, joinsSeen,
+        [&](const JoinSeen& seen) {
+            joined += seen.joined;
+            chosen += seen.chosen;
+        });
     EXPECT_GT(joined, 100U) << "the generator does not reach what it is for";
     EXPECT_GT(chosen, 50U);
 }

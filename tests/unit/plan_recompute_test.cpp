@@ -19,6 +19,8 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::lookAtSeeds;
+using fuselage::test::outputsOfPlan;
 using fuselage::test::planFor;
 using fuselage::test::preparedGraph;
 using testing_support::ChoiceList;
@@ -52,13 +54,7 @@ size_t takenIn(const Plan& plan) {
 std::vector<Tensor> outputsAsked(const Graph& graph, const Asked& asked,
                                  const std::vector<Tensor>& inputs) {
     auto backend = makeCpuBackend({1, asked.strict});
-    auto plan = planAsked(graph, asked, backend.get());
-    Progress progress;
-    auto executable = backend->prepare(plan, progress);
-    EXPECT_TRUE(executable) << (executable ? "" : executable.error().text());
-    auto outputs = (*executable)->outputs(inputs, progress);
-    EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-    return outputs ? std::move(*outputs) : std::vector<Tensor>();
+    return outputsOfPlan(planAsked(graph, asked, backend.get()), *backend, inputs);
 }
 
 const char* const expanded =
@@ -396,18 +392,8 @@ Seen seenOf(const ChoiceList& list) {
 
 TEST(PlanRecompute, GivesTheBitsOfOneProducerAndIsNeverPredictedSlower) {
     size_t taken = 0;
-    for (uint32_t seed = 0; seed < 200; ++seed) {
-        Choices choices(seed);
-        (void)SharedGraph(choices).make();
-        const ChoiceList list = choices.drawn();
-        const Seen seen = seenOf(list);
-        taken += seen.taken;
-        if (seen.wrong.empty())
-            continue;
-        const ChoiceList smallest = testing_support::shrunk(
-            list, [](const ChoiceList& each) { return !seenOf(each).wrong.empty(); }, 200);
-        FAIL() << "seed " << seed << ": " << seenOf(smallest).wrong << "\n"
-               << text(sharedFrom(smallest));
-    }
+    lookAtSeeds(
+        200, [](Choices& choices) { return SharedGraph(choices).make(); }, seenOf,
+        [&](const Seen& seen) { taken += seen.taken; });
     EXPECT_GT(taken, 50U) << "the generator does not reach what it is for";
 }

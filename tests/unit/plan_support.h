@@ -2,9 +2,12 @@
 // Graphs from text, and plans of them for a device that need not be here.
 #pragma once
 
+#include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
+#include "tests/support/choices.h"
 
 #include <gtest/gtest.h>
 
@@ -35,6 +38,37 @@ inline std::shared_ptr<const Plan> planFor(const Graph& graph, const std::string
     auto plan = makePlan(std::make_shared<const Graph>(graph.clone()), options, progress);
     EXPECT_TRUE(plan) << (plan ? "" : plan.error().text());
     return plan ? *plan : std::make_shared<const Plan>();
+}
+
+inline std::vector<Tensor> outputsOfPlan(std::shared_ptr<const Plan> plan, Backend& backend,
+                                         const std::vector<Tensor>& inputs) {
+    Progress progress;
+    auto executable = backend.prepare(std::move(plan), progress);
+    EXPECT_TRUE(executable) << (executable ? "" : executable.error().text());
+    auto outputs = (*executable)->outputs(inputs, progress);
+    EXPECT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
+    return outputs ? std::move(*outputs) : std::vector<Tensor>();
+}
+
+/// What `look` sees in the graph of each seed goes to `count`; where its `wrong` is not empty, the
+/// smallest such graph is shown. `graphOf` draws a graph.
+template <typename GraphOf, typename Look, typename Count>
+void lookAtSeeds(uint32_t seeds, GraphOf graphOf, Look look, Count count) {
+    using testing_support::ChoiceList;
+    using testing_support::Choices;
+    for (uint32_t seed = 0; seed < seeds; ++seed) {
+        Choices choices(seed);
+        (void)graphOf(choices);
+        const ChoiceList list = choices.drawn();
+        const auto seen = look(list);
+        count(seen);
+        if (seen.wrong.empty())
+            continue;
+        const ChoiceList smallest = testing_support::shrunk(
+            list, [&](const ChoiceList& each) { return !look(each).wrong.empty(); }, 200);
+        Choices again(smallest);
+        FAIL() << "seed " << seed << ": " << look(smallest).wrong << "\n" << text(graphOf(again));
+    }
 }
 
 } // namespace fuselage::test
