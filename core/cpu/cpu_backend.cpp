@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu backend: prepares a kernel for every step of a Plan and runs them in order. Steps without
 // a kernel run through the reference functions, and say so.
-#include "core/cpu/branch_step.h"
+#include "core/cpu/body_step.h"
 #include "core/cpu/choice_file.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/layout.h"
@@ -52,9 +52,9 @@ public:
                                      : kernel->tactic;
         if (m_dynamic[step] && m_dynamic[step]->kernel())
             return m_dynamic[step]->kernel()->tactic + ", prepared for the last run's shapes";
-        if (auto branch = m_branches.find(step);
-            branch != m_branches.end() && !branch->second.tactic().empty())
-            return branch->second.tactic();
+        if (auto body = m_bodies.find(step);
+            body != m_bodies.end() && !body->second.tactic().empty())
+            return body->second.tactic();
         return std::string("reference ") + nameOf(kindOf(m_plan->steps[step].program)) +
                (m_isDone[step] ? ", once while preparing" : "");
     }
@@ -105,7 +105,7 @@ private:
     KernelResult kernelFor(const Step& step, Threads& threads, Choices* choices) const;
     std::vector<TensorPtr> constantsOf(const Step& step) const;
     std::vector<ReferenceValue> givenTo(const Step& step);
-    std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index, Progress& progress);
+    std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index);
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
     Result<void> runReference(size_t index, Progress& progress);
 
@@ -120,7 +120,7 @@ private:
     std::vector<bool> m_isDone;                          ///< per step: computed while preparing
     std::map<uint32_t, TensorPtr> m_constants;           ///< that such steps made, by plan value
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
-    std::map<size_t, BranchStep> m_branches;             ///< by step
+    std::map<size_t, BodyStep> m_bodies;                 ///< by step
     std::vector<std::vector<Reason>> m_reasons;
     std::vector<std::unique_ptr<SweepRun>> m_sweeps;
     std::vector<SweepRun*> m_sweepOf; ///< per step; null: it runs by itself
@@ -179,8 +179,8 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
         for (uint32_t value : *values)
             host = host || m_plan->values[value].residence == Residence::Host;
     if (allowedIn(step) != NumericClass::Exact && step.program.body &&
-        BranchStep::fits(*step.program.body)) {
-        m_branches.try_emplace(index, step.program.body, constantsOf(step), m_options);
+        BodyStep::fits(*step.program.body)) {
+        m_bodies.try_emplace(index, m_plan, step, m_options);
         return;
     }
     if (host) {
@@ -300,11 +300,8 @@ std::vector<ReferenceValue> CpuExecutable::givenTo(const Step& step) {
 }
 
 /// By kernels for the shapes of this run; none where there are no such kernels.
-std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size_t index,
-                                                                            Progress& progress) {
+std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size_t index) {
     const Step& step = m_plan->steps[index];
-    if (auto branch = m_branches.find(index); branch != m_branches.end())
-        return branch->second.run(givenTo(step), progress);
     if (m_dynamic[index])
         return m_dynamic[index]->run(givenTo(step), m_threads, allowedIn(step));
     return std::nullopt;
@@ -316,7 +313,10 @@ Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
         return failure("cpu.body", "step `" + step.name + "` has neither a kernel nor a body");
     if (!m_pool)
         m_pool = std::make_unique<ThreadPool>(m_threads.count());
-    auto outputs = runNative(index, progress);
+    if (auto body = m_bodies.find(index); body != m_bodies.end())
+        if (auto ran = body->second.run(m_store, *m_pool, progress))
+            return *ran;
+    auto outputs = runNative(index);
     if (!outputs) {
         std::vector<ReferenceValue> inputs;
         for (uint32_t input : step.inputs)

@@ -88,6 +88,26 @@ Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
     return {};
 }
 
+std::optional<Tensor> ValueStore::tensor(uint32_t index) {
+    const PlanValue& value = m_plan->values[index];
+    if (value.constant)
+        return *value.constant;
+    if (value.residence != Residence::Host)
+        return gather(index);
+    if (m_host[index].kind != TypeKind::Tensor)
+        return std::nullopt;
+    return m_host[index].toTensor();
+}
+
+Result<void> ValueStore::store(uint32_t index, const Tensor& from) {
+    const PlanValue& value = m_plan->values[index];
+    if (value.residence == Residence::Host || from.dtype() != value.dtype ||
+        from.extents() != value.extents)
+        return store(index, ReferenceValue::from(from)); // which says what is wrong
+    toStrided(value, from, data(index));
+    return {};
+}
+
 void ValueStore::showOne(uint32_t index, RunShapes& shapes) {
     const PlanValue& value = m_plan->values[index];
     const bool host = value.residence == Residence::Host;

@@ -33,8 +33,11 @@ public:
     void widen(const Sweep& sweep, Pages& pages);
 
     ReferenceValue reference(uint32_t value);
+    /// The same dense and in its own type; none when it is no tensor.
+    std::optional<Tensor> tensor(uint32_t value);
     /// Error "run.shape": the computed value is not of the planned type.
     Result<void> store(uint32_t value, ReferenceValue from);
+    Result<void> store(uint32_t value, const Tensor& from);
 
     /// What a value that was just computed says of shapes, and its views with it.
     void show(uint32_t value, RunShapes& shapes);

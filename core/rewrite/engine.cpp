@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/rewrite/engine.h"
 
+#include "core/graph/bodies.h"
+#include "core/rewrite/body_trace_internal.h"
 #include "core/rewrite/phase_internal.h"
+#include "core/support/hash.h"
 #include "core/support/text.h"
 
 namespace fuselage {
 
 namespace {
-
-void append(Trace& to, Trace part) {
-    std::move(part.events.begin(), part.events.end(), std::back_inserter(to.events));
-    std::move(part.nearMisses.begin(), part.nearMisses.end(), std::back_inserter(to.nearMisses));
-    for (const RuleCount& count : part.counts) {
-        RuleCount& sum = to.count(count.rule, count.phase);
-        sum.matched += count.matched;
-        sum.applied += count.applied;
-        sum.refused += count.refused;
-    }
-}
 
 /// Runs phases one after the other; those that the memo knows are taken from it.
 class Run {
@@ -27,6 +19,7 @@ public:
         : m_index(rules), m_totals(totalsOf(graph)), m_options(withRoots(options, m_totals)),
           m_memo(memo), m_progress(progress), m_out{std::move(graph), {}} {
         m_memo.begin(m_index);
+        takeCapturedConstants(m_out.graph);
     }
 
     Result<void> phase(const PhaseStep& step, bool isLast) {
@@ -40,8 +33,11 @@ public:
         if (auto latest = std::exchange(m_latest, nullptr))
             m_out.graph = latest->clone();
         Trace trace;
-        Phase phase(m_out.graph, trace, m_index, step, m_options, m_memo, m_state, m_progress);
         size_t values = m_out.graph.values().size();
+        Result<RewriteMemo::State> inside = inBodies(step, trace);
+        if (!inside)
+            return failure(inside.error());
+        Phase phase(m_out.graph, trace, m_index, step, m_options, m_memo, *inside, m_progress);
         if (Result<void> done = phase.run(); !done)
             return done;
         if (m_progress.cancelled())
@@ -63,10 +59,35 @@ public:
         if (m_latest)
             m_out.graph = m_latest->clone();
         m_memo.finish(m_state);
+        returnCapturedConstants(m_out.graph);
         return std::move(m_out);
     }
 
 private:
+    /// The phase in every body, each like a graph of its own; the state that follows from what that
+    /// did.
+    Result<RewriteMemo::State> inBodies(const PhaseStep& step, Trace& trace) {
+        RewriteMemo::State state = m_state;
+        auto change = [&](Graph& body, const std::string& path, NodeId node) -> Result<bool> {
+            const auto start = Hasher().number(m_state).text(path).number(node.index()).value();
+            const EngineOptions options = optionsInside(m_options, path);
+            Trace inside;
+            Phase phase(body, inside, m_index, step, options, m_memo, start, m_progress);
+            if (Result<void> done = phase.run(); !done)
+                return failure(done.error());
+            const bool changed = appliedAny(inside);
+            if (changed) {
+                body.removeDead();
+                state = Hasher().number(state).number(phase.state()).value();
+            }
+            append(trace, withPath(std::move(inside), path));
+            return changed;
+        };
+        if (auto done = changeBodies(m_out.graph, change); !done)
+            return failure(done.error());
+        return state;
+    }
+
     /// All that a phase depends on besides the graph and options that stay.
     std::string keyOf(const PhaseStep& step) const {
         std::string out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A phase that applies given matches instead of those that it would select.
+#include "core/graph/bodies.h"
 #include "core/graph/text.h"
+#include "core/rewrite/body_trace_internal.h"
 #include "core/rewrite/phase_internal.h"
 #include "core/rewrite/replay.h"
 #include "core/support/text.h"
@@ -153,6 +155,24 @@ std::vector<PlannedMatch> plannedMatches(const Trace& trace) {
     return out;
 }
 
+namespace {
+
+/// The path of the body that the match is in; empty: of none.
+std::string pathOf(const Graph& graph, const PlannedMatch& match) {
+    return match.nodes.empty() ? std::string() : findByPath(graph, match.nodes.front()).path;
+}
+
+/// Without the path in front of its names.
+PlannedMatch inside(PlannedMatch match, const std::string& path) {
+    for (std::vector<std::string>* names : {&match.nodes, &match.made})
+        for (std::string& name : *names)
+            if (name.starts_with(path))
+                name.erase(0, path.size());
+    return match;
+}
+
+} // namespace
+
 Result<Rewritten> replay(Graph graph, const RuleSet& rules, const std::vector<PlannedMatch>& plan,
                          const EngineOptions& options, Progress& progress) {
     RuleIndex index(rules);
@@ -160,19 +180,43 @@ Result<Rewritten> replay(Graph graph, const RuleSet& rules, const std::vector<Pl
     const GraphTotals totals = totalsOf(graph);
     const EngineOptions known = withRoots(options, totals);
     Rewritten out{std::move(graph), {}};
+    takeCapturedConstants(out.graph);
     for (size_t begin = 0; begin < plan.size();) {
+        const std::string path = pathOf(out.graph, plan[begin]);
+        std::vector<PlannedMatch> stretch;
         size_t end = begin;
-        while (end < plan.size() && plan[end].phase == plan[begin].phase)
-            ++end;
+        for (; end < plan.size() && plan[end].phase == plan[begin].phase; ++end) {
+            if (end > begin && path != pathOf(out.graph, plan[end]))
+                break;
+            stretch.push_back(inside(plan[end], path));
+        }
         progress.report("replaying " + plan[begin].phase, begin, plan.size());
         PhaseStep step;
         step.phase = plan[begin].phase;
-        Phase phase(out.graph, out.trace, index, step, known, none, 0, progress);
-        if (auto done = phase.replay(PlannedSpan(plan).subspan(begin, end - begin)); !done)
+        auto apply = [&](Graph& where, const std::string& here, NodeId) -> Result<bool> {
+            if (here != path)
+                return false;
+            const EngineOptions inHere = optionsInside(known, path);
+            Trace trace;
+            Phase phase(where, trace, index, step, inHere, none, 0, progress);
+            if (auto done = phase.replay(stretch); !done) {
+                Error error = done.error();
+                if (!path.empty())
+                    error.message =
+                        fmt::format("in `{}`: {}", path.substr(0, path.size() - 1), error.message);
+                return failure(std::move(error));
+            }
+            where.removeDead();
+            append(out.trace, withPath(std::move(trace), path));
+            return true;
+        };
+        auto done =
+            path.empty() ? apply(out.graph, path, NodeId()) : changeBodies(out.graph, apply);
+        if (!done)
             return failure(done.error());
-        out.graph.removeDead();
         begin = end;
     }
+    returnCapturedConstants(out.graph);
     return out;
 }
 

@@ -6,6 +6,7 @@
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/verify.h"
+#include "core/graph/bodies.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "tests/unit/random_graph.h"
@@ -50,6 +51,18 @@ std::string differenceOf(const Graph& graph, const std::vector<Tensor>& inputs,
     return "";
 }
 
+bool hasBodies(const Graph& graph) {
+    return !bodiesOf(graph).empty();
+}
+
+/// The graph as a file holds it.
+Result<Graph> savedAndLoaded(const Graph& graph) {
+    auto bytes = model_io::toBytes(graph);
+    if (!bytes)
+        return failure(bytes.error());
+    return model_io::loadBytes(*bytes, "", {});
+}
+
 /// What goes wrong with a graph; "" when nothing does.
 std::string problemOf(const std::string& text) {
     auto graph = model_io::loadText(text);
@@ -74,10 +87,26 @@ std::string problemOf(const std::string& text) {
             return problem;
     if (auto prepared = prepareGraph(*graph, progress); !prepared)
         return "prepare: " + prepared.error().text();
-    auto fused = app::fuseGraph(*graph, library(), {}, progress);
-    if (!fused)
-        return "fuse: " + fused.error().text();
-    return differenceOf(fused->graph, *inputs, *expected, "fused", false);
+    for (Decide decide : {app::FuseOptions().decide, Decide::Rules}) {
+        app::FuseOptions options;
+        options.decide = decide;
+        auto fused = app::fuseGraph(*graph, library(), options, progress);
+        if (!fused)
+            return "fuse: " + fused.error().text();
+        if (auto problem = differenceOf(fused->graph, *inputs, *expected,
+                                        std::string("fused by ") + nameOf(decide), false);
+            !problem.empty())
+            return problem;
+        if (!hasBodies(*graph))
+            break;
+        auto loaded = savedAndLoaded(fused->graph);
+        if (!loaded)
+            return "save: " + loaded.error().text();
+        if (auto problem = differenceOf(*loaded, *inputs, *expected, "saved", false);
+            !problem.empty())
+            return problem;
+    }
+    return "";
 }
 
 /// Leaves out lines and outputs while the same phase still goes wrong.
@@ -102,18 +131,26 @@ std::string shrunk(Sketch sketch, const std::string& problem) {
     return sketch.text() + "\n" + problemOf(sketch.text());
 }
 
+void expectAgreement(uint32_t first, uint32_t count, bool bodies) {
+    for (uint32_t seed = first; seed < first + count; ++seed) {
+        const Sketch sketch = Writer(seed, bodies).sketch();
+        const std::string problem = problemOf(sketch.text());
+        ASSERT_EQ(problem, "") << "seed " << seed << "\n" << shrunk(sketch, problem);
+    }
+}
+
 class RandomGraphs : public ::testing::TestWithParam<uint32_t> {};
 
 } // namespace
 
 TEST_P(RandomGraphs, PlannedRunsAgreeWithTheInterpreter) {
     constexpr uint32_t graphs = 25;
-    for (uint32_t i = 0; i < graphs; ++i) {
-        const uint32_t seed = GetParam() * graphs + i;
-        const Sketch sketch = Writer(seed).sketch();
-        const std::string problem = problemOf(sketch.text());
-        ASSERT_EQ(problem, "") << "seed " << seed << "\n" << shrunk(sketch, problem);
-    }
+    expectAgreement(GetParam() * graphs, graphs, false);
+}
+
+TEST_P(RandomGraphs, WithBodiesOfIfLoopAndScan) {
+    constexpr uint32_t graphs = 20;
+    expectAgreement(GetParam() * graphs, graphs, true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphs, ::testing::Range(0U, 24U));

@@ -31,7 +31,8 @@ struct Sketch {
 
 class Writer {
 public:
-    explicit Writer(uint32_t seed) : m_engine(seed) {}
+    /// With `bodies` some steps are If, Loop and Scan, in one another too.
+    explicit Writer(uint32_t seed, bool bodies = false) : m_engine(seed), m_withBodies(bodies) {}
 
     Sketch sketch();
 
@@ -102,7 +103,17 @@ private:
     void pad(const Known& x);
     void gather(const Known& x);
 
+    // random_bodies.h
+    std::string insideOf(const Known& from, int64_t steps, std::string& result);
+    std::string condition(const Known& x);
+    void branch(const Known& x);
+    void loop(const Known& x);
+    void scan(const Known& x);
+    void anyBody(const Known& x);
+
     std::mt19937 m_engine;
+    bool m_withBodies = false;
+    int m_depth = 0; ///< of bodies around what is written
     Sketch m_sketch;
     std::vector<Known> m_values;
     int m_next = 0;
@@ -393,7 +404,11 @@ inline Sketch Writer::sketch() {
     const int64_t nodes = 3 + below(14);
     for (int64_t i = 0; i < nodes; ++i) {
         const Known x = value();
-        if (*elementCount(x.extents) < 3000)
+        if (*elementCount(x.extents) >= 3000)
+            continue;
+        if (m_withBodies && oneIn(3))
+            anyBody(x);
+        else
             (this->*pick(steps))(x);
     }
     if (oneIn(6))
@@ -411,3 +426,5 @@ inline Sketch Writer::sketch() {
 }
 
 } // namespace fuselage::testing_random
+
+#include "tests/unit/random_bodies.h"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// If, Loop and Scan as steps of the cpu backend: what the operator does is its reference function,
+// its bodies run by plans of their own, with kernels. A plan is made for the shapes that a body is
+// given and stays while they stay; like every step whose shapes depend on data it is made anew for
+// others.
+#pragma once
+
+#include "core/cpu/value_store.h"
+#include "core/graph/captures.h"
+#include "core/plan/backend.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::cpu {
+
+class BodyStep {
+public:
+    /// Whether the step is one such node and nothing else.
+    static bool fits(const Graph& body);
+
+    /// `step` is of the plan, and fits.
+    BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const CpuOptions& options);
+    ~BodyStep();
+
+    /// Computes the step's outputs from its inputs. None when it cannot, since a body captures what
+    /// is no tensor: then the reference functions do.
+    std::optional<Result<void>> run(ValueStore& values, ThreadPool& threads, Progress& progress);
+
+    /// What computed the last run; empty: the reference functions.
+    const std::string& tactic() const { return m_tactic; }
+
+private:
+    class Context;
+
+    /// A body for the shapes of what it is given.
+    struct Prepared {
+        std::vector<std::pair<DType, Extents>> shapes;
+        std::shared_ptr<const Graph> graph; ///< explicit inputs, then what is captured and varies
+        std::unique_ptr<Executable> executable; ///< null: it has no plan
+    };
+
+    struct Body {
+        SubgraphRef ref;
+        std::vector<std::optional<size_t>> captured; ///< inputs of the step; none: constant
+        std::vector<TensorPtr> constants;            ///< parallel to `captured`
+        std::optional<Prepared> prepared;
+        std::vector<std::pair<DType, Extents>> seen; ///< of the last run that had no plan
+        std::vector<Tensor> given;                   ///< of this run: what is captured and varies
+    };
+
+    Body* bodyOf(const std::string& attribute);
+    Graph standalone(const Body& body, const std::vector<ReferenceValue>& inputs) const;
+    std::unique_ptr<Executable> executableOf(const Graph& graph, Progress& progress) const;
+    void prepare(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress);
+    std::optional<Result<std::vector<Tensor>>>
+    runPlanned(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress);
+    Result<std::vector<ReferenceValue>> runBody(const std::string& attribute,
+                                                std::vector<ReferenceValue> inputs,
+                                                ThreadPool& threads, Progress& progress);
+    std::optional<Result<void>> runBranch(ValueStore& values, Progress& progress);
+    bool capture(ValueStore& values);
+
+    std::shared_ptr<const Plan> m_plan;
+    const Step& m_step;
+    const Node& m_node;
+    std::vector<std::optional<size_t>> m_inputs; ///< of the node among the step's; none: constant
+    CpuOptions m_options;
+    std::unique_ptr<Backend> m_backend;
+    std::vector<Body> m_bodies;
+    std::string m_tactic;
+    size_t m_plannedRuns = 0, m_otherRuns = 0; ///< of bodies, in this run
+};
+
+} // namespace fuselage::cpu
