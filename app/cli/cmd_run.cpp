@@ -74,6 +74,8 @@ int run(Options& options) {
                            app::agreementVerdict(output), app::limitText(output),
                            output.note.empty() ? "" : "; ", output.note);
     }
+    if (options.run.verify && options.rewrite.fuse.strict && !options.run.fused)
+        out += "verify: nothing is fused, so that --strict has no bits to compare: --fuse does\n";
     if (!right && ran->jumps)
         out += "verify: this model rounds or compares values on the way, so that roundings alone "
                "may turn a result over: `fuselage bench` tells that from a mistake\n";
@@ -91,8 +93,8 @@ Action addRun(CLI::App& app) {
                  "run the fused model; nothing is checked without --verify");
     app.add_flag("--verify", options->run.verify,
                  "compare the outputs: of --fuse with one unfused run on the same backend (in fp32 "
-                 "for --precision fp16 and bf16), else or where those differ with the "
-                 "double-precision interpreter; exit 4 where wrong. "
+                 "for --precision fp16 and bf16; with --strict bit by bit), else or where those "
+                 "differ with the double-precision interpreter; exit 4 where wrong. "
                  "bench compares both sides with the interpreter always");
     addRunOptions(app, options->run.run, options->run.seed, options->inputs);
     app.add_option("-o,--save-outputs", options->output,

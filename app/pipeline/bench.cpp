@@ -99,8 +99,7 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
                                         report.agreement.back().maxRelative, limit);
         ofFused.push_back(compareOutput(name, "fused", reference[i], (*fused)[i], allowed));
         if (after.planned.plan->strict)
-            ofFused.push_back(compareOutput(name, "exact", ReferenceValue::from((*unfused)[i]),
-                                            (*fused)[i], 0.0));
+            ofFused.push_back(compareBits(name, "exact", (*unfused)[i], (*fused)[i]));
     }
     report.agreement.insert(report.agreement.end(), ofFused.begin(), ofFused.end());
     return SideOutputs{std::move(*unfused), std::move(*fused)};

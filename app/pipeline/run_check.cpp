@@ -30,6 +30,8 @@ public:
         : m_model(model), m_inputs(inputs), m_outputs(outputs), m_compile(compile),
           m_storage(storage), m_progress(progress) {}
 
+    /// Of a strict plan: the bits of the unfused run in the same precision.
+    Result<bool> bitsAgainstUnfused();
     /// False: some output differs from the unfused one.
     Result<bool> againstUnfused();
     /// `side`: what the outputs are of.
@@ -38,6 +40,8 @@ public:
     std::vector<OutputAgreement> found;
 
 private:
+    Result<std::vector<Tensor>> unfusedOutputs(Precision precision) const;
+
     const std::string& nameOf(size_t output) const {
         return m_model.value(m_model.outputs()[output]).name;
     }
@@ -51,17 +55,33 @@ private:
     std::vector<Tensor> m_unfused; ///< in the precision of the outputs; empty: it was not run
 };
 
-Result<bool> RunCheck::againstUnfused() {
+Result<std::vector<Tensor>> RunCheck::unfusedOutputs(Precision precision) const {
     CompileOptions perNode = m_compile;
     perNode.oneKernelPerNode = true;
-    // Both would lose the same by 16-bit storage, an infinity for a large number too.
-    const bool narrow = m_storage > 0;
-    if (narrow)
-        perNode.precision = Precision::Fp32;
+    perNode.precision = precision;
     auto compiled = CompiledGraph::compile(m_model.clone(), perNode);
     if (!compiled)
         return failure(compiled.error());
-    auto unfused = compiled->run(m_inputs);
+    return compiled->run(m_inputs);
+}
+
+Result<bool> RunCheck::bitsAgainstUnfused() {
+    auto unfused = unfusedOutputs(m_compile.precision);
+    if (!unfused)
+        return failure(unfused.error());
+    bool same = true;
+    for (size_t i = 0; i < m_outputs.size(); ++i) {
+        found.push_back(
+            compareBits(nameOf(i), "fused, bits against unfused", (*unfused)[i], m_outputs[i]));
+        same = same && found.back().ok;
+    }
+    return same;
+}
+
+Result<bool> RunCheck::againstUnfused() {
+    // Both would lose the same by 16-bit storage, an infinity for a large number too.
+    const bool narrow = m_storage > 0;
+    auto unfused = unfusedOutputs(narrow ? Precision::Fp32 : m_compile.precision);
     if (!unfused)
         return failure(unfused.error());
     for (size_t i = 0; i < m_outputs.size(); ++i) {
@@ -111,16 +131,30 @@ Result<std::vector<OutputAgreement>> checkRun(const Graph& model, bool fused,
     if (!storage)
         return failure(storage.error());
     RunCheck check(model, inputs, outputs, compile, *storage, progress);
+    std::vector<OutputAgreement> bits;
+    if (fused && compile.strict) {
+        auto same = check.bitsAgainstUnfused();
+        if (!same)
+            return failure(same.error());
+        if (!*same || *storage == 0)
+            return std::move(check.found);
+        bits = std::move(check.found);
+        check.found.clear();
+    }
+    const auto withBits = [&] {
+        bits.insert(bits.end(), check.found.begin(), check.found.end());
+        return std::move(bits);
+    };
     if (fused) {
         auto agrees = check.againstUnfused();
         if (!agrees)
             return failure(agrees.error());
         if (*agrees)
-            return std::move(check.found);
+            return withBits();
     }
     if (auto judged = check.againstInterpreter(fused ? "fused" : "unfused"); !judged)
         return failure(judged.error());
-    return std::move(check.found);
+    return withBits();
 }
 
 } // namespace fuselage::app

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 namespace fuselage::app {
@@ -91,6 +92,32 @@ std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed) {
 
 double amplifiedTolerance(double change, size_t depth) {
     return accumulated(change, depth);
+}
+
+OutputAgreement compareBits(const std::string& name, const std::string& side,
+                            const Tensor& reference, const Tensor& actual) {
+    OutputAgreement out =
+        compareOutput(name, side, ReferenceValue::from(reference), actual, 0.0);
+    if (actual.dtype() != reference.dtype() || actual.extents() != reference.extents() ||
+        actual.dtype() == DType::String || actual.elementCount() == 0)
+        return out;
+    const size_t size = sizeOf(actual.dtype());
+    int64_t different = 0, first = 0;
+    for (int64_t i = 0; i < actual.elementCount(); ++i) {
+        const size_t at = static_cast<size_t>(i) * size;
+        if (std::memcmp(actual.bytes() + at, reference.bytes() + at, size) == 0 ||
+            (isFloat(actual.dtype()) && std::isnan(actual.at(i)) && std::isnan(reference.at(i))))
+            continue;
+        first = different++ == 0 ? i : first;
+    }
+    out.ok = different == 0;
+    out.note = out.ok ? fmt::format("every bit of its {} elements is that of the unfused run",
+                                    actual.elementCount())
+                      : fmt::format("{} of {} elements differ from the unfused run in a bit, the "
+                                    "first at index {}: {} and {}",
+                                    different, actual.elementCount(), first, actual.at(first),
+                                    reference.at(first));
+    return out;
 }
 
 OutputAgreement compareOutput(const std::string& name, const std::string& side,

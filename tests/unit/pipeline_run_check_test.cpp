@@ -115,3 +115,30 @@ TEST(RunCheck, StorageIn16BitsMayCostWhatItCosts) {
         number *= 1.5F;
     EXPECT_FALSE(allOk(found(ran, true, half)));
 }
+
+// A zero of the other sign is the same number, and not the same bits.
+TEST(RunCheck, AStrictRunIsComparedBitByBit) {
+    CompileOptions strict = onCpu();
+    strict.strict = true;
+    Ran ran{*model_io::loadText("g (float[3] x) => (float[3] y) { e = Abs(x)  y = Floor(e) }"),
+            {Tensor::ofFloats({3}, {0, -2.5F, 3})},
+            {Tensor::ofFloats({3}, {0, 2, 3})}};
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(ran.model, progress));
+    auto outputs = found(ran, true, strict);
+    ASSERT_EQ(outputs.size(), 1U);
+    EXPECT_TRUE(outputs[0].ok);
+    EXPECT_EQ(outputs[0].note, "every bit of its 3 elements is that of the unfused run");
+    ran.outputs[0].as<float>()[0] = -0.0F;
+    EXPECT_TRUE(allOk(found(ran, true, onCpu())));
+    outputs = found(ran, true, strict);
+    ASSERT_EQ(outputs.size(), 1U);
+    EXPECT_FALSE(outputs[0].ok);
+    EXPECT_NE(outputs[0].note.find("1 of 3 elements differ"), std::string::npos);
+    CompileOptions half = onCpu(Precision::Fp16);
+    half.strict = true;
+    ran.outputs[0].as<float>()[0] = 0.0F;
+    outputs = found(ran, true, half); // bits in fp16, and how far that is from fp32
+    ASSERT_EQ(outputs.size(), 2U);
+    EXPECT_TRUE(allOk(outputs));
+}
