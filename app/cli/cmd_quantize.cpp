@@ -332,7 +332,9 @@ Action addQuantize(CLI::App& app) {
         const std::tuple<const char*, bool, const char*> needs[] = {
             {"--max-error", options->mixed, "--mixed"},
             {"--points", options->mixed, "--mixed"},
-            {"--percentile", options->range == "percentile", "--range percentile"}};
+            {"--percentile", options->range == "percentile", "--range percentile"},
+            {"--block", options->weights == "int4" || options->weights == "uint4",
+             "--weights int4 or uint4"}};
         for (const auto& [word, isUsed, other] : needs)
             if (app.count(word) != 0 && !isUsed)
                 return reportError(failure("usage.quantize",

@@ -38,8 +38,8 @@ FuseOptions timedAs(FuseOptions options, const CompileOptions& run);
 /// class, rewrites only where they are exact.
 bool keepsBits(const Rule& rule);
 
-/// Of the options all but `dims`, `precision` and `precisionOf`, which prepare() took. The memo may have served
-/// this graph with these options. Errors: "usage.pipeline", unknown profile,
+/// Of the options all but `dims`, `precision` and `precisionOf`, which prepare() took. The memo may
+/// have served this graph with these options. Errors: "usage.pipeline", unknown profile,
 /// "cancelled". With a plan: "plan.precision" when it was written for another one, "plan.strict"
 /// when `strict` leaves a rule of its out, those of fuselage::replay.
 Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,

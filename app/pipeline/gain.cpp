@@ -17,7 +17,7 @@ namespace {
 
 struct Cost {
     double seconds = 0, error = 0, bytes = 0, launches = 0, flops = 0, peak = 0;
-    std::optional<Reason> split;                  ///< why a fused node is more than one kernel
+    std::optional<Reason> split; ///< why a fused node is more than one kernel
 };
 
 /// The match's nodes as a graph of their own with static shapes: its outputs are those of the

@@ -14,8 +14,7 @@ Failure noSuchRule(const PrecisionOf& asked, const RuleLibrary& library) {
     return failure("precision.rule",
                    known ? "rule `" + asked.rule + "` takes no node of this model"
                          : "there is no rule `" + asked.rule + "`",
-                   "--precision-of",
-                   "`fuselage fuse MODEL` lists the rules that take some");
+                   "--precision-of", "`fuselage fuse MODEL` lists the rules that take some");
 }
 
 } // namespace

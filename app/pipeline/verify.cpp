@@ -96,8 +96,7 @@ double amplifiedTolerance(double change, size_t depth) {
 
 OutputAgreement compareBits(const std::string& name, const std::string& side,
                             const Tensor& reference, const Tensor& actual) {
-    OutputAgreement out =
-        compareOutput(name, side, ReferenceValue::from(reference), actual, 0.0);
+    OutputAgreement out = compareOutput(name, side, ReferenceValue::from(reference), actual, 0.0);
     if (actual.dtype() != reference.dtype() || actual.extents() != reference.extents() ||
         actual.dtype() == DType::String || actual.elementCount() == 0)
         return out;

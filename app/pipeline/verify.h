@@ -19,8 +19,8 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
                               const ReferenceValue& reference, const Tensor& actual,
                               std::optional<double> tolerance = {});
 
-/// Compares one output bit for bit: signs of zeros count, what a NaN carries does not. The note says
-/// in words that bits were compared. `reference`: of the same type and extents, or it fails.
+/// Compares one output bit for bit: signs of zeros count, what a NaN carries does not. The note
+/// says in words that bits were compared. `reference`: of the same type and extents, or it fails.
 OutputAgreement compareBits(const std::string& name, const std::string& side,
                             const Tensor& reference, const Tensor& actual);
 

@@ -22,6 +22,25 @@ Failure wrongLine(size_t line, const std::string& expected) {
                    "write the plan with `fuselage quantize --plan-out`");
 }
 
+/// The ends behind the method. `line` stands in front of them.
+Result<Range> readRange(PlanLine& line, size_t number) {
+    const auto low = line.number();
+    const bool dots = low && line.take("..");
+    const auto high = dots ? line.number() : std::nullopt;
+    if (!high)
+        return failure("plan.syntax",
+                       fmt::format("line {}: expected a range of two finite numbers, -2.5 .. 2.5, "
+                                   "or `by`",
+                                   number),
+                       "", "write both ends, or none: the range is taken from data then");
+    if (*low > *high)
+        return failure(
+            "plan.range",
+            fmt::format("line {}: the range {} .. {} ends before it begins", number, *low, *high),
+            "", fmt::format("write {} .. {}", *high, *low));
+    return Range{*low, *high};
+}
+
 /// Who asked for a pair; false: not understood.
 bool readAsker(PlanLine& line, Pair& pair) {
     const std::string rule = line.word();
@@ -73,12 +92,10 @@ Result<Pair> readPair(PlanLine& line, size_t number) {
         return wrongLine(number, "minmax, average, percentile or entropy");
     pair.method = *method;
     if (!line.take("by ")) {
-        auto low = line.number();
-        const bool dots = low && line.take("..");
-        auto high = dots ? line.number() : std::nullopt;
-        if (!high || *low > *high)
-            return wrongLine(number, "a range, -2.5 .. 2.5, or `by`");
-        pair.range = Range{*low, *high};
+        auto range = readRange(line, number);
+        if (!range)
+            return failure(range.error());
+        pair.range = *range;
         if (!line.take("by "))
             return wrongLine(number, "`by hand`, or `by` and a rule");
     }
@@ -99,6 +116,7 @@ Result<void> readLine(std::string_view text, size_t number, PairPlan& plan) {
             if (!value || !line.atEnd())
                 return wrongLine(number, fmt::format("a name in quotes after `{}`", word));
             *field = std::move(*value);
+            plan.modelLine = field == &plan.model ? number : plan.modelLine;
             return {};
         }
     if (line.take("norm ")) {
@@ -159,8 +177,10 @@ Result<PairPlan> parsePairPlan(std::string_view text) {
     std::map<std::pair<std::string_view, uint32_t>, size_t> reads;
     for (const Pair& pair : plan.pairs)
         if (auto [first, isNew] = reads.try_emplace({pair.node, pair.operand}, pair.line); !isNew)
-            return wrongLine(pair.line, fmt::format("another read than {}, which line {} has",
-                                                    pairText(pair), first->second));
+            return failure("plan.twice",
+                           fmt::format("line {}: {}[{}] is on line {} already", pair.line,
+                                       quotedName(pair.node), pair.operand, first->second),
+                           "", "take one of the two lines out: a read has one pair");
     return plan;
 }
 

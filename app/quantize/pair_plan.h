@@ -38,8 +38,9 @@ struct Pair {
 };
 
 struct PairPlan {
-    std::string model; ///< name of the graph, for people
-    std::string data;  ///< what ranges were taken from, for people
+    std::string model;    ///< name of the graph; empty: of any
+    size_t modelLine = 0; ///< that says so; 0: not read from a text
+    std::string data;     ///< what ranges were taken from, for people
     /// Whether normalisations behind convolutions were folded into their weights before
     /// (fold_norm.h): names and weights are those of that graph.
     bool foldedNorm = true;
@@ -52,7 +53,8 @@ struct PairPlan {
 /// The file's text; the same plan gives the same bytes, and parsing gives the same numbers back.
 std::string planText(const PairPlan& plan);
 
-/// Error "plan.syntax" with the line.
+/// Errors, each with the line: "plan.syntax"; "plan.range", whose end is before its beginning;
+/// "plan.twice", a read that has a line already.
 Result<PairPlan> parsePairPlan(std::string_view text);
 
 /// The same from a file; error "plan.read".

@@ -122,6 +122,9 @@ private:
         if (!moved)
             return failure(moved.error());
         m_out.smoothed = *moved;
+        if (*moved == 0)
+            m_out.notes.push_back("--smooth has no effect: all readers of a normalisation must be "
+                                  "matrix products with constant weights, and here of none are");
         m_out.plan.smooth = strength;
         return {};
     }
@@ -178,20 +181,36 @@ private:
     }
 
     Result<void> makePlan() {
-        for (const Place& place : m_placement.places)
+        bool hasBlocks = false;
+        for (const Place& place : m_placement.places) {
             m_out.plan.pairs.push_back(pairOf(place));
+            hasBlocks = hasBlocks || m_out.plan.pairs.back().block > 0;
+        }
+        if (isOfConstants(m_options.weights) && m_options.block > 0 && !hasBlocks)
+            m_out.notes.push_back(fmt::format(
+                "--block {} has no effect: no weight here is what a matrix product sums along; "
+                "each has a scale for every output channel",
+                m_options.block));
         return {};
     }
 
     /// Each line against what rules ask for now.
     Result<void> replayPlan() {
+        const PairPlan& plan = *m_options.plan;
+        if (plan.modelLine > 0 && plan.model != m_graph.name())
+            return failure("plan.model",
+                           fmt::format("line {}: the plan is of the model `{}`, this one is `{}`",
+                                       plan.modelLine, plan.model, m_graph.name()),
+                           "",
+                           "give the model that the plan was made of, or take the line out: nodes "
+                           "are looked up by their names then");
         std::map<Use, const Place*, bool (*)(const Use&, const Use&)> asked(
             [](const Use& a, const Use& b) {
                 return std::pair(a.node, a.slot) < std::pair(b.node, b.slot);
             });
         for (const Place& place : m_placement.places)
             asked[place.read] = &place;
-        for (const Pair& pair : m_options.plan->pairs) {
+        for (const Pair& pair : plan.pairs) {
             auto read = readOf(m_graph, pair);
             if (!read)
                 return failure(read.error());
@@ -201,7 +220,7 @@ private:
             if (!pair.rule.empty() && !kept)
                 return lost(pair, found == asked.end() ? nullptr : found->second);
         }
-        m_out.plan.pairs = m_options.plan->pairs;
+        m_out.plan.pairs = plan.pairs;
         std::map<std::pair<NodeId, uint32_t>, bool> byHand; // reads of the plan
         for (const Pair& pair : m_out.plan.pairs)
             if (auto read = readOf(m_graph, pair))

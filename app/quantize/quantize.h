@@ -60,9 +60,10 @@ struct Quantized {
 
 /// `model`: as loadModel() gives it with open dimensions kept. With a plan, every line must be a
 /// read that the rule of the line still asks for ("plan.lost" with the line and why; lines `by
-/// hand` only need the node), and its ranges are used; what lacks one is calibrated. Nothing is
-/// written. Errors: those of fusing, selection.h, observe.h, insert.h, mixed.h; "quantize.nothing"
-/// when no place is left, "usage.mixed" for `maxError` with a plan, which says what is quantised.
+/// hand` only need the node), its model must be this one by name ("plan.model"), and its ranges are
+/// used; what lacks one is calibrated. Nothing is written. Errors: those of fusing, selection.h,
+/// observe.h, insert.h, mixed.h; "quantize.nothing" when no place is left, "usage.mixed" for
+/// `maxError` with a plan, which says what is quantised.
 Result<Quantized> quantizeModel(const app::LoadedModel& model, const app::RuleLibrary& library,
                                 const InputSets& sets, const QuantizeOptions& options,
                                 Progress& progress);

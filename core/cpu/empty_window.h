@@ -6,9 +6,9 @@
 
 namespace fuselage::cpu {
 
-/// Whether some position of the result is a sum of nothing: a dilated filter that steps over a small
-/// image, a transposed convolution whose step is longer than its filter. `image` are the extents of
-/// the operand that is convolved.
+/// Whether some position of the result is a sum of nothing: a dilated filter that steps over a
+/// small image, a transposed convolution whose step is longer than its filter. `image` are the
+/// extents of the operand that is convolved.
 bool hasEmptyWindow(const Contraction& code, const Extents& image);
 
 } // namespace fuselage::cpu

@@ -270,6 +270,7 @@ TEST_F(CliWalk, DataThatIsNoneQuantisesNothing) {
     expectAnswer(with("--keep-float", "NoNode"), ExitUsage, "--keep-float");
     expectAnswer(with("--type", "int7"), ExitUsage, "--type");
     expectAnswer(with("--max-error", "0.1"), ExitUsage, "--max-error");
+    expectAnswer(with("--block", "64"), ExitUsage, "--block");
     EXPECT_FALSE(fs::exists(folder.file("out.onnx")));
     EXPECT_FALSE(fs::exists(folder.file("out.txt")));
 }

@@ -91,7 +91,6 @@ TEST(QuantizePlan, WhatIsNoPlacementIsRefusedWithItsLine) {
                              "\"n\"[0] P: int8 guess by hand",
                              "\"n\"[0] P: int8 minmax 1 by hand",
                              "\"n\"[0] P: int8 minmax 1 .. by hand",
-                             "\"n\"[0] P: int8 minmax 2 .. 1 by hand",
                              "\"n\"[0] P: int8 minmax nan .. 1 by hand",
                              "\"n\"[0] P: int8 minmax 0 .. inf by hand",
                              "\"n\"[0] P: int8 minmax 0 .. 1",
@@ -118,6 +117,19 @@ TEST(QuantizePlan, AReadHasOneLine) {
                               "\"n\"[1] P: int8 minmax by hand\n"
                               "\"n\"[0] Q: uint8 minmax by hand\n");
     ASSERT_FALSE(plan);
-    EXPECT_EQ(plan.error().message,
-              "line 4: expected another read than \"n\"[0] Q, which line 2 has");
+    EXPECT_EQ(plan.error().message, "line 4: \"n\"[0] is on line 2 already");
+    EXPECT_EQ(plan.error().code, "plan.twice");
+    EXPECT_EQ(plan.error().fix, "take one of the two lines out: a read has one pair");
+}
+
+TEST(QuantizePlan, ARangeThatIsNoneSaysWhatToWrite) {
+    auto reversed = parsePairPlan("quantize 1\n\"n\"[0] P: int8 minmax 2 .. -1 by hand\n");
+    ASSERT_FALSE(reversed);
+    EXPECT_EQ(reversed.error().message, "line 2: the range 2 .. -1 ends before it begins");
+    EXPECT_EQ(reversed.error().fix, "write -1 .. 2");
+    EXPECT_TRUE(parsePairPlan("quantize 1\n\"n\"[0] P: int8 minmax -1 .. 2 by hand\n"));
+    auto none = parsePairPlan("quantize 1\n\"n\"[0] P: int8 minmax nan .. 1 by hand\n");
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message.find("finite"), std::string::npos) << none.error().message;
+    EXPECT_NE(none.error().fix.find("both ends, or none"), std::string::npos);
 }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace fuselage;
@@ -141,6 +142,48 @@ TEST(QuantizeReplay, ALostPairIsAnErrorWithItsLine) {
         EXPECT_NE(done.error().message.find("line 3: "), std::string::npos) << done.error().text();
         EXPECT_NE(done.error().message.find(row.says), std::string::npos) << done.error().text();
     }
+}
+
+TEST(QuantizeReplay, ThePlanOfAnotherModelIsAnError) {
+    const app::LoadedModel model = modelOf(residual);
+    const char* pair = "\"Conv\"[0] MINE: int8 minmax 0 .. 1 by hand\n";
+    for (const auto& [line, isRight] :
+         {std::pair{"model \"g\"\n", true}, std::pair{"model \"h\"\n", false}}) {
+        QuantizeOptions options = optionsOf();
+        options.plan = *parsePairPlan(std::string("quantize 1\n") + line + pair);
+        auto done = quantised(model, options);
+        ASSERT_EQ(static_cast<bool>(done), isRight) << line;
+        if (isRight)
+            continue;
+        EXPECT_EQ(done.error().code, "plan.model");
+        EXPECT_EQ(done.error().message, "line 2: the plan is of the model `h`, this one is `g`");
+    }
+    QuantizeOptions options = optionsOf();
+    options.plan = *parsePairPlan(std::string("quantize 1\n") + pair);
+    EXPECT_TRUE(quantised(model, options)) << "a plan without that line is of any model";
+}
+
+TEST(QuantizeReplay, WhatHasNoEffectIsSaid) {
+    const auto says = [](const app::LoadedModel& model, const QuantizeOptions& options,
+                         const char* word) {
+        auto done = quantised(model, options);
+        EXPECT_TRUE(done) << (done ? "" : done.error().text());
+        return done && std::any_of(done->notes.begin(), done->notes.end(),
+                                   [&](const auto& note) { return note.starts_with(word); });
+    };
+    const app::LoadedModel convolutions = modelOf(residual);
+    const app::LoadedModel dense =
+        modelOf("g (float[4,2] x) => (float[4,3] y) <float[2] s = {1, 2}, float[2] b = {0, 1},"
+                " float[2,3] w = {1, 2, 3, 4, 5, 6}> {"
+                " n = LayerNormalization(x, s, b) m = MatMul(n, w) y = Relu(m) }");
+    QuantizeOptions blocks = optionsOf();
+    blocks.weights = StoredType::Int4;
+    EXPECT_TRUE(says(convolutions, blocks, "--block 32 has no effect"));
+    EXPECT_FALSE(says(dense, blocks, "--block"));
+    QuantizeOptions smooth = optionsOf();
+    smooth.smooth = 0.5;
+    EXPECT_TRUE(says(convolutions, smooth, "--smooth has no effect"));
+    EXPECT_FALSE(says(dense, smooth, "--smooth"));
 }
 
 TEST(QuantizeReplay, SavedAndLoadedItFusesToTheSamePlan) {
