@@ -420,8 +420,10 @@ Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
                                    out.error().message + "): their steps are planned as they run");
             continue;
         }
-        if (out || lies == mostWrongDeclarations || !forgetDeclaration(*model, out.error()))
+        if (out)
             return out;
+        if (lies == mostWrongDeclarations || !forgetDeclaration(*model, out.error()))
+            return failure(inFile(out.error(), *model));
     }
 }
 

@@ -182,4 +182,10 @@ Result<void> requireOperators(const Graph& graph) {
                    "`fuselage fuse` still rewrites the model; these nodes are kept as they are");
 }
 
+Error inFile(Error error, const LoadedModel& model) {
+    if (error.code.starts_with("reference.") && !model.path.empty())
+        error.where = model.path + (error.where.empty() ? "" : ": node `" + error.where + "`");
+    return error;
+}
+
 } // namespace fuselage::app

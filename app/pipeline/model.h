@@ -48,6 +48,9 @@ Result<LoadedModel> loadModel(const std::string& path, const DimensionValues& di
 /// says so; true where another attempt may succeed.
 bool forgetDeclaration(LoadedModel& model, const Error& error);
 
+/// What was found at a node while it ran, with the file in front of it.
+Error inFile(Error error, const LoadedModel& model);
+
 /// Attempts that are made so.
 constexpr size_t mostWrongDeclarations = 16;
 

@@ -96,8 +96,10 @@ Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& asked
     }
     for (size_t lies = 0;; ++lies) {
         auto out = runOnce(model, options, progress);
-        if (out || lies == mostWrongDeclarations || !forgetDeclaration(model, out.error()))
+        if (out)
             return out;
+        if (lies == mostWrongDeclarations || !forgetDeclaration(model, out.error()))
+            return failure(inFile(out.error(), model));
     }
 }
 

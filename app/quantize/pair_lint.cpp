@@ -43,6 +43,10 @@ public:
     std::vector<PairFinding> run() {
         for (NodeId id : topologicalOrder(m_model)) {
             const Node& node = m_model.node(id);
+            if (auto finding = misfitFinding(m_model, node)) {
+                m_out.push_back(std::move(*finding));
+                continue; // its numbers mean nothing
+            }
             if (isPairOp(node.op))
                 ofScale(node);
             if (node.op == Op::DequantizeLinear)
@@ -262,9 +266,9 @@ private:
 
 const char* nameOf(PairLint lint) {
     constexpr const char* names[] = {
-        "pair-unused",  "pair-float-result", "pair-float-residual",   "pair-asymmetric",
-        "pair-twice",   "pair-movable",      "pair-per-tensor",       "pair-scale",
-        "pair-unequal", "pair-weight-zero",  "pair-before-activation"};
+        "pair-unused",  "pair-float-result", "pair-float-residual", "pair-asymmetric",
+        "pair-twice",   "pair-movable",      "pair-per-tensor",     "pair-scale",
+        "pair-unequal", "pair-weight-zero",  "pair-misfit",         "pair-before-activation"};
     return names[static_cast<size_t>(lint)];
 }
 

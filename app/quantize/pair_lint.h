@@ -21,6 +21,7 @@ enum class PairLint : uint8_t {
     Scale,      ///< a scale that is 0, negative, infinite or no number
     Unequal,    ///< the two nodes of a pair have different scales or zero points
     WeightZero, ///< a constant weight with zero points: TensorRT takes symmetric ones only
+    Misfit, ///< scales or zero points of a length, an axis or a type that do not go with the values
     BeforeActivation, ///< a pair between a product and the activation that its kernel would apply
 };
 

@@ -11,6 +11,10 @@ namespace fuselage::quantize {
 /// A QuantizeLinear or DequantizeLinear with a constant scale that is no positive number.
 std::optional<PairFinding> scaleFinding(const Graph& graph, const Node& node);
 
+/// A QuantizeLinear, DequantizeLinear or MatMulNBits whose scales or zero points are not of the
+/// shape and type that its other operands and attributes ask for.
+std::optional<PairFinding> misfitFinding(const Graph& graph, const Node& node);
+
 /// A DequantizeLinear that takes apart with other constants than `store` put together with.
 std::optional<PairFinding> unequalFinding(const Graph& graph, const Node& node, const Node& store);
 

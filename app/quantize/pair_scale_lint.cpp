@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/pair_lint_internal.h"
+#include "core/ops/blocked_weights.h"
 
 #include <fmt/format.h>
 
@@ -55,6 +56,24 @@ std::optional<PairFinding> scaleFinding(const Graph& graph, const Node& node) {
                            "calibrate again; of what is always 0 any positive scale will do"};
     }
     return std::nullopt;
+}
+
+std::optional<PairFinding> misfitFinding(const Graph& graph, const Node& node) {
+    const auto typeAt = [&](size_t slot) {
+        return isGiven(node, slot) ? &graph.value(node.inputs[slot]).type : nullptr;
+    };
+    const bool isPair = node.op == Op::QuantizeLinear || node.op == Op::DequantizeLinear;
+    if ((!isPair && node.op != Op::MatMulNBits) || !typeAt(0) || !typeAt(1))
+        return std::nullopt;
+    std::optional<Misfit> misfit;
+    if (isPair)
+        misfit = scaleMisfit(node, *typeAt(0), *typeAt(1), typeAt(2));
+    else if (const auto geometry = BlockedWeights::of(node); geometry && typeAt(2))
+        misfit = geometry->misfit(*typeAt(1), *typeAt(2), typeAt(3));
+    if (!misfit)
+        return std::nullopt;
+    return PairFinding{PairLint::Misfit, node.name, std::move(misfit->message),
+                       std::move(misfit->fix)};
 }
 
 std::optional<PairFinding> unequalFinding(const Graph& graph, const Node& node, const Node& store) {

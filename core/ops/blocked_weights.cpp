@@ -38,16 +38,12 @@ Result<ReferenceValue> weightsAsFloats(const Node& node, const BlockedWeights& g
     const ReferenceValue& packed = *inputs[weights];
     const ReferenceValue& scale = *inputs[scales];
     const ReferenceValue* zero = inputAt(inputs, zeroPoints);
-    const auto bytes = elementCount({geometry.n, geometry.blocks, geometry.blobBytes});
-    const auto blocks = elementCount({geometry.n, geometry.blocks});
-    const auto zeroCount =
-        zero && isFloat(zero->dtype) ? blocks : elementCount({geometry.n, geometry.zeroBytes});
-    if (!bytes || packed.dtype != DType::UInt8 || packed.count() != *bytes || !blocks ||
-        !isFloat(scale.dtype) || scale.count() != *blocks)
-        return badInput(node, "weights or scales are not those of N columns of blocks along K");
-    if (zero && (!zeroCount || zero->count() != *zeroCount ||
-                 (zero->dtype != DType::UInt8 && !isFloat(zero->dtype))))
-        return badInput(node, "zero points are not one for each block");
+    const auto typeOf = [](const ReferenceValue& value) {
+        return tensorType(value.dtype, toShape(value.extents));
+    };
+    const Type zeroType = zero ? typeOf(*zero) : Type{};
+    if (auto misfit = geometry.misfit(typeOf(packed), typeOf(scale), zero ? &zeroType : nullptr))
+        return misfitFailure(node, std::move(*misfit));
     if (inputAt(inputs, order))
         return badInput(node, "an order of its own (g_idx) is not computed");
     auto out = allocateResult(node, inputs[0]->dtype, {geometry.k, geometry.n});
@@ -113,6 +109,33 @@ Result<BlockedWeights> BlockedWeights::of(const Node& node) {
     out.blobBytes = out.block * out.bits / 8;
     out.zeroBytes = (out.blocks * out.bits + 7) / 8;
     return out;
+}
+
+std::optional<Misfit> BlockedWeights::misfit(const Type& packed, const Type& scale,
+                                             const Type* zero) const {
+    const auto has = [](const Type& type, const Extents& extents) {
+        const auto count = type.elementCount(), wanted = elementCount(extents);
+        return !type.extents() || (count && wanted && *count == *wanted);
+    };
+    const auto unlike = [&](const char* what, const Type& type, const char* dtype,
+                            const Extents& extents) {
+        return Misfit{
+            fmt::format("the {} {}, not those of N = {} columns of {} blocks of {} along "
+                        "K = {}",
+                        what, type.text(), n, blocks, block, k),
+            fmt::format("{}{}, or another N, K, bits or block_size", dtype, text(extents))};
+    };
+    if (packed.dtype != DType::UInt8 || !has(packed, {n, blocks, blobBytes}))
+        return unlike("weights are", packed, "uint8", {n, blocks, blobBytes});
+    if (!isFloat(scale.dtype) || !has(scale, {n, blocks}))
+        return unlike("scales are", scale, "float", {n, blocks});
+    if (!zero)
+        return std::nullopt;
+    if (isFloat(zero->dtype) && !has(*zero, {n, blocks}))
+        return unlike("zero points are", *zero, "float", {n, blocks});
+    if (!isFloat(zero->dtype) && (zero->dtype != DType::UInt8 || !has(*zero, {n, zeroBytes})))
+        return unlike("zero points are", *zero, "uint8", {n, zeroBytes});
+    return std::nullopt;
 }
 
 std::span<const OpRow> blockedWeightRows() {

@@ -3,7 +3,7 @@
 // point, for every block of neighbours along what is summed.
 #pragma once
 
-#include "core/ops/op_table.h"
+#include "core/ops/quantize.h"
 
 namespace fuselage {
 
@@ -19,6 +19,10 @@ struct BlockedWeights {
 
     /// An error where the attributes make no sense.
     static Result<BlockedWeights> of(const Node& node);
+
+    /// What of B, scales and zero points (none: null) does not have this form. Shapes that are not
+    /// known are not judged.
+    std::optional<Misfit> misfit(const Type& packed, const Type& scale, const Type* zero) const;
 
     /// The place of an element in what is packed `bits` bits each from `bytes[0]` on.
     int64_t unpacked(const uint8_t* bytes, int64_t index) const {

@@ -46,43 +46,108 @@ bool isQuantized(DType dtype) {
     return (isInteger(dtype) && sizeOf(dtype) <= 4) || isFloat8(dtype);
 }
 
+Type typeOf(const ReferenceValue& value) {
+    return tensorType(value.dtype, toShape(value.extents));
+}
+
+/// The only axis with so many indices.
+std::optional<size_t> axisOf(const Shape& shape, const Dim& extent) {
+    std::optional<size_t> out;
+    for (size_t d = 0; d < shape.size(); ++d)
+        if (extent.isNumber() && shape[d] == extent) {
+            if (out)
+                return std::nullopt;
+            out = d;
+        }
+    return out;
+}
+
+std::optional<Misfit> typeMisfit(const Node& node, const Type& x, const Type& scale,
+                                 const Type* zero) {
+    if (scale.dtype != DType::Undefined && !isFloat(scale.dtype))
+        return Misfit{fmt::format("the scale is {}, not a float type", nameOf(scale.dtype)),
+                      "store the scale as float"};
+    if (!zero || zero->dtype == DType::Undefined)
+        return std::nullopt;
+    if (!isQuantized(zero->dtype))
+        return Misfit{
+            fmt::format("the zero point is {}, which stores no steps", nameOf(zero->dtype)),
+            "give it the type of the stored numbers, as int8 or uint8"};
+    if (node.op == Op::DequantizeLinear && x.dtype != DType::Undefined && x.dtype != zero->dtype)
+        return Misfit{fmt::format("the stored numbers are {}, their zero point is {}",
+                                  nameOf(x.dtype), nameOf(zero->dtype)),
+                      fmt::format("store the zero point as {}", nameOf(x.dtype))};
+    const auto counts = std::pair(scale.elementCount(), zero->elementCount());
+    if (counts.first && counts.second && counts.first != counts.second)
+        return Misfit{fmt::format("{} zero points for {} scales", *counts.second, *counts.first),
+                      fmt::format("give a zero point for each of the {} scales", *counts.first)};
+    return std::nullopt;
+}
+
+/// Of a scale with a rank; one for the tensor has been dealt with.
+std::optional<Misfit> shapeMisfit(const Node& node, const Shape& x, const Shape& scale) {
+    const int64_t wanted = node.attributes.integer("axis", 1);
+    const int64_t block = node.attributes.integer("block_size");
+    const auto axis = normalizedAxis(wanted, x.size());
+    const std::string both =
+        fmt::format("scales of extents {} do not fit {}", text(scale), text(x));
+    if (!axis && x.empty())
+        return Misfit{both, "one number has one scale"};
+    if (scale.size() == 1 && block == 0) {
+        if (axis && (!x[*axis].isNumber() || !scale[0].isNumber() || x[*axis] == scale[0]))
+            return std::nullopt;
+        const auto other = axisOf(x, scale[0]);
+        const std::string at =
+            axis ? fmt::format(" along axis {}", *axis) : fmt::format(" along axis {}", wanted);
+        return Misfit{both + at, other ? fmt::format("write axis = {}", *other)
+                                 : axis
+                                     ? fmt::format("give {} scales, or one", x[*axis].text())
+                                     : fmt::format("an axis from {} to {}",
+                                                   -static_cast<int64_t>(x.size()), x.size() - 1)};
+    }
+    if (!axis)
+        return Misfit{
+            fmt::format("{}: there is no axis {}", both, wanted),
+            fmt::format("an axis from {} to {}", -static_cast<int64_t>(x.size()), x.size() - 1)};
+    if (block < 1)
+        return Misfit{both, fmt::format("give one scale, {} of them in one dimension, or a "
+                                        "block_size",
+                                        x[*axis].text())};
+    Shape fitting = x;
+    if (x[*axis].isNumber())
+        fitting[*axis] = Dim(x[*axis].value() < 1 ? 0 : (x[*axis].value() - 1) / block + 1);
+    bool fits = scale.size() == x.size();
+    for (size_t d = 0; fits && d < x.size(); ++d)
+        fits = !x[d].isNumber() || !scale[d].isNumber() || scale[d] == fitting[d];
+    if (fits)
+        return std::nullopt;
+    return Misfit{fmt::format("{} in blocks of {} along axis {}", both, block, *axis),
+                  fmt::format("give scales of extents {}, or another block_size", text(fitting))};
+}
+
 /// For every element of x the position of its scale, and of its zero point if there is one.
 Result<std::vector<int64_t>> scalePositions(const Node& node, const ReferenceValue& x,
                                             const ReferenceValue& scale,
                                             const ReferenceValue* zero) {
-    if (!isFloat(scale.dtype) ||
-        (zero && (zero->count() != scale.count() || !isQuantized(zero->dtype))))
-        return badInput(node, "scale and zero point do not go together");
+    const Type zeroType = zero ? typeOf(*zero) : Type{};
+    if (auto misfit = scaleMisfit(node, typeOf(x), typeOf(scale), zero ? &zeroType : nullptr))
+        return misfitFailure(node, std::move(*misfit));
     std::vector<int64_t> out(static_cast<size_t>(x.count()), 0);
     if (scale.count() == 1)
         return out;
-    const auto axis = normalizedAxis(node.attributes.integer("axis", 1), x.extents.size());
+    const size_t axis = *normalizedAxis(node.attributes.integer("axis", 1), x.extents.size());
     const int64_t block = node.attributes.integer("block_size");
-    const auto misfit = [&] {
-        return badInput(node, fmt::format("scales of extents {} do not fit {}", text(scale.extents),
-                                          text(x.extents)));
-    };
-    if (!axis)
-        return misfit();
-    Extents scaleExtents = x.extents;
     if (scale.extents.size() == 1 && block == 0) {
-        if (scale.count() != x.extents[*axis])
-            return misfit();
-        const int64_t inner = countOf(x.extents, *axis + 1, x.extents.size());
+        const int64_t inner = countOf(x.extents, axis + 1, x.extents.size());
         for (size_t i = 0; i < out.size(); ++i)
-            out[i] = static_cast<int64_t>(i) / inner % x.extents[*axis];
+            out[i] = static_cast<int64_t>(i) / inner % x.extents[axis];
         return out;
     }
-    if (block < 1 || scale.extents.size() != x.extents.size())
-        return misfit();
-    scaleExtents[*axis] = (x.extents[*axis] - 1) / block + 1;
-    if (scale.extents != scaleExtents)
-        return misfit();
     const Extents strides = rowMajorStrides(scale.extents);
     for (StridedWalk walk(x.extents); walk.valid(); walk.next()) {
         int64_t at = 0;
         for (size_t d = 0; d < strides.size(); ++d)
-            at += (d == *axis ? walk.index()[d] / block : walk.index()[d]) * strides[d];
+            at += (d == axis ? walk.index()[d] / block : walk.index()[d]) * strides[d];
         out[static_cast<size_t>(walk.position())] = at;
     }
     return out;
@@ -179,6 +244,23 @@ Results runDynamicQuantizeLinear(const Node& node, ReferenceInputs inputs, Refer
 }
 
 } // namespace
+
+std::optional<Misfit> scaleMisfit(const Node& node, const Type& x, const Type& scale,
+                                  const Type* zero) {
+    if (auto misfit = typeMisfit(node, x, scale, zero))
+        return misfit;
+    if (!x.hasRank() || !scale.hasRank() || scale.elementCount() == 1)
+        return std::nullopt;
+    const bool isKnown = std::all_of(scale.shape->begin(), scale.shape->end(),
+                                     [](const Dim& dim) { return dim.isNumber(); });
+    return isKnown ? shapeMisfit(node, *x.shape, *scale.shape) : std::nullopt;
+}
+
+Failure misfitFailure(const Node& node, Misfit misfit) {
+    Failure out = badInput(node, misfit.message);
+    out.error.fix = std::move(misfit.fix);
+    return out;
+}
 
 void DynamicRange::add(double value) {
     m_low = std::min(m_low, stored(value));

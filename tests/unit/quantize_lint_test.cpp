@@ -184,3 +184,74 @@ TEST(PairLint, APairBetweenAProductAndItsActivation) {
                          end),
               Found{});
 }
+
+// What no runtime takes, each beside the advice followed.
+TEST(PairLint, ScalesThatDoNotFitWhatTheyScale) {
+    const struct {
+        const char *constants, *bad, *good;
+    } rows[] = {
+        {"float[3] a = {1, 1, 1}, float[2] b = {1, 1}", "q = QuantizeLinear(x, a)",
+         "q = QuantizeLinear(x, b)"},
+        {"float[4] a = {1, 1, 1, 1}", "q = QuantizeLinear<axis=1>(x, a)",
+         "q = QuantizeLinear<axis=-1>(x, a)"},
+        {"float[2] a = {1, 1}", "q = QuantizeLinear<axis=7>(x, a)",
+         "q = QuantizeLinear<axis=1>(x, a)"},
+        {"float[2] a = {1, 1}, int8[3] b = {0, 0, 0}, int8[2] c = {0, 0}",
+         "q = QuantizeLinear(x, a, b)", "q = QuantizeLinear(x, a, c)"},
+        {"float[2] a = {1, 1}, float[2] b = {0, 0}, int8[2] c = {0, 0}",
+         "q = QuantizeLinear(x, a, b)", "q = QuantizeLinear(x, a, c)"},
+        {"int8[2] a = {1, 1}, int8[2] c = {0, 0}, float[2] b = {1, 1}",
+         "q = QuantizeLinear(x, a, c)", "q = QuantizeLinear(x, b, c)"},
+        {"int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[2,2] a = {1, 1, 1, 1}",
+         "q = DequantizeLinear<axis=0, block_size=1>(w, a)",
+         "q = DequantizeLinear<axis=0, block_size=2>(w, a)"},
+        {"int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[2,2] a = {1, 1, 1, 1}, float[2] b = {1, 1}",
+         "q = DequantizeLinear<axis=1>(w, a)", "q = DequantizeLinear<axis=1>(w, b)"},
+        {"int8[2] w = {1, 2}, float a = {1}, uint8 b = {3}, int8 c = {3}",
+         "q = DequantizeLinear(w, a, b)", "q = DequantizeLinear(w, a, c)"},
+    };
+    for (const auto& row : rows)
+        for (bool isGood : {false, true}) {
+            auto model =
+                model_io::loadText(std::string("g (float[1,2,4,4] x) => (q) <") + row.constants +
+                                   "> {" + (isGood ? row.good : row.bad) + "}");
+            ASSERT_TRUE(model) << model.error().text();
+            inferShapes(*model);
+            const auto found = quantize::lintPairs(*model, Graph());
+            ASSERT_EQ(found.size(), isGood ? 0u : 1u) << (isGood ? row.good : row.bad);
+            if (isGood)
+                continue;
+            EXPECT_EQ(found[0].lint, PairLint::Misfit) << found[0].message;
+            EXPECT_FALSE(found[0].fix.empty());
+        }
+}
+
+TEST(PairLint, BlocksThatAreNotThoseOfAMatMulNBits) {
+    const auto findings = [](int64_t bytes, int64_t scales, DType zero, int64_t zeros) {
+        Graph graph;
+        const ValueId x = graph.addInput("x", tensorType(DType::Float32, Shape{2, 64}));
+        const auto constant = [&](const char* name, DType dtype, Extents extents) {
+            return graph.addConstant(name, std::make_shared<Tensor>(dtype, std::move(extents)));
+        };
+        NodeSpec spec{Op::MatMulNBits,
+                      "n",
+                      {x, constant("w", DType::UInt8, {4, 2, bytes}),
+                       constant("s", DType::Float32, {scales}), constant("z", zero, {zeros})},
+                      {"y"},
+                      {},
+                      {}};
+        for (const auto& [name, value] :
+             {std::pair{"K", 64}, std::pair{"N", 4}, std::pair{"block_size", 32}})
+            spec.attributes.set(name, int64_t{value});
+        graph.addOutput(graph.node(graph.addNode(std::move(spec))).outputs[0]);
+        std::vector<std::string> out;
+        for (const auto& finding : quantize::lintPairs(graph, Graph()))
+            out.push_back(finding.fix.substr(0, finding.fix.find(',')));
+        return out;
+    };
+    EXPECT_EQ(findings(16, 8, DType::UInt8, 4), Found{});
+    EXPECT_EQ(findings(16, 8, DType::Float32, 8), Found{});
+    for (const auto& found : {findings(15, 8, DType::UInt8, 4), findings(16, 5, DType::UInt8, 4),
+                              findings(16, 8, DType::UInt8, 5), findings(16, 8, DType::Int8, 4)})
+        EXPECT_EQ(found.size(), 1u);
+}
