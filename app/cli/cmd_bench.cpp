@@ -168,7 +168,7 @@ Action addBench(CLI::App& app) {
                    "apply the matches of this plan (fuse --plan-out) and no others");
     app.add_flag("--errors", options->errors,
                  "of a quantised model or a 16-bit precision: the error of every node against "
-                 "float, in reports");
+                 "float, the worst in text and all in JSON and HTML");
     app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +

@@ -164,7 +164,7 @@ std::string renderHtml(const Report& report) {
            "</section>\n<section id=\"kernels-section\"><h2>Kernels after</h2>\n" +
            kernelsTable(report) + "</section>\n" + quantisedSection(report) +
            "<section id=\"missed\"><h2>What did not fuse</h2>\n" + missesTable(report) +
-           "</section>\n" + pairsTable(report) + "</main>\n";
+           "</section>\n</main>\n";
     out += "<footer>One file, no network. It holds names, shapes and figures of the model, no "
            "weights.</footer>\n<div class=\"tip\" id=\"tip\" role=\"tooltip\"></div>\n";
     out += "<script type=\"application/json\" id=\"data\">" +

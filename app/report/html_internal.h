@@ -12,15 +12,15 @@ namespace fuselage::app {
 /// Compact JSON for the script: strings once, places as whole numbers.
 std::string pageData(const Report& report, const scene::Scene& collapsed, const scene::Scene& open);
 
-/// Tables: counts by rule, before and after, fused nodes, kernels, near misses and refusals, pairs.
+/// Tables: counts by rule, before and after, fused nodes, kernels, near misses and refusals.
 std::string rulesTable(const Report& report, const scene::Scene& scene);
 std::string sidesTable(const Report& report);
 std::string matchesTable(const Report& report, const scene::Scene& scene);
 std::string kernelsTable(const Report& report);
 std::string missesTable(const Report& report);
-std::string pairsTable(const Report& report); ///< empty without pairs
 
-/// What is stored in few bits, and what nodes lose by it; empty where nothing is.
+/// What is stored in few bits, what that opens and blocks, and what nodes lose by it; empty where
+/// nothing is.
 std::string quantisedSection(const Report& report);
 
 /// "launches 174 → 56, ... ; numerics agree", with classes good and bad.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the report page about values that are stored in few bits and what that costs.
 #include "app/report/escape.h"
+#include "app/report/format.h"
 #include "app/report/html_internal.h"
+#include "app/report/pairs_text.h"
 #include "app/report/quantised.h"
 
 #include <fmt/format.h>
@@ -18,12 +20,6 @@ constexpr size_t valuesShown = 200;
 std::string rangeText(const StoredForm& form) {
     return form.scale ? fmt::format("{:.4g} … {:.4g}", form.low, form.high)
                       : form.scales + " scales";
-}
-
-/// "2.1e-03 (53.4 dB)"
-std::string errorText(const NodeErrorReport& error) {
-    return error.relative > 0 ? fmt::format("{:.1e} ({:.1f} dB)", error.relative, error.decibels())
-                              : "0";
 }
 
 std::string figureCell(double value, const std::string& text) {
@@ -44,37 +40,55 @@ std::string headed(const char* id, std::initializer_list<const char*> heads,
                                          left);
 }
 
+/// A row: how the value is stored, what it costs where it was measured, and what the pair does to
+/// the fused graph where that is known.
+std::string pairRow(const QuantisedValue& each, const NodeErrorReport* error,
+                    const PairReport* pair) {
+    std::string readers;
+    for (const std::string& reader : each.readers)
+        readers += (readers.empty() ? "" : ", ") + reader;
+    std::string out = "<tr><td>" + escaped(each.value) + "</td><td>" +
+                      (each.constant ? "weight" : "activation") + "</td><td>" +
+                      escaped(each.form.dtype) + "</td>" +
+                      figureCell(each.form.high, rangeText(each.form)) +
+                      figureCell(each.form.scale.value_or(0),
+                                 each.form.scale ? fmt::format("{:.4g}", *each.form.scale) : "") +
+                      figureCell(each.form.zeroPoint, fmt::format("{:.0f}", each.form.zeroPoint)) +
+                      figureCell(error ? error->relative : -1, error ? nodeErrorText(*error) : "") +
+                      "<td>" + escaped(readers) + "</td>";
+    if (!pair)
+        return out + "<td></td><td></td><td></td></tr>\n";
+    return out +
+           fmt::format("<td class=\"{}\">{}</td>", pair->opens() ? "good" : "bad",
+                       escaped(opensText(*pair))) +
+           figureCell(static_cast<double>(pair->reformatBytes),
+                      pair->reformatBytes > 0 ? bytesText(pair->reformatBytes) : "") +
+           "<td>" + escaped(blocksText(*pair)) + "</td></tr>\n";
+}
+
 std::string pairRows(const std::vector<QuantisedValue>& values, const Report& report) {
-    std::map<std::string_view, const NodeErrorReport*> byValue;
+    std::map<std::string_view, const NodeErrorReport*> errors;
     for (const NodeErrorReport& error : report.nodeErrors)
-        byValue[error.value] = &error;
+        errors[error.value] = &error;
+    std::map<std::string_view, const PairReport*> pairs;
+    for (const PairReport& pair : report.pairs)
+        pairs[pair.load] = &pair;
+    const auto at = [](const auto& map, const std::string& name) {
+        const auto found = map.find(name);
+        return found == map.end() ? nullptr : found->second;
+    };
     std::string rows;
-    for (size_t i = 0; i < values.size() && i < valuesShown; ++i) {
-        const QuantisedValue& each = values[i];
-        const auto error = byValue.find(each.value);
-        std::string readers;
-        for (const std::string& reader : each.readers)
-            readers += (readers.empty() ? "" : ", ") + reader;
-        rows += "<tr><td>" + escaped(each.value) + "</td><td>" +
-                (each.constant ? "weight" : "activation") + "</td><td>" + escaped(each.form.dtype) +
-                "</td>" + figureCell(each.form.high, rangeText(each.form)) +
-                figureCell(each.form.scale.value_or(0),
-                           each.form.scale ? fmt::format("{:.4g}", *each.form.scale) : "") +
-                figureCell(each.form.zeroPoint, fmt::format("{:.0f}", each.form.zeroPoint)) +
-                figureCell(error == byValue.end() ? -1 : error->second->relative,
-                           error == byValue.end() ? "" : errorText(*error->second)) +
-                "<td>" + escaped(readers) + "</td></tr>\n";
-    }
+    for (size_t i = 0; i < values.size() && i < valuesShown; ++i)
+        rows += pairRow(values[i], at(errors, values[i].value), at(pairs, values[i].load));
     return rows;
 }
 
-std::string errorRows(std::vector<NodeErrorReport> errors) {
-    std::stable_sort(errors.begin(), errors.end(),
-                     [](const auto& a, const auto& b) { return a.relative > b.relative; });
+std::string errorRows(const std::vector<NodeErrorReport>& nodes) {
+    const std::vector<NodeErrorReport> errors = worstFirst(nodes);
     std::string rows;
     for (size_t i = 0; i < errors.size() && i < valuesShown; ++i)
         rows += "<tr><td>" + escaped(errors[i].node) + "</td>" +
-                figureCell(errors[i].relative, errorText(errors[i])) +
+                figureCell(errors[i].relative, nodeErrorText(errors[i])) +
                 figureCell(errors[i].maxAbsolute, fmt::format("{:.2e}", errors[i].maxAbsolute)) +
                 "</tr>\n";
     return rows;
@@ -102,10 +116,11 @@ std::string quantisedSection(const Report& report) {
                               std::min(report.precision.kept.size(), valuesShown));
     }
     if (!values.empty())
-        out += headed(
-            "pairs",
-            {"value", "what", "stored as", "#range", "#scale", "#zero point", "#error", "read by"},
-            pairRows(values, report), values.size() - std::min(values.size(), valuesShown));
+        out +=
+            headed("pairs",
+                   {"value", "what", "stored as", "#range", "#scale", "#zero point", "#error",
+                    "read by", "opens", "#converts", "blocks"},
+                   pairRows(values, report), values.size() - std::min(values.size(), valuesShown));
     if (!report.nodeErrors.empty())
         out += "<h3>Error by node, against float, with what the nodes before lost</h3>\n" +
                headed("node-errors", {"node", "#relative error", "#largest difference"},

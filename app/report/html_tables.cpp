@@ -284,23 +284,6 @@ std::string missesTable(const Report& report) {
                  rows, all - std::min(all, rowsShown));
 }
 
-std::string pairsTable(const Report& report) {
-    if (report.pairs.empty())
-        return {};
-    std::string rows;
-    for (size_t i = 0; i < report.pairs.size() && i < rowsShown; ++i) {
-        const PairReport& pair = report.pairs[i];
-        rows += "<tr>" + cell(pair.value) + cell(pair.type) + cell(pair.scale) + cell(pair.range) +
-                fmt::format("<td class=\"{}\">{}</td>", pair.opens() ? "good" : "bad",
-                            escaped(opensText(pair))) +
-                bytes(pair.reformatBytes) + cell(blocksText(pair)) + "</tr>\n";
-    }
-    return "<section id=\"stored\"><h2>Stored values</h2>\n" +
-           table("pairs", {"value", "type", "scale", "range", "opens", "#converts", "blocks"}, rows,
-                 report.pairs.size() - std::min(report.pairs.size(), rowsShown)) +
-           "</section>\n";
-}
-
 std::string verdictLine(const Report& r) {
     const RunFigures ranBefore = r.before.asRun(), ranAfter = r.after.asRun();
     const auto before = static_cast<double>(ranBefore.logicalBytes);

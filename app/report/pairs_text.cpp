@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 namespace fuselage::app {
@@ -94,6 +95,35 @@ std::string renderPairs(const std::vector<PairReport>& pairs, size_t most, bool 
     }
     if (left > 0)
         out += fmt::format("  and {} more; a report in JSON or HTML has all\n", left);
+    return out;
+}
+
+std::vector<NodeErrorReport> worstFirst(std::vector<NodeErrorReport> errors) {
+    std::stable_sort(errors.begin(), errors.end(),
+                     [](const auto& a, const auto& b) { return a.relative > b.relative; });
+    return errors;
+}
+
+std::string nodeErrorText(const NodeErrorReport& error) {
+    return error.relative > 0 ? fmt::format("{:.1e} ({:.1f} dB)", error.relative, error.decibels())
+                              : "0";
+}
+
+std::string renderNodeErrors(const std::vector<NodeErrorReport>& errors, size_t most) {
+    using Align = TextTable::Align;
+    if (errors.empty())
+        return {};
+    TextTable table({Align::Left, Align::Right, Align::Right});
+    table.row({"node", "relative error", "largest difference"});
+    const std::vector<NodeErrorReport> sorted = worstFirst(errors);
+    for (size_t i = 0; i < sorted.size() && i < most; ++i)
+        table.row({sorted[i].node, nodeErrorText(sorted[i]),
+                   fmt::format("{:.2e}", sorted[i].maxAbsolute)});
+    std::string out =
+        "error by node, against float, with what the nodes before lost\n" + table.text();
+    if (sorted.size() > most)
+        out +=
+            fmt::format("  and {} more; a report in JSON or HTML has all\n", sorted.size() - most);
     return out;
 }
 

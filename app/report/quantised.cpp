@@ -95,7 +95,8 @@ std::vector<QuantisedValue> quantisedValues(const GraphReport& graph) {
             continue;
         const uint32_t stored = node.inputs[0];
         const auto maker = makers.find(stored);
-        QuantisedValue each{graph.values[stored].name, *form, graph.values[stored].constant, {}};
+        QuantisedValue each{
+            graph.values[stored].name, *form, graph.values[stored].constant, {}, node.name};
         if (maker != makers.end())
             if (const auto* source = valueAt(graph, maker->second->inputs, 0))
                 each.value = source->name;

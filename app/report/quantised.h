@@ -33,6 +33,7 @@ struct QuantisedValue {
     StoredForm form;
     bool constant = false;
     std::vector<std::string> readers; ///< nodes that read it in float again
+    std::string load;                 ///< the DequantizeLinear
 };
 
 /// Sorted as the nodes of the graph are.

@@ -274,13 +274,14 @@ std::string renderCounts(const Report& r) {
 }
 
 std::string renderText(const Report& r) {
-    constexpr size_t pairsShown = 10;
+    constexpr size_t pairsShown = 10, errorsShown = 10;
     std::string out =
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
     for (const std::string& part :
          {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r), recomputesText(r),
-          groupsText(r), renderPairs(r.pairs, pairsShown)})
+          groupsText(r), renderPairs(r.pairs, pairsShown),
+          renderNodeErrors(r.nodeErrors, errorsShown)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

@@ -5,6 +5,7 @@
 #include "app/report/measured.h"
 #include "app/report/quantised.h"
 #include "app/report/report_scene.h"
+#include "app/report/text.h"
 #include "tests/unit/scene_builder.h"
 
 #include <gtest/gtest.h>
@@ -183,9 +184,34 @@ TEST(ReportPairs, ThePageListsStoredValuesAndErrors) {
     const std::string html = renderHtml(report);
     EXPECT_NE(html.find("id=\"node-errors\""), std::string::npos);
     EXPECT_NE(html.find("1.0e-02 (40.0 dB)"), std::string::npos);
+    const std::string text = renderText(report);
+    EXPECT_LT(text.find("conv  1.0e-02 (40.0 dB)"), text.find("relu               0")) << text;
     Report plain;
+    EXPECT_EQ(renderText(plain).find("error by node"), std::string::npos);
     plain.before.graph = scene_test::residualNetwork(1).before;
     EXPECT_EQ(renderHtml(plain).find("id=\"quantised\""), std::string::npos);
+}
+
+TEST(ReportPairs, ThePageHasOneTableOfPairs) {
+    Report report;
+    report.before.graph = quantisedConv();
+    PairReport pair;
+    pair.store = "q";
+    pair.load = "d";
+    pair.value = "relu:0";
+    pair.readers = {{"conv", "QuantizedConv", "Contraction of int8"}};
+    pair.reformatBytes = 2048;
+    pair.blockedRule = "Both";
+    pair.blockedNodes = {"relu", "conv"};
+    report.pairs = {pair};
+    const std::string html = renderHtml(report);
+    const size_t table = html.find("id=\"pairs\"");
+    ASSERT_NE(table, std::string::npos);
+    EXPECT_EQ(html.find("id=\"pairs\"", table + 1), std::string::npos);
+    EXPECT_NE(html.find("Contraction of int8 for `conv` by QuantizedConv", table),
+              std::string::npos);
+    EXPECT_NE(html.find("Both on `relu` and `conv`", table), std::string::npos);
+    EXPECT_NE(html.find("int8", table), std::string::npos);
 }
 
 TEST(ReportPairs, ErrorsOfNodesGoThroughJsonAndColourBothSides) {
