@@ -3,7 +3,10 @@
 // side is compared with our reference interpreter, and both with each other. Files take their
 // inputs from the folder NAME_data beside them when there is one. Exit code 77: no ONNX Runtime
 // here.
-//   ort_check --script ort.mjs [--modules FOLDER] [--keep FOLDER] NAME|FILE.onnx...
+//   ort_check --script ort.mjs [--modules FOLDER] [--keep FOLDER] [--plain]
+//   NAME|FILE.onnx|FOLDER...
+// --plain: without its optimisations. Those of ONNX Runtime 1.30 multiply by 4-bit weights with
+// less digits than the model says. Of a folder all .onnx files are taken.
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/model.h"
@@ -19,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace fuselage;
@@ -28,7 +32,8 @@ namespace {
 
 struct Options {
     std::string script, modules;
-    std::string keep; ///< folder where fused models stay
+    std::string keep;   ///< folder where fused models stay
+    bool plain = false; ///< no optimisations of ONNX Runtime
     std::vector<std::string> models;
 };
 
@@ -125,8 +130,10 @@ std::string textOf(const Verdict& verdict) {
 
 /// Runs both files and fills a row; the error of what could not be run.
 Result<bool> compare(const Subject& subject, const ort::OnnxRuntime& runtime,
-                     const std::string& folder, app::TextTable& table, const std::string& name) {
+                     const std::string& folder, bool plain, app::TextTable& table,
+                     const std::string& name) {
     ort::Job job;
+    job.level = plain ? "disabled" : job.level;
     job.inputs = subject.inputs;
     job.outputs = subject.outputs;
     job.model = subject.original;
@@ -164,7 +171,7 @@ Result<bool> check(const std::string& model, const Options& options,
     if (!options.keep.empty())
         fs::copy_file(subject->fused, fs::path(options.keep) / fs::path(subject->fused).filename(),
                       fs::copy_options::overwrite_existing);
-    return compare(*subject, runtime, folder.path(), table, fs::path(model).stem());
+    return compare(*subject, runtime, folder.path(), options.plain, table, fs::path(model).stem());
 }
 
 Options parse(int argc, char** argv) {
@@ -178,9 +185,17 @@ Options parse(int argc, char** argv) {
             out.modules = argv[++i];
         else if (word == "--keep" && more)
             out.keep = argv[++i];
+        else if (word == "--plain")
+            out.plain = true;
+        else if (fs::is_directory(word))
+            for (const auto& entry : fs::directory_iterator(word)) {
+                if (entry.path().extension() == ".onnx")
+                    out.models.push_back(entry.path());
+            }
         else
             out.models.push_back(word);
     }
+    std::sort(out.models.begin(), out.models.end());
     return out;
 }
 
