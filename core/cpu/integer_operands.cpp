@@ -136,7 +136,8 @@ bool IntegerRows::lieEvenly(const Extents& box) const {
 }
 
 bool IntegerRows::inPlace(const Extents& box) const {
-    return m_flip == 0 && lieEvenly(box);
+    // Products sum four at a time; rows that do not end there are gathered into some that do.
+    return m_flip == 0 && m_depth % 4 == 0 && lieEvenly(box);
 }
 
 /// Whether all rows are one copy: one behind the other, and as long as products want them.

@@ -27,6 +27,7 @@ struct LibraryRow {
 };
 
 constexpr LibraryRow rows[] = {
+    {Op::DequantizeLinear, prepareDequantizeStored},
     {Op::DynamicQuantizeLinear, prepareDynamicQuantize, Order::LikeInput},
     {Op::DynamicQuantizeLSTM, prepareQuantizedLstm},
     {Op::Gather, prepareGather},
@@ -35,6 +36,7 @@ constexpr LibraryRow rows[] = {
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
     {Op::MatMulNBits, prepareBlockedWeights},
+    {Op::QuantizeLinear, prepareQuantizeFloat8},
     {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
     {Op::ScatterElements, prepareScatter},

@@ -76,6 +76,9 @@ using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 
 // Operands are row-major unless the table says otherwise.
 KernelResult prepareDynamicQuantize(const LibraryCall& call); ///< one memory order, any dense one
+/// From 8-bit floats and 4-bit integers, with a scale for the tensor or each index of an axis.
+KernelResult prepareDequantizeStored(const LibraryCall& call);
+KernelResult prepareQuantizeFloat8(const LibraryCall& call); ///< the other way, 8-bit floats only
 KernelResult prepareQuantizedLstm(const LibraryCall& call);
 KernelResult prepareBlockedWeights(const LibraryCall& call);
 KernelResult prepareFloatWeights(const LibraryCall& call, const BlockedWeights& geometry);

@@ -10,6 +10,8 @@ namespace fuselage::cpu::avx512vnni {
 
 namespace {
 
+#include "core/cpu/vector_panels.h"
+
 constexpr size_t lanes = ByteDots::columns;
 constexpr size_t quadBytes = 4 * lanes; // of one quad of a panel
 
@@ -309,19 +311,11 @@ template <size_t rows, size_t panels> void digitTile(const NibbleTile& tile) {
     }
 }
 
-/// As many panels as fit the registers beside `rows` rows.
-template <size_t rows, size_t panels> void digitRows(NibbleTile tile) {
-    for (size_t left = tile.panels; left > 0;) {
-        const size_t taken = left < panels ? 1 : panels;
-        if (taken == panels)
-            digitTile<rows, panels>(tile);
-        else
-            digitTile<rows, 1>(tile);
-        tile.b += taken * tile.panelBytes;
-        tile.c += taken * NibbleTile::columns;
-        left -= taken;
+struct AsDigits {
+    template <size_t rows, size_t panels> static void multiply(const NibbleTile& tile) {
+        digitTile<rows, panels>(tile);
     }
-}
+};
 
 void nibblesByDigits(const NibbleTile& tile) {
     NibbleTile part = tile;
@@ -331,15 +325,15 @@ void nibblesByDigits(const NibbleTile& tile) {
         part.rows -= rows;
     };
     while (part.rows >= 4) {
-        digitRows<4, 2>(part);
+        overPanels<AsDigits, 4, 2>(part);
         advance(4);
     }
     if (part.rows >= 2) {
-        digitRows<2, 4>(part);
+        overPanels<AsDigits, 2, 4>(part);
         advance(2);
     }
     if (part.rows > 0)
-        digitRows<1, 4>(part);
+        overPanels<AsDigits, 1, 4>(part);
 }
 
 } // namespace

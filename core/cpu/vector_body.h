@@ -160,7 +160,9 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_winograd.h"
 
 #include "core/cpu/vector_integer.h" // in the vectors of the one above
-#include "core/cpu/vector_nibbles.h"
+#include "core/cpu/vector_panels.h"
+
+#include "core/cpu/vector_nibbles.h" // over the panels of the one above
 // clang-format on
 
 // --- the table -------------------------------------------------------------------------------

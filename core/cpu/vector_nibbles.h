@@ -79,19 +79,11 @@ template <size_t rows, size_t panels> void nibbleTile(const NibbleTile& tile) {
     }
 }
 
-/// As many panels as fit the registers beside `rows` rows.
-template <size_t rows, size_t panels> void nibbleRows(NibbleTile tile) {
-    for (size_t left = tile.panels; left > 0;) {
-        const size_t taken = left < panels ? 1 : panels;
-        if (taken == panels)
-            nibbleTile<rows, panels>(tile);
-        else
-            nibbleTile<rows, 1>(tile);
-        tile.b += taken * tile.panelBytes;
-        tile.c += taken * NibbleTile::columns;
-        left -= taken;
+struct AsFloats {
+    template <size_t rows, size_t panels> static void multiply(const NibbleTile& tile) {
+        nibbleTile<rows, panels>(tile);
     }
-}
+};
 
 void nibbleProduct(const NibbleTile& tile) {
     constexpr bool many = wideLanes == 16; // registers
@@ -103,17 +95,17 @@ void nibbleProduct(const NibbleTile& tile) {
         part.rows -= rows;
     };
     while (many && part.rows >= 12) {
-        nibbleRows<many ? 12 : 1, many ? 2 : 1>(part);
+        overPanels<AsFloats, many ? 12 : 1, many ? 2 : 1>(part);
         advance(12);
     }
     while (part.rows >= 4) {
-        nibbleRows<4, many ? 4 : 1>(part);
+        overPanels<AsFloats, 4, many ? 4 : 1>(part);
         advance(4);
     }
     if (part.rows >= 2) {
-        nibbleRows<2, many ? 4 : 1>(part);
+        overPanels<AsFloats, 2, many ? 4 : 1>(part);
         advance(2);
     }
     if (part.rows > 0)
-        nibbleRows<1, wideLanes >= 8 ? 4 : 1>(part);
+        overPanels<AsFloats, 1, wideLanes >= 8 ? 4 : 1>(part);
 }

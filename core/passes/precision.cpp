@@ -44,7 +44,6 @@ private:
     bool followsWide(const Node& node) const;
     bool movesNarrow(const Node& node) const;
     bool flushes(ValueId constant);
-    bool holdsIntegerSums(ValueId id) const;
 
     bool isFloat32(ValueId id) const { return fuselage::isFloat32(m_graph, id); }
 
@@ -83,14 +82,6 @@ std::optional<Reason> PrecisionPass::refusal(const Node& node) {
                       {{"op", nameOf(node.op)}}};
     for (uint32_t slot = 0; slot < node.explicitInputs; ++slot) {
         ValueId id = node.inputs[slot];
-        if (m_storage == DType::Float16 && isFloat32(id) && holdsIntegerSums(id)) {
-            const std::string& name = m_graph.value(id).name;
-            return Reason{"precision-range",
-                          fmt::format("`{}` is sums of integers, which {} may not hold", name,
-                                      nameOf(m_storage)),
-                          "take --precision bf16",
-                          {{"value", name}}};
-        }
         if (!m_graph.isConstant(id) || !isFloat32(id) || keepsInput(node.op, slot))
             continue;
         const ConstantRange& range = m_constants.of(id);
@@ -109,23 +100,6 @@ std::optional<Reason> PrecisionPass::refusal(const Node& node) {
                 {{"weight", name}}};
     }
     return std::nullopt;
-}
-
-/// Whether a value is sums of products of integers, as a Cast made floats of them.
-bool PrecisionPass::holdsIntegerSums(ValueId id) const {
-    constexpr int viewsBetween = 8;
-    for (int i = 0; i < viewsBetween; ++i) {
-        const NodeId maker = m_graph.producer(id);
-        if (!maker.valid())
-            return false;
-        const Node& node = m_graph.node(maker);
-        if (hasTrait(node.op, ContractionOp))
-            return isInteger(m_graph.value(id).type.dtype);
-        if (node.op != Op::Cast && !hasTrait(node.op, View | DataMovement))
-            return false;
-        id = node.inputs[0];
-    }
-    return false;
 }
 
 /// Movement of a value that a float32 node made moves float32; a question whose operands are all

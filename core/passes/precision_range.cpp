@@ -113,6 +113,23 @@ RangeEstimate::Size RangeEstimate::resultOf(const Node& node, const std::vector<
     return out;
 }
 
+/// Whether a value is sums of products of integers, as a Cast made floats of them.
+bool RangeEstimate::holdsIntegerSums(ValueId id) const {
+    constexpr int viewsBetween = 8;
+    for (int i = 0; i < viewsBetween; ++i) {
+        const NodeId maker = m_graph.producer(id);
+        if (!maker.valid())
+            return false;
+        const Node& node = m_graph.node(maker);
+        if (hasTrait(node.op, ContractionOp))
+            return isInteger(m_graph.value(id).type.dtype);
+        if (node.op != Op::Cast && !hasTrait(node.op, View | DataMovement))
+            return false;
+        id = node.inputs[0];
+    }
+    return false;
+}
+
 std::optional<Reason> RangeEstimate::refusal(const Node& node) {
     std::vector<Size> operands;
     std::optional<Reason> why;
@@ -127,7 +144,17 @@ std::optional<Reason> RangeEstimate::refusal(const Node& node) {
     };
     for (uint32_t slot = 0; slot < node.explicitInputs; ++slot) {
         const ValueId id = node.inputs[slot];
-        if (!isFloat32(m_graph, id) || keepsInput(node.op, slot))
+        if (!isFloat32(m_graph, id))
+            continue;
+        if (!why && m_storage == DType::Float16 && holdsIntegerSums(id)) {
+            const std::string& name = m_graph.value(id).name;
+            why = Reason{"precision-range",
+                         fmt::format("`{}` is sums of integers, which {} may not hold", name,
+                                     nameOf(m_storage)),
+                         "take --precision bf16",
+                         {{"value", name}}};
+        }
+        if (keepsInput(node.op, slot))
             continue;
         operands.push_back(sizeOf(id));
         const Size& size = operands.back();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values a weight outside of a 16-bit type's range takes out of it as well, so that what
-// reads them computes in float32 too: a Cast back would make infinities of them.
+// Which values are out of a 16-bit type's range, so that what reads them computes in float32 too (a
+// Cast back would make infinities of them): those that a weight outside of the range takes out of
+// it as well, and sums of integers.
 #pragma once
 
 #include "core/passes/precision_constants_internal.h"
@@ -32,6 +33,7 @@ private:
     };
 
     bool isLarge(const Size& size) const;
+    bool holdsIntegerSums(ValueId id) const;
     Size sizeOf(ValueId id);
     Size resultOf(const Node& node, const std::vector<Size>& operands);
 

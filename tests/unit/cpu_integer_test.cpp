@@ -180,3 +180,21 @@ TEST(CpuInteger, StripsWithAnEpilogueAndAResidual) {
         EXPECT_NE(tactic.find("strips"), std::string::npos) << tactic;
     }
 }
+
+// Rows of a length that is no multiple of four are no reason for another way to multiply.
+TEST(CpuInteger, RowsThatEndInsideAQuadTakeTheSameWay) {
+    for (int64_t k : {27, 64}) {
+        std::string even;
+        for (int64_t more : {0, 1, 2, 3}) {
+            Draw draw(static_cast<uint32_t>(k + more));
+            Case drawn;
+            drawn.add("a", draw.bytes(DType::UInt8, {24, k / 4 * 4 + more}), false);
+            drawn.add("b", draw.bytes(DType::Int8, {k / 4 * 4 + more, 40}), true);
+            const std::string tactic =
+                expectExact(drawn, drawn.body("MatMulInteger", "", DType::Int32, {24, 40}));
+            if (more == 0)
+                even = tactic;
+            EXPECT_EQ(tactic, even) << k / 4 * 4 + more;
+        }
+    }
+}

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <random>
 
 using namespace fuselage;
@@ -328,5 +329,56 @@ TEST(CpuPool, PartOfALargerValueIsPooledByTheFastPrimitive) {
             return x[static_cast<size_t>(((2 * row + dy) * 8 + 2 * column + dx) * whole + c)];
         };
         EXPECT_EQ(out[static_cast<size_t>(i)], std::max({at(0, 0), at(0, 1), at(1, 0), at(1, 1)}));
+    }
+}
+
+// Every exponent with every mantissa of 7 bits, and what lies beside and between them: all numbers
+// of an 8-bit float, all ties, infinities and NaN.
+TEST(CpuLibrary, EightBitFloatsAreStoredAndLoadedAsTheyAreDefined) {
+    std::vector<float> numbers;
+    for (uint32_t high = 0; high < 0x10000; ++high)
+        for (uint32_t low : {0U, 1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU})
+            numbers.push_back(std::bit_cast<float>(high << 16 | low));
+    const auto count = static_cast<int64_t>(numbers.size());
+    const ReferenceValue x = ReferenceValue::from(Tensor::ofFloats({3, count / 3}, numbers));
+    const std::vector<float> steps = {1, 0.37F, 1e-3F};
+    const ReferenceValue scale = ReferenceValue::from(Tensor::ofFloats({3}, steps));
+    const std::string extents = "[3," + std::to_string(count / 3) + "]";
+    for (DType type : {DType::Float8E4M3FN, DType::Float8E5M2})
+        for (int64_t saturates : {0, 1}) {
+            const std::string name = nameOf(type);
+            LowerRequest request =
+                bodyFrom("(float" + extents + " x, float[3] s) => (" + name + extents +
+                         " y) { y = QuantizeLinear<axis = 0, output_dtype = " +
+                         std::to_string(onnxNumber(type)) +
+                         ", saturate = " + std::to_string(saturates) + ">(x, s) }");
+            const CpuRun ran =
+                runOnCpu(libraryProgram(request), {x, scale}, {}, Order::RowMajor, 2);
+            EXPECT_EQ(ran.tactic, "stores " + name);
+            ASSERT_EQ(ran.bytes[0].size(), numbers.size());
+            for (size_t i = 0; i < numbers.size(); ++i) {
+                const float step = steps[i / (numbers.size() / 3)];
+                ASSERT_EQ(static_cast<uint8_t>(ran.bytes[0][i]),
+                          floatToFloat8(type, numbers[i] / step, saturates != 0))
+                    << name << " of " << numbers[i] << " / " << step;
+            }
+        }
+    for (DType type : {DType::Float8E4M3FN, DType::Float8E5M2}) {
+        Tensor stored(type, {256});
+        for (size_t i = 0; i < 256; ++i)
+            stored.bytes()[i] = static_cast<std::byte>(i);
+        LowerRequest request = bodyFrom(std::string("(") + nameOf(type) +
+                                        "[256] x, float s) => (float[256] y) "
+                                        "{ y = DequantizeLinear(x, s) }");
+        const ReferenceValue step = ReferenceValue::from(Tensor::scalar(0.37F));
+        const CpuRun ran =
+            runOnCpu(libraryProgram(request), {ReferenceValue::from(stored), step}, {});
+        EXPECT_EQ(ran.tactic, std::string("loads ") + nameOf(type));
+        for (size_t i = 0; i < 256; ++i) {
+            const float wanted = float8ToFloat(type, static_cast<uint8_t>(i)) * 0.37F;
+            float found = 0;
+            std::memcpy(&found, ran.bytes[0].data() + i * sizeof found, sizeof found);
+            ASSERT_TRUE(found == wanted || (std::isnan(found) && std::isnan(wanted))) << i;
+        }
     }
 }
