@@ -332,6 +332,34 @@ TEST(CpuPool, PartOfALargerValueIsPooledByTheFastPrimitive) {
     }
 }
 
+namespace {
+
+/// A QuantizeLinear or DequantizeLinear of types that the textual syntax has no word for.
+KernelProgram storing(Op op, DType from, DType to, const Extents& extents, const Extents& scales,
+                      int64_t saturate = 1) {
+    Graph graph;
+    NodeSpec spec{op,
+                  "node",
+                  {graph.addInput("x", tensorType(from, toShape(extents))),
+                   graph.addInput("s", tensorType(DType::Float32, toShape(scales)))},
+                  {"y"},
+                  {},
+                  {}};
+    spec.attributes.set("axis", int64_t{0});
+    if (op == Op::QuantizeLinear) {
+        spec.attributes.set("output_dtype", onnxNumber(to));
+        spec.attributes.set("saturate", saturate);
+    }
+    const ValueId y = graph.node(graph.addNode(std::move(spec))).outputs[0];
+    graph.setType(y, tensorType(to, toShape(extents)));
+    graph.addOutput(y);
+    LowerRequest request;
+    request.body = std::make_shared<const Graph>(std::move(graph));
+    return libraryProgram(request);
+}
+
+} // namespace
+
 // Every exponent with every mantissa of 7 bits, and what lies beside and between them: all numbers
 // of an 8-bit float, all ties, infinities and NaN.
 TEST(CpuLibrary, EightBitFloatsAreStoredAndLoadedAsTheyAreDefined) {
@@ -343,17 +371,12 @@ TEST(CpuLibrary, EightBitFloatsAreStoredAndLoadedAsTheyAreDefined) {
     const ReferenceValue x = ReferenceValue::from(Tensor::ofFloats({3, count / 3}, numbers));
     const std::vector<float> steps = {1, 0.37F, 1e-3F};
     const ReferenceValue scale = ReferenceValue::from(Tensor::ofFloats({3}, steps));
-    const std::string extents = "[3," + std::to_string(count / 3) + "]";
     for (DType type : {DType::Float8E4M3FN, DType::Float8E5M2})
         for (int64_t saturates : {0, 1}) {
             const std::string name = nameOf(type);
-            LowerRequest request =
-                bodyFrom("(float" + extents + " x, float[3] s) => (" + name + extents +
-                         " y) { y = QuantizeLinear<axis = 0, output_dtype = " +
-                         std::to_string(onnxNumber(type)) +
-                         ", saturate = " + std::to_string(saturates) + ">(x, s) }");
-            const CpuRun ran =
-                runOnCpu(libraryProgram(request), {x, scale}, {}, Order::RowMajor, 2);
+            const KernelProgram program =
+                storing(Op::QuantizeLinear, DType::Float32, type, {3, count / 3}, {3}, saturates);
+            const CpuRun ran = runOnCpu(program, {x, scale}, {}, Order::RowMajor, 2);
             EXPECT_EQ(ran.tactic, "stores " + name);
             ASSERT_EQ(ran.bytes[0].size(), numbers.size());
             for (size_t i = 0; i < numbers.size(); ++i) {
@@ -367,12 +390,9 @@ TEST(CpuLibrary, EightBitFloatsAreStoredAndLoadedAsTheyAreDefined) {
         Tensor stored(type, {256});
         for (size_t i = 0; i < 256; ++i)
             stored.bytes()[i] = static_cast<std::byte>(i);
-        LowerRequest request = bodyFrom(std::string("(") + nameOf(type) +
-                                        "[256] x, float s) => (float[256] y) "
-                                        "{ y = DequantizeLinear(x, s) }");
         const ReferenceValue step = ReferenceValue::from(Tensor::scalar(0.37F));
-        const CpuRun ran =
-            runOnCpu(libraryProgram(request), {ReferenceValue::from(stored), step}, {});
+        const CpuRun ran = runOnCpu(storing(Op::DequantizeLinear, type, DType::Float32, {256}, {}),
+                                    {ReferenceValue::from(stored), step}, {});
         EXPECT_EQ(ran.tactic, std::string("loads ") + nameOf(type));
         for (size_t i = 0; i < 256; ++i) {
             const float wanted = float8ToFloat(type, static_cast<uint8_t>(i)) * 0.37F;
