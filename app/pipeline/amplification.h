@@ -31,12 +31,16 @@ struct FailedCheck {
     const std::vector<ReferenceValue>& reference;
     const std::vector<Tensor>&unfusedOutputs, &fusedOutputs;
     CompileOptions compile;
+    DType storage = DType::Float32; ///< in which results are rounded: a 16-bit type's are coarser
 };
 
 /// Of a model that jumps, the judge's float32 results move (side "rounding"), and every part of
 /// both graphs is checked by itself (sides "unfused parts" and "fused parts"), since an output that
 /// roundings turn over may hide a mistake. Of others, and where that does not explain it, the
 /// inputs move to their neighbours (side "inputs"). Sides that failed may lose what either implies.
+/// Where results are stored in 16 bits, only the inputs of models that do not jump move, by a step
+/// of that type: the tail of a Sigmoid, relative to its largest number, may be far off by that
+/// alone.
 Result<void> allowAmplification(const FailedCheck& check, Report& report, Progress& progress);
 
 } // namespace fuselage::app

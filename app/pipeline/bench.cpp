@@ -155,10 +155,11 @@ Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
     compile.precision = options.fuse.precision;
     compile.precisionOf = options.fuse.precisionOf;
     compile.strict = options.fuse.strict;
-    if (!*loss && !options.fuse.strict && !report.verified())
-        if (auto allowed = allowAmplification(
-                {graphs.model, graphs.fused, inputs, *expected, ran->unfused, ran->fused, compile},
-                report, progress);
+    const DType storage = storageOf(options.fuse.precision);
+    if (!options.fuse.strict && !report.verified())
+        if (auto allowed = allowAmplification({graphs.model, graphs.fused, inputs, *expected,
+                                               ran->unfused, ran->fused, compile, storage},
+                                              report, progress);
             !allowed)
             return allowed;
     // Where digits are lost is a help, not a verdict: a model that has no room for it has no such

@@ -77,7 +77,23 @@ double storageTolerance(DType storage, size_t depth) {
     return std::max(toleranceOf(storage), accumulated(unit, depth));
 }
 
-std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed) {
+namespace {
+
+/// A neighbour of the 16-bit number nearest to `value`; itself where there is no finite one.
+float narrowNeighbour(DType storage, float value, bool up) {
+    const bool isHalf = storage == DType::Float16;
+    const uint16_t bits = isHalf ? floatToHalf(value) : floatToBfloat16(value);
+    const uint16_t magnitude = bits & 0x7fffU;
+    const auto moved = static_cast<uint16_t>(magnitude == 0 || up ? bits + 1 : bits - 1);
+    const auto number = [&](uint16_t code) {
+        return isHalf ? halfToFloat(code) : bfloat16ToFloat(code);
+    };
+    return std::isfinite(number(bits)) && std::isfinite(number(moved)) ? number(moved) : value;
+}
+
+} // namespace
+
+std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed, DType storage) {
     std::mt19937_64 random(seed);
     std::vector<Tensor> out;
     for (const Tensor& input : inputs) {
@@ -85,7 +101,10 @@ std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed) {
         if (input.dtype() != DType::Float32)
             continue;
         for (float& value : out.back().as<float>())
-            value = std::nextafter(value, random() % 2 ? INFINITY : -INFINITY);
+            if (const bool up = random() % 2 != 0; storage == DType::Float32)
+                value = std::nextafter(value, up ? INFINITY : -INFINITY);
+            else
+                value = narrowNeighbour(storage, value, up);
     }
     return out;
 }

@@ -46,8 +46,9 @@ size_t roundingDepth(const Graph& graph, DType storage);
 double storageTolerance(DType storage, size_t depth);
 
 /// The inputs with every float32 number moved to a neighbour, up or down at random: as close as two
-/// float32 inputs can be.
-std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed);
+/// float32 inputs can be. With a 16-bit type, to a neighbour among its numbers.
+std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed,
+                           DType storage = DType::Float32);
 
 /// What an output may lose that changes by `change` when the inputs are nudged: every one of
 /// `depth` roundings on the way is amplified like that of the inputs; they add up as in

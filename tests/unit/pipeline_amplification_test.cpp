@@ -234,3 +234,40 @@ TEST(Amplification, OnlyWhatSeesAFloatJumps) {
     EXPECT_FALSE(
         app::hasJumps(graphOf("(int64[4] x, int64[4] z) => (bool[4] y) { y = Equal(x, z) }")));
 }
+
+// The tail of a Sigmoid is as far off, relative to itself, as its logits are.
+TEST(Amplification, In16BitsTheTailOfASigmoidMayMoveAsFarAsItsInputsMoveIt) {
+    const std::string path = std::filesystem::temp_directory_path() / "fuselage_tail.onnx";
+    Graph graph = graphOf("(float[16,8] x) => (float[16,1] y) {"
+                          " w = Constant<value=float[8,1] {60, -37, 51, 44, -58, 23, -49, 60}>()"
+                          " m = MatMul(x, w) a = Abs(m) n = Neg(a)"
+                          " k = Constant<value=float {9.0}>() l = Sub(n, k) y = Sigmoid(l) }");
+    ASSERT_TRUE(model_io::save(graph, path));
+    app::BenchOptions options;
+    options.model = path;
+    options.run.backend = BackendKind::Cpu;
+    options.measure = false;
+    options.fuse.precision = Precision::Fp16;
+    Progress progress;
+    auto result = app::bench(options, progress);
+    std::filesystem::remove(path);
+    ASSERT_TRUE(result) << result.error().text();
+    const app::Report& report = result->report;
+    ASSERT_NE(sideOf(report, "inputs"), nullptr) << "nothing was off, the test says nothing\n"
+                                                 << app::renderText(report);
+    EXPECT_TRUE(report.verified()) << app::renderText(report);
+    EXPECT_LT(sideOf(report, "fused")->tolerance, 1.0);
+}
+
+TEST(Amplification, NeighboursIn16BitsAreOneStepAway) {
+    const Tensor input = Tensor::ofFloats({5}, {0, 1, -3, 65504, 1e9F});
+    for (uint64_t seed = 1; seed < 9; ++seed) {
+        const Tensor half = app::nudged({input}, seed, DType::Float16)[0];
+        EXPECT_EQ(std::fabs(half.at(0)), 0x1p-24);
+        EXPECT_TRUE(half.at(1) == 1 + 0x1p-10 || half.at(1) == 1 - 0x1p-11) << half.at(1);
+        EXPECT_EQ(std::fabs(half.at(2) + 3), 0x1p-9);
+        EXPECT_LE(half.at(3), 65504);
+        EXPECT_EQ(half.at(4), 1e9F) << "it is no number of the type";
+        EXPECT_EQ(std::fabs(app::nudged({input}, seed, DType::BFloat16)[0].at(2) + 3), 0x1p-6);
+    }
+}

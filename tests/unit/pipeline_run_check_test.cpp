@@ -142,3 +142,28 @@ TEST(RunCheck, AStrictRunIsComparedBitByBit) {
     ASSERT_EQ(outputs.size(), 2U);
     EXPECT_TRUE(allOk(outputs));
 }
+
+// As bench says: the tail of a Sigmoid moves as far as its logits, which hold three digits.
+TEST(RunCheck, In16BitsSmallResultsMayMoveAsFarAsTheirInputsMoveThem) {
+    Ran ran{
+        *model_io::loadText("g (float[16,8] x) => (float[16,1] y) "
+                            "<float[8,1] w = {60, -37, 51, 44, -58, 23, -49, 60}, float k = {9}>"
+                            "{ m = MatMul(x, w) a = Abs(m) n = Neg(a) l = Sub(n, k)"
+                            "  y = Sigmoid(l) }"),
+        {},
+        {}};
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(ran.model, progress));
+    ran.inputs = *app::generateInputs(ran.model, 1);
+    const CompileOptions half = onCpu(Precision::Fp16);
+    auto compiled = CompiledGraph::compile(ran.model.clone(), half);
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    ran.outputs = *compiled->run(ran.inputs);
+    const auto outputs = found(ran, false, half);
+    ASSERT_EQ(outputs.size(), 2U);
+    EXPECT_EQ(outputs[0].side, "inputs");
+    EXPECT_TRUE(allOk(outputs));
+    for (float& number : ran.outputs[0].as<float>())
+        number *= 3;
+    EXPECT_FALSE(allOk(found(ran, false, half)));
+}
