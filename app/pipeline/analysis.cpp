@@ -99,11 +99,12 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
         return failure(rewritten.error());
     report.stageSeconds["fuse"] = watch.lap();
 
-    const PlanRequest request{&options.profile,    options.backend,         options.fuse.precision,
-                              options.fuse.strict, numericClasses(library), options.shapes};
+    PlanRequest request{&options.profile, options.backend, options.fuse.precision,
+                        options.fuse.strict, numericClasses(library)};
     // A model is loaded prepared, and fusing alone neither changes types nor makes constants.
     const bool settled = dims->empty() && storageOf(options.fuse.precision) == DType::Float32;
     if (!known.before) {
+        request.shapes = options.shapes ? &options.shapes->before : nullptr;
         auto side = makeSide(prepared.graph, settled, *dims, Form::Unfused, request, progress);
         if (!side)
             return failure(side.error());
@@ -112,6 +113,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.stageSeconds["plan_unfused"] = watch.lap();
     // What a plan replays is not among what is remembered.
     if (!known.after || known.afterState != known.rewriting.last() || fusing.plan) {
+        request.shapes = options.shapes ? &options.shapes->after : nullptr;
         auto side = makeSide(std::make_shared<const Graph>(rewritten->graph.clone()),
                              settled && !hasRewritten(rewritten->trace), *dims, Form::Fused,
                              request, progress);

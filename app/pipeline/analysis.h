@@ -16,12 +16,17 @@
 
 namespace fuselage::app {
 
+/// What one run of each side showed of shapes that depend on data. Sums in another order may round
+/// to other lengths, so each side has its own.
+struct ShapesOfSides {
+    RunShapes before, after;
+};
+
 struct AnalysisOptions {
     FuseOptions fuse; ///< dims go before those of the loaded model
     DeviceProfile profile;
-    const Backend* backend = nullptr; ///< chooses layouts; null: plans for prediction only
-    /// What a run of the side before fusion showed: both sides are planned for such data.
-    const RunShapes* shapes = nullptr;
+    const Backend* backend = nullptr;      ///< chooses layouts; null: plans for prediction only
+    const ShapesOfSides* shapes = nullptr; ///< each side is planned for data that give its own
 };
 
 struct Analysis {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/shapes_of_run.h"
 
+#include "app/pipeline/shapes_apart.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/passes/specialise.h"
 #include "core/plan/backend.h"
@@ -8,36 +9,53 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 namespace fuselage::app {
 
 namespace {
 
-/// One sentence about what was assumed; empty: nothing.
-std::string noteOn(const AssumedShapes& assumed) {
+/// "`n`, `m` and 2 more"
+std::string namesIn(const AssumedShapes& assumed) {
     constexpr size_t shown = 3;
     std::vector<std::string> names;
     for (const AssumedShapes::Contents& contents : assumed.contents)
         names.push_back("`" + contents.value + "`");
     for (const std::string& value : assumed.values)
         names.push_back("`" + value + "`");
-    if (names.empty())
-        return {};
     const size_t more = names.size() - std::min(names.size(), shown);
     names.resize(names.size() - more);
-    return fmt::format("shapes depend on data ({}{}): both sides are planned for those of a run "
-                       "with these inputs, other data would be planned anew",
-                       joined(names), more > 0 ? fmt::format(" and {} more", more) : "");
+    return joined(names) + (more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// What was assumed, in words; empty: nothing.
+std::string noteOn(const Analysis& analysis, const ShapesOfSides& shapes) {
+    const AssumedShapes& assumed = analysis.before.assumed;
+    if (assumed.empty() && analysis.after.assumed.empty())
+        return {};
+    const std::string apart =
+        shapesApart(*analysis.before.graph, assumed, shapes.before, shapes.after);
+    if (apart.empty())
+        return fmt::format("shapes depend on data ({}): both sides are planned for those of a run "
+                           "with these inputs, other data would be planned anew",
+                           namesIn(assumed.empty() ? analysis.after.assumed : assumed));
+    return fmt::format("shapes depend on data, and the last digits of this run decide them: {}. "
+                       "Each side is planned for its own shapes, so their bytes and "
+                       "times are of different amounts of work; with --strict both have the same",
+                       apart);
 }
 
 } // namespace
 
-Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, const std::vector<Tensor>& inputs,
-                              int threads, Progress& progress) {
+Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, Form form, PlanRequest request,
+                              const std::vector<Tensor>& inputs, int threads, Progress& progress) {
     auto profile = deviceProfile("cpu");
     if (!profile)
         return failure(profile.error());
     auto backend = makeCpuBackend({.threads = threads});
-    auto side = planSide(std::move(graph), Form::Unfused, {&*profile, backend.get()}, progress);
+    request.profile = &*profile;
+    request.backend = backend.get();
+    auto side = planSide(std::move(graph), form, request, progress);
     if (!side)
         return failure(side.error());
     auto executable = backend->prepare(side->plan, progress);
@@ -56,17 +74,26 @@ Result<Analysis> analyseForData(const LoadedModel& model, const RuleLibrary& lib
     if (!analysis || !dependsOnData(*analysis->before.graph))
         return analysis;
     Stopwatch watch;
-    auto shapes = shapesOfRun(analysis->before.graph, inputs, threads, progress);
-    if (!shapes)
-        return failure(shapes.error());
+    PlanRequest request;
+    request.precision = options.fuse.precision;
+    request.strict = options.fuse.strict;
+    request.allowed = numericClasses(library);
+    ShapesOfSides shapes;
+    for (auto [side, form, out] : {std::tuple(&analysis->before, Form::Unfused, &shapes.before),
+                                   {&analysis->after, Form::Fused, &shapes.after}}) {
+        auto shown = shapesOfRun(side->graph, form, request, inputs, threads, progress);
+        if (!shown)
+            return failure(shown.error());
+        *out = std::move(*shown);
+    }
     const double seconds = watch.lap();
-    options.shapes = &*shapes;
+    options.shapes = &shapes;
     auto planned = analyse(model, library, options, progress);
     if (!planned && !progress.cancelled())
         return failure("run.assumed", planned.error().message, planned.error().where);
     if (planned) {
         planned->report.stageSeconds["shapes"] = seconds;
-        if (std::string note = noteOn(planned->before.assumed); !note.empty())
+        if (std::string note = noteOn(*planned, shapes); !note.empty())
             planned->report.model.notes.push_back(std::move(note));
     }
     return planned;

@@ -229,7 +229,8 @@ void addMeasurements(const Measured& measured, Report& report) {
     report.machine.stepTiming = measured.after.stepNote;
     report.machine.othersBusy = measured.othersBusy;
     report.ratio = compareTimings(measured.before.totals, measured.after.totals);
-    report.timingNotes = measured.notes;
+    report.timingNotes.insert(report.timingNotes.end(), measured.notes.begin(),
+                              measured.notes.end());
     judgeMatches(measured, report);
 }
 

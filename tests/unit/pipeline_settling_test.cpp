@@ -61,8 +61,8 @@ Graph prepared(Graph graph) {
 /// The graph for the shapes that a run with these inputs has.
 AssumedShapes specialiseFor(Graph& graph, const std::vector<Tensor>& inputs) {
     Progress progress;
-    auto shapes =
-        app::shapesOfRun(std::make_shared<const Graph>(graph.clone()), inputs, 1, progress);
+    auto shapes = app::shapesOfRun(std::make_shared<const Graph>(graph.clone()), app::Form::Unfused,
+                                   {}, inputs, 1, progress);
     EXPECT_TRUE(shapes) << (shapes ? "" : shapes.error().text());
     auto assumed = specialise(graph, *shapes, progress);
     EXPECT_TRUE(assumed) << (assumed ? "" : assumed.error().text());
