@@ -10,6 +10,7 @@
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QFileInfo>
 #include <cstdio>
 #include <initializer_list>
 #include <string_view>
@@ -22,6 +23,15 @@ bool asked(int argc, char** argv, std::string_view option) {
         if (std::string_view(argv[i]).substr(0, option.size()) == option)
             return true;
     return false;
+}
+
+/// The self-contained archive brings fonts for systems that have none.
+void findFonts() {
+    const QString program = QFileInfo(QStringLiteral("/proc/self/exe")).symLinkTarget();
+    const QString brought =
+        QFileInfo(program).path() + QStringLiteral("/../share/fuselage/fonts.conf");
+    if (!qEnvironmentVariableIsSet("FONTCONFIG_FILE") && QFileInfo::exists(brought))
+        qputenv("FONTCONFIG_FILE", QFileInfo(brought).canonicalFilePath().toLocal8Bit());
 }
 
 bool said(int argc, char** argv, std::initializer_list<std::string_view> words) {
@@ -55,6 +65,7 @@ int main(int argc, char** argv) {
         return 2;
     }
 #endif
+    findFonts();
     QApplication app(argc, argv);
     QApplication::setApplicationName("fuselage-studio");
     QApplication::setApplicationDisplayName("Fuselage Studio");
