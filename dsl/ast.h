@@ -36,6 +36,7 @@ struct Expr {
         Set,     ///< {a, b}
         Member,  ///< args[0].text
         Index,   ///< args[0][args[1]]
+        Slice,   ///< args[0][args[1]:args[2]]; an end that is left out is Missing
         Call,    ///< text(args, named)
         Node,    ///< Text(args)[named]: builds a node, only in rewrites
         Unary,   ///< text is "-" or "not"
@@ -54,8 +55,10 @@ struct Expr {
 };
 
 struct NamedExpr {
-    Name name;
+    Name name; ///< "..." in a node: all attributes of the node that makes `value`
     Expr value;
+
+    bool isSpread() const { return name.text == "..."; }
 };
 
 /// "2..16"; a single number has least == most.

@@ -175,6 +175,8 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
         d.fix = "give the operands that the operator has";
     }
     for (const ast::NamedExpr& named : expr.named) {
+        if (named.isSpread())
+            continue;
         const AttributeSchema* schema = attributeNamed(op, named.name.text);
         if (!schema && !isInputName(op, named.name.text)) {
             std::string near = closest(named.name.text, parameterNames({op}));
@@ -196,8 +198,9 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
     }
     for (const AttributeSchema& schema : attributesOf(op)) {
         bool given =
-            std::any_of(expr.named.begin(), expr.named.end(),
-                        [&](const ast::NamedExpr& n) { return n.name.text == schema.name; });
+            std::any_of(expr.named.begin(), expr.named.end(), [&](const ast::NamedExpr& n) {
+                return n.isSpread() || n.name.text == schema.name;
+            });
         if (!schema.required || given || specOf(op))
             continue;
         Diagnostic& d =

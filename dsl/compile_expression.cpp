@@ -97,6 +97,9 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
         }
         out = make(Expression::Kind::Index, expr);
         break;
+    case ExprKind::Slice:
+        out = make(Expression::Kind::Slice, expr);
+        break;
     case ExprKind::Unary:
         out = make(Expression::Kind::Unary, expr);
         break;
@@ -107,6 +110,8 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
     out.text = expr.text;
     for (const ast::Expr& arg : expr.args)
         out.args.push_back(expression(arg, scope));
+    if (expr.kind == ExprKind::Binary)
+        checkAxis(out);
     bool isNegative = expr.kind == ExprKind::Unary && expr.text == "-" &&
                       out.args[0].kind == Expression::Kind::Number;
     if (!isNegative)
@@ -326,11 +331,13 @@ Expression RuleCompiler::builtNode(const ast::Expr& expr, const Scope& scope,
     m_hole = outerHole;
     m_holeUses = outerUses;
     for (const ast::NamedExpr& named : expr.named)
-        out.named.push_back({named.name.text, expression(named.value, scope)});
+        if (!named.isSpread())
+            out.named.push_back({named.name.text, expression(named.value, scope)});
 
     if (auto op = operatorNamed(expr.text)) {
         out.op = *op;
         checkBuilt(expr, *op, out.args.size());
+        copyAttributes(expr, out, scope);
         carryAttributes(out);
         return out;
     }

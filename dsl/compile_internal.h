@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of compiling one rule. Split over compile_rule.cpp (clauses), compile_block.cpp
 // (statements), compile_term.cpp (chains and operators), compile_inline.cpp (patterns),
-// compile_spec.cpp (forms) and compile_expression.cpp.
+// compile_spec.cpp (forms), compile_member.cpp and compile_parameter.cpp (what stands behind a dot)
+// and compile_expression.cpp.
 #pragma once
 
 #include "dsl/compile.h"
@@ -74,6 +75,16 @@ struct SpecUse {
     TermId self;                     ///< the alternative that is the operator
     std::optional<SlotIndex> itself; ///< bound where that one matched
     std::vector<Form> forms;
+};
+
+/// `c.strides`, or `...c` in an operator that a rewrite builds: who makes the value is known when
+/// the whole match is compiled, and so is whether that operator has the attribute.
+struct ParameterUse {
+    SlotIndex slot = 0;
+    std::string name;               ///< empty: all of them
+    Op built = Op::Unknown;         ///< of `...c`
+    std::vector<std::string> given; ///< attributes written beside `...c`
+    Span span;                      ///< of the name behind the dot, or of `c`
 };
 
 class RuleCompiler {
@@ -181,6 +192,13 @@ private:
     void checkComparisons(const Expression& expr);
     void checkChoice(const Expression& figure, const Expression& text);
 
+    // compile_parameter.cpp
+    Expression parameter(const ast::Expr& expr, const Expression& object);
+    void copyAttributes(const ast::Expr& expr, Expression& built, const Scope& scope);
+    void checkParameters();
+    void checkAxis(const Expression& comparison);
+    void checkCopied(const ParameterUse& use, const std::vector<Op>& makers);
+
     // check_escape.cpp
     void checkEscapes(const ast::Rule& item);
 
@@ -208,10 +226,14 @@ private:
     std::vector<const ast::Pattern*> m_patternStack;
     std::vector<const ast::Function*> m_functionStack;
     std::vector<SpecUse> m_specs;
+    std::vector<ParameterUse> m_parameterUses;
     const std::map<std::string, Expression>* m_arguments = nullptr; ///< of the function written out
     const Expression* m_hole = nullptr;                             ///< of a chain in a rewrite
     size_t m_holeUses = 0;
 };
+
+/// Names of members that every value has.
+std::vector<std::string> membersOfValues();
 
 /// Errors of operators against the op table, shared by patterns and rewrites; see check_node.cpp.
 std::string schemaText(Op op);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands behind a dot, against the tables of core/rewrite/members: members of values, and of
 // roots, which only some clauses know.
-#include "core/ops/op_table.h"
 #include "core/rewrite/members.h"
 #include "dsl/compile_internal.h"
 #include "dsl/suggest.h"
@@ -20,24 +19,14 @@ std::vector<std::string> membersOfRoot(const std::string& root) {
     return out;
 }
 
+} // namespace
+
 std::vector<std::string> membersOfValues() {
     std::vector<std::string> out;
     for (const MemberRow& row : memberRows())
         out.emplace_back(row.name);
     return out;
 }
-
-/// An operator of the rule that has an attribute of that name.
-const char* operatorWith(const Rule& rule, const std::string& attribute) {
-    for (const Term& term : rule.terms)
-        for (Op op : term.ops)
-            for (const AttributeSchema& schema : attributesOf(op))
-                if (schema.name == attribute)
-                    return rowOf(op).name;
-    return nullptr;
-}
-
-} // namespace
 
 bool RuleCompiler::namesRoot(const ast::Expr& expr, const Scope& scope) const {
     if (expr.kind != ast::Expr::Kind::Lower || !isRoot(expr.text))
@@ -76,7 +65,11 @@ Expression RuleCompiler::member(const ast::Expr& expr, const Scope& scope) {
     const ast::Expr& object = expr.args[0];
     if (!namesRoot(object, scope)) {
         out.args.push_back(expression(object, scope));
-        checkMember(expr, out.args[0]);
+        const Expression& of = out.args[0];
+        bool ofNode = of.kind == Expression::Kind::Slot || of.kind == Expression::Kind::SlotList;
+        if (ofNode && !findMember(expr.text))
+            return parameter(expr, of);
+        checkMember(expr, of);
         return out;
     }
     checkRoot(expr);
@@ -127,14 +120,12 @@ void RuleCompiler::checkMember(const ast::Expr& expr, const Expression& object) 
               isPlain ? "only values have members" : "no value has a member `" + name + "`");
     d.expected = "one of " + listed(membersOfValues(), 20) + ", of a value of `match`";
     std::string near = closest(name, membersOfValues());
-    const char* op = operatorWith(*m_rule, name);
     if (isPlain)
         d.fix = "name a value of `match` before the dot";
-    else if (op)
-        d.fix =
-            "test attributes behind their operator: `" + std::string(op) + "[" + name + " == ...]`";
     else
-        d.fix = near.empty() ? "write one of these" : "did you mean `" + near + "`?";
+        d.fix = near.empty()
+                    ? "write one of these; attributes stand behind the name of a node, `c.axis`"
+                    : "did you mean `" + near + "`?";
 }
 
 } // namespace fuselage::dsl

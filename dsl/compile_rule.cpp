@@ -75,6 +75,7 @@ bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
     for (const ast::Clause& each : item.clauses)
         if (auto* match = std::get_if<ast::Match>(&each))
             clause(*match);
+    const bool isMatchGood = m_errors == 0;
     for (const ast::Clause& each : item.clauses)
         std::visit(
             [this](const auto& part) {
@@ -82,6 +83,8 @@ bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
                     clause(part);
             },
             each);
+    if (isMatchGood)
+        checkParameters();
     if (m_errors == 0)
         checkEscapes(item);
     return m_errors == 0;

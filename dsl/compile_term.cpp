@@ -24,7 +24,7 @@ bool readsMatch(const Expression& expression) {
     using Reads = Expression::Kind;
     if (expression.kind == Reads::Slot || expression.kind == Reads::SlotList ||
         expression.kind == Reads::Dim || expression.kind == Reads::DimList ||
-        expression.kind == Reads::Let)
+        expression.kind == Reads::Let || expression.kind == Reads::Parameter)
         return true;
     return std::any_of(expression.args.begin(), expression.args.end(), readsMatch) ||
            std::any_of(expression.named.begin(), expression.named.end(),

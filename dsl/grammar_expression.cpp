@@ -85,13 +85,45 @@ constexpr auto wrapMember = [](auto& context) {
     replaceBy(context, std::move(whole), span);
 };
 
+/// The attribute is what stands between the brackets: an expression, or a Slice without its object.
 constexpr auto wrapIndex = [](auto& context) {
+    ast::Expr& inside = x3::_attr(context);
+    Span span = join(x3::_val(context).span, inside.span);
     ast::Expr whole;
-    whole.kind = Kind::Index;
+    whole.kind = inside.kind == Kind::Slice ? Kind::Slice : Kind::Index;
     whole.args.push_back(std::move(x3::_val(context)));
-    whole.args.push_back(std::move(x3::_attr(context)));
-    Span span = join(whole.args[0].span, whole.args[1].span);
+    if (whole.kind == Kind::Slice)
+        std::move(inside.args.begin(), inside.args.end(), std::back_inserter(whole.args));
+    else
+        whole.args.push_back(std::move(inside));
     replaceBy(context, std::move(whole), span);
+};
+
+/// What was read so far, if anything, is where the slice begins; its end may follow.
+constexpr auto beginSlice = [](auto& context) {
+    ast::Expr& value = x3::_val(context);
+    ast::Expr slice;
+    slice.kind = Kind::Slice;
+    slice.args.push_back(std::move(value));
+    slice.args.emplace_back();
+    value = std::move(slice);
+};
+
+constexpr auto endSlice = [](auto& context) {
+    x3::_val(context).args[1] = std::move(x3::_attr(context));
+};
+
+constexpr auto takeSpread = [](auto& context) {
+    x3::_val(context).name.text = "...";
+    x3::_val(context).name.span =
+        stateOf(context).span(x3::_attr(context).begin(), x3::_attr(context).end());
+};
+
+constexpr auto takeSpreadOf = [](auto& context) {
+    ast::Expr& value = x3::_val(context).value;
+    value.kind = Kind::Lower;
+    value.text = std::move(x3::_attr(context).text);
+    value.span = x3::_attr(context).span;
 };
 
 template <Kind kind>
@@ -127,6 +159,8 @@ constexpr auto deepen = [](auto& context) {
 
 struct ComparisonClass {};
 struct NamedClass {};
+struct SpreadClass {};
+struct InsideClass {};
 struct OrClass {};
 struct AndClass {};
 struct NotClass {};
@@ -143,6 +177,8 @@ struct ListClass {};
 
 const x3::rule<ComparisonClass, std::string> comparison = "a comparison";
 const x3::rule<NamedClass, ast::NamedExpr> named = "a named argument";
+const x3::rule<SpreadClass, ast::NamedExpr> spread = "`...` and a name";
+const x3::rule<InsideClass, ast::Expr> inside = "an expression";
 const x3::rule<OrClass, ast::Expr> orLevel = "an expression";
 const x3::rule<AndClass, ast::Expr> andLevel = "an expression";
 const x3::rule<NotClass, ast::Expr> notLevel = "an expression";
@@ -192,7 +228,10 @@ const auto productLevel_def =
 const auto negationLevel_def = spanned((-(!x3::lit("->") >> minusMark) >> postfixLevel)[wrapUnary]);
 const auto postfixLevel_def =
     spanned(primary[become] >> *((x3::lit('.') >> !x3::lit('.') > lower[wrapMember]) |
-                                 ('[' > expression[wrapIndex] > ']')));
+                                 ('[' > inside[wrapIndex] > ']')));
+
+const auto sliceEnd = x3::lit(':') >> x3::eps[beginSlice] >> -expression[endSlice];
+const auto inside_def = spanned((expression[become] >> -sliceEnd) | sliceEnd);
 
 const auto named_def = lower[set<&ast::NamedExpr::name>] >> '=' >> !x3::lit('=') >
                        expression[set<&ast::NamedExpr::value>];
@@ -208,10 +247,13 @@ const auto lowerLed_def =
              -((emptyBrackets >> x3::eps[mark<&ast::Expr::kind, Kind::ListOf>]) |
                (&x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind::Call>] >> arguments))));
 
-const auto nodeAttributes =
-    &(x3::lit('[') >> lower >> '=' >> !x3::lit('=')) >>
-    x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] > named[push<&ast::Expr::named>] >
-    *(',' > named[push<&ast::Expr::named>]) > ']';
+const auto spread_def = x3::raw[x3::lit("...")][takeSpread] > lower[takeSpreadOf];
+
+const auto nodeAttribute = spread[push<&ast::Expr::named>] | named[push<&ast::Expr::named>];
+const auto
+    nodeAttributes = &(x3::lit('[') >> (x3::lit("...") | (lower >> '=' >> !x3::lit('=')))) >>
+                     x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] > nodeAttribute >
+                     *(',' > nodeAttribute) > ']';
 const auto nodeArguments = &x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] >>
                            ('(' > -(expression[push<&ast::Expr::args>] % ',') > ')');
 const auto upperLed_def =
@@ -229,8 +271,8 @@ const auto primary_def =
             ((list[become] | upperLed[become] | lowerLed[become]) >> x3::eps[deepen]));
 
 BOOST_SPIRIT_DEFINE(expression, orLevel, andLevel, notLevel, compareLevel, coalesceLevel, sumLevel,
-                    productLevel, negationLevel, postfixLevel, primary, comparison, named, lowerLed,
-                    upperLed, list)
+                    productLevel, negationLevel, postfixLevel, primary, comparison, named, spread,
+                    inside, lowerLed, upperLed, list)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(expression), Iterator, Context)
 

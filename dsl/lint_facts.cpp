@@ -245,8 +245,12 @@ private:
             return asKey ? print(m_rule.lets[it.slot].expression, true) : m_rule.lets[it.slot].name;
         case Kind::Member:
             return args[0] + "." + it.text;
+        case Kind::Parameter:
+            return (asKey ? "#" + std::to_string(it.slot) : nameOf(it.slot)) + "." + it.text;
         case Kind::Index:
             return args[0] + "[" + args[1] + "]";
+        case Kind::Slice:
+            return args[0] + "[" + args[1] + ":" + args[2] + "]";
         case Kind::Call:
             return it.text + "(" + withArguments(args) + ")";
         case Kind::List:
@@ -289,8 +293,9 @@ bool together(const Path& a, const Path& b) {
 
 bool isLiteral(const Expression& expression) {
     using Kind = Expression::Kind;
-    constexpr std::array names = {Kind::Slot, Kind::SlotList, Kind::Dim,  Kind::DimList,
-                                  Kind::Let,  Kind::Root,     Kind::Node, Kind::Call};
+    constexpr std::array names = {Kind::Slot,      Kind::SlotList,  Kind::Dim,  Kind::DimList,
+                                  Kind::Let,       Kind::Root,      Kind::Node, Kind::Call,
+                                  Kind::Attribute, Kind::Parameter, Kind::Where};
     return std::find(names.begin(), names.end(), expression.kind) == names.end() &&
            std::all_of(expression.args.begin(), expression.args.end(), isLiteral);
 }

@@ -43,7 +43,7 @@ std::string list(const std::vector<ast::Expr>& items) {
 std::string namedList(const std::vector<ast::NamedExpr>& items) {
     std::string out;
     for (const ast::NamedExpr& item : items)
-        appendItem(out, ", ", item.name.text + " = " + print(item.value));
+        appendItem(out, ", ", item.name.text + (item.isSpread() ? "" : " = ") + print(item.value));
     return out;
 }
 
@@ -99,6 +99,13 @@ std::string print(const ast::Expr& expr) {
         return operand(expr.args[0], Postfix) + "." + expr.text;
     case ExprKind::Index:
         return operand(expr.args[0], Postfix) + "[" + print(expr.args[1]) + "]";
+    case ExprKind::Slice: {
+        auto end = [](const ast::Expr& it) {
+            return it.kind == ExprKind::Missing ? std::string() : print(it);
+        };
+        return operand(expr.args[0], Postfix) + "[" + end(expr.args[1]) + ":" + end(expr.args[2]) +
+               "]";
+    }
     case ExprKind::Call:
         return call(expr);
     case ExprKind::Node:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <unordered_map>
 
 namespace fuselage {
@@ -208,6 +209,18 @@ std::optional<AttributeValue> windowDefault(const Graph& graph, const Node& node
     return std::vector<int64_t>(weight->begin() + 2, weight->end());
 }
 
+/// Transpose without `perm` turns the order of the dimensions round.
+std::optional<AttributeValue> transposeDefault(const Graph& graph, const Node& node) {
+    if (node.inputs.empty() || !node.inputs[0].valid())
+        return std::nullopt;
+    const Type& type = graph.value(node.inputs[0]).type;
+    if (!type.hasRank())
+        return std::nullopt;
+    std::vector<int64_t> perm(type.rank());
+    std::iota(perm.rbegin(), perm.rend(), int64_t{0});
+    return perm;
+}
+
 } // namespace
 
 std::optional<AttributeValue> parameterOf(const Graph& graph, const Node& node,
@@ -219,6 +232,8 @@ std::optional<AttributeValue> parameterOf(const Graph& graph, const Node& node,
     for (size_t i = 0; i < count; ++i)
         if (names[i] == name && graph.isConstant(node.inputs[i]))
             return contentsOf(graph.value(node.inputs[i]).constant);
+    if (node.op == Op::Transpose && name == "perm")
+        return transposeDefault(graph, node);
     return windowDefault(graph, node, name);
 }
 

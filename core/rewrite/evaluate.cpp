@@ -72,9 +72,19 @@ Quantity evaluateMember(const EvaluateContext& context, const Expression& expres
     return memberOf(context, evaluate(context, object), expression.text);
 }
 
+/// With a list as index, the items that stand at these places.
 Quantity evaluateIndex(const Quantity& object, const Quantity& index) {
     if (object.isUnknown() || index.isUnknown())
         return object.isUnknown() ? object : index;
+    if (const auto* places = index.as<Quantity::List>()) {
+        Quantity::List out;
+        for (const Quantity& place : *places) {
+            out.push_back(evaluateIndex(object, place));
+            if (out.back().isUnknown())
+                return out.back();
+        }
+        return Quantity::list(std::move(out));
+    }
     std::optional<Quantity::List> items = object.items();
     std::optional<int64_t> at = index.integerValue();
     if (!items || !at)
@@ -102,10 +112,6 @@ std::optional<Op> opOfSymbol(const std::string& symbol) {
     if (symbol == "/")
         return Op::Div;
     return std::nullopt;
-}
-
-bool isTensorLike(const Quantity& value) {
-    return value.as<ValueId>() || value.as<TensorPtr>();
 }
 
 Quantity evaluateBinary(const EvaluateContext& context, const Expression& expression) {
@@ -160,6 +166,54 @@ Quantity attributeOf(const EvaluateContext& context, const Expression& expressio
     return value ? Quantity::attribute(*value) : Quantity::none();
 }
 
+Quantity parameterOfBinding(const EvaluateContext& context, const Binding& binding,
+                            const Expression& expression) {
+    if (binding.kind == Binding::Kind::List) {
+        Quantity::List items;
+        for (const Binding& item : binding.items)
+            items.push_back(parameterOfBinding(context, item, expression));
+        return Quantity::list(std::move(items));
+    }
+    if (!binding.bound())
+        return Quantity::unknown("`" + context.rule.slots[expression.slot].name +
+                                 "`, which is not matched yet");
+    NodeId maker =
+        binding.kind == Binding::Kind::Value ? context.graph.producer(binding.value) : NodeId();
+    if (!maker.valid())
+        return Quantity::none();
+    const Node& node = context.graph.node(maker);
+    Quantity found = parameterOfNode(context.graph, node, expression.text);
+    if (!isAxisName(expression.text) || found.isNone() || found.isUnknown())
+        return found;
+    std::optional<int64_t> rank = axisRank(context.graph, node);
+    return rank ? axesFromFront(found, *rank)
+                : Quantity::unknown("the rank of `" + node.name + "`");
+}
+
+Quantity evaluateSlice(const Quantity& object, const Quantity& from, const Quantity& to) {
+    for (const Quantity* each : {&object, &from, &to})
+        if (each->isUnknown())
+            return *each;
+    std::optional<Quantity::List> items = object.items();
+    if (!items)
+        return Quantity::unknown("a slice of " + object.text());
+    auto size = static_cast<int64_t>(items->size());
+    auto position = [&](const Quantity& at, int64_t otherwise) -> std::optional<int64_t> {
+        if (at.isNone())
+            return otherwise;
+        std::optional<int64_t> whole = at.integerValue();
+        if (!whole)
+            return std::nullopt;
+        return std::clamp<int64_t>(*whole < 0 ? *whole + size : *whole, 0, size);
+    };
+    std::optional<int64_t> first = position(from, 0), last = position(to, size);
+    if (!first || !last)
+        return Quantity::unknown("the ends of a slice, " + from.text() + " and " + to.text());
+    if (*first >= *last)
+        return Quantity::list({});
+    return Quantity::list({items->begin() + *first, items->begin() + *last});
+}
+
 Quantity evaluateNode(const EvaluateContext& context, const Expression& expression,
                       const Quantity::List& operands, size_t outputs) {
     if (!context.builder)
@@ -186,6 +240,42 @@ Quantity contentsOf(const Graph& graph, ValueId id) {
         return isFloat(value.constant->dtype()) ? Quantity::real(value.constant->at(0))
                                                 : Quantity::integer(value.constant->intAt(0));
     return {value.constant};
+}
+
+Quantity parameterOfNode(const Graph& graph, const Node& node, const std::string& name) {
+    if (std::optional<AttributeValue> value = parameterOf(graph, node, name))
+        return Quantity::attribute(*value);
+    const std::vector<std::string>& names = inputNamesOf(node.op);
+    auto input = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    bool given = input < names.size() && input < node.explicitInputs && node.inputs[input].valid();
+    return given ? contentsOf(graph, node.inputs[input]) : Quantity::none();
+}
+
+std::optional<int64_t> axisRank(const Graph& graph, const Node& node) {
+    bool addsDimensions = node.op == Op::Unsqueeze;
+    ValueId value = addsDimensions        ? node.outputs[0]
+                    : node.inputs.empty() ? ValueId()
+                                          : node.inputs[0];
+    if (!value.valid() || !graph.value(value).type.hasRank())
+        return std::nullopt;
+    return static_cast<int64_t>(graph.value(value).type.rank());
+}
+
+Quantity axesFromFront(const Quantity& axes, int64_t rank) {
+    if (const auto* list = axes.as<Quantity::List>()) {
+        Quantity::List out;
+        for (const Quantity& axis : *list)
+            out.push_back(axesFromFront(axis, rank));
+        bool plain = std::all_of(out.begin(), out.end(),
+                                 [](const Quantity& axis) { return axis.as<Number>(); });
+        if (plain)
+            std::sort(out.begin(), out.end(), [](const Quantity& a, const Quantity& b) {
+                return a.as<Number>()->value < b.as<Number>()->value;
+            });
+        return Quantity::list(std::move(out));
+    }
+    std::optional<int64_t> whole = axes.integerValue();
+    return whole && *whole < 0 ? Quantity::integer(*whole + rank) : axes;
 }
 
 std::optional<double> estimateFlops(const Graph& graph, NodeId id) {
@@ -265,6 +355,12 @@ Quantity evaluate(const EvaluateContext& context, const Expression& expression, 
                    : Quantity::none();
     case Kind::Attribute:
         return attributeOf(context, expression);
+    case Kind::Parameter:
+        return parameterOfBinding(context, context.slots[expression.slot], expression);
+    case Kind::Slice:
+        return evaluateSlice(numeric(context, evaluate(context, expression.args[0])),
+                             evaluate(context, expression.args[1]),
+                             evaluate(context, expression.args[2]));
     case Kind::Node:
         return evaluateNode(context, expression, arguments(), outputs);
     case Kind::Unary:

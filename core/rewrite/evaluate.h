@@ -54,6 +54,26 @@ Quantity evaluate(const EvaluateContext& context, const Expression& expression, 
 /// The contents of a constant as a number, list or tensor; unknown when the value is not constant.
 Quantity contentsOf(const Graph& graph, ValueId value);
 
+/// The parameter of a node that tests and `c.axis` read: an attribute, what the operator does
+/// without it, or the contents of the input of that name. None when the operator has nothing there;
+/// unknown when it is computed.
+Quantity parameterOfNode(const Graph& graph, const Node& node, const std::string& name);
+
+/// A value of a graph or a constant: arithmetic on it in a rewrite builds nodes.
+inline bool isTensorLike(const Quantity& quantity) {
+    return quantity.as<ValueId>() || quantity.as<TensorPtr>();
+}
+
+/// The rank that negative axes of a node count from; none when it is not known.
+std::optional<int64_t> axisRank(const Graph& graph, const Node& node);
+
+inline bool isAxisName(std::string_view name) {
+    return name == "axis" || name == "axes";
+}
+
+/// Axes counted from the front; a list of them in ascending order.
+Quantity axesFromFront(const Quantity& axes, int64_t rank);
+
 /// Multiplications and additions of one node, from its shapes; none when they are not known.
 std::optional<double> estimateFlops(const Graph& graph, NodeId node);
 

@@ -29,7 +29,9 @@ struct Expression {
         Index,     ///< args[0][args[1]]
         Call,      ///< text(args..., named...): a function of core/rewrite/functions
         Where,     ///< args[0] where slot is bound, else none
-        Attribute, ///< of the node that makes slot: text; none where slot is not bound
+        Attribute, ///< of the node that makes slot, as it is written there: text; none without it
+        Parameter, ///< what the node that makes slot does, wherever its opset keeps it: text
+        Slice,     ///< args[0][args[1]:args[2]]; None for an end that is left out
         Node,      ///< op(args...)[named...]: only in rewrites, builds a node
         Unary,     ///< text is "-" or "not"
         Binary,    ///< text is one of + - * / % == != < <= > >= and or in ??

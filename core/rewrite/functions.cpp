@@ -177,6 +177,61 @@ Quantity split(const FunctionCall& call) {
                           {{"axis", axis.isNone() ? Quantity::integer(0) : axis}}, parts->size());
 }
 
+/// Lists of numbers behind each other, or tensors along an axis.
+Quantity concatenated(const FunctionCall& call) {
+    const Quantity parts = call.argument(0);
+    const auto* list = parts.as<Quantity::List>();
+    const bool ofNumbers =
+        list &&
+        std::none_of(list->begin(), list->end(),
+                     [](const Quantity& part) { return part.as<ValueId>() != nullptr; }) &&
+        std::any_of(list->begin(), list->end(),
+                    [](const Quantity& part) { return part.as<Quantity::List>() != nullptr; });
+    if (!ofNumbers) {
+        Quantity axis = call.argument(1, "axis");
+        return tensorFunction(call, Op::Concat, {parts},
+                              {{"axis", axis.isNone() ? Quantity::integer(0) : axis}});
+    }
+    Quantity::List out;
+    for (const Quantity& part : *list) {
+        if (part.isUnknown())
+            return part;
+        const Quantity::List items = part.items().value_or(Quantity::List{part});
+        out.insert(out.end(), items.begin(), items.end());
+    }
+    return Quantity::list(std::move(out));
+}
+
+/// The value beside the key; none where the table has no such key, unknown where that is open.
+Quantity lookedUp(const FunctionCall& call) {
+    const Quantity key = plain(call, call.argument(0, "key"));
+    const std::optional<Quantity::List> keys = call.argument(1, "keys").items();
+    const std::optional<Quantity::List> values = call.argument(2, "values").items();
+    if (key.isUnknown() || !keys || !values || keys->size() != values->size())
+        return key.isUnknown() ? key
+                               : Quantity::unknown("a table with as many values as it has keys");
+    for (size_t i = 0; i < keys->size(); ++i) {
+        const Truth same = equal(key, (*keys)[i]);
+        if (same == Truth::Unknown)
+            return Quantity::unknown("whether " + key.text() + " is " + (*keys)[i].text());
+        if (same == Truth::True)
+            return (*values)[i];
+    }
+    return Quantity::none();
+}
+
+Quantity upTo(const FunctionCall& call) {
+    constexpr int64_t longest = 4096;
+    const Quantity end = plain(call, call.argument(0));
+    const std::optional<int64_t> count = end.integerValue();
+    if (!count || *count < 0 || *count > longest)
+        return end.isUnknown() ? end : Quantity::unknown("a list of " + end.text() + " numbers");
+    Quantity::List out;
+    for (int64_t i = 0; i < *count; ++i)
+        out.push_back(Quantity::integer(i));
+    return Quantity::list(std::move(out));
+}
+
 Quantity castTo(const FunctionCall& call) {
     Quantity to = call.argument(1, "to");
     DType dtype = DType::Undefined;
@@ -245,13 +300,9 @@ constexpr FunctionRow rows[] = {
          return eachNumber(
              c, [](double v) { return std::ceil(v); }, true);
      }},
-    {"concat", "concat(list, axis = 0)", "the tensors of a list, one after the other along an axis",
-     1, 2,
-     [](const FunctionCall& c) {
-         Quantity axis = c.argument(1, "axis");
-         return tensorFunction(c, Op::Concat, {c.argument(0)},
-                               {{"axis", axis.isNone() ? Quantity::integer(0) : axis}});
-     }},
+    {"concat", "concat(list, axis = 0)",
+     "the tensors of a list one after the other along an axis, or its lists of numbers as one list",
+     1, 2, concatenated},
     {"first", "first(list)", "first item", 1, 1,
      [](const FunctionCall& c) { return element(c, false); }},
     {"floor", "floor(x)", "largest whole number not above x", 1, 1,
@@ -269,6 +320,9 @@ constexpr FunctionRow rows[] = {
     {"last", "last(list)", "last item", 1, 1,
      [](const FunctionCall& c) { return element(c, true); }},
     {"len", "len(list)", "number of items; 0 of none", 1, 1, length},
+    {"lookup", "lookup(key, keys, values)",
+     "the item of `values` that stands where `key` stands in `keys`; none where it does not", 3, 3,
+     lookedUp},
     {"max", "max(list)", "largest of a list or of the arguments", 1, any,
      [](const FunctionCall& c) { return extreme(c, false); }},
     {"min", "min(list)", "smallest of a list or of the arguments", 1, any,
@@ -277,6 +331,7 @@ constexpr FunctionRow rows[] = {
      [](const FunctionCall& c) { return filled(c, c.argument(0), 1, c.argument(1, "like")); }},
     {"prod", "prod(list)", "product of the items", 1, any,
      [](const FunctionCall& c) { return reduce(c, "*", 1); }},
+    {"range", "range(n)", "the numbers from 0 to n - 1, as a list", 1, 1, upTo},
     {"reshape", "reshape(x, shape)", "x under another shape", 2, 2,
      [](const FunctionCall& c) {
          return tensorFunction(c, Op::Reshape, {c.argument(0), c.argument(1, "shape")}, {});

@@ -14,17 +14,6 @@ std::string unknownText(const Quantity& quantity) {
     return unknown ? unknown->why : "no value";
 }
 
-/// The rank that negative axes of a node count from; none when it is not known.
-std::optional<int64_t> axisRank(const Graph& graph, const Node& node) {
-    bool addsDimensions = node.op == Op::Unsqueeze;
-    ValueId value = addsDimensions        ? node.outputs[0]
-                    : node.inputs.empty() ? ValueId()
-                                          : node.inputs[0];
-    if (!value.valid() || !graph.value(value).type.hasRank())
-        return std::nullopt;
-    return static_cast<int64_t>(graph.value(value).type.rank());
-}
-
 bool hasNegative(const Quantity& quantity) {
     if (const auto* list = quantity.as<Quantity::List>())
         return std::any_of(list->begin(), list->end(), hasNegative);
@@ -32,29 +21,11 @@ bool hasNegative(const Quantity& quantity) {
     return whole && *whole < 0;
 }
 
-/// Axes counted from the front; a list of them in ascending order.
-Quantity fromFront(const Quantity& axes, int64_t rank) {
-    if (const auto* list = axes.as<Quantity::List>()) {
-        Quantity::List out;
-        for (const Quantity& axis : *list)
-            out.push_back(fromFront(axis, rank));
-        bool plain = std::all_of(out.begin(), out.end(),
-                                 [](const Quantity& axis) { return axis.as<Number>(); });
-        if (plain)
-            std::sort(out.begin(), out.end(), [](const Quantity& a, const Quantity& b) {
-                return a.as<Number>()->value < b.as<Number>()->value;
-            });
-        return Quantity::list(std::move(out));
-    }
-    std::optional<int64_t> whole = axes.integerValue();
-    return whole && *whole < 0 ? Quantity::integer(*whole + rank) : axes;
-}
-
 /// `in {[1], [2]}` holds lists of axes, `in {-1, 3}` single ones: each is counted by itself.
 Quantity choicesFromFront(const Quantity& choices, int64_t rank) {
     Quantity::List out;
     for (const Quantity& choice : choices.items().value_or(Quantity::List{}))
-        out.push_back(fromFront(choice, rank));
+        out.push_back(axesFromFront(choice, rank));
     return Quantity::list(std::move(out));
 }
 
@@ -65,8 +36,9 @@ Truth compareAxes(const std::string& comparison, const Quantity& found, const Qu
         return sameSign || compare(comparison, found, wanted) == Truth::True
                    ? compare(comparison, found, wanted)
                    : Truth::Unknown;
-    return compare(comparison, fromFront(found, *rank),
-                   comparison == "in" ? choicesFromFront(wanted, *rank) : fromFront(wanted, *rank));
+    return compare(comparison, axesFromFront(found, *rank),
+                   comparison == "in" ? choicesFromFront(wanted, *rank)
+                                      : axesFromFront(wanted, *rank));
 }
 
 } // namespace
@@ -187,20 +159,11 @@ bool Search::checkTests(const Term& term, NodeId node, bool late) {
 
 bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {
     const Node& node = m_graph.node(id);
-    std::optional<AttributeValue> value = parameterOf(m_graph, node, test.name);
-    Quantity found = value ? Quantity::attribute(*value) : Quantity::none();
-    if (!value) {
-        const std::vector<std::string>& names = inputNamesOf(node.op);
-        auto input =
-            static_cast<size_t>(std::find(names.begin(), names.end(), test.name) - names.begin());
-        if (input < names.size() && input < node.explicitInputs && node.inputs[input].valid())
-            found = contentsOf(m_graph, node.inputs[input]);
-    }
+    Quantity found = parameterOfNode(m_graph, node, test.name);
     Quantity wanted = evaluate(context(), test.value);
     if (const ValueId* constant = wanted.as<ValueId>())
         wanted = contentsOf(m_graph, *constant);
-    bool isAxis = test.name == "axis" || test.name == "axes";
-    Truth holds = isAxis && !found.isNone()
+    Truth holds = isAxisName(test.name) && !found.isNone()
                       ? compareAxes(test.comparison, found, wanted, axisRank(m_graph, node))
                       : compare(test.comparison, found, wanted);
     if (holds == Truth::True)

@@ -293,10 +293,21 @@ Truth less(const Quantity& a, const Quantity& b) {
 Quantity arithmetic(const std::string& symbol, const Quantity& a, const Quantity& b) {
     const auto* left = a.as<Quantity::List>();
     const auto* right = b.as<Quantity::List>();
-    if (left && right && symbol == "+") {
-        Quantity::List joined = *left;
-        joined.insert(joined.end(), right->begin(), right->end());
-        return Quantity::list(std::move(joined));
+    // Beside a list a tensor of rank 1 is one.
+    if (left && b.as<TensorPtr>())
+        if (std::optional<Quantity::List> items = b.items())
+            return arithmetic(symbol, a, Quantity::list(*items));
+    if (right && a.as<TensorPtr>())
+        if (std::optional<Quantity::List> items = a.items())
+            return arithmetic(symbol, Quantity::list(*items), b);
+    if (left && right) {
+        if (left->size() != right->size())
+            return Quantity::unknown("lists of " + std::to_string(left->size()) + " and " +
+                                     std::to_string(right->size()) + " items");
+        Quantity::List out;
+        for (size_t i = 0; i < left->size(); ++i)
+            out.push_back(arithmetic(symbol, (*left)[i], (*right)[i]));
+        return Quantity::list(std::move(out));
     }
     if (left && !right)
         return Quantity::list(

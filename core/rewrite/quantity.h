@@ -85,7 +85,8 @@ Truth equal(const Quantity& a, const Quantity& b);
 /// a < b; unknown when they have no order that is known.
 Truth less(const Quantity& a, const Quantity& b);
 
-/// + - * / % on numbers and dimensions; lists and numbers element by element, + joins lists.
+/// + - * / % on numbers and dimensions; lists element by element, with lists of the same length or
+/// with one number. Unknown where the lengths differ.
 Quantity arithmetic(const std::string& symbol, const Quantity& a, const Quantity& b);
 
 /// `comparison` is one of == != < <= > >= in.

@@ -166,13 +166,26 @@ void addTypes(Proposals& out) {
             out.add(nameOf(*type), "type");
 }
 
+/// Members of every value, and attributes of the operator that makes this one.
+void addMembers(const ParsedText& text, std::string_view value, uint32_t offset, Proposals& out) {
+    out.add(WordPlace::Member, "member");
+    for (const Occurrence& each : text.occurrences) {
+        const Span& item = spanOf(text.parsed.file.items[each.item]);
+        bool makes = each.kind == Occurrence::Kind::Value && each.defines && each.text == value &&
+                     item.begin <= offset && offset <= item.end && operatorNamed(each.of);
+        if (makes)
+            return addAttributes(each.of, out);
+    }
+}
+
 /// Places that one or two tokens before the cursor decide. False: none of them.
-bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Proposals& out) {
+bool addByLastToken(const Cursor& cursor, const ParsedText& text, uint32_t offset,
+                    const ServiceWords& words, Proposals& out) {
     std::string_view last = cursor.last();
     if (last == "." && isRoot(cursor.last(1)))
         out.add(WordPlace::RootMember, "member", cursor.last(1));
     else if (last == ".")
-        out.add(WordPlace::Member, "member");
+        addMembers(text, cursor.last(1), offset, out);
     else if (last == "@" && (cursor.last(1) == "=" || cursor.last(1) == "|"))
         out.add(WordPlace::Trait, "trait");
     else if (last == "zoo")
@@ -247,7 +260,7 @@ std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
     std::string_view last = cursor.last();
     if (!cursor.attributesOf.empty() && (last == "[" || last == ","))
         addAttributes(cursor.attributesOf, out);
-    else if (!addByLastToken(cursor, words, out))
+    else if (!addByLastToken(cursor, *text, offset, words, out))
         addByBlock(cursor, texts, name, offset, out);
     return out.take();
 }

@@ -33,6 +33,8 @@ public:
             std::visit(*this, item);
             ++m_item;
         }
+        for (const auto& [at, value] : m_membersOf)
+            nameAttribute(m_out[at], value);
         std::stable_sort(m_out.begin(), m_out.end(), [](const Occurrence& a, const Occurrence& b) {
             return a.span.begin < b.span.begin;
         });
@@ -154,8 +156,11 @@ public:
     }
 
     void operator()(const ast::Define& define) {
+        const auto& alternatives = define.choice.alternatives;
+        const ast::Term* last =
+            alternatives.size() == 1 ? &alternatives[0].chain.steps.back().term : nullptr;
         for (const ast::Name& name : define.names)
-            add(Kind::Value, name, true);
+            add(Kind::Value, name, true, last ? operatorOf(*last) : std::string());
         for (const ast::Alternative& alternative : define.choice.alternatives)
             walk(alternative.chain);
     }
@@ -191,6 +196,23 @@ private:
         add(kind, name.text, name.span, defines, of);
     }
 
+    std::string operatorOf(const ast::Term& term) const {
+        bool isOperator =
+            term.kind == ast::Term::Kind::Node && kindOfUpper(term.name.text) == Kind::Operator;
+        return isOperator ? term.name.text : std::string();
+    }
+
+    /// `c.strides` is an attribute where the item says which operator makes `c`.
+    void nameAttribute(Occurrence& member, const std::string& value) const {
+        for (const Occurrence& each : m_out)
+            if (each.kind == Kind::Value && each.defines && each.item == member.item &&
+                each.text == value && !each.of.empty()) {
+                member.kind = Kind::Attribute;
+                member.of = each.of;
+                return;
+            }
+    }
+
     void walk(const std::vector<ast::Statement>& body) {
         for (const ast::Statement& statement : body)
             std::visit(*this, statement);
@@ -219,7 +241,7 @@ private:
 
     void walk(const ast::Term& term) {
         if (term.capture)
-            add(Kind::Value, *term.capture, true);
+            add(Kind::Value, *term.capture, true, operatorOf(term));
         if (term.kind == ast::Term::Kind::Value)
             add(Kind::Value, term.name);
         else if (term.kind == ast::Term::Kind::Node || term.kind == ast::Term::Kind::Region)
@@ -263,8 +285,12 @@ private:
         case E::Member: {
             const ast::Expr& object = expr.args[0];
             bool ofRoot = object.kind == E::Lower && isRoot(object.text);
+            size_t at = m_out.size();
             add(Kind::Member, expr.text, ast::spanOfMember(expr), false,
                 ofRoot ? object.text : std::string());
+            bool ofValue = object.kind == E::Lower || object.kind == E::ListOf;
+            if (ofValue && !ofRoot && m_out.size() > at && !findMember(expr.text))
+                m_membersOf.emplace_back(at, object.text);
             break;
         }
         default:
@@ -273,7 +299,9 @@ private:
         for (const ast::Expr& argument : expr.args)
             walk(argument);
         for (const ast::NamedExpr& named : expr.named) {
-            add(expr.kind == E::Node ? Kind::Attribute : Kind::Word, named.name, false, expr.text);
+            if (!named.isSpread())
+                add(expr.kind == E::Node ? Kind::Attribute : Kind::Word, named.name, false,
+                    expr.text);
             walk(named.value);
         }
     }
@@ -281,6 +309,7 @@ private:
     const ast::File& m_file;
     std::set<std::string> m_patterns, m_classes;
     std::vector<Occurrence> m_out;
+    std::vector<std::pair<size_t, std::string>> m_membersOf; ///< place in m_out, name of the value
     uint32_t m_item = 0;
 };
 
@@ -307,10 +336,10 @@ bool isGlobal(Occurrence::Kind kind) {
 }
 
 bool sameThing(const Occurrence& a, const Occurrence& b) {
-    if (a.kind != b.kind || a.text != b.text || a.of != b.of)
+    if (a.kind != b.kind || a.text != b.text)
         return false;
     bool local = a.kind == Kind::Value || a.kind == Kind::Dimension;
-    return !local || a.item == b.item;
+    return local ? a.item == b.item : a.of == b.of;
 }
 
 } // namespace fuselage::dsl

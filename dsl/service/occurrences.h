@@ -34,8 +34,8 @@ struct Occurrence {
     std::string text;
     Span span;
     bool defines = false;
-    uint32_t item = 0; ///< index of the item it stands in; values and dimensions end with it
-    std::string of = {};
+    uint32_t item = 0;   ///< index of the item it stands in; values and dimensions end with it
+    std::string of = {}; ///< the operator that makes a Value, where its definition says one
 };
 
 /// In the order of the text. What the parser did not understand is not in it.

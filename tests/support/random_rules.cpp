@@ -97,6 +97,13 @@ private:
 
     ast::NamedExpr named(int depth) { return {lower(), expr(depth)}; }
 
+    ast::NamedExpr spread() {
+        ast::NamedExpr out{{"...", {}}, {}};
+        out.value.kind = Kind::Lower;
+        out.value.text = lower().text;
+        return out;
+    }
+
     ast::Expr expr(int depth) {
         if (depth >= deepest || oneIn(3))
             return leaf();
@@ -114,8 +121,13 @@ private:
             out.args = some(1, 1, inner);
             return out;
         case 2:
-            out.kind = Kind::Index;
+            out.kind = oneIn(3) ? Kind::Slice : Kind::Index;
             out.args = some(2, 2, inner);
+            if (out.kind == Kind::Slice) {
+                if (oneIn(3))
+                    out.args[1] = {};
+                out.args.push_back(oneIn(3) ? ast::Expr() : inner());
+            }
             return out;
         case 3:
             out.kind = Kind::Call;
@@ -128,6 +140,8 @@ private:
             out.text = upper().text;
             out.args = some(0, 2, inner);
             out.named = some(0, 2, namedInner);
+            if (oneIn(4))
+                out.named.push_back(spread());
             return out;
         case 5:
             out.kind = Kind::Unary;

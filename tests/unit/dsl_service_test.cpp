@@ -119,6 +119,25 @@ TEST(Service, hoverTellsMembersOfRootsFromThoseOfValues) {
     EXPECT_NE(Editor(rule + "device.clo‸ck > 1; }").hover().find("in hertz"), std::string::npos);
 }
 
+TEST(Service, attributesBehindTheNameOfANode) {
+    const std::string rule = "fuse 1;\nrule R { match { y = c@Conv(x, w) -> m@MaxPool; where ";
+    EXPECT_TRUE(Editor(rule + "c.‸").offers("dilations"));
+    EXPECT_TRUE(Editor(rule + "c.‸").offers("shape"));
+    EXPECT_FALSE(Editor(rule + "m.‸").offers("group"));
+    EXPECT_FALSE(Editor(rule + "x.‸").offers("group"));
+    EXPECT_NE(Editor(rule + "c.gr‸oup == 1; } }").hover().find("attribute of Conv"),
+              std::string::npos);
+    EXPECT_NE(Editor(rule + "c.sha‸pe == [1]; } }").hover().find("dimensions"), std::string::npos);
+}
+
+TEST(Service, aCopiedNodeIsAUseOfItsName) {
+    Editor editor("fuse 1;\nrule R { match { y = c@Conv(x, w); } "
+                  "rewrite { y = Conv(x, w)[...‸c]; } }");
+    auto place = editor.service.definition("a.fuse", editor.cursor);
+    ASSERT_TRUE(place);
+    EXPECT_LT(place->begin, editor.cursor - 10);
+}
+
 TEST(Service, definitionOfAValueAndOfAnImportedPattern) {
     Editor editor("fuse 1;\nrule R { match { t = Conv(x, w); y = Relu(‸t); } }");
     auto place = editor.service.definition("a.fuse", editor.cursor);

@@ -57,6 +57,42 @@ TEST(Quantity, ArithmeticKeepsIntegersAndSymbols) {
     EXPECT_TRUE(arithmetic("/", Quantity::integer(1), Quantity::integer(0)).isUnknown());
 }
 
+TEST(Quantity, ListsAreComputedItemByItem) {
+    auto ints = [](std::initializer_list<int64_t> values) {
+        Quantity::List out;
+        for (int64_t value : values)
+            out.push_back(Quantity::integer(value));
+        return Quantity::list(std::move(out));
+    };
+    EXPECT_EQ(arithmetic("+", ints({1, 2}), ints({3, 4})).text(), "[4, 6]");
+    EXPECT_EQ(arithmetic("*", Quantity::integer(2), ints({3, 4})).text(), "[6, 8]");
+    EXPECT_TRUE(arithmetic("+", ints({1, 2}), ints({3})).isUnknown());
+    const Quantity tensor{std::make_shared<Tensor>(Tensor::ofInts({5, 6}))};
+    EXPECT_EQ(arithmetic("-", tensor, ints({1, 2})).text(), "[4, 4]");
+}
+
+TEST(Quantity, SlicesAndItemsAtSeveralPlaces) {
+    auto slice = [](std::optional<double> from, std::optional<double> to) {
+        Expression out;
+        out.kind = Expression::Kind::Slice;
+        out.args = {list({number(7), number(8), number(9)}), from ? number(*from) : Expression(),
+                    to ? number(*to) : Expression()};
+        return eval(out).text();
+    };
+    EXPECT_EQ(slice({}, {}), "[7, 8, 9]");
+    EXPECT_EQ(slice(1, {}), "[8, 9]");
+    EXPECT_EQ(slice({}, -1), "[7, 8]");
+    EXPECT_EQ(slice(2, 1), "[]");
+    EXPECT_EQ(slice(-9, 99), "[7, 8, 9]");
+    EXPECT_EQ(slice(0.5, {}), "?");
+    Expression places;
+    places.kind = Expression::Kind::Index;
+    places.args = {list({number(7), number(8), number(9)}), list({number(2), number(-3)})};
+    EXPECT_EQ(eval(places).text(), "[9, 7]");
+    places.args[1] = list({number(3)});
+    EXPECT_TRUE(eval(places).isUnknown());
+}
+
 TEST(Functions, RowsAreSortedSoThatTheyAreFound) {
     auto rows = functionRows();
     EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
@@ -75,6 +111,19 @@ TEST(Functions, Numbers) {
     EXPECT_EQ(eval(call("sqrt", {number(16)})).number(), 4);
     EXPECT_EQ(eval(call("ceil", {number(1.5)})).number(), 2);
     EXPECT_EQ(eval(call("last", {list({number(3), number(4)})})).number(), 4);
+    EXPECT_EQ(eval(call("range", {number(3)})).text(), "[0, 1, 2]");
+    EXPECT_TRUE(eval(call("range", {number(-1)})).isUnknown());
+    EXPECT_EQ(
+        eval(call("concat", {list({list({number(3)}), list({number(4), number(5)})})})).text(),
+        "[3, 4, 5]");
+    auto found = [](double key) {
+        return eval(call("lookup", {number(key), list({number(1), number(2)}),
+                                    list({number(10), number(20)})}))
+            .text();
+    };
+    EXPECT_EQ(found(2), "20");
+    EXPECT_EQ(found(3), "none");
+    EXPECT_TRUE(eval(call("lookup", {number(1), list({number(1)}), list({})})).isUnknown());
     EXPECT_TRUE(eval(call("nothing", {})).isUnknown());
 }
 
