@@ -26,7 +26,7 @@ std::vector<app::RuleProof> proofsOf(const std::string& file, uint64_t seed) {
 
 TEST(ProofCorpus, UnsoundRulesAreCaught) {
     const auto proofs = proofsOf("unsound.fuse", 1);
-    EXPECT_EQ(proofs.size(), 69U);
+    EXPECT_EQ(proofs.size(), 76U);
     for (const app::RuleProof& proof : proofs)
         EXPECT_GT(proof.failing, 0U) << proof.rule;
 }
@@ -34,7 +34,7 @@ TEST(ProofCorpus, UnsoundRulesAreCaught) {
 TEST(ProofCorpus, SoundRulesAreNotBlamed) {
     for (uint64_t seed : {1, 2, 3}) {
         const auto proofs = proofsOf("sound.fuse", seed);
-        EXPECT_EQ(proofs.size(), 25U);
+        EXPECT_EQ(proofs.size(), 30U);
         for (const app::RuleProof& proof : proofs) {
             EXPECT_GT(proof.samples, 0U) << proof.rule;
             EXPECT_EQ(proof.failing, 0U) << app::proofText(proof);
