@@ -71,6 +71,7 @@ Library::Library(SourceSet& sources, Diagnostics& diagnostics, const ImportResol
 
 void Library::add(const std::string& name, std::string text) {
     load(m_sources.add(name, std::move(text)), 0);
+    shareNames();
 }
 
 void Library::offer(const std::string& path, const std::string& name, std::string text) {
@@ -81,6 +82,7 @@ void Library::addOffered(const std::string& path) {
     auto [loaded, isNew] = m_imported.emplace(path, m_offered.at(path));
     if (isNew)
         load(loaded->second, 0);
+    shareNames();
 }
 
 const Names& Library::namesOf(uint32_t source) const {
@@ -96,7 +98,7 @@ void Library::load(uint32_t source, size_t depth) {
     Names names;
     for (const ast::Item& item : parsed->file.items)
         if (auto* import = std::get_if<ast::Import>(&item))
-            this->import(*import, names, depth);
+            this->import(*import, source, names, depth);
     collect(*parsed, names);
     m_names[source] = std::move(names);
     m_files.push_back(std::move(parsed));
@@ -137,7 +139,7 @@ std::optional<uint32_t> Library::sourceOf(const ast::Import& import, size_t dept
     return std::nullopt;
 }
 
-void Library::import(const ast::Import& import, Names& into, size_t depth) {
+void Library::import(const ast::Import& import, uint32_t from, Names& into, size_t depth) {
     auto known = m_imported.find(import.path);
     if (known == m_imported.end()) {
         auto source = sourceOf(import, depth);
@@ -147,7 +149,23 @@ void Library::import(const ast::Import& import, Names& into, size_t depth) {
         known = m_imported.emplace(import.path, *source).first;
         load(*source, depth + 1);
     }
+    m_imports[from].push_back(known->second);
+    m_hasCircle = m_hasCircle || !m_names.contains(known->second);
     mergeInto(into, namesOf(known->second));
+}
+
+void Library::shareNames() {
+    auto sizeOf = [](const Names& names) { return names.places.size(); };
+    for (bool changes = m_hasCircle; changes;) {
+        changes = false;
+        for (const auto& [source, imports] : m_imports)
+            for (uint32_t import : imports) {
+                const size_t before = sizeOf(m_names[source]);
+                mergeInto(m_names[source], namesOf(import));
+                changes = changes || sizeOf(m_names[source]) != before;
+            }
+    }
+    m_hasCircle = false;
 }
 
 bool Library::claim(const std::string& what, const ast::Name& name, Names& names) {

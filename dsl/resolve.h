@@ -53,11 +53,13 @@ private:
     void load(uint32_t source, size_t depth);
     /// Where an import's text is; none after reporting that there is none.
     std::optional<uint32_t> sourceOf(const ast::Import& import, size_t depth);
-    void import(const ast::Import& import, Names& into, size_t depth);
+    void import(const ast::Import& import, uint32_t from, Names& into, size_t depth);
     /// Loads the forms of the standard library for a file with a `spec`, as if it imported them.
     void loadForms(const ParsedFile& parsed, size_t depth);
     void collect(const ParsedFile& parsed, Names& names);
     void collectClass(const ast::Class& item, Names& names);
+    /// Files that import each other see each other's names.
+    void shareNames();
     bool claim(const std::string& what, const ast::Name& name, Names& names);
 
     SourceSet& m_sources;
@@ -65,6 +67,8 @@ private:
     const ImportResolver& m_resolver;
     std::vector<std::unique_ptr<ParsedFile>> m_files;
     std::map<uint32_t, Names> m_names;
+    std::map<uint32_t, std::vector<uint32_t>> m_imports; ///< of a source
+    bool m_hasCircle = false; ///< some import was of a file that is not read to its end yet
     std::map<std::string, uint32_t> m_offered;  ///< path -> source
     std::map<std::string, uint32_t> m_imported; ///< path -> source, loaded
 };

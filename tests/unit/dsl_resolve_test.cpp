@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 using namespace fuselage;
 using fuselage::dsl::test::Loaded;
@@ -72,6 +73,23 @@ TEST(DslResolve, SeveralErrorsInOneRuleAreAllReported) {
               (Strings{"E0201 3:5 there is no operator, class or pattern `Covn`",
                        "E0201 3:16 there is no operator, class or pattern `Reul`",
                        "E0230 4:7 nothing is called `z`", "E0230 4:20 nothing is called `N`"}));
+}
+
+TEST(DslResolve, FilesThatImportEachOtherSeeEachOthersNames) {
+    const std::map<std::string, std::string> files = {
+        {"a", "fuse 1; import \"b\"; pattern PA(x) -> y { y = Relu(x); } "
+              "rule A { match { y = PB(x); } }"},
+        {"b", "fuse 1; import \"c\"; pattern PB(x) -> y { y = PA(x) -> PC; }"},
+        {"c", "fuse 1; import \"a\"; fn two(n) = 2 * n; pattern PC(x) -> y { y = Neg(x); } "
+              "rule C { match { y = PB(x) -> Abs; } }"}};
+    for (const auto& [first, text] : files) {
+        SourceSet sources;
+        auto loaded = dsl::loadRules(
+            sources, {{first, text, first}},
+            [&](const std::string& path) -> Result<std::string> { return files.at(path); });
+        EXPECT_EQ(dsl::test::problemsOf(loaded.diagnostics, sources), Strings()) << first;
+        EXPECT_EQ(loaded.rules.rules.size(), 2U) << first;
+    }
 }
 
 TEST(DslResolve, RulesWithErrorsAreLeftOut) {
