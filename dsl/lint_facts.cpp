@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace fuselage::dsl {
@@ -225,6 +226,18 @@ private:
 
     std::string keyOf(const Expression& expression) const { return print(expression, true); }
 
+    /// A short `let` is what it stands for; one that is long written out has its own key, since
+    /// lets of lets double with each step.
+    const std::string& keyOfLet(uint32_t let) const {
+        constexpr size_t longest = 200;
+        auto [key, isNew] = m_letKeys.try_emplace(let);
+        if (isNew) {
+            const std::string whole = print(m_rule.lets[let].expression, true);
+            m_letKeys[let] = whole.size() <= longest ? whole : "let#" + std::to_string(let);
+        }
+        return m_letKeys[let];
+    }
+
     std::string textOf(const Expression& expression) const { return print(expression, false); }
 
     std::string print(const Expression& it, bool asKey) const {
@@ -242,7 +255,7 @@ private:
             return (asKey ? "%" + std::to_string(it.slot) : m_rule.dims[it.slot]) +
                    (it.kind == Kind::DimList ? "[]" : "");
         case Kind::Let:
-            return asKey ? print(m_rule.lets[it.slot].expression, true) : m_rule.lets[it.slot].name;
+            return asKey ? keyOfLet(it.slot) : m_rule.lets[it.slot].name;
         case Kind::Member:
             return args[0] + "." + it.text;
         case Kind::Parameter:
@@ -276,6 +289,7 @@ private:
 
     const Rule& m_rule;
     std::unique_ptr<PreparedRule> m_prepared;
+    mutable std::map<uint32_t, std::string> m_letKeys;
     std::set<size_t> m_seen;
     std::vector<Fact> m_facts;
     std::vector<Alias> m_aliases;

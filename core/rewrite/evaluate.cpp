@@ -214,6 +214,19 @@ Quantity evaluateSlice(const Quantity& object, const Quantity& from, const Quant
     return Quantity::list({items->begin() + *first, items->begin() + *last});
 }
 
+/// Each `let` may read those before it several times: it is computed once.
+Quantity evaluateLet(const EvaluateContext& context, uint32_t let) {
+    std::map<uint32_t, Quantity> local;
+    EvaluateContext remembering = context;
+    if (!remembering.lets)
+        remembering.lets = &local;
+    auto found = remembering.lets->find(let);
+    if (found != remembering.lets->end())
+        return found->second;
+    Quantity value = evaluate(remembering, context.rule.lets[let].expression);
+    return remembering.lets->emplace(let, std::move(value)).first->second;
+}
+
 Quantity evaluateNode(const EvaluateContext& context, const Expression& expression,
                       const Quantity::List& operands, size_t outputs) {
     if (!context.builder)
@@ -331,7 +344,7 @@ Quantity evaluate(const EvaluateContext& context, const Expression& expression, 
         return ofDim(context.dims[expression.slot]);
     case Kind::Let: {
         if (!context.drafted)
-            return evaluate(context, context.rule.lets[expression.slot].expression);
+            return evaluateLet(context, expression.slot);
         // A let that builds nodes builds them once.
         auto found = context.drafted->lets.find(expression.slot);
         if (found != context.drafted->lets.end())

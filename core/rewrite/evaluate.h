@@ -43,6 +43,8 @@ struct EvaluateContext {
     const RootValues* roots = nullptr; ///< what gain, device and total stand for
     NodeBuilder* builder = nullptr;
     DraftedNames* drafted = nullptr; ///< only with a builder
+    /// What the `let`s of this evaluation are, once computed.
+    std::map<uint32_t, Quantity>* lets = nullptr;
 
     /// The graph that values in quantities belong to.
     const Graph& valueGraph() const { return builder ? builder->graph() : graph; }
