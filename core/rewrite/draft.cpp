@@ -141,7 +141,10 @@ ValueId Draft::valueOf(const Quantity& quantity, DType like) {
 }
 
 bool Draft::addOperands(NodeSpec& spec, const Quantity::List& operands) {
-    DType like = elementTypeOf(m_graph, operands);
+    // The first operand of Where is a condition.
+    const bool chooses = spec.op == Op::Where && operands.size() > 1;
+    DType like = elementTypeOf(
+        m_graph, chooses ? Quantity::List(operands.begin() + 1, operands.end()) : operands);
     for (const Quantity& operand : operands) {
         if (operand.isNone()) {
             spec.inputs.emplace_back();
