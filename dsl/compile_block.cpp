@@ -115,14 +115,7 @@ void RuleCompiler::define(const ast::Define& define, Scope& scope, Block& out) {
         definition.term =
             choice(define.choice.alternatives, define.choice.span, nullptr, false, scope);
         definition.slots = slots;
-        const Term& made = m_rule->terms[definition.term.index()];
-        if (made.kind == Term::Kind::Node && made.ops.size() == 1 && hasSchema(made.ops[0]) &&
-            rowOf(made.ops[0]).maxOutputs < static_cast<int>(std::min<size_t>(slots.size(), 255))) {
-            Diagnostic& d =
-                error("E0205", define.names.back().span, made.text + " has fewer outputs");
-            d.expected = "at most " + std::to_string(rowOf(made.ops[0]).maxOutputs);
-            d.fix = "remove the names behind that";
-        }
+        checkOutputs(definition.term, define);
         out.definitions.push_back(std::move(definition));
         return;
     }
@@ -139,6 +132,20 @@ void RuleCompiler::define(const ast::Define& define, Scope& scope, Block& out) {
                                    boundTerm(made.results[i], define.span, define.names[i].text),
                                    define.span});
     out.definitions.push_back({{slots[0]}, made.term, define.span});
+}
+
+/// Each operator that may stand there has as many outputs as get names.
+void RuleCompiler::checkOutputs(TermId id, const ast::Define& define) {
+    const Term& made = m_rule->term(id);
+    for (const Term::Alternative& each : made.alternatives)
+        checkOutputs(each.term, define);
+    const auto wanted = static_cast<int>(std::min<size_t>(define.names.size(), 255));
+    if (made.kind != Term::Kind::Node || made.ops.size() != 1 || !hasSchema(made.ops[0]) ||
+        rowOf(made.ops[0]).maxOutputs >= wanted)
+        return;
+    Diagnostic& d = error("E0205", define.names.back().span, made.text + " has fewer outputs");
+    d.expected = "at most " + std::to_string(rowOf(made.ops[0]).maxOutputs);
+    d.fix = "remove the names behind that";
 }
 
 void RuleCompiler::many(const ast::Many& many, Scope& scope, Block& out) {

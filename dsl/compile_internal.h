@@ -118,6 +118,7 @@ private:
                  const ast::Define* unnamed = nullptr);
     void declareDims(const ast::TypeSpec& type, Scope& scope);
     void define(const ast::Define& define, Scope& scope, Block& out);
+    void checkOutputs(TermId id, const ast::Define& define);
     void many(const ast::Many& many, Scope& scope, Block& out);
     void unless(const ast::Unless& unless, Scope& scope, Block& out, std::optional<SlotIndex> when);
     void conditions(const std::vector<ast::Statement>& body, Scope& scope, Block& out,
