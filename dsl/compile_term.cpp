@@ -193,7 +193,9 @@ bool RuleCompiler::checkRange(const ast::Range& range, uint32_t limit) {
     Diagnostic& d = error("E0248", range.span, "this range is empty or too large");
     d.found = std::to_string(range.least) + ".." + std::to_string(range.most);
     d.expected = "the smaller number first, at most " + std::to_string(limit);
-    d.fix = "write `1.." + std::to_string(std::clamp(range.least, 1U, limit)) + "`";
+    const auto [first, last] = std::minmax(range.least, range.most);
+    const uint32_t end = std::clamp(last, 1U, limit);
+    d.fix = "write `" + std::to_string(std::min(first, end)) + ".." + std::to_string(end) + "`";
     return false;
 }
 

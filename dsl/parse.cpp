@@ -81,6 +81,8 @@ std::string_view meantBy(const ParseState& state, size_t at, std::string_view ex
         if (where == expected && mark == found)
             return fix;
     const std::string_view next = at + 1 < state.tokens->size() ? wordAt(at + 1) : "";
+    if ((found == "/" && next == "*") || (found == "-" && next == "-"))
+        return "write `//` in front of a comment; it ends with the line";
     if (expected == "a clause" && next == "=")
         return "write statements in `match { ... }`";
     if (at > 0 && found == "(" && wordAt(at - 1) == "]")
@@ -118,10 +120,29 @@ std::string withoutUnit(const ParseState& state, size_t at) {
 
 /// What a character that other languages use is called here.
 std::string_view inPlaceOf(std::string_view stray) {
-    return stray == "&"   ? "write `and`"
-           : stray == "!" ? "write `not`, or `!=` for unequal"
-           : stray == "'" ? "write text in `\"`"
-                          : "delete it";
+    static constexpr std::pair<std::string_view, std::string_view> known[] = {
+        {"&", "write `and`"},
+        {"!", "write `not`, or `!=` for unequal"},
+        {"'", "write text in `\"`"},
+        {"\u201c", "write text in `\"`"},
+        {"\u201d", "write text in `\"`"},
+        {"#", "write `//` in front of a comment"},
+        {"\u2013", "write `-`"},
+        {"\u2212", "write `-`"},
+        {"\u00d7", "write `*`"},
+        {"\u2192", "write `->`"},
+        {"\u2264", "write `<=`"},
+        {"\u2265", "write `>=`"},
+        {"\u2260", "write `!=`"},
+        {"\u00a0", "write a plain space"},
+    };
+    for (const auto& [character, fix] : known)
+        if (character == stray)
+            return fix;
+    return stray.size() > 1
+               ? "write names with the letters a to z; other letters stand in texts and "
+                 "comments"
+               : "delete it";
 }
 
 int bracketStep(std::string_view mark) {
@@ -313,7 +334,7 @@ ParsedFile parse(const SourceSet& sources, uint32_t source) {
     if (!checkTokens(state))
         return out;
 
-    const char* first = text.data();
+    const char* first = text.data() + markLength(text);
     const char* last = first + text.size();
     try {
         bool whole =

@@ -58,6 +58,21 @@ size_t endOfString(std::string_view text, size_t at) {
     return std::string_view::npos;
 }
 
+/// Bytes of the character that begins here; 1 where it is no UTF-8.
+size_t lengthOfCharacter(std::string_view rest) {
+    const auto lead = static_cast<unsigned char>(rest[0]);
+    const size_t length = lead >= 0xf0 && lead < 0xf8   ? 4
+                          : lead >= 0xe0 && lead < 0xf0 ? 3
+                          : lead >= 0xc0 && lead < 0xe0 ? 2
+                                                        : 1;
+    if (length > rest.size())
+        return 1;
+    for (size_t i = 1; i < length; ++i)
+        if ((static_cast<unsigned char>(rest[i]) & 0xc0) != 0x80)
+            return 1;
+    return length;
+}
+
 size_t lengthOfSymbol(std::string_view rest) {
     static constexpr std::array<std::string_view, 8> marks = {
         "...", "->", "..", "==", "!=", "<=", ">=", "??"};
@@ -88,7 +103,8 @@ Token nextToken(std::string_view text, size_t at) {
                                              : token(Token::Kind::String, end);
     }
     size_t length = lengthOfSymbol(rest);
-    return length > 0 ? token(Token::Kind::Symbol, at + length) : token(Token::Kind::Stray, at + 1);
+    return length > 0 ? token(Token::Kind::Symbol, at + length)
+                      : token(Token::Kind::Stray, at + lengthOfCharacter(rest));
 }
 
 } // namespace
@@ -99,9 +115,14 @@ double numeralValue(std::string_view numeral) {
     return value;
 }
 
+size_t markLength(std::string_view text) {
+    constexpr std::string_view mark = "\xef\xbb\xbf";
+    return text.starts_with(mark) ? mark.size() : 0;
+}
+
 std::vector<Token> tokenize(std::string_view text) {
     std::vector<Token> tokens;
-    size_t at = 0;
+    size_t at = markLength(text);
     while (at < text.size()) {
         if (isSpace(text[at])) {
             ++at;

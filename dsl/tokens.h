@@ -31,6 +31,9 @@ struct Token {
 /// The number that a numeral with an optional sign stands for.
 double numeralValue(std::string_view numeral);
 
+/// Bytes of the byte order mark that some editors put in front of UTF-8; 0 without one.
+size_t markLength(std::string_view text);
+
 /// All tokens of a text, in order, comments included.
 std::vector<Token> tokenize(std::string_view text);
 

@@ -250,6 +250,17 @@ private:
     bool m_continues = false;
 };
 
+/// Lines that end as on Windows.
+std::string withWideLines(const std::string& text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '\n')
+            out += '\r';
+        out += c;
+    }
+    return out;
+}
+
 } // namespace
 
 std::string formatText(std::string_view text) {
@@ -259,7 +270,10 @@ std::string formatText(std::string_view text) {
             return std::string(text);
     std::vector<Piece> pieces = piecesOf(text, tokens);
     nameBraces(pieces);
-    return Writer(pieces).write();
+    const std::string out = std::string(text.substr(0, markLength(text))) + Writer(pieces).write();
+    const size_t line = text.find('\n');
+    const bool wide = line != std::string_view::npos && line > 0 && text[line - 1] == '\r';
+    return wide ? withWideLines(out) : out;
 }
 
 } // namespace fuselage::dsl

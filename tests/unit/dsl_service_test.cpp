@@ -246,6 +246,10 @@ TEST(Format, spacesAndIndentationBecomeUniform) {
 }
 
 TEST(Format, trailingCommentsOfNeighboursAlign) {
+    EXPECT_EQ(formatText("\xef\xbb\xbf"
+                         "fuse 1;\r\nimport   \"x\";\r\n"),
+              "\xef\xbb\xbf"
+              "fuse 1;\r\nimport \"x\";\r\n");
     EXPECT_EQ(formatText("fuse 1; // a\nimport \"x\"; // b\n"),
               "fuse 1;      // a\nimport \"x\";  // b\n");
 }
