@@ -383,6 +383,13 @@ const FunctionRow* findFunction(std::string_view name) {
     return found != std::end(rows) && found->name == name ? found : nullptr;
 }
 
+std::string functionsAsMarkdown() {
+    std::string out = "| function | what it gives |\n|---|---|\n";
+    for (const FunctionRow& row : rows)
+        out += std::string("| `") + row.signature + "` | " + row.documentation + " |\n";
+    return out;
+}
+
 Quantity callFunction(const EvaluateContext& context, const std::string& name,
                       const Quantity::List& arguments, const NamedQuantities& named) {
     const FunctionRow* row = findFunction(name);

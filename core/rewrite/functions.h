@@ -34,6 +34,9 @@ std::span<const FunctionRow> functionRows();
 /// Null when there is none of that name.
 const FunctionRow* findFunction(std::string_view name);
 
+/// The rows as a table in Markdown, as it stands in dsl/README.md.
+std::string functionsAsMarkdown();
+
 Quantity callFunction(const EvaluateContext& context, const std::string& name,
                       const Quantity::List& arguments, const NamedQuantities& named);
 

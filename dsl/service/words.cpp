@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/service/words.h"
 
+#include "core/ops/op_table.h"
 #include "core/rewrite/members.h"
+#include "dsl/resolve.h"
+
+#include <fmt/format.h>
 
 #include <vector>
 
@@ -105,6 +109,27 @@ const WordRow* findWord(std::string_view word, std::string_view of) {
         if (word == row.word && of == row.of)
             return &row;
     return nullptr;
+}
+
+std::string membersAsMarkdown() {
+    std::string out = "| member | what it is |\n|---|---|\n";
+    for (const MemberRow& row : memberRows())
+        out += fmt::format("| `x.{}` | {} |\n", row.name, row.documentation);
+    return out;
+}
+
+std::string traitsAsMarkdown() {
+    std::string out = "| trait | operators that have it |\n|---|---|\n";
+    for (const WordRow& row : wordRows()) {
+        if (row.place != WordPlace::Trait)
+            continue;
+        std::string operators;
+        for (const auto& [name, op] : operatorsByName())
+            if (hasTrait(op, *traitFromName(row.word)))
+                operators += (operators.empty() ? "" : ", ") + name;
+        out += fmt::format("| `@{}` | {}: {} |\n", row.word, row.documentation, operators);
+    }
+    return out;
 }
 
 } // namespace fuselage::dsl

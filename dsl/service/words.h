@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace fuselage::dsl {
@@ -40,5 +41,9 @@ std::span<const WordRow> wordRows();
 
 /// The first row of that word at any place, or null. `of`: a root, for its members.
 const WordRow* findWord(std::string_view word, std::string_view of = {});
+
+/// Members of values, and traits, as tables in Markdown, as they stand in dsl/README.md.
+std::string membersAsMarkdown();
+std::string traitsAsMarkdown();
 
 } // namespace fuselage::dsl

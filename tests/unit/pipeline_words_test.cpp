@@ -9,6 +9,7 @@
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
+#include "core/rewrite/functions.h"
 #include "core/rewrite/members.h"
 #include "core/support/file.h"
 #include "dsl/service/words.h"
@@ -323,6 +324,16 @@ TEST(Words, TheManualListsTheRootsAndTheirCasesAreThere) {
         EXPECT_NE(text->find(fmt::format("gate {}.{} ", row.root, row.name)), std::string::npos)
             << path << " has no gate of `" << row.name << "`";
     }
+}
+
+TEST(Words, TheManualHasMembersFunctionsAndTraitsAsTables) {
+    const fs::path root = FUSELAGE_SOURCE_DIR;
+    const std::string manual = *readFile((root / "dsl/README.md").string());
+    for (const std::string& table :
+         {dsl::membersAsMarkdown(), functionsAsMarkdown(), dsl::traitsAsMarkdown()})
+        EXPECT_NE(manual.find(table), std::string::npos)
+            << "put this under `## Members, functions, traits` of dsl/README.md:\n"
+            << table;
 }
 
 } // namespace
