@@ -135,6 +135,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.splits = summariseSplits(fusedPlan);
     report.recomputes = summariseRecomputes(fusedPlan);
     report.groups = summariseGroups(fusedPlan);
+    report.layouts = summariseLayouts(fusedPlan);
     report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before.plan, fusedPlan);
     addMatches(library.loaded.rules, rewritten->trace, report);
     out.fused = std::move(rewritten->graph);

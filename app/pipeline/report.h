@@ -197,6 +197,13 @@ struct RecomputeReport {
     bool taken = false;
 };
 
+/// Values that kernels pass on in one order of memory, and the best other order for all of them.
+struct LayoutReport {
+    std::vector<std::string> values;
+    std::string order, rejected;
+    Reason reason; ///< facts chosen_us and rejected_us: predicted, of the whole plan
+};
+
 struct BindingReport {
     std::string name;                ///< of the rule's text
     std::vector<std::string> values; ///< names in the graph as the match found it
@@ -287,6 +294,7 @@ struct Report {
     std::vector<SplitReport> splits;
     std::vector<RecomputeReport> recomputes;
     std::vector<GroupReport> groups;
+    std::vector<LayoutReport> layouts;
     std::vector<PairReport> pairs; ///< of a quantised model
     /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
     /// and first_result: from the file to the end of that run, without the unfused side.

@@ -223,6 +223,13 @@ std::vector<GroupReport> summariseGroups(const Plan& plan) {
     return out;
 }
 
+std::vector<LayoutReport> summariseLayouts(const Plan& plan) {
+    std::vector<LayoutReport> out;
+    for (const LayoutRecord& record : plan.layouts)
+        out.push_back({record.values, record.order, record.rejected, record.reason});
+    return out;
+}
+
 void addMeasurements(const Measured& measured, Report& report) {
     addTimes(measured.before, report.before);
     addTimes(measured.after, report.after);

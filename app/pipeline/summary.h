@@ -42,6 +42,7 @@ void addMatches(const RuleSet& rules, const Trace& trace, Report& report);
 std::vector<SplitReport> summariseSplits(const Plan& plan);
 std::vector<RecomputeReport> summariseRecomputes(const Plan& plan);
 std::vector<GroupReport> summariseGroups(const Plan& plan);
+std::vector<LayoutReport> summariseLayouts(const Plan& plan);
 
 /// Times of both sides, the ratio, and per-kernel medians with their shares.
 void addMeasurements(const Measured& measured, Report& report);

@@ -173,6 +173,13 @@ template <typename A> void fields(A& a, RecomputeReport& recompute) {
     a("reason", recompute.reason);
 }
 
+template <typename A> void fields(A& a, LayoutReport& layout) {
+    a("values", layout.values);
+    a("order", layout.order);
+    a("rejected", layout.rejected);
+    a("reason", layout.reason);
+}
+
 template <typename A> void fields(A& a, PairReader& reader) {
     a("node", reader.node);
     a("rule", reader.rule);
@@ -227,6 +234,8 @@ template <typename A> void resultFields(A& a, Report& r) {
     if (!A::writes || !r.recomputes.empty())
         a("recomputes", r.recomputes);
     a("groups", r.groups);
+    if (!A::writes || !r.layouts.empty())
+        a("layouts", r.layouts);
     if (!A::writes || !r.pairs.empty())
         a("pairs", r.pairs);
 }

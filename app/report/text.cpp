@@ -254,6 +254,16 @@ std::string groupsText(const Report& r) {
     return out;
 }
 
+std::string layoutsText(const Report& r) {
+    if (r.layouts.empty())
+        return {};
+    std::string out = "orders of memory and what the best other one would take\n";
+    for (const LayoutReport& layout : r.layouts)
+        out += fmt::format("  {}: {}; {}\n", layout.order, sourcesText(layout.values),
+                           layout.reason.text());
+    return out;
+}
+
 } // namespace
 
 std::string renderCounts(const Report& r) {
@@ -280,7 +290,7 @@ std::string renderText(const Report& r) {
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
     for (const std::string& part :
          {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r), recomputesText(r),
-          groupsText(r), renderPairs(r.pairs, pairsShown),
+          groupsText(r), layoutsText(r), renderPairs(r.pairs, pairsShown),
           renderNodeErrors(r.nodeErrors, errorsShown)})
         out += part.empty() ? "" : "\n" + part;
     return out;

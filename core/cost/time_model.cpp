@@ -204,8 +204,9 @@ double keptPrice(const Row& row, const DeviceProfile& profile) {
 }
 
 /// Lane instructions as this device counts them.
-double laneInstructions(const KernelProgram& program, const Work& work,
+double laneInstructions(const KernelProgram& program, const LaidWork& laid,
                         const DeviceProfile& profile) {
+    const Work& work = laid.work;
     auto out = static_cast<double>(work.issue);
     auto add = [&](int64_t times, double more) { out += static_cast<double>(times) * more; };
     const auto* product = std::get_if<Contraction>(&program.code);
@@ -231,6 +232,7 @@ double laneInstructions(const KernelProgram& program, const Work& work,
     add(work.runs, profile.runIssue);
     add(work.turned, profile.turnIssue);
     add(work.routine, profile.routineIssue);
+    add(laid.packed, 2);
     if (!work.matrix && !multipliesIntegers(program, profile))
         add(work.matrixFlops / 2,
             profile.laneProductIssue *
@@ -334,8 +336,10 @@ ProductSeconds filteredSeconds(const KernelProgram& program, const Contraction& 
 }
 
 /// Seconds on the tensor cores: smaller tiles fill more units and use each less well.
-ProductSeconds matrixSeconds(const KernelProgram& program, const Work& work, const Traffic& traffic,
-                             double peak, const DeviceProfile& profile, double units) {
+ProductSeconds matrixSeconds(const KernelProgram& program, const LaidWork& laid,
+                             const Traffic& traffic, double peak, const DeviceProfile& profile,
+                             double units) {
+    const Work& work = laid.work;
     if (work.matrixFlops == 0 || (!work.matrix && !multipliesIntegers(program, profile)))
         return {};
     struct TileChoice {
@@ -352,7 +356,7 @@ ProductSeconds matrixSeconds(const KernelProgram& program, const Work& work, con
             std::min(best, ideal * std::min(wave, 8.0) / (choice.share * profile.matrixEfficiency));
     }
     const ProductSeconds direct{best, 0};
-    const Contraction* filter = smallFilter(program, profile);
+    const Contraction* filter = laid.channelsTogether ? smallFilter(program, profile) : nullptr;
     if (!filter)
         return direct;
     const ProductSeconds filtered = filteredSeconds(program, *filter, best, traffic, profile);
@@ -386,8 +390,16 @@ double lastCacheBytes(const Traffic& traffic, const DeviceProfile& profile) {
     return profile.coreBytes > 0 ? std::max(0.0, bytes - static_cast<double>(traffic.dram)) : bytes;
 }
 
+/// Bytes of what is packed for which a core's own cache has no room.
+double packedBytes(const LaidWork& laid, double units, const DeviceProfile& profile) {
+    const double bytes = 4 * static_cast<double>(laid.packed);
+    if (profile.coreBytes <= 0)
+        return 2 * bytes;
+    return 2 * bytes * std::clamp(4 * bytes / (profile.coreBytes * units) - 3, 0.0, 1.0);
+}
+
 /// All cores of a processor, or one of them.
-TimeEstimate timeOn(double units, const KernelProgram& program, const Work& work,
+TimeEstimate timeOn(double units, const KernelProgram& program, const LaidWork& laid,
                     const Traffic& traffic, const DeviceProfile& profile, bool tf32) {
     const double share = units / profile.units;
     TimeEstimate out;
@@ -396,11 +408,12 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const Work& work
     const bool isGpu = profile.kind == DeviceKind::Gpu;
     const KernelResources needs = isGpu ? predictResources(program, profile) : KernelResources{};
     const double spilled = isGpu ? spilledBytes(program, needs) : 0;
-    out.l2 = (lastCacheBytes(traffic, profile) + spilled) / (profile.l2Bandwidth * share);
-    out.issue = (laneInstructions(program, work, profile) + spilled / 4) * fetchLoss(needs) /
+    out.l2 = (lastCacheBytes(traffic, profile) + spilled + packedBytes(laid, units, profile)) /
+             (profile.l2Bandwidth * share);
+    out.issue = (laneInstructions(program, laid, profile) + spilled / 4) * fetchLoss(needs) /
                 (units * profile.lanesPerUnit * profile.clock * profile.issueEfficiency);
     const ProductSeconds product = matrixSeconds(
-        program, work, traffic, matrixPeak(program, profile, tf32) * share, profile, units);
+        program, laid, traffic, matrixPeak(program, profile, tf32) * share, profile, units);
     out.matrix = product.matrix;
     out.dram = dramSeconds(program, traffic, profile, needs) + product.dram;
     struct Resource {
@@ -448,11 +461,20 @@ TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
 
 TimeEstimate predictTime(const KernelProgram& program, const Work& work, const Traffic& traffic,
                          const DeviceProfile& profile, bool tf32) {
+    return predictTime(program, LaidWork{work}, traffic, profile, tf32);
+}
+
+TimeEstimate predictTime(const KernelProgram& program, const LaidWork& work, const Traffic& traffic,
+                         const DeviceProfile& profile, bool tf32) {
     TimeEstimate all = timeOn(profile.units, program, work, traffic, profile, tf32);
     if (profile.kind != DeviceKind::Cpu || profile.units <= 1)
         return all;
     TimeEstimate one = timeOn(1, program, work, traffic, profile, tf32);
-    return one.seconds - one.launch < secondsWorthSharing ? one : all;
+    // Whether it is shared does not depend on how operands lie: more work is never less time.
+    LaidWork plain{work.work};
+    plain.work.turned -= work.turnedByOrder;
+    const TimeEstimate least = timeOn(1, program, plain, traffic, profile, tf32);
+    return least.seconds - least.launch < secondsWorthSharing ? one : all;
 }
 
 TimeEstimate predictHostTime(const KernelProgram& program, const Traffic& traffic,

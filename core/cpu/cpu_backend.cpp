@@ -4,7 +4,7 @@
 #include "core/cpu/body_step.h"
 #include "core/cpu/choice_file.h"
 #include "core/cpu/dynamic_step.h"
-#include "core/cpu/layout.h"
+#include "core/cpu/library.h"
 #include "core/cpu/lone_steps.h"
 #include "core/cpu/prepare_kernel.h"
 #include "core/cpu/share_decision.h"
@@ -431,9 +431,11 @@ public:
     }
 
     /// Strict plans keep one order of sums, whatever is fused: none depends on a chosen layout.
-    void chooseLayouts(Plan& plan) const override {
-        if (!m_options.strict && !plan.strict)
-            cpu::chooseLayouts(plan);
+    bool pricesLayouts(const Plan& plan) const override {
+        return !m_options.strict && !plan.strict;
+    }
+    bool followsOrder(const KernelProgram& program) const override {
+        return cpu::followsOrder(std::get<Library>(program.code), program);
     }
 
     uint32_t sweepWorkers() const override {

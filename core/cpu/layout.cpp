@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/layout.h"
 
-#include "core/cpu/library.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -26,14 +24,6 @@ Extents denseLike(const Extents& extents, const Extents& strides) {
 
 bool areAll(const Extents& extents, int64_t value) {
     return std::all_of(extents.begin(), extents.end(), [=](int64_t x) { return x == value; });
-}
-
-void chooseLayouts(Plan& plan) {
-    LayoutChoice choice;
-    choice.library = [](const KernelProgram& program) {
-        return followsOrder(std::get<Library>(program.code), program);
-    };
-    chooseChannelsLast(plan, choice);
 }
 
 } // namespace fuselage::cpu

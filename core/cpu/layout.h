@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory orders that the backend chooses between.
+// Dense memory in the order of other memory.
 #pragma once
 
 #include "core/graph/type.h"
-#include "core/plan/channels_last.h"
+#include "core/kernel/layout_work.h"
 
 namespace fuselage::cpu {
 
@@ -12,8 +12,5 @@ Extents denseLike(const Extents& extents, const Extents& strides);
 
 /// True when every extent is `value`.
 bool areAll(const Extents& extents, int64_t value);
-
-/// chooseChannelsLast with what this backend's Library kernels do.
-void chooseLayouts(Plan& plan);
 
 } // namespace fuselage::cpu

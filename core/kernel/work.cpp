@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting the work of one launch: multiply-adds exactly, tapes by their instructions.
+#include "core/kernel/layout_work_internal.h"
 #include "core/kernel/loops.h"
 #include "core/kernel/program.h"
 #include "core/ops/tape_power.h"
@@ -16,7 +17,16 @@ int64_t count(const Extents& extents) {
 
 struct Counter {
     const KernelProgram& program;
-    Work out;
+    const OperandStrides* order = nullptr;
+    Work out = {};
+
+    /// Row after row, where it is not known.
+    StridedAccess placed(const Access& access, bool isRead, size_t dims) const {
+        const OperandType& operand = (isRead ? program.inputs : program.outputs)[access.operand];
+        const Extents* known =
+            order ? (isRead ? order->inputs : order->outputs)[access.operand] : nullptr;
+        return strided(access, known ? *known : rowMajorStrides(operand.extents), dims);
+    }
 
     void tape(const Tape& tape, int64_t times) {
         for (const TapeInstruction& at : tape.code) {
@@ -124,19 +134,14 @@ struct Counter {
         tape(code.epilogue.tape, count(code.space));
     }
 
-    /// Runs are those of operands that lie row after row.
     void operator()(const Copy& code) {
         for (const Copy::Piece& piece : code.pieces) {
             const int64_t elements = count(piece.space);
             moves(2, elements);
             const size_t dims = piece.space.size();
-            auto at = [&](const Access& access, const OperandType& operand) {
-                return strided(access, rowMajorStrides(operand.extents), dims);
-            };
-            std::vector<StridedAccess> accesses{
-                at(piece.write, program.outputs[piece.write.operand])};
+            std::vector<StridedAccess> accesses{placed(piece.write, false, dims)};
             if (piece.read)
-                accesses.push_back(at(*piece.read, program.inputs[piece.read->operand]));
+                accesses.push_back(placed(*piece.read, true, dims));
             std::vector<Loop> loops = mergedLoops(piece.space, accesses);
             sortByStrides(loops, 0);
             mergeNeighbours(loops);
@@ -192,9 +197,17 @@ struct Counter {
 } // namespace
 
 Work workOf(const KernelProgram& program) {
-    Counter counter{program, {}};
+    Counter counter{program};
     std::visit(counter, program.code);
     return counter.out;
+}
+
+LaidWork laidWorkOf(const KernelProgram& program, const OperandStrides& order) {
+    Counter counter{program, &order};
+    std::visit(counter, program.code);
+    LaidWork out{counter.out};
+    addLayoutWork(program, order, out);
+    return out;
 }
 
 } // namespace fuselage

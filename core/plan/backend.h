@@ -97,8 +97,13 @@ public:
     virtual std::string description() const = 0;
     /// None when the backend can run the program, else why not.
     virtual std::optional<Reason> supports(const KernelProgram& program) const = 0;
-    /// Preferred memory order per value: a permutation of its dims, outermost first. Called by
-    /// makePlan with lowered steps before buffers are placed; leave strides row-major to decline.
+    /// Whether the planner chooses memory orders by price, as the time model knows what the
+    /// backend's kernels take in each.
+    virtual bool pricesLayouts(const Plan& plan) const { return (void)plan, false; }
+    /// Whether a Library program writes its outputs in the order in which its inputs lie.
+    virtual bool followsOrder(const KernelProgram& program) const { return (void)program, false; }
+    /// Where they are not priced: other strides for values, by rules of the backend. Called with
+    /// lowered steps, before views and buffers.
     virtual void chooseLayouts(Plan& plan) const { (void)plan; }
     /// The backend runs on a device, and the host computes this step between two copies.
     virtual bool isForHost(const Plan& plan, const Step& step) const {

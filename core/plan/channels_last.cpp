@@ -5,19 +5,6 @@
 
 namespace fuselage {
 
-Extents channelsLast(const Extents& extents) {
-    if (extents.size() < 3)
-        return rowMajorStrides(extents);
-    Extents strides(extents.size(), 1);
-    int64_t step = extents[1];
-    for (size_t d = extents.size(); d-- > 2;) {
-        strides[d] = step;
-        step *= extents[d];
-    }
-    strides[0] = step;
-    return strides;
-}
-
 namespace {
 
 class LayoutChooser {

@@ -3,14 +3,12 @@
 // and cuda backends share.
 #pragma once
 
+#include "core/kernel/layout_work.h"
 #include "core/plan/plan.h"
 
 #include <functional>
 
 namespace fuselage {
-
-/// Strides with dimension 1 innermost: NHWC for [N, C, H, W].
-Extents channelsLast(const Extents& extents);
 
 /// Whether a Library program writes its outputs in the order in which its inputs lie.
 using KeepsOrder = std::function<bool(const KernelProgram&)>;

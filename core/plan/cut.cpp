@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/cut.h"
 
+#include "core/cost/time_model.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
 #include "core/plan/backend.h"
@@ -53,18 +54,33 @@ bool BodyCutter::isElementwise(NodeId node) const {
 
 /// Values that come from an earlier part were written just before: what was touched since is about
 /// their own size. Inputs of the body may come from far away.
-double BodyCutter::seconds(const KernelProgram& program, const std::vector<ValueId>& inputs) const {
+double BodyCutter::seconds(const KernelProgram& program, const std::vector<ValueId>& inputs,
+                           const std::vector<ValueId>& outputs) const {
     std::vector<int64_t> distances;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
         const bool isInner = i < inputs.size() && m_body.producer(inputs[i]).valid();
         distances.push_back(isInner ? bytesOf(m_body.value(inputs[i]).type) : -1);
     }
     const Traffic traffic = predictTraffic(program, *m_options.profile, distances);
-    return predictTime(program, traffic, *m_options.profile).seconds;
+    if (m_orders.empty())
+        return predictTime(program, traffic, *m_options.profile).seconds;
+    OperandStrides order;
+    auto add = [&](const std::vector<OperandType>& types, const std::vector<ValueId>& values,
+                   std::vector<const Extents*>& to) {
+        for (size_t i = 0; i < types.size(); ++i) {
+            const auto known = i < values.size() ? m_orders.find(values[i]) : m_orders.end();
+            const bool fits =
+                known != m_orders.end() && known->second.size() == types[i].extents.size();
+            to.push_back(fits ? &known->second : nullptr);
+        }
+    };
+    add(program.inputs, inputs, order.inputs);
+    add(program.outputs, outputs, order.outputs);
+    return predictTime(program, laidWorkOf(program, order), traffic, *m_options.profile).seconds;
 }
 
 double BodyCutter::secondsOf(const KernelProgram& program) const {
-    return seconds(program, {});
+    return seconds(program, m_body.inputs(), m_body.outputs());
 }
 
 bool BodyCutter::isView(NodeId node) const {
@@ -91,11 +107,11 @@ BodyCutter::Part BodyCutter::partOf(const std::vector<NodeId>& nodes) {
     if (program && !isOne && m_options.backend && m_options.backend->supports(*program))
         program = nullptr;
     if (program)
-        return {*program, seconds(*program, cut.inputs)};
+        return {*program, seconds(*program, cut.inputs, cut.outputs)};
     if (!isOne)
         return {};
     KernelProgram library = libraryProgram(request);
-    const double time = seconds(library, cut.inputs);
+    const double time = seconds(library, cut.inputs, cut.outputs);
     return {std::move(library), time};
 }
 

@@ -32,6 +32,9 @@ public:
     BodyCutter(const LowerRequest& whole, const PlanOptions& options, NumericClass allowed,
                LowerCache& cache);
 
+    /// How values that the body reads and makes lie; others as their readers want them.
+    void assume(std::map<ValueId, Extents> orders) { m_orders = std::move(orders); }
+
     /// The cheapest cut into two parts or more; infinite seconds: there is none. Bodies of more
     /// than 96 nodes are cut into parts of at most 12.
     BodyCut cheapest(CutPlaces places);
@@ -55,13 +58,15 @@ private:
     std::vector<NodeId> smallFirst() const;
     bool isElementwise(NodeId node) const;
     int64_t elementsOf(NodeId node) const;
-    double seconds(const KernelProgram& program, const std::vector<ValueId>& inputs) const;
+    double seconds(const KernelProgram& program, const std::vector<ValueId>& inputs,
+                   const std::vector<ValueId>& outputs) const;
 
     const LowerRequest& m_whole;
     const Graph& m_body;
     const PlanOptions& m_options;
     NumericClass m_allowed;
     LowerCache& m_cache;
+    std::map<ValueId, Extents> m_orders;
     std::map<ValueId, TensorPtr> m_constants; ///< inputs of the body that do not vary
 };
 

@@ -44,10 +44,10 @@ struct JoinOffer {
 class ProductJoiner {
 public:
     ProductJoiner(std::shared_ptr<const Graph> graph, std::vector<PlannedNode>& nodes,
-                  const PlanOptions& options, LowerCache& cache)
+                  const PlanRound& options, LowerCache& cache)
         : m_graph(std::move(graph)), m_nodes(nodes), m_options(options), m_cache(cache),
           m_isCopy(m_graph->nodeBound(), false),
-          m_times(*m_graph, logicalBytes(*m_graph, nodes), *options.profile) {
+          m_times(*m_graph, logicalBytes(*m_graph, nodes), options) {
         for (const PlannedNode& node : nodes)
             m_isCopy[node.node.index()] =
                 node.program && std::holds_alternative<Copy>(node.program->code);
@@ -82,7 +82,7 @@ private:
     std::shared_ptr<const Graph> m_graph; ///< as planned so far
     std::shared_ptr<Graph> m_changed;     ///< the same, once it is a copy
     std::vector<PlannedNode>& m_nodes;
-    const PlanOptions& m_options;
+    const PlanRound& m_options;
     LowerCache& m_cache;
     std::vector<Candidate> m_candidates;
     std::vector<bool> m_isCopy; ///< by node
@@ -304,7 +304,7 @@ std::shared_ptr<const Graph> ProductJoiner::finish() {
 
 Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& graph,
                                               std::vector<PlannedNode>& nodes,
-                                              const PlanOptions& options, LowerCache& cache,
+                                              const PlanRound& options, LowerCache& cache,
                                               Progress& progress) {
     std::vector<GroupRecord> out;
     ProductJoiner joiner(graph, nodes, options, cache);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // makePlan: wires the phases of planner_internal.h and holds the small ones (values and steps,
-// views, concats, predictions).
+// classes, predictions).
 #include "core/cost/time_model.h"
 #include "core/kernel/product_element.h"
 #include "core/plan/backend.h"
@@ -25,31 +25,34 @@ namespace planner {
 
 namespace {
 
-/// From the traffic that the step has.
-void predictStep(Step& step, const DeviceProfile& profile) {
-    step.predicted =
-        predictTime(step.program, workOf(step.program), step.traffic, profile, step.tf32);
+/// Strides of what the step reads and writes; weights lie as its kernel wants them.
+OperandStrides orderOf(const Plan& plan, const Step& step, const Backend* backend) {
+    OperandStrides out;
+    auto strides = [&](uint32_t index) {
+        const PlanValue& value = plan.values[index];
+        return value.residence == Residence::Constant || value.residence == Residence::Host
+                   ? nullptr
+                   : &value.strides;
+    };
+    for (uint32_t input : step.inputs)
+        out.inputs.push_back(strides(input));
+    for (uint32_t output : step.outputs)
+        out.outputs.push_back(strides(output));
+    out.follows = std::holds_alternative<Library>(step.program.code) && backend &&
+                  backend->followsOrder(step.program);
+    return out;
 }
 
-/// True when the program only moves whole operands into disjoint parts of its one output.
-const Copy* asConcat(const KernelProgram& program) {
-    const auto* copy = std::get_if<Copy>(&program.code);
-    if (!copy || program.outputs.size() != 1 || copy->pieces.size() < 2)
-        return nullptr;
-    for (const Copy::Piece& piece : copy->pieces) {
-        if (!piece.read || piece.space != program.inputs[piece.read->operand].extents)
-            return nullptr;
-        for (size_t d = 0; d < piece.space.size(); ++d) {
-            const DimIndex& read = piece.read->index[d];
-            const DimIndex& write = piece.write.index[d];
-            bool identity = read.offset == 0 && read.terms.size() == 1 &&
-                            read.terms[0] == IndexTerm{static_cast<uint32_t>(d), 1};
-            bool unitRead = read.terms.empty() && read.offset == 0 && piece.space[d] == 1;
-            if (!(identity || unitRead) || (identity && write.terms != read.terms))
-                return nullptr;
-        }
-    }
-    return copy;
+/// From the traffic that the step has.
+void predictStep(const Plan& plan, Step& step, const DeviceProfile& profile,
+                 const Backend* backend) {
+    if (plan.pricedLayouts)
+        step.predicted =
+            predictTime(step.program, laidWorkOf(step.program, orderOf(plan, step, backend)),
+                        step.traffic, profile, step.tf32);
+    else
+        step.predicted =
+            predictTime(step.program, workOf(step.program), step.traffic, profile, step.tf32);
 }
 
 PlanValue planValueOf(const Graph& graph, ValueId id) {
@@ -71,32 +74,6 @@ PlanValue planValueOf(const Graph& graph, ValueId id) {
         out.bytes = bytes.value_or(0);
     }
     return out;
-}
-
-/// Takes the program.
-Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t>& index) {
-    const Node& node = graph.node(planned.node);
-    Step step;
-    step.node = planned.node;
-    step.name = node.name;
-    step.program = std::move(*planned.program);
-    for (ValueId id : planned.request.operands)
-        step.inputs.push_back(index[id.index()]);
-    for (ValueId id : planned.request.results)
-        step.outputs.push_back(index[id.index()]);
-    step.recomputed = std::move(planned.recomputed);
-    step.rule = node.provenance.rule;
-    step.sources = node.provenance.sources;
-    if (step.sources.empty())
-        step.sources.push_back(node.name);
-    return step;
-}
-
-std::vector<uint32_t> indexByValue(const Plan& plan) {
-    std::vector<uint32_t> index(plan.graph->valueBound(), 0);
-    for (uint32_t i = 0; i < plan.values.size(); ++i)
-        index[plan.values[i].value.index()] = i;
-    return index;
 }
 
 } // namespace
@@ -138,159 +115,6 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
             plan.steps.push_back(stepOf(graph, planned, index));
 }
 
-namespace {
-
-/// Elementwise and moving programs write in any order; others want theirs.
-bool writesAnyOrder(const std::vector<Step>& steps, uint32_t value) {
-    for (const Step& step : steps)
-        if (std::find(step.outputs.begin(), step.outputs.end(), value) != step.outputs.end())
-            return std::holds_alternative<Pointwise>(step.program.code) ||
-                   std::holds_alternative<Copy>(step.program.code);
-    return false;
-}
-
-/// Strides of an operand whose Transpose lies in memory as the result does.
-std::optional<Extents> stridesBefore(const Graph& graph, const Node& node, const Extents& operand,
-                                     const Extents& result) {
-    // Where the Transpose puts each of the operand's dimensions.
-    Extents places;
-    for (size_t d = 0; d < operand.size(); ++d)
-        places.push_back(static_cast<int64_t>(d));
-    const auto view = viewOf(graph, node, 0, {0, operand, places}, ViewKinds::Strided);
-    if (node.op != Op::Transpose || !view || view->strides.size() != result.size())
-        return std::nullopt;
-    Extents out(operand.size(), 0);
-    for (size_t d = 0; d < result.size(); ++d)
-        out[static_cast<size_t>(view->strides[d])] = result[d];
-    return out;
-}
-
-/// Lets what makes the operand of a view write straight into the view, an output of the graph:
-/// where the elements of both lie in the same order, or where it can write them in the view's.
-bool writtenInPlace(Plan& plan, const Node& node, const std::vector<uint32_t>& index,
-                    const std::vector<Step>& steps, ViewKinds kinds) {
-    if (node.outputs.size() != 1)
-        return false;
-    const uint32_t operand = index[node.inputs[0].index()], result = index[node.outputs[0].index()];
-    PlanValue& made = plan.values[operand];
-    const PlanValue& whole = plan.values[result];
-    if (made.residence != Residence::Arena || whole.residence != Residence::Output ||
-        made.dtype != whole.dtype || made.bytes != whole.bytes)
-        return false;
-    if (kinds == ViewKinds::Strided && made.strides == rowMajorStrides(made.extents) &&
-        plan.graph->value(node.inputs[0]).uses.size() == 1 && writesAnyOrder(steps, operand))
-        if (auto strides = stridesBefore(*plan.graph, node, made.extents, whole.strides))
-            made.strides = *strides;
-    const auto view = viewOf(*plan.graph, node, 0, {0, made.extents, made.strides}, kinds);
-    if (!view || view->offset != 0)
-        return false;
-    for (size_t d = 0; d < whole.extents.size(); ++d)
-        if (whole.extents[d] > 1 && view->strides[d] != whole.strides[d])
-            return false;
-    made.residence = Residence::Alias;
-    made.aliasOf = result;
-    made.offset = 0;
-    made.bytes = 0;
-    return true;
-}
-
-} // namespace
-
-Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds) {
-    const Graph& graph = *plan.graph;
-    std::vector<uint32_t> index = indexByValue(plan);
-    std::vector<Step> steps;
-    size_t nextStep = 0;
-    for (PlannedNode& planned : nodes) {
-        if (planned.program) {
-            steps.push_back(std::move(plan.steps[nextStep++]));
-            continue;
-        }
-        const Node& node = graph.node(planned.node);
-        uint32_t operand = index[node.inputs[0].index()];
-        ViewOf base{0, plan.values[operand].extents, plan.values[operand].strides};
-        bool all = plan.values[operand].residence != Residence::Host;
-        std::vector<std::pair<uint32_t, ViewOf>> views;
-        for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
-            if (!node.outputs[slot].valid())
-                continue;
-            uint32_t result = index[node.outputs[slot].index()];
-            auto view = all ? viewOf(graph, node, slot, base, kinds) : std::nullopt;
-            all = all && view && plan.values[result].residence == Residence::Arena;
-            if (all)
-                views.emplace_back(result, *view);
-        }
-        if (all) {
-            for (auto& [result, view] : views) {
-                PlanValue& value = plan.values[result];
-                value.residence = Residence::Alias;
-                value.aliasOf = operand;
-                value.offset = view.offset * static_cast<int64_t>(sizeOf(value.dtype));
-                value.strides = view.strides;
-                value.bytes = 0;
-            }
-            continue;
-        }
-        if (writtenInPlace(plan, node, index, steps, kinds))
-            continue;
-        LowerResult lowered = lower(planned.request);
-        if (auto* program = std::get_if<KernelProgram>(&lowered))
-            planned.program = std::move(*program);
-        else
-            planned.program = libraryProgram(planned.request);
-        steps.push_back(stepOf(graph, planned, index));
-    }
-    plan.steps = std::move(steps);
-    return {};
-}
-
-void aliasConcats(Plan& plan) {
-    std::vector<uint32_t> makers(plan.values.size(), 0); // steps that write each value
-    for (const Step& step : plan.steps)
-        for (uint32_t output : step.outputs)
-            ++makers[output];
-    std::vector<bool> isBase(plan.values.size(), false);
-    for (const PlanValue& value : plan.values)
-        if (value.residence == Residence::Alias)
-            isBase[value.aliasOf] = true;
-
-    std::vector<Step> kept;
-    for (Step& step : plan.steps) {
-        const Copy* concat = asConcat(step.program);
-        uint32_t result = step.outputs.empty() ? 0 : step.outputs[0];
-        bool possible = concat != nullptr;
-        if (possible)
-            for (const Copy::Piece& piece : concat->pieces) {
-                uint32_t operand = step.inputs[piece.read->operand];
-                // A value that fills two parts has two places to be: it must be copied.
-                auto parts = std::count_if(concat->pieces.begin(), concat->pieces.end(),
-                                           [&](const Copy::Piece& other) {
-                                               return step.inputs[other.read->operand] == operand;
-                                           });
-                possible = possible && plan.values[operand].residence == Residence::Arena &&
-                           makers[operand] == 1 && !isBase[operand] && parts == 1;
-            }
-        if (!possible) {
-            kept.push_back(std::move(step));
-            continue;
-        }
-        const PlanValue& whole = plan.values[result];
-        for (const Copy::Piece& piece : concat->pieces) {
-            PlanValue& part = plan.values[step.inputs[piece.read->operand]];
-            int64_t offset = 0;
-            for (size_t d = 0; d < piece.write.index.size(); ++d)
-                offset += piece.write.index[d].offset * whole.strides[d];
-            part.residence = Residence::Alias;
-            part.aliasOf = result;
-            part.offset = offset * static_cast<int64_t>(sizeOf(part.dtype));
-            part.strides = whole.strides;
-            part.bytes = 0;
-        }
-        isBase[result] = true;
-    }
-    plan.steps = std::move(kept);
-}
-
 void classifySteps(Plan& plan, const PlanOptions& options) {
     for (Step& step : plan.steps) {
         const Node& node = plan.graph->node(step.node);
@@ -321,7 +145,7 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
         if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);
         else
-            predictStep(step, profile);
+            predictStep(plan, step, profile, backend);
         for (uint32_t output : step.outputs)
             producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
     }
@@ -329,7 +153,7 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
         for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
             Step& step = plan.steps[i];
             step.traffic = sweep.traffic[i - sweep.first];
-            predictStep(step, profile);
+            predictStep(plan, step, profile, backend);
         }
 }
 
@@ -349,20 +173,33 @@ TimeEstimate Plan::totalPredicted() const {
     return total;
 }
 
-Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
-                                             const PlanOptions& options, Progress& progress) {
-    assert(options.profile && "a plan needs a device profile");
-    for (ValueId id : graph->inputs())
-        if (graph->value(id).type.kind == TypeKind::Tensor && !graph->value(id).type.elementCount())
-            return failure("plan.dynamic",
-                           "shape " + graph->value(id).type.text() + " of input `" +
-                               graph->value(id).name + "` is not known",
-                           "", "give its dimensions, e.g. --dim N=1");
+namespace {
 
+/// The strides that a plan's values have, for the next round.
+planner::ValueOrders ordersOf(const Plan& plan) {
+    planner::ValueOrders out;
+    for (const PlanValue& value : plan.values)
+        if (value.residence != Residence::Host && value.residence != Residence::Constant)
+            out.emplace(value.name, value.strides);
+    return out;
+}
+
+/// Layouts decided nothing else, or there was nothing to decide.
+bool isSettled(const Plan& plan) {
+    const bool decided = !plan.splits.empty() || !plan.recomputes.empty() || !plan.groups.empty();
+    return !plan.pricedLayouts || !decided ||
+           std::all_of(plan.values.begin(), plan.values.end(), [](const PlanValue& value) {
+               return value.residence == Residence::Host ||
+                      sameOrder(value.extents, value.strides, rowMajorStrides(value.extents));
+           });
+}
+
+Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
+                                        const planner::PlanRound& options, LowerCache& cache,
+                                        Progress& progress) {
     auto plan = std::make_shared<Plan>();
     plan->precision = options.precision;
     plan->strict = options.strict;
-    LowerCache cache;
     auto nodes = planner::lowerNodes(graph, options, cache, plan->splits, progress);
     if (!nodes)
         return failure(nodes.error());
@@ -384,7 +221,9 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());
-    if (options.backend)
+    if (options.backend && options.backend->pricesLayouts(*plan))
+        planner::chooseLayouts(*plan, *nodes, options);
+    else if (options.backend)
         options.backend->chooseLayouts(*plan);
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
     if (auto resolved = planner::resolveViews(*plan, *nodes, kinds); !resolved)
@@ -398,7 +237,39 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
         planner::findSweeps(*plan, options);
     planner::placeBuffers(*plan, options.reuseMemory);
     planner::predictSteps(*plan, *options.profile, options.backend);
-    return std::shared_ptr<const Plan>(std::move(plan));
+    return plan;
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
+                                             const PlanOptions& options, Progress& progress) {
+    assert(options.profile && "a plan needs a device profile");
+    for (ValueId id : graph->inputs())
+        if (graph->value(id).type.kind == TypeKind::Tensor && !graph->value(id).type.elementCount())
+            return failure("plan.dynamic",
+                           "shape " + graph->value(id).type.text() + " of input `" +
+                               graph->value(id).name + "` is not known",
+                           "", "give its dimensions, e.g. --dim N=1");
+
+    constexpr int mostRounds = 3;
+    LowerCache cache;
+    planner::PlanRound round{options};
+    auto best = planRound(graph, round, cache, progress);
+    // What lies otherwise may be fused otherwise, which may let it lie otherwise.
+    for (int i = 1; best && !isSettled(**best) && i < mostRounds; ++i) {
+        const planner::ValueOrders orders = ordersOf(**best);
+        round.orders = &orders;
+        auto next = planRound(graph, round, cache, progress);
+        if (!next)
+            return failure(next.error());
+        if ((*next)->totalPredicted().seconds >= (*best)->totalPredicted().seconds)
+            break;
+        best = std::move(next);
+    }
+    if (!best)
+        return failure(best.error());
+    return std::shared_ptr<const Plan>(std::move(*best));
 }
 
 } // namespace fuselage

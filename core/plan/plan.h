@@ -88,6 +88,15 @@ struct RecomputeRecord {
     bool taken = false;
 };
 
+/// Values joined by steps that lie in one order of memory, and the best other order for all of
+/// them.
+struct LayoutRecord {
+    std::vector<std::string> values;
+    std::string order, rejected; ///< in words: "channels innermost"
+    double seconds = 0, secondsRejected = 0; ///< predicted, of the whole plan
+    Reason reason;
+};
+
 /// Small independent steps that were offered one launch together.
 struct GroupRecord {
     std::string name; ///< of the step that they became, or would have become
@@ -121,6 +130,8 @@ struct Plan {
     std::vector<SplitRecord> splits;
     std::vector<RecomputeRecord> recomputes;
     std::vector<GroupRecord> groups;
+    std::vector<LayoutRecord> layouts;
+    bool pricedLayouts = false; ///< predicted times know how operands lie
     std::vector<Sweep> sweeps; ///< ascending, apart
     int64_t arenaBytes = 0;    ///< size of the arena after placement
     int64_t peakBytes = 0;     ///< exact: largest sum of live arena and output bytes at any step

@@ -8,7 +8,18 @@
 #include "core/plan/make_plan.h"
 #include "core/plan/views.h"
 
+#include <string>
+#include <unordered_map>
+
 namespace fuselage::planner {
+
+/// Strides by name of value, as the plan of an earlier round chose them.
+using ValueOrders = std::unordered_map<std::string, Extents>;
+
+/// What phases that predict are asked with: layouts and what is one kernel depend on each other.
+struct PlanRound : PlanOptions {
+    const ValueOrders* orders = nullptr; ///< null: every operand lies as its reader wants it
+};
 
 /// Nodes of the planned graph in execution order, with what computes each.
 struct PlannedNode {
@@ -21,19 +32,19 @@ struct PlannedNode {
 /// Phase 1: lowers every node; where fused nodes do not lower, or are faster in parts, `graph`
 /// becomes a copy in which the parts of least predicted time stand for them (split.cpp).
 Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
-                                            const PlanOptions& options, LowerCache& cache,
+                                            const PlanRound& options, LowerCache& cache,
                                             std::vector<SplitRecord>& splits, Progress& progress);
 
 /// Phase 1a, which predicts: a Cast whose operand nobody else reads is how the step that makes this
 /// operand stores it (store_casts.cpp).
 Result<void> storeCasts(std::shared_ptr<const Graph>& graph, std::vector<PlannedNode>& nodes,
-                        const PlanOptions& options, LowerCache& cache, Progress& progress);
+                        const PlanRound& options, LowerCache& cache, Progress& progress);
 
 /// Phase 1b, which predicts: readers of cheap work compute it themselves; they become fused nodes
 /// of a copy of `graph`, and what nobody reads any more is gone (recompute.cpp).
 Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph>& graph,
                                                      std::vector<PlannedNode>& nodes,
-                                                     const PlanOptions& options, LowerCache& cache,
+                                                     const PlanRound& options, LowerCache& cache,
                                                      Progress& progress);
 
 /// Phase 1c, which predicts: products of one operand with constant weights become one, whose
@@ -41,7 +52,7 @@ Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph
 /// (join_products.cpp).
 Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& graph,
                                               std::vector<PlannedNode>& nodes,
-                                              const PlanOptions& options, LowerCache& cache,
+                                              const PlanRound& options, LowerCache& cache,
                                               Progress& progress);
 
 /// Nodes of the graph as one body, without fused nodes in it.
@@ -63,6 +74,18 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);
 
 /// Phase 2b: refuses sizes whose sums or operation counts could overflow: "resource.memory".
 Result<void> checkSizes(const Plan& plan);
+
+/// Phase 2c, which predicts: other strides for values that steps make (choose_layouts.cpp).
+void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options);
+
+/// The step of a planned node, whose program it takes.
+Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t>& index);
+
+/// Plan values by ValueId.
+std::vector<uint32_t> indexByValue(const Plan& plan);
+
+/// The program where it only moves whole operands into disjoint parts of its one output.
+const Copy* asConcat(const KernelProgram& program);
 
 /// Phase 3, after layouts: views become aliases; those that cannot get a copying step.
 Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds);

@@ -69,10 +69,10 @@ bool gainsPrologue(const KernelProgram& before, const KernelProgram& after) {
 class Recomputer {
 public:
     Recomputer(std::shared_ptr<const Graph> graph, std::vector<PlannedNode>& nodes,
-               const PlanOptions& options, LowerCache& cache)
+               const PlanRound& options, LowerCache& cache)
         : m_graph(std::move(graph)), m_nodes(nodes), m_options(options), m_cache(cache),
           m_at(m_graph->nodeBound(), none), m_bytes(logicalBytes(*m_graph, nodes)),
-          m_times(*m_graph, m_bytes, *options.profile) {
+          m_times(*m_graph, m_bytes, options) {
         for (uint32_t i = 0; i < nodes.size(); ++i)
             m_at[nodes[i].node.index()] = i;
     }
@@ -108,7 +108,7 @@ private:
     std::shared_ptr<const Graph> m_graph;
     std::shared_ptr<Graph> m_changed; ///< the same, once it is a copy
     std::vector<PlannedNode>& m_nodes;
-    const PlanOptions& m_options;
+    const PlanRound& m_options;
     LowerCache& m_cache;
     std::vector<uint32_t> m_at;   ///< in m_nodes, by node
     std::vector<int64_t> m_bytes; ///< of StepTimes
@@ -353,14 +353,14 @@ void Recomputer::take(Offer offer) {
         m_at[offer.shared.nodes[i].index()] = none;
         m_changed->removeNode(offer.shared.nodes[i]);
     }
-    m_times = StepTimes(*m_graph, m_bytes, *m_options.profile);
+    m_times = StepTimes(*m_graph, m_bytes, m_options);
 }
 
 } // namespace
 
 Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph>& graph,
                                                      std::vector<PlannedNode>& nodes,
-                                                     const PlanOptions& options, LowerCache& cache,
+                                                     const PlanRound& options, LowerCache& cache,
                                                      Progress& progress) {
     std::vector<NodeId> order;
     for (const PlannedNode& node : nodes)

@@ -109,14 +109,30 @@ Reason priceOfRegisters(const KernelResources& needs, double whole, const BodyCu
     return out;
 }
 
+/// By value of the body, those of what it reads and makes.
+std::map<ValueId, Extents> ordersOfBody(const Graph& graph, const LowerRequest& request,
+                                        const ValueOrders& orders) {
+    std::map<ValueId, Extents> out;
+    auto add = [&](const std::vector<ValueId>& inside, const std::vector<ValueId>& outside) {
+        for (size_t i = 0; i < inside.size() && i < outside.size(); ++i)
+            if (auto found = orders.find(graph.value(outside[i]).name); found != orders.end())
+                out[inside[i]] = found->second;
+    };
+    add(request.body->inputs(), request.operands);
+    add(request.body->outputs(), request.results);
+    return out;
+}
+
 /// The whole body where one program computes it, and does not repeat more work than it saves.
-Lowered lowerOrCut(const LowerRequest& request, bool hasShapes, NumericClass allowed,
-                   const PlanOptions& options, LowerCache& cache) {
+Lowered lowerOrCut(const Graph& graph, const LowerRequest& request, bool hasShapes,
+                   NumericClass allowed, const PlanRound& options, LowerCache& cache) {
     Lowered out;
     LowerResult lowered = Reason{"dynamic-dim", "a shape depends on data", "", {}};
     if (hasShapes)
         lowered = cache.lowerWithin(request, allowed);
     BodyCutter cutter(request, options, allowed, cache);
+    if (options.orders)
+        cutter.assume(ordersOfBody(graph, request, *options.orders));
     if (auto* program = std::get_if<KernelProgram>(&lowered)) {
         std::optional<Reason> refusal =
             options.backend ? options.backend->supports(*program) : std::nullopt;
@@ -149,7 +165,7 @@ Lowered lowerOrCut(const LowerRequest& request, bool hasShapes, NumericClass all
 
 /// Phase 1a: the programs of fused nodes; those that have none, and those that are faster in
 /// parts, are cut.
-Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const PlanOptions& options,
+Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const PlanRound& options,
                                  LowerCache& cache, std::vector<SplitRecord>& splits,
                                  Progress& progress) {
     FusedPrograms out;
@@ -162,8 +178,8 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
         if (node.op != Op::Fused)
             continue;
         const LowerRequest request = bodyOf(now, id);
-        Lowered lowered =
-            lowerOrCut(request, isStatic(now, node), allowedClass(node, options), options, cache);
+        Lowered lowered = lowerOrCut(now, request, isStatic(now, node), allowedClass(node, options),
+                                     options, cache);
         const bool isCut = !lowered.program;
         if (!lowered.reason.code.empty())
             splits.push_back(
@@ -184,7 +200,7 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
 } // namespace
 
 Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
-                                            const PlanOptions& options, LowerCache& cache,
+                                            const PlanRound& options, LowerCache& cache,
                                             std::vector<SplitRecord>& splits, Progress& progress) {
     ViewKinds views = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
     // Split first, so that the order below sees the final nodes.

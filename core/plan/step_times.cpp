@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/cost/time_model.h"
 #include "core/plan/step_times_internal.h"
 
 #include <algorithm>
@@ -13,10 +14,9 @@ std::vector<int64_t> logicalBytes(const Graph& graph, const std::vector<PlannedN
     return out;
 }
 
-StepTimes::StepTimes(const Graph& graph, const std::vector<int64_t>& bytes,
-                     const DeviceProfile& profile)
-    : m_graph(&graph), m_profile(&profile), m_place(graph.nodeBound(), 0),
-      m_isView(graph.nodeBound(), false), m_reuse(profile) {
+StepTimes::StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, const PlanRound& round)
+    : m_graph(&graph), m_profile(round.profile), m_orders(round.orders),
+      m_place(graph.nodeBound(), 0), m_isView(graph.nodeBound(), false), m_reuse(*round.profile) {
     size_t place = 0;
     for (NodeId node : topologicalOrder(graph)) {
         const int64_t moved = bytes[node.index()];
@@ -34,6 +34,20 @@ int64_t StepTimes::makerOf(ValueId value) const {
     return maker.valid() ? static_cast<int64_t>(m_place[maker.index()]) : -1;
 }
 
+/// Null where the order is not known.
+std::vector<const Extents*> StepTimes::stridesOf(const std::vector<OperandType>& types,
+                                                 const std::vector<ValueId>& values) const {
+    std::vector<const Extents*> out(types.size(), nullptr);
+    for (size_t i = 0; i < types.size() && i < values.size(); ++i) {
+        if (!values[i].valid() || m_graph->isConstant(values[i]))
+            continue;
+        const auto known = m_orders->find(m_graph->value(values[i]).name);
+        if (known != m_orders->end() && known->second.size() == types[i].extents.size())
+            out[i] = &known->second;
+    }
+    return out;
+}
+
 TimeEstimate StepTimes::of(const KernelProgram& program, const std::vector<ValueId>& operands,
                            NodeId at) const {
     std::vector<int64_t> distances;
@@ -44,7 +58,12 @@ TimeEstimate StepTimes::of(const KernelProgram& program, const std::vector<Value
                                        elementCount(type.extents).value_or(0) *
                                            static_cast<int64_t>(sizeOf(type.dtype))));
     }
-    return predictTime(program, predictTraffic(program, *m_profile, distances), *m_profile);
+    const Traffic traffic = predictTraffic(program, *m_profile, distances);
+    if (!m_orders)
+        return predictTime(program, traffic, *m_profile);
+    const OperandStrides order{stridesOf(program.inputs, operands),
+                               stridesOf(program.outputs, m_graph->node(at).outputs)};
+    return predictTime(program, laidWorkOf(program, order), traffic, *m_profile);
 }
 
 } // namespace fuselage::planner

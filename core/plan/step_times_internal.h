@@ -15,8 +15,8 @@ std::vector<int64_t> logicalBytes(const Graph& graph, const std::vector<PlannedN
 
 class StepTimes {
 public:
-    /// `bytes`: as of logicalBytes(). The graph and the profile outlive this.
-    StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, const DeviceProfile& profile);
+    /// `bytes`: as of logicalBytes(). The graph, the profile and the orders outlive this.
+    StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, const PlanRound& round);
 
     /// In the order of a run.
     size_t placeOf(NodeId node) const { return m_place[node.index()]; }
@@ -27,10 +27,13 @@ public:
                     NodeId at) const;
 
 private:
+    std::vector<const Extents*> stridesOf(const std::vector<OperandType>& types,
+                                          const std::vector<ValueId>& values) const;
     int64_t makerOf(ValueId value) const;
 
     const Graph* m_graph;
     const DeviceProfile* m_profile;
+    const ValueOrders* m_orders;
     std::vector<size_t> m_place;
     std::vector<bool> m_isView;
     ReuseDistances m_reuse;

@@ -13,10 +13,10 @@ namespace {
 class CastStorer {
 public:
     CastStorer(std::shared_ptr<const Graph> graph, std::vector<PlannedNode>& nodes,
-               const PlanOptions& options, LowerCache& cache)
+               const PlanRound& options, LowerCache& cache)
         : m_graph(std::move(graph)), m_nodes(nodes), m_options(options), m_cache(cache),
           m_at(m_graph->nodeBound(), none),
-          m_times(*m_graph, logicalBytes(*m_graph, nodes), *options.profile) {
+          m_times(*m_graph, logicalBytes(*m_graph, nodes), options) {
         for (uint32_t i = 0; i < nodes.size(); ++i)
             m_at[nodes[i].node.index()] = i;
     }
@@ -36,7 +36,7 @@ private:
     std::shared_ptr<const Graph> m_graph;
     std::shared_ptr<Graph> m_changed; ///< the same, once it is a copy
     std::vector<PlannedNode>& m_nodes;
-    const PlanOptions& m_options;
+    const PlanRound& m_options;
     LowerCache& m_cache;
     std::vector<uint32_t> m_at; ///< in m_nodes, by node
     StepTimes m_times;
@@ -119,7 +119,7 @@ void CastStorer::take(NodeId maker, NodeId cast, LowerRequest request, KernelPro
 } // namespace
 
 Result<void> storeCasts(std::shared_ptr<const Graph>& graph, std::vector<PlannedNode>& nodes,
-                        const PlanOptions& options, LowerCache& cache, Progress& progress) {
+                        const PlanRound& options, LowerCache& cache, Progress& progress) {
     CastStorer storer(graph, nodes, options, cache);
     std::vector<NodeId> order;
     for (const PlannedNode& node : nodes)

@@ -237,4 +237,34 @@ std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot
     return view && staysInside(*view, operand) ? view : std::nullopt;
 }
 
+std::optional<Extents> stridesBefore(const Graph& graph, const Node& node, const Extents& operand,
+                                     const Extents& result, const Extents& strides,
+                                     ViewKinds kinds) {
+    if (!mayBeView(graph, node, kinds))
+        return std::nullopt;
+    if (hasTrait(node.op, Trait::View))
+        return reshapeStrides(result, strides, operand);
+    if (node.op != Op::Transpose)
+        return std::nullopt;
+    // Where the Transpose puts each of the operand's dimensions.
+    Extents places;
+    for (size_t d = 0; d < operand.size(); ++d)
+        places.push_back(static_cast<int64_t>(d));
+    const auto view = transposed(node, {0, operand, places});
+    if (!view || view->strides.size() != strides.size())
+        return std::nullopt;
+    Extents out(operand.size(), 0);
+    for (size_t d = 0; d < strides.size(); ++d)
+        out[static_cast<size_t>(view->strides[d])] = strides[d];
+    return out;
+}
+
+bool nestAlike(const Extents& extents, const Extents& a, const Extents& b) {
+    for (size_t d = 0; d < extents.size(); ++d)
+        for (size_t e = d + 1; e < extents.size(); ++e)
+            if (extents[d] > 1 && extents[e] > 1 && (a[d] < a[e]) != (b[d] < b[e]))
+                return false;
+    return true;
+}
+
 } // namespace fuselage

@@ -30,6 +30,16 @@ enum class ViewKinds : uint8_t {
 std::optional<ViewOf> viewOf(const Graph& graph, const Node& node, uint32_t slot,
                              const ViewOf& operand, ViewKinds kinds);
 
+/// Strides of the operand of a node of one output for which that, the operand's elements in other
+/// extents, has these strides; none where no strides do.
+std::optional<Extents> stridesBefore(const Graph& graph, const Node& node, const Extents& operand,
+                                     const Extents& result, const Extents& strides,
+                                     ViewKinds kinds);
+
+/// Whether both have their dimensions in the same order in memory; those of extent one do not
+/// count.
+bool nestAlike(const Extents& extents, const Extents& a, const Extents& b);
+
 /// True when some output of the node could be a view at all (by operator, not by strides).
 bool mayBeView(const Graph& graph, const Node& node, ViewKinds kinds);
 

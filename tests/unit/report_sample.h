@@ -104,6 +104,10 @@ inline app::Report sampleReport() {
                      {"cost", "dearer", "", {{"once_us", "3"}, {"again_us", "4"}}},
                      false}};
     r.groups = {{{"F1", "Softmax_3"}, {"cost", "too large", "", {}}, false}};
+    r.layouts = {{{"h", "h2"},
+                  "channels innermost",
+                  "as in the model",
+                  {"cost", "cheaper", "", {{"chosen_us", "3"}, {"rejected_us", "4"}}}}};
     r.pairs = {{"Conv_1_q",
                 "Conv_1_dq",
                 "x",

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/kernel/layout_work_internal.h"
+#include "core/kernel/loops.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace fuselage {
+
+bool sameOrder(const Extents& extents, const Extents& a, const Extents& b) {
+    for (size_t d = 0; d < extents.size(); ++d)
+        if (extents[d] > 1 && a[d] != b[d])
+            return false;
+    return true;
+}
+
+Extents channelsLast(const Extents& extents) {
+    if (extents.size() < 3)
+        return rowMajorStrides(extents);
+    Extents strides(extents.size(), 1);
+    int64_t step = extents[1];
+    for (size_t d = extents.size(); d-- > 2;) {
+        strides[d] = step;
+        step *= extents[d];
+    }
+    strides[0] = step;
+    return strides;
+}
+
+namespace {
+
+/// Runs of fewer elements than this leave vectors empty; what is far apart is scattered.
+constexpr int64_t wholeRun = 12, scattered = 4;
+/// Runs of narrow types below a vector are read and written one by one.
+constexpr int64_t narrowRun = 16, oneByOneRead = 2, oneByOneWrite = 6;
+/// A line that is met again after so many others has left the first cache.
+constexpr int64_t linesKept = 512, metAgain = 8;
+
+int64_t elementsOf(const Extents& extents) {
+    return elementCount(extents).value_or(0);
+}
+
+class LayoutCounter {
+public:
+    LayoutCounter(const KernelProgram& program, const OperandStrides& order)
+        : m_program(program), m_order(order) {}
+
+    LaidWork out;
+
+    void operator()(const Pointwise& code) {
+        std::vector<Walk> walks;
+        add(walks, code.writes, false, code.space.size());
+        add(walks, code.reads, true, code.space.size());
+        turnAll(code.space, walks, 1);
+    }
+
+    void operator()(const Row& code) {
+        Extents space = code.outer;
+        space.insert(space.end(), code.inner.begin(), code.inner.end());
+        std::vector<Walk> walks;
+        add(walks, code.reads, true, space.size());
+        // What is reduced leads.
+        std::stable_partition(walks.begin(), walks.end(), [&](const Walk& walk) {
+            return std::any_of(walk.at.strides.begin() + static_cast<ptrdiff_t>(code.outer.size()),
+                               walk.at.strides.end(), [](int64_t stride) { return stride != 0; });
+        });
+        add(walks, code.elementWrites, false, space.size());
+        turnAll(space, walks, metAgain);
+    }
+
+    void operator()(const Contraction& code) {
+        if (code.kind == Contraction::Kind::MatMul)
+            product(code);
+        else
+            convolution(code);
+    }
+
+    void operator()(const Attention& code) {
+        const size_t dims = code.batch.size() + 2;
+        const int64_t rows = elementsOf(code.batch);
+        auto need = [&](const Access& access, bool isRead, int64_t elements) {
+            if (const auto walk = walkOf(access, isRead, dims);
+                walk && walk->at.strides[dims - 1] != 1)
+                pack(elements, 1);
+        };
+        need(code.q, true, rows * code.l * code.d);
+        need(code.k, true, rows * code.s * code.d);
+        need(code.v, true, rows * code.s * code.e);
+        need(code.output, false, rows * code.l * code.e);
+    }
+
+    void operator()(const Window& code) {
+        const Extents& from = m_program.inputs[code.operand].extents;
+        const int64_t read = elementsOf(from);
+        if (!hasChannelsTogether(code.operand, true))
+            turn(read, shortRuns(from));
+        for (const Access& write : code.epilogue.writes)
+            if (!hasChannelsTogether(write.operand, false))
+                pack(read, shortRuns(m_program.outputs[write.operand].extents));
+        epilogue(code.epilogue, code.space);
+    }
+
+    void operator()(const Library&) {
+        for (size_t i = 0; i < m_program.inputs.size(); ++i)
+            routine(m_program.inputs[i], m_order.inputs[i]);
+        for (size_t i = 0; i < m_program.outputs.size(); ++i)
+            routine(m_program.outputs[i], m_order.outputs[i]);
+    }
+
+    void operator()(const Copy&) {}
+
+    void operator()(const Group&) {}
+
+private:
+    /// One operand's way through the space.
+    struct Walk {
+        StridedAccess at;
+        const OperandType* type = nullptr;
+
+        bool isNarrow() const { return sizeOf(type->dtype) < 4; }
+    };
+
+    const Extents* stridesOf(uint32_t operand, bool isRead) const {
+        const auto& all = isRead ? m_order.inputs : m_order.outputs;
+        return operand < all.size() ? all[operand] : nullptr;
+    }
+
+    std::optional<Walk> walkOf(const Access& access, bool isRead, size_t dims) const {
+        const Extents* strides = stridesOf(access.operand, isRead);
+        const OperandType& type =
+            isRead ? m_program.inputs[access.operand] : m_program.outputs[access.operand];
+        if (!strides || strides->size() != type.extents.size())
+            return std::nullopt;
+        return Walk{strided(access, *strides, dims), &type};
+    }
+
+    void add(std::vector<Walk>& walks, const std::vector<Access>& accesses, bool isRead,
+             size_t dims) const {
+        for (const Access& access : accesses)
+            if (auto walk = walkOf(access, isRead, dims))
+                walks.push_back(std::move(*walk));
+    }
+
+    void turn(int64_t elements, int64_t weight) { out.work.turned += elements * weight; }
+
+    void pack(int64_t elements, int64_t weight) {
+        turn(elements, weight);
+        out.packed += elements;
+    }
+
+    static int64_t shortRuns(const Extents& extents) {
+        return wholeRun / std::clamp<int64_t>(extents[1], 1, wholeRun);
+    }
+
+    /// The first walk leads; each other that is contiguous along another loop is turned. `apart`:
+    /// times what a line costs that is met again too late.
+    void turnAll(const Extents& space, const std::vector<Walk>& walks, int64_t apart) {
+        if (walks.size() < 2)
+            return;
+        std::vector<StridedAccess> accesses;
+        for (const Walk& walk : walks)
+            accesses.push_back(walk.at);
+        std::vector<Loop> loops = mergedLoops(space, accesses);
+        if (loops.empty())
+            return;
+        sortByStrides(loops, 0);
+        mergeNeighbours(loops);
+        const Loop& last = loops.back();
+        const int64_t elements = elementsOf(space);
+        for (size_t k = 1; k < walks.size(); ++k) {
+            if (std::abs(last.strides[k]) <= 1)
+                continue;
+            const auto own = std::find_if(loops.begin(), loops.end(),
+                                          [&](const Loop& loop) { return loop.strides[k] == 1; });
+            if (own == loops.end()) {
+                turn(elements, scattered);
+                continue;
+            }
+            const int64_t run =
+                std::clamp<int64_t>(std::min(own->extent, last.extent), 1, wholeRun);
+            int64_t weight = wholeRun / run;
+            if (walks[0].isNarrow() && last.extent < narrowRun)
+                weight = std::max(weight, oneByOneWrite);
+            if (walks[k].isNarrow() && own->extent < narrowRun)
+                weight = std::max(weight, oneByOneRead);
+            turn(elements, std::max(weight, own->strides[0] > linesKept ? apart : 1));
+        }
+    }
+
+    bool hasChannelsTogether(uint32_t operand, bool isRead) const {
+        const Extents* strides = stridesOf(operand, isRead);
+        const Extents& extents = (isRead ? m_program.inputs : m_program.outputs)[operand].extents;
+        return !strides || extents.size() < 3 ||
+               sameOrder(extents, *strides, channelsLast(extents)) || (*strides)[1] == 1;
+    }
+
+    /// What is added to sums in another order than the first result's.
+    void epilogue(const Epilogue& code, const Extents& space) {
+        std::vector<Walk> walks;
+        add(walks, code.writes, false, space.size());
+        add(walks, code.reads, true, space.size());
+        turnAll(space, walks, 1);
+    }
+
+    void convolution(const Contraction& code) {
+        const Extents& image = m_program.inputs[code.a.operand].extents;
+        if (!hasChannelsTogether(code.a.operand, true)) {
+            out.channelsTogether = false;
+            pack(elementsOf(image), shortRuns(image));
+        }
+        const Extents& space = code.poolWindow ? code.poolSpace : code.space;
+        for (const Access& write : code.epilogue.writes)
+            if (!hasChannelsTogether(write.operand, false))
+                pack(elementsOf(space), shortRuns(space));
+        if (!code.poolWindow)
+            epilogue(code.epilogue, code.space);
+    }
+
+    void product(const Contraction& code) {
+        const size_t results = code.space.size(), dims = results + code.k.size();
+        const size_t rows = code.batchDims, columns = rows + code.mDims;
+        // A matrix is read by rows or by columns.
+        auto matrix = [&](const Access& access, size_t first, size_t end) {
+            const auto walk = walkOf(access, true, dims);
+            if (!walk)
+                return;
+            int64_t least = 0;
+            auto look = [&](size_t d) {
+                const int64_t extent = d < results ? code.space[d] : code.k[d - results];
+                const int64_t stride = std::abs(walk->at.strides[d]);
+                if (extent > 1 && stride > 0)
+                    least = least == 0 ? stride : std::min(least, stride);
+            };
+            for (size_t d = first; d < end; ++d)
+                look(d);
+            for (size_t d = results; d < dims; ++d)
+                look(d);
+            if (least > 1)
+                pack(elementsOf(walk->type->extents), 1);
+        };
+        matrix(code.a, rows, columns);
+        matrix(code.b, columns, results);
+        for (const Access& write : code.epilogue.writes) {
+            const auto walk = walkOf(write, false, results);
+            if (!walk || columns == results)
+                continue;
+            size_t last = results;
+            while (last > columns && code.space[last - 1] == 1)
+                --last;
+            if (last > columns && walk->at.strides[last - 1] != 1)
+                pack(elementsOf(code.space), 1);
+        }
+        epilogue(code.epilogue, code.space);
+    }
+
+    void routine(const OperandType& type, const Extents* strides) {
+        const size_t rank = type.extents.size();
+        if (!strides || strides->size() != rank || rank < 2)
+            return;
+        const Extents* wanted = nullptr;
+        const Extents rows = rowMajorStrides(type.extents);
+        if (!m_order.follows)
+            wanted = &rows;
+        else if (!m_order.inputs.empty() && m_order.inputs[0] &&
+                 m_order.inputs[0]->size() == rank && rank >= 3)
+            // The same dimensions follow each other, whatever the extents.
+            return follow(type, *strides);
+        if (wanted && !sameOrder(type.extents, *strides, *wanted))
+            pack(elementsOf(type.extents), 1);
+    }
+
+    void follow(const OperandType& type, const Extents& strides) {
+        const bool last = (*m_order.inputs[0])[1] == 1 && m_program.inputs[0].extents[1] > 1;
+        const Extents wanted = last ? channelsLast(type.extents) : rowMajorStrides(type.extents);
+        if (!sameOrder(type.extents, strides, wanted) && &strides != m_order.inputs[0])
+            pack(elementsOf(type.extents), 1);
+    }
+
+    const KernelProgram& m_program;
+    const OperandStrides& m_order;
+};
+
+} // namespace
+
+void addLayoutWork(const KernelProgram& program, const OperandStrides& order, LaidWork& to) {
+    LayoutCounter counter(program, order);
+    std::visit(counter, program.code);
+    to.work.turned += counter.out.work.turned;
+    to.turnedByOrder = counter.out.work.turned;
+    to.packed = counter.out.packed;
+    to.channelsTogether = counter.out.channelsTogether;
+}
+
+} // namespace fuselage

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as its layouts see it: what may lie in which orders, and what each step, or a view that
+// may need a copying step, takes in each of them. The search is choose_layouts.cpp's.
+#pragma once
+
+#include "core/plan/planner_internal.h"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace fuselage::planner {
+
+/// A step, or a view, in the order of the run.
+struct LayoutItem {
+    const KernelProgram* program = nullptr; ///< of the step; of a view the copy where it is none
+    bool isView = false;
+    std::vector<uint32_t> inputs, outputs; ///< plan values
+    Traffic traffic;
+    bool follows = false;     ///< of OperandStrides
+    bool isInPlace = false;   ///< a Concat that is no step where its operands lie as it does
+    std::vector<bool> isFree; ///< of a view, by label of its operand: it needs no step
+    /// Of a view, by label of its operand: of each output, where it needs no step.
+    std::vector<std::vector<uint8_t>> follow;
+};
+
+class LayoutItems {
+public:
+    /// The plan's values and steps are made and its views are not resolved; plan and nodes outlive
+    /// this.
+    LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes,
+                const PlanOptions& options);
+
+    const std::vector<LayoutItem>& items() const { return m_items; }
+
+    /// Strides that the value may have, the model's order first.
+    const std::vector<Extents>& ordersOf(uint32_t value) const { return m_orders[value]; }
+
+    /// Somebody chooses its order: a step, or the copy that stands for a view, makes it.
+    bool isFree(uint32_t value) const { return m_free[value]; }
+
+    /// Seconds of an item whose operands have these labels, inputs then outputs.
+    double seconds(size_t item, const std::string& labels);
+
+private:
+    void addStep(const PlannedNode& node, const Step& step);
+    void addView(const PlannedNode& node);
+    void offerOutputOrders();
+    void findConcats();
+    void findTraffic();
+    uint8_t labelOf(uint32_t value, const Extents& strides, bool mayAdd);
+    bool endsInOutput(const LayoutItem& view, const Extents& derived) const;
+
+    const Plan& m_plan;
+    const PlanOptions& m_options;
+    ViewKinds m_kinds;
+    std::vector<uint32_t> m_index; ///< plan value by ValueId
+    std::vector<std::vector<Extents>> m_orders;
+    std::vector<bool> m_free;
+    std::vector<uint32_t> m_wholeOf; ///< what a value is all of, seen through views
+    std::vector<LayoutItem> m_items;
+    std::vector<std::unique_ptr<KernelProgram>> m_copies;
+    std::vector<std::unordered_map<std::string, double>> m_prices; ///< by item
+};
+
+} // namespace fuselage::planner
