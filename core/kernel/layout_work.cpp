@@ -31,8 +31,8 @@ namespace {
 
 /// Runs of fewer elements than this leave vectors empty; what is far apart is scattered.
 constexpr int64_t wholeRun = 12, scattered = 4;
-/// Runs of narrow types below a vector are read and written one by one.
-constexpr int64_t narrowRun = 16, oneByOneRead = 2, oneByOneWrite = 6;
+/// Shorter runs of narrow types are read and written one by one.
+constexpr int64_t narrowRun = 32, oneByOneRead = 2, oneByOneWrite = 6;
 /// A line that is met again after so many others has left the first cache.
 constexpr int64_t linesKept = 512, metAgain = 8;
 
@@ -206,12 +206,17 @@ private:
         const Extents& image = m_program.inputs[code.a.operand].extents;
         if (!hasChannelsTogether(code.a.operand, true)) {
             out.channelsTogether = false;
-            pack(elementsOf(image), shortRuns(image));
+            const bool isOneByOne =
+                sizeOf(m_program.inputs[code.a.operand].dtype) < 4 && image[1] < narrowRun;
+            pack(elementsOf(image), isOneByOne ? oneByOneWrite : shortRuns(image));
         }
         const Extents& space = code.poolWindow ? code.poolSpace : code.space;
         for (const Access& write : code.epilogue.writes)
             if (!hasChannelsTogether(write.operand, false))
-                pack(elementsOf(space), shortRuns(space));
+                // Sums of integers are then not rounded in one pass.
+                pack(elementsOf(space), code.accumulate == DType::Int32 && !code.poolWindow
+                                            ? scattered
+                                            : shortRuns(space));
         if (!code.poolWindow)
             epilogue(code.epilogue, code.space);
     }

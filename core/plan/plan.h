@@ -92,7 +92,7 @@ struct RecomputeRecord {
 /// them.
 struct LayoutRecord {
     std::vector<std::string> values;
-    std::string order, rejected; ///< in words: "channels innermost"
+    std::string order, rejected;             ///< in words: "channels innermost"
     double seconds = 0, secondsRejected = 0; ///< predicted, of the whole plan
     Reason reason;
 };
@@ -132,9 +132,9 @@ struct Plan {
     std::vector<GroupRecord> groups;
     std::vector<LayoutRecord> layouts;
     bool pricedLayouts = false; ///< predicted times know how operands lie
-    std::vector<Sweep> sweeps; ///< ascending, apart
-    int64_t arenaBytes = 0;    ///< size of the arena after placement
-    int64_t peakBytes = 0;     ///< exact: largest sum of live arena and output bytes at any step
+    std::vector<Sweep> sweeps;  ///< ascending, apart
+    int64_t arenaBytes = 0;     ///< size of the arena after placement
+    int64_t peakBytes = 0;      ///< exact: largest sum of live arena and output bytes at any step
     int64_t constantBytes = 0;
 
     Traffic totalTraffic() const;
