@@ -127,8 +127,7 @@ Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
 NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
                       const std::string& name, Provenance provenance) {
     NodeSpec spec{Op::Fused, name, cut.inputs, {}, {}, std::move(provenance)};
-    for (ValueId output : cut.outputs)
-        spec.outputs.push_back(graph.value(output).name);
+    spec.outputs.resize(cut.outputs.size()); // theirs are moved here
     NodeId fused = graph.addNode(std::move(spec));
     graph.edit(fused).customOp = name;
     cut.body.setName(name);

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <unordered_map>
 
 namespace fuselage::planner {
 
@@ -41,13 +43,22 @@ struct JoinOffer {
     double saved = 0; ///< predicted seconds
 };
 
+/// Each operand that is no constant, once.
+void eachVarying(const LowerRequest& request, auto&& take) {
+    const auto& operands = request.operands;
+    for (size_t i = 0; i < std::min(operands.size(), request.constants.size()); ++i) {
+        const auto at = operands.begin() + static_cast<ptrdiff_t>(i);
+        if (!request.constants[i] && std::find(operands.begin(), at, *at) == at)
+            take(*at);
+    }
+}
+
 class ProductJoiner {
 public:
     ProductJoiner(std::shared_ptr<const Graph> graph, std::vector<PlannedNode>& nodes,
                   const PlanRound& options, LowerCache& cache)
         : m_graph(std::move(graph)), m_nodes(nodes), m_options(options), m_cache(cache),
-          m_isCopy(m_graph->nodeBound(), false),
-          m_times(*m_graph, logicalBytes(*m_graph, nodes), options) {
+          m_isCopy(m_graph->nodeBound(), false) {
         for (const PlannedNode& node : nodes)
             m_isCopy[node.node.index()] =
                 node.program && std::holds_alternative<Copy>(node.program->code);
@@ -85,8 +96,8 @@ private:
     const PlanRound& m_options;
     LowerCache& m_cache;
     std::vector<Candidate> m_candidates;
-    std::vector<bool> m_isCopy; ///< by node
-    StepTimes m_times;
+    std::vector<bool> m_isCopy;       ///< by node
+    std::optional<StepTimes> m_times; ///< once there is something to price
 };
 
 /// What a caller reads lies where the caller wants it.
@@ -102,10 +113,18 @@ std::vector<Candidates> ProductJoiner::alike() {
     // Branches point to requests, groups to candidates. take() adds no more than it takes away.
     m_nodes.reserve(2 * m_nodes.size());
     m_candidates.reserve(m_nodes.size());
+    std::unordered_map<ValueId, size_t> products; // that read it
+    for (const PlannedNode& node : m_nodes)
+        if (mayJoin(node))
+            eachVarying(node.request, [&](ValueId value) { ++products[value]; });
     std::map<std::pair<ValueId, std::string>, Candidates> groups;
     std::vector<std::pair<ValueId, std::string>> order;
     for (size_t i = 0; i < m_nodes.size(); ++i) {
-        if (!mayJoin(m_nodes[i]))
+        bool shares = false;
+        if (mayJoin(m_nodes[i]))
+            eachVarying(m_nodes[i].request,
+                        [&](ValueId value) { shares = shares || products.at(value) > 1; });
+        if (!shares)
             continue;
         auto branch = branchOf(m_nodes[i].request);
         if (!branch || !mayStandAmongOthers(*branch, m_graph->node(m_nodes[i].node).outputs[0]))
@@ -177,6 +196,8 @@ void ProductJoiner::judge(JoinOffer& offer, const std::vector<TimeEstimate>& apa
 }
 
 std::optional<JoinOffer> ProductJoiner::price(const Candidates& members) {
+    if (!m_times)
+        m_times.emplace(*m_graph, logicalBytes(*m_graph, m_nodes), m_options);
     JoinOffer out;
     out.members = members;
     std::vector<const ProductBranch*> branches;
@@ -184,7 +205,7 @@ std::optional<JoinOffer> ProductJoiner::price(const Candidates& members) {
     for (const Candidate* member : members) {
         const PlannedNode& node = m_nodes[member->at];
         branches.push_back(&member->branch);
-        apart.push_back(m_times.of(*node.program, node.request.operands, node.node));
+        apart.push_back(m_times->of(*node.program, node.request.operands, node.node));
         out.record.members.push_back(nodeOf(*member).name);
         out.record.name += (out.record.name.empty() ? "" : " + ") + nodeOf(*member).name;
     }
@@ -200,7 +221,7 @@ std::optional<JoinOffer> ProductJoiner::price(const Candidates& members) {
     std::vector<ValueId> operands;
     for (const JoinedInput& input : out.joined.inputs)
         operands.push_back(input.value);
-    judge(out, apart, m_times.of(out.program, operands, m_nodes[members[0]->at].node));
+    judge(out, apart, m_times->of(out.program, operands, m_nodes[members[0]->at].node));
     return out;
 }
 

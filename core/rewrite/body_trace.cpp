@@ -18,6 +18,13 @@ void put(const std::string& path, std::vector<std::string>& names) {
         put(path, name);
 }
 
+template <typename T> void append(std::vector<T>& to, std::vector<T> part) {
+    if (to.empty())
+        to = std::move(part);
+    else
+        std::move(part.begin(), part.end(), std::back_inserter(to));
+}
+
 } // namespace
 
 EngineOptions optionsInside(const EngineOptions& options, const std::string& path) {
@@ -59,8 +66,8 @@ Trace withPath(Trace trace, const std::string& path) {
 }
 
 void append(Trace& to, Trace part) {
-    std::move(part.events.begin(), part.events.end(), std::back_inserter(to.events));
-    std::move(part.nearMisses.begin(), part.nearMisses.end(), std::back_inserter(to.nearMisses));
+    append(to.events, std::move(part.events));
+    append(to.nearMisses, std::move(part.nearMisses));
     for (const RuleCount& count : part.counts) {
         RuleCount& sum = to.count(count.rule, count.phase);
         sum.matched += count.matched;
