@@ -97,6 +97,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     auto rewritten = fuse(prepared, library, fusing, known.rewriting, progress);
     if (!rewritten)
         return failure(rewritten.error());
+    out.fused = std::make_shared<const Graph>(std::move(rewritten->graph));
     report.stageSeconds["fuse"] = watch.lap();
 
     PlanRequest request{&options.profile, options.backend, options.fuse.precision,
@@ -114,9 +115,8 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     // What a plan replays is not among what is remembered.
     if (!known.after || known.afterState != known.rewriting.last() || fusing.plan) {
         request.shapes = options.shapes ? &options.shapes->after : nullptr;
-        auto side = makeSide(std::make_shared<const Graph>(rewritten->graph.clone()),
-                             settled && !hasRewritten(rewritten->trace), *dims, Form::Fused,
-                             request, progress);
+        auto side = makeSide(out.fused, settled && !hasRewritten(rewritten->trace), *dims,
+                             Form::Fused, request, progress);
         if (!side)
             return failure(side.error());
         known.after = std::move(*side);
@@ -136,9 +136,9 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.recomputes = summariseRecomputes(fusedPlan);
     report.groups = summariseGroups(fusedPlan);
     report.layouts = summariseLayouts(fusedPlan);
-    report.rules = summariseRules(library.loaded.rules, *rewritten, *out.before.plan, fusedPlan);
+    report.rules = summariseRules(library.loaded.rules, *out.fused, rewritten->trace,
+                                  *out.before.plan, fusedPlan);
     addMatches(library.loaded.rules, rewritten->trace, report);
-    out.fused = std::move(rewritten->graph);
     out.trace = std::move(rewritten->trace);
     report.stageSeconds["summary"] = watch.lap();
     return out;

@@ -30,7 +30,7 @@ struct AnalysisOptions {
 };
 
 struct Analysis {
-    Graph fused; ///< with the file's symbolic dimensions, ready to be saved
+    std::shared_ptr<const Graph> fused; ///< with the file's symbolic dimensions, ready to be saved
     Trace trace;
     std::map<std::string, int64_t> dims; ///< what every symbol was bound to
     Planned before, after;

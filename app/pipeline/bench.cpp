@@ -335,7 +335,7 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     auto analysis = analyseSides(options, target, library, model, forData, progress);
     if (!analysis)
         return failure(analysis.error());
-    BenchResult out{std::move(analysis->report), std::move(analysis->fused), target.unusable};
+    BenchResult out{std::move(analysis->report), analysis->fused->clone(), target.unusable};
     Report& report = out.report;
     addMachine(report.machine, target, options);
     auto pairs =

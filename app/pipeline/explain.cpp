@@ -205,7 +205,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     out.rule = options.rule;
     out.node = options.node;
     out.nodesBefore = model.graph.nodeCount();
-    out.nodesAfter = analysis->fused.nodeCount();
+    out.nodesAfter = analysis->fused->nodeCount();
     out.rules = standings(library, analysis->trace, options.rule);
     auto& entries = findings.entries();
     if (options.rule.empty())
@@ -218,8 +218,8 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     for (FindingList::Entry& entry : entries)
         out.findings.push_back(std::move(entry.finding));
     addOrigins(model.graph, out);
-    auto pairs =
-        pairEffects(model, library, options.fuse, analysis->fused, *analysis->after.plan, progress);
+    auto pairs = pairEffects(model, library, options.fuse, *analysis->fused, *analysis->after.plan,
+                             progress);
     if (!pairs)
         return failure(pairs.error());
     for (PairReport& pair : *pairs)

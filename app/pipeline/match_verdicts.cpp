@@ -2,6 +2,7 @@
 #include "app/pipeline/match_verdicts.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -18,8 +19,8 @@ std::string keyOf(const std::string& rule, const std::vector<std::string>& sourc
 }
 
 /// How many hold a node: matches, and kernels after fusion that compute it outside of any match.
-std::unordered_map<std::string, size_t> holders(const Report& report) {
-    std::unordered_map<std::string, size_t> out;
+std::unordered_map<std::string_view, size_t> holders(const Report& report) {
+    std::unordered_map<std::string_view, size_t> out;
     for (const MatchReport& match : report.matches)
         for (const std::string& node : match.nodes)
             ++out[node];
@@ -141,11 +142,13 @@ private:
     std::unordered_map<uint32_t, size_t> m_maker;
 };
 
+/// By name of a source: the kernels that compute it.
+using KernelsOfSources = std::unordered_map<std::string_view, std::vector<size_t>>;
+
 /// Each gets its part of the copies that nobody makes any more.
-void addAbsorbed(const Report& report,
-                 const std::unordered_map<std::string, std::vector<size_t>>& before,
+void addAbsorbed(const Report& report, const KernelsOfSources& before,
                  std::vector<KernelsOfMatch>& kernels) {
-    std::unordered_map<std::string, size_t> matchOf;
+    std::unordered_map<std::string_view, size_t> matchOf;
     for (size_t i = 0; i < report.matches.size(); ++i)
         matchOf.emplace(report.matches[i].fusedNode, i);
     const AbsorbedViews views(report);
@@ -165,7 +168,10 @@ void addAbsorbed(const Report& report,
 } // namespace
 
 std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
-    std::unordered_map<std::string, std::vector<size_t>> before, after, groups;
+    KernelsOfSources before, groups;
+    std::unordered_map<std::string, std::vector<size_t>> after;
+    before.reserve(report.before.kernels.size());
+    after.reserve(report.after.kernels.size());
     for (size_t i = 0; i < report.before.kernels.size(); ++i)
         for (const std::string& source : report.before.kernels[i].sources)
             before[source].push_back(i);
@@ -180,11 +186,15 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
     }
     const auto held = holders(report);
     std::vector<KernelsOfMatch> out;
+    out.reserve(report.matches.size());
     for (const MatchReport& match : report.matches) {
         KernelsOfMatch& kernels = out.emplace_back();
         for (const std::string& node : match.nodes) {
             const double part = 1 / static_cast<double>(held.at(node));
-            for (size_t kernel : before[node])
+            const auto computes = before.find(node);
+            if (computes == before.end())
+                continue;
+            for (size_t kernel : computes->second)
                 if (std::none_of(kernels.before.begin(), kernels.before.end(),
                                  [&](const auto& known) { return known.kernel == kernel; }))
                     kernels.before.push_back({kernel, part});

@@ -66,10 +66,19 @@ std::string lineOfTrace(std::string_view trace) {
     return number.empty() ? std::string() : plainLine(path) + ":" + plainLine(number);
 }
 
+/// Most exporters write nothing.
+bool maySay(const Node& node) {
+    return node.body || !node.provenance.metadata.empty();
+}
+
 void addPlaces(const Node& node, std::vector<std::string>& out) {
     if (node.body) {
-        for (NodeId id : topologicalOrder(*node.body))
-            addPlaces(node.body->node(id), out);
+        const Graph& body = *node.body;
+        const std::vector<NodeId> nodes = body.nodes();
+        if (std::any_of(nodes.begin(), nodes.end(),
+                        [&](NodeId id) { return maySay(body.node(id)); }))
+            for (NodeId id : topologicalOrder(body))
+                addPlaces(body.node(id), out);
         return;
     }
     const SourcePlace place = sourcePlace(node.provenance.metadata);

@@ -161,28 +161,23 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
     }
 }
 
-std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
+std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused, const Trace& trace,
                                        const Plan& before, const Plan& after) {
     auto unfused = costBySource(before);
     std::map<std::string, std::set<std::string>> sources; // of each rule's fused nodes
-    for (NodeId id : rewritten.graph.nodes()) {
-        const Provenance& origin = rewritten.graph.node(id).provenance;
-        if (rewritten.graph.node(id).op == Op::Fused)
+    for (NodeId id : fused.nodes()) {
+        const Provenance& origin = fused.node(id).provenance;
+        if (fused.node(id).op == Op::Fused)
             sources[origin.rule].insert(origin.sources.begin(), origin.sources.end());
     }
     std::map<std::string, size_t> nearMisses;
-    for (const NearMiss& miss : rewritten.trace.nearMisses)
+    for (const NearMiss& miss : trace.nearMisses)
         ++nearMisses[miss.rule];
     std::vector<RuleReport> out;
     for (const Rule& rule : rules.rules) {
-        RuleReport count{rule.name,
-                         rule.file,
-                         rule.line,
-                         rewritten.trace.applied(rule.name),
-                         nearMisses[rule.name],
-                         0,
-                         0,
-                         rule.hints};
+        RuleReport count{
+            rule.name, rule.file, rule.line, trace.applied(rule.name), nearMisses[rule.name],
+            0,         0,         rule.hints};
         if (count.fused == 0)
             continue;
         for (const std::string& source : sources[rule.name]) {

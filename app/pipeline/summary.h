@@ -29,7 +29,7 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
 
 /// Rules that fired, in rule order, with the launches and logical bytes they saved: those of the
 /// kernels their source nodes had before, minus those of the fused kernels.
-std::vector<RuleReport> summariseRules(const RuleSet& rules, const Rewritten& rewritten,
+std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused, const Trace& trace,
                                        const Plan& before, const Plan& after);
 
 /// Names, types and wiring, without weights.

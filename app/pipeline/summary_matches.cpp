@@ -3,6 +3,7 @@
 #include "app/pipeline/match_verdicts.h"
 #include "app/pipeline/summary.h"
 
+#include <string_view>
 #include <unordered_map>
 
 namespace fuselage::app {
@@ -75,7 +76,9 @@ void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
     std::unordered_map<std::string, const Rule*> byName;
     for (const Rule& rule : rules.rules)
         byName.emplace(rule.name, &rule);
-    std::unordered_map<std::string, const TraceEvent*> madeBy;
+    std::unordered_map<std::string_view, const TraceEvent*> madeBy;
+    report.steps.reserve(trace.events.size());
+    report.nearMisses.reserve(trace.nearMisses.size());
     for (const TraceEvent& event : trace.events) {
         report.steps.push_back(stepOf(event));
         if (event.kind == TraceEvent::Kind::Fused && !event.made.empty())

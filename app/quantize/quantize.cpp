@@ -352,9 +352,10 @@ private:
             if (!found)
                 return failure(found.error());
             std::vector<std::string> notes;
-            if (auto bound = bindToInputs(found->fused, *inputs, {}, notes); !bound)
+            Graph fused = found->fused->clone();
+            if (auto bound = bindToInputs(fused, *inputs, {}, notes); !bound)
                 return failure(bound.error());
-            auto form = CompiledGraph::compile(std::move(found->fused), m_options.run, m_progress);
+            auto form = CompiledGraph::compile(std::move(fused), m_options.run, m_progress);
             if (!form)
                 return failure(form.error());
             if (auto warm = form->run(*inputs); !warm)

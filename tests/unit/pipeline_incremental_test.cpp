@@ -76,8 +76,8 @@ app::RuleLibrary randomLibrary(std::mt19937& random) {
 /// Everything that a Report and a Trace say, but how long it took.
 std::string saidBy(app::Analysis& analysis) {
     analysis.report.stageSeconds.clear();
-    std::string out =
-        app::renderJson(analysis.report) + text(analysis.fused) + text(*analysis.after.plan->graph);
+    std::string out = app::renderJson(analysis.report) + text(*analysis.fused) +
+                      text(*analysis.after.plan->graph);
     for (const NearMiss& miss : analysis.trace.nearMisses) {
         out += miss.rule + " " + miss.reason.text() + " " + std::to_string(miss.span.begin) + "\n";
         if (miss.edit)

@@ -31,7 +31,7 @@ std::vector<PairReport> effectsOf(const std::string& body) {
     const app::RuleLibrary& library = testing_rules::standardLibrary();
     auto analysis = app::analyse(model, library, options, quiet);
     EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().text());
-    auto out = app::pairEffects(model, library, options.fuse, analysis->fused,
+    auto out = app::pairEffects(model, library, options.fuse, *analysis->fused,
                                 *analysis->after.plan, quiet);
     EXPECT_TRUE(out) << (out ? "" : out.error().text());
     return std::move(*out);

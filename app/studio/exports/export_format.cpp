@@ -96,7 +96,7 @@ std::vector<ExportFormat> makeFormats() {
          }},
         {".onnx", QObject::tr("fused model, ONNX"),
          [](Source s, Path path) {
-             return model_io::save(s.snapshot->analysis.fused, path.toStdString());
+             return model_io::save(*s.snapshot->analysis.fused, path.toStdString());
          }},
     };
     for (const app::ReportFormat& format : app::reportFormats())
