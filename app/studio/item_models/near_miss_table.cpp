@@ -2,13 +2,14 @@
 #include "app/studio/item_models/near_miss_table.h"
 
 #include "app/report/format.h"
-#include "app/report/report_scene.h"
 #include "app/studio/item_models/words.h"
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace fuselage::studio {
 
@@ -27,6 +28,26 @@ std::string withoutNames(const std::string& message) {
     return out;
 }
 
+/// Of one row, each once.
+struct Places {
+    std::unordered_set<std::string_view> ends, known;
+    std::vector<std::string_view> concerned; ///< in the order of the report
+
+    void add(std::string_view node) {
+        if (known.insert(node).second)
+            concerned.push_back(node);
+    }
+};
+
+/// Of each node before fusion: what its kernels take.
+std::unordered_map<std::string_view, double> unfusedSeconds(const app::Report& report) {
+    std::unordered_map<std::string_view, double> out;
+    for (const app::KernelReport& kernel : report.before.kernels)
+        for (const std::string& source : kernel.sources)
+            out[source] += kernel.measuredSeconds.value_or(kernel.predictedSeconds);
+    return out;
+}
+
 } // namespace
 
 double nearness(const app::NearMissReport& miss) {
@@ -37,29 +58,30 @@ std::vector<NearMissRow> nearMissRows(const app::Report& report) {
     using Key = std::tuple<std::string, std::string, std::string>;
     std::map<Key, size_t> known;
     std::vector<NearMissRow> out;
-    std::vector<std::set<std::string>> concerned;
+    std::vector<Places> places;
     for (const app::NearMissReport& miss : report.nearMisses) {
         auto [entry, isNew] = known.try_emplace(
             {miss.rule, miss.reason.code, withoutNames(miss.reason.message)}, out.size());
         if (isNew) {
             out.push_back({miss, {}, 0, 0});
-            concerned.emplace_back();
+            places.emplace_back();
         }
         NearMissRow& row = out[entry->second];
         ++row.count;
+        Places& seen = places[entry->second];
         for (const std::string* node : {&miss.anchor, &miss.node})
-            if (!row.nodes.contains(words(*node)))
+            if (seen.ends.insert(*node).second)
                 row.nodes << words(*node);
-        std::set<std::string>& nodes = concerned[entry->second];
-        nodes.insert(miss.bound.begin(), miss.bound.end());
-        nodes.insert({miss.anchor, miss.node});
+        for (const std::string& node : miss.bound)
+            seen.add(node);
+        seen.add(miss.anchor);
+        seen.add(miss.node);
     }
-    const scene::SideFigures figures = app::figuresOf(report);
+    const auto seconds = unfusedSeconds(report);
     for (size_t i = 0; i < out.size(); ++i)
-        for (const std::string& node : concerned[i])
-            if (auto found = figures.before.find(node);
-                found != figures.before.end() && found->second.seconds > 0)
-                out[i].seconds += found->second.seconds;
+        for (std::string_view node : places[i].concerned)
+            if (auto found = seconds.find(node); found != seconds.end())
+                out[i].seconds += found->second;
     std::stable_sort(out.begin(), out.end(), [](const NearMissRow& a, const NearMissRow& b) {
         const double left = a.seconds * nearness(a.miss), right = b.seconds * nearness(b.miss);
         return left != right ? left > right : nearness(a.miss) > nearness(b.miss);
