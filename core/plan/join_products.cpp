@@ -72,7 +72,8 @@ public:
 
     void take(JoinOffer offer);
 
-    std::shared_ptr<const Graph> finish();
+    /// As planned so far.
+    std::shared_ptr<const Graph> graph() const { return m_graph; }
 
 private:
     bool mayJoin(const PlannedNode& node) const;
@@ -315,12 +316,6 @@ void ProductJoiner::take(JoinOffer offer) {
     m_nodes.push_back({split, bodyOf(graph, split), {}});
 }
 
-std::shared_ptr<const Graph> ProductJoiner::finish() {
-    std::erase_if(m_nodes, [](const PlannedNode& node) { return !node.node.valid(); });
-    m_nodes = inPlanOrder(*m_graph, std::move(m_nodes));
-    return m_graph;
-}
-
 } // namespace
 
 Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& graph,
@@ -329,20 +324,16 @@ Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& grap
                                               Progress& progress) {
     std::vector<GroupRecord> out;
     ProductJoiner joiner(graph, nodes, options, cache);
-    bool changed = false;
     for (const Candidates& group : joiner.alike()) {
         if (progress.cancelled())
             return cancelledFailure("planning");
         for (JoinOffer& offer : joiner.offers(group)) {
             out.push_back(offer.record);
-            if (!offer.record.taken)
-                continue;
-            joiner.take(std::move(offer));
-            changed = true;
+            if (offer.record.taken)
+                joiner.take(std::move(offer));
         }
     }
-    if (changed)
-        graph = joiner.finish();
+    adopt(graph, joiner.graph(), nodes);
     return out;
 }
 

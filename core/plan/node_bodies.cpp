@@ -54,14 +54,18 @@ void becomeFused(Graph& graph, NodeId id, const LowerRequest& request) {
     node.body = request.body;
 }
 
-std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes) {
+void adopt(std::shared_ptr<const Graph>& graph, std::shared_ptr<const Graph> changed,
+           std::vector<PlannedNode>& nodes) {
+    if (changed == graph)
+        return;
+    graph = std::move(changed);
     std::unordered_map<NodeId, size_t> at;
     for (size_t i = 0; i < nodes.size(); ++i)
         at[nodes[i].node] = i;
     std::vector<PlannedNode> out;
-    for (NodeId node : topologicalOrder(graph))
+    for (NodeId node : topologicalOrder(*graph))
         out.push_back(std::move(nodes[at.at(node)]));
-    return out;
+    nodes = std::move(out);
 }
 
 } // namespace fuselage::planner

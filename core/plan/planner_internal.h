@@ -62,8 +62,10 @@ LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
 /// The node reads the request's operands and has its body; its outputs stay.
 void becomeFused(Graph& graph, NodeId id, const LowerRequest& request);
 
-/// Those of the graph's live nodes, in its order.
-std::vector<PlannedNode> inPlanOrder(const Graph& graph, std::vector<PlannedNode> nodes);
+/// The end of a phase that changes nodes: where it made a graph of its own, `graph` becomes that,
+/// and `nodes` are those of its live nodes, in its order.
+void adopt(std::shared_ptr<const Graph>& graph, std::shared_ptr<const Graph> changed,
+           std::vector<PlannedNode>& nodes);
 
 /// The worst class that the rule of a node and the options allow.
 NumericClass allowedClass(const Node& node, const PlanOptions& options);

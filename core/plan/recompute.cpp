@@ -372,10 +372,7 @@ Result<std::vector<RecomputeRecord>> recomputeShared(std::shared_ptr<const Graph
             return cancelledFailure("planning");
         recomputer.offer(*node);
     }
-    if (recomputer.graph() != graph) {
-        graph = recomputer.graph();
-        nodes = inPlanOrder(*graph, std::move(nodes));
-    }
+    adopt(graph, recomputer.graph(), nodes);
     return std::move(recomputer.records);
 }
 

@@ -129,10 +129,7 @@ Result<void> storeCasts(std::shared_ptr<const Graph>& graph, std::vector<Planned
             return cancelledFailure("planning");
         storer.offer(node);
     }
-    if (storer.graph() != graph) {
-        graph = storer.graph();
-        nodes = inPlanOrder(*graph, std::move(nodes));
-    }
+    adopt(graph, storer.graph(), nodes);
     return {};
 }
 
