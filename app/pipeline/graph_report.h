@@ -36,7 +36,8 @@ struct GraphNodeReport {
 
 struct GraphReport {
     std::string name;
-    std::vector<GraphNodeReport> nodes; ///< producers first
+    /// Producers first; with those inside of If, Loop and Scan, whose names are paths.
+    std::vector<GraphNodeReport> nodes;
     std::vector<GraphValueReport> values;
     std::vector<uint32_t> inputs, outputs; ///< positions in `values`
 

@@ -32,7 +32,9 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
 std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused, const Trace& trace,
                                        const Plan& before, const Plan& after);
 
-/// Names, types and wiring, without weights.
+/// Names, types and wiring, without weights. Bodies of If, Loop and Scan stand in the same list,
+/// their nodes and values called by path ("If_12/then_branch/Conv_3"); the node itself reads what
+/// they make.
 GraphReport summariseGraph(const Graph& graph);
 
 /// Steps and near misses of the trace, and the fused nodes with what they saved; reads the graphs

@@ -2,9 +2,12 @@
 // A graph as plain data for drawings.
 #include "app/pipeline/source_place.h"
 #include "app/pipeline/summary.h"
+#include "core/graph/captures.h"
 #include "core/graph/text.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace fuselage::app {
 
@@ -53,30 +56,95 @@ GraphNodeReport reportOf(const Node& node) {
     return out;
 }
 
+/// Writes a graph and the bodies inside it as one.
+class Flattening {
+public:
+    explicit Flattening(GraphReport& out) : m_out(out) {}
+
+    using Places = std::vector<uint32_t>; ///< of a graph's values in the report, by id
+
+    /// `places` has the values that are known from outside.
+    void add(const Graph& graph, const std::string& path, Places& places);
+
+    static std::vector<uint32_t> of(const std::vector<ValueId>& ids, const Places& places) {
+        std::vector<uint32_t> out;
+        for (ValueId id : ids)
+            out.push_back(id.valid() ? places[id.index()] : GraphNodeReport::omitted);
+        return out;
+    }
+
+private:
+    void addBodies(const Node& node, const std::string& path, const Places& around,
+                   GraphNodeReport& report);
+
+    GraphReport& m_out;
+};
+
+void Flattening::add(const Graph& graph, const std::string& path, Places& places) {
+    for (ValueId id : graph.values()) {
+        if (places[id.index()] != GraphNodeReport::omitted)
+            continue;
+        places[id.index()] = static_cast<uint32_t>(m_out.values.size());
+        m_out.values.push_back(reportOf(graph.value(id)));
+        m_out.values.back().name.insert(0, path);
+    }
+    for (NodeId id : topologicalOrder(graph)) {
+        const Node& node = graph.node(id);
+        GraphNodeReport report = reportOf(node);
+        report.inputs = of(node.inputs, places);
+        report.outputs = of(node.outputs, places);
+        addBodies(node, path, places, report);
+        report.name.insert(0, path);
+        for (std::string& source : report.sources)
+            if (!source.starts_with(path))
+                source.insert(0, path);
+        m_out.nodes.push_back(std::move(report));
+    }
+}
+
+/// What a body reads from outside it reads there; the node itself joins what its bodies make.
+void Flattening::addBodies(const Node& node, const std::string& path, const Places& around,
+                           GraphNodeReport& report) {
+    const std::vector<SubgraphRef> bodies = subgraphsOf(node);
+    if (bodies.empty())
+        return;
+    report.inputs.resize(std::min<size_t>(report.inputs.size(), node.explicitInputs));
+    std::vector<bool> readInside(report.inputs.size(), false);
+    std::vector<uint32_t> results;
+    for (const SubgraphRef& ref : bodies) {
+        const Graph& body = *ref.graph;
+        Places places(body.valueBound(), GraphNodeReport::omitted);
+        for (size_t i = 0; i < body.captures().size(); ++i)
+            if (ValueId outside = node.inputs[ref.firstCapture + i]; outside.valid())
+                places[body.captures()[i].index()] = around[outside.index()];
+        // What goes from round to round starts as an input of the node; a Loop counts rounds first.
+        const size_t first = node.op == Op::Loop ? 1 : 0;
+        const bool carries = node.op == Op::Loop || node.op == Op::Scan;
+        for (size_t i = first; carries && i < body.inputs().size(); ++i) {
+            if (i >= readInside.size() || !node.inputs[i].valid())
+                continue;
+            const ValueId inside = body.inputs()[i];
+            places[inside.index()] = around[node.inputs[i].index()];
+            readInside[i] = readInside[i] || !body.value(inside).uses.empty();
+        }
+        add(body, path + node.name + '/' + ref.attribute + '/', places);
+        for (uint32_t result : of(body.outputs(), places))
+            results.push_back(result);
+    }
+    size_t at = 0;
+    std::erase_if(report.inputs, [&](uint32_t) { return readInside[at++]; });
+    report.inputs.insert(report.inputs.end(), results.begin(), results.end());
+}
+
 } // namespace
 
 GraphReport summariseGraph(const Graph& graph) {
     GraphReport out;
     out.name = graph.name();
-    std::vector<uint32_t> index(graph.valueBound(), GraphNodeReport::omitted);
-    for (ValueId id : graph.values()) {
-        index[id.index()] = static_cast<uint32_t>(out.values.size());
-        out.values.push_back(reportOf(graph.value(id)));
-    }
-    auto indices = [&](const std::vector<ValueId>& ids) {
-        std::vector<uint32_t> of;
-        for (ValueId id : ids)
-            of.push_back(id.valid() ? index[id.index()] : GraphNodeReport::omitted);
-        return of;
-    };
-    for (NodeId id : topologicalOrder(graph)) {
-        const Node& node = graph.node(id);
-        out.nodes.push_back(reportOf(node));
-        out.nodes.back().inputs = indices(node.inputs);
-        out.nodes.back().outputs = indices(node.outputs);
-    }
-    out.inputs = indices(graph.inputs());
-    out.outputs = indices(graph.outputs());
+    Flattening::Places places(graph.valueBound(), GraphNodeReport::omitted);
+    Flattening(out).add(graph, {}, places);
+    out.inputs = Flattening::of(graph.inputs(), places);
+    out.outputs = Flattening::of(graph.outputs(), places);
     return out;
 }
 

@@ -102,8 +102,8 @@ std::string phasesOf(const std::string& path) {
         stages.lap("analyse");
         for (const auto& [stage, seconds] : analysis->report.stageSeconds)
             stages.inside(stage, seconds);
-        studio::ProvenanceMap provenance(*analysis->before.plan->graph,
-                                         *analysis->after.plan->graph);
+        studio::ProvenanceMap provenance(analysis->report.before.graph,
+                                         analysis->report.after.graph);
         stages.lap("provenance");
         scene::SideFigures figures = app::figuresOf(analysis->report);
         stages.lap("figures");

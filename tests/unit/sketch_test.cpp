@@ -2,12 +2,14 @@
 // Models that cannot be analysed are shown as far as their file says: absent weights,
 // contradictions, unknown operators; what is no model stays an error.
 #include "app/pipeline/sketch.h"
+#include "app/pipeline/summary.h"
 #include "core/onnx/model_file.h"
 #include "core/support/file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace fuselage;
@@ -86,4 +88,47 @@ TEST(Sketch, APlaceThatIsNotThereIsNone) {
     EXPECT_EQ(placeOf(error, *sketch), "");
     error.message = "the value `y`";
     EXPECT_EQ(placeOf(error, *sketch), sketch->before.graph.nodes[0].name);
+}
+
+TEST(Sketch, BodiesStandInTheGraphByTheirPath) {
+    auto graph = model_io::loadText(
+        "g (bool c, float[2,3] x) => (float[2,3] y) {"
+        " s = Neg(x)"
+        " y = If (c) <then_branch = t () => (float[2,3] a) { r = Relu(s) a = Exp(r) },"
+        "             else_branch = e () => (float[2,3] b) { b = Identity(x) }> }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    const GraphReport report = summariseGraph(*graph);
+    const auto named = [&](std::string_view op) -> const GraphNodeReport* {
+        for (const GraphNodeReport& node : report.nodes)
+            if (node.op == op)
+                return &node;
+        return nullptr;
+    };
+    const GraphNodeReport *outer = named("If"), *relu = named("Relu"), *last = named("Exp");
+    ASSERT_TRUE(outer && relu && last && named("Neg"));
+    EXPECT_EQ(relu->name.find(outer->name + "/then_branch/"), 0U) << relu->name;
+    EXPECT_EQ(relu->inputs,
+              named("Neg")->outputs);    // what a body captures it reads where it is made
+    ASSERT_EQ(outer->inputs.size(), 3U); // the condition and the result of each body
+    EXPECT_EQ(outer->inputs[1] == last->outputs[0] || outer->inputs[2] == last->outputs[0], true);
+    EXPECT_EQ(&report.nodes.back(), outer) << "producers first";
+}
+
+TEST(Sketch, WhatALoopCarriesComesFromWhereItStarts) {
+    auto graph = model_io::loadText(
+        "g (int64 n, bool c, float[2] x) => (float[2] y) {"
+        " y = Loop (n, c, x) <body = b (int64 i, bool going, float[2] last)"
+        " => (bool on, float[2] next) { on = Identity(going) next = Neg(last) }> }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    const GraphReport report = summariseGraph(*graph);
+    const GraphNodeReport *loop = nullptr, *negation = nullptr;
+    for (const GraphNodeReport& node : report.nodes) {
+        loop = node.op == "Loop" ? &node : loop;
+        negation = node.op == "Neg" ? &node : negation;
+    }
+    ASSERT_TRUE(loop && negation);
+    EXPECT_EQ(report.values[negation->inputs[0]].name, "x");
+    EXPECT_EQ(report.values[loop->inputs[0]].name, "n"); // read by nothing inside
+    EXPECT_EQ(std::count(loop->inputs.begin(), loop->inputs.end(), negation->outputs[0]), 1);
+    EXPECT_EQ(std::count(loop->inputs.begin(), loop->inputs.end(), negation->inputs[0]), 0);
 }

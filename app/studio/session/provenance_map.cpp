@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/session/provenance_map.h"
 
-#include <QSet>
-
 namespace fuselage::studio {
 
 namespace {
@@ -21,23 +19,22 @@ QStringList mapped(const QHash<QString, QStringList>& map, const QStringList& na
 
 } // namespace
 
-ProvenanceMap::ProvenanceMap(const Graph& before, const Graph& after) {
-    QSet<QString> known;
-    for (NodeId id : before.nodes())
-        known.insert(QString::fromStdString(before.node(id).name));
-    for (NodeId id : after.nodes()) {
-        const Node& node = after.node(id);
-        QString name = QString::fromStdString(node.name);
-        std::vector<std::string> sources = node.provenance.sources;
-        if (sources.empty()) // an untouched node stands for itself
-            sources.push_back(node.name);
-        for (const std::string& text : sources) {
-            QString source = QString::fromStdString(text);
-            if (!known.contains(source))
-                continue;
-            m_after[source].append(name);
-            m_before[name].append(source);
-        }
+ProvenanceMap::ProvenanceMap(const app::GraphReport& before, const app::GraphReport& after) {
+    m_known.reserve(static_cast<qsizetype>(before.nodes.size()));
+    for (const app::GraphNodeReport& node : before.nodes)
+        m_known.insert(QString::fromStdString(node.name));
+    auto join = [this](const QString& source, const QString& name) {
+        if (!m_known.contains(source))
+            return;
+        m_after[source].append(name);
+        m_before[name].append(source);
+    };
+    for (const app::GraphNodeReport& node : after.nodes) {
+        const QString name = QString::fromStdString(node.name);
+        if (node.sources.empty()) // an untouched node stands for itself
+            join(name, name);
+        for (const std::string& source : node.sources)
+            join(QString::fromStdString(source), name);
     }
 }
 

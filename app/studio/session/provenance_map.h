@@ -3,9 +3,10 @@
 // from the provenance that the rewriter wrote.
 #pragma once
 
-#include "core/graph/graph.h"
+#include "app/pipeline/graph_report.h"
 
 #include <QHash>
+#include <QSet>
 #include <QStringList>
 
 namespace fuselage::studio {
@@ -13,7 +14,9 @@ namespace fuselage::studio {
 class ProvenanceMap {
 public:
     ProvenanceMap() = default;
-    ProvenanceMap(const Graph& before, const Graph& after);
+    ProvenanceMap(const app::GraphReport& before, const app::GraphReport& after);
+
+    bool knowsBefore(const QString& node) const { return m_known.contains(node); }
 
     /// Nodes after that compute what these nodes before computed, in graph order, each once.
     QStringList after(const QStringList& before) const;
@@ -22,6 +25,7 @@ public:
     QStringList before(const QStringList& after) const;
 
 private:
+    QSet<QString> m_known; ///< nodes before
     QHash<QString, QStringList> m_after, m_before;
 };
 

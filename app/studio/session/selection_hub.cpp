@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/session/selection_hub.h"
 
-#include <QSet>
-
 namespace fuselage::studio {
 
 namespace {
 
 constexpr qsizetype historyLength = 100;
 
-QStringList existing(const QStringList& names, const Graph& graph) {
-    QSet<QString> known;
-    for (NodeId id : graph.nodes())
-        known.insert(QString::fromStdString(graph.node(id).name));
+QStringList existing(const QStringList& names, const Snapshot& snapshot) {
     QStringList out;
     for (const QString& name : names)
-        if (known.contains(name))
+        if (snapshot.provenance.knowsBefore(name))
             out.append(name);
     return out;
 }
@@ -31,7 +26,7 @@ void SelectionHub::selectAfter(const QStringList& nodes) {
 }
 
 void SelectionHub::selectAny(const QStringList& nodes) {
-    QStringList before = m_snapshot ? existing(nodes, m_snapshot->before()) : nodes;
+    QStringList before = m_snapshot ? existing(nodes, *m_snapshot) : nodes;
     before.isEmpty() ? selectAfter(nodes) : selectBefore(before);
 }
 
@@ -39,10 +34,9 @@ void SelectionHub::selectRule(const QString& rule) {
     Selection out;
     out.rule = rule;
     if (m_snapshot) {
-        const Graph& graph = m_snapshot->after();
-        for (NodeId id : graph.nodes())
-            if (graph.node(id).provenance.rule == rule.toStdString())
-                out.after.append(QString::fromStdString(graph.node(id).name));
+        for (const app::GraphNodeReport& node : m_snapshot->report().after.graph.nodes)
+            if (node.rule == rule.toStdString())
+                out.after.append(QString::fromStdString(node.name));
         out.before = m_snapshot->provenance.before(out.after);
     }
     select(std::move(out));
@@ -73,7 +67,7 @@ void SelectionHub::setSnapshot(const SnapshotPtr& snapshot) {
         show({});
         return;
     }
-    QStringList before = existing(m_selection.before, snapshot->before());
+    QStringList before = existing(m_selection.before, *snapshot);
     show({before, snapshot->provenance.after(before), m_selection.rule});
 }
 

@@ -299,7 +299,8 @@ Session::Outcome Session::run(const std::shared_ptr<const app::LoadedModel>& mod
     snapshot->model = model;
     snapshot->rules = std::make_shared<const app::RuleLibrary>(std::move(*library));
     snapshot->analysis = std::move(*analysis);
-    snapshot->provenance = ProvenanceMap(snapshot->before(), snapshot->after());
+    snapshot->provenance =
+        ProvenanceMap(snapshot->report().before.graph, snapshot->report().after.graph);
     snapshot->device = options.device;
     snapshot->dims = options.fuse.dims;
     snapshot->precision = options.fuse.precision;

@@ -1,21 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/near_misses/near_miss_marks.h"
 
+#include <algorithm>
+
 namespace fuselage::studio {
 
 namespace {
 
+bool has(const std::vector<uint32_t>& values, uint32_t value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+const app::GraphNodeReport* nodeNamed(const std::string& name, const app::GraphReport& graph) {
+    for (const app::GraphNodeReport& node : graph.nodes)
+        if (node.name == name)
+            return &node;
+    return nullptr;
+}
+
 /// The node that `place` names, or that makes or first reads the value that it names.
-QString nodeAt(const std::string& place, const Graph& graph) {
-    if (graph.findNode(place).valid())
+QString nodeAt(const std::string& place, const app::GraphReport& graph) {
+    if (nodeNamed(place, graph))
         return QString::fromStdString(place);
-    ValueId value = graph.findValue(place);
-    if (!value.valid())
+    auto value = std::find_if(graph.values.begin(), graph.values.end(),
+                              [&](const app::GraphValueReport& v) { return v.name == place; });
+    if (value == graph.values.end())
         return {};
-    NodeId node = graph.producer(value);
-    if (!node.valid() && !graph.value(value).uses.empty())
-        node = graph.value(value).uses.front().node;
-    return node.valid() ? QString::fromStdString(graph.node(node).name) : QString();
+    const auto at = static_cast<uint32_t>(value - graph.values.begin());
+    const app::GraphNodeReport* reader = nullptr;
+    for (const app::GraphNodeReport& node : graph.nodes) {
+        if (has(node.outputs, at))
+            return QString::fromStdString(node.name);
+        if (!reader && has(node.inputs, at))
+            reader = &node;
+    }
+    return reader ? QString::fromStdString(reader->name) : QString();
 }
 
 QString calloutOf(const Reason& reason) {
@@ -34,12 +53,12 @@ QString calloutOf(const Reason& reason) {
 
 } // namespace
 
-QList<NodeMark> marksOf(const app::NearMissReport& miss, const Graph& before) {
+QList<NodeMark> marksOf(const app::NearMissReport& miss, const app::GraphReport& before) {
     QList<NodeMark> out;
     QString failed = nodeAt(miss.node, before);
     for (const std::string& name : miss.bound) {
         QString node = QString::fromStdString(name);
-        if (node != failed && before.findNode(name).valid())
+        if (node != failed && nodeNamed(name, before))
             out.append({NodeMark::Kind::Bound, false, node});
     }
     if (failed.isEmpty())

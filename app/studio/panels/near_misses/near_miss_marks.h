@@ -9,6 +9,6 @@
 namespace fuselage::studio {
 
 /// On the graph before; nodes that it does not have (a rewrite made them) are left out.
-QList<NodeMark> marksOf(const app::NearMissReport& miss, const Graph& before);
+QList<NodeMark> marksOf(const app::NearMissReport& miss, const app::GraphReport& before);
 
 } // namespace fuselage::studio

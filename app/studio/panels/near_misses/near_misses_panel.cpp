@@ -21,10 +21,10 @@ QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
         workbench.marks.set(nearMissOwner, {});
     });
     QObject::connect(panel, &TablePanel::chosen, panel, [table, &workbench](int row) {
-        const SnapshotPtr& snapshot = workbench.session.snapshot();
-        workbench.marks.set(nearMissOwner, row >= 0 && snapshot ? marksOf(table->row(row).miss,
-                                                                          snapshot->model->graph)
-                                                                : QList<NodeMark>());
+        const app::Report* report = workbench.session.report();
+        workbench.marks.set(nearMissOwner, row >= 0 && report
+                                               ? marksOf(table->row(row).miss, report->before.graph)
+                                               : QList<NodeMark>());
     });
     QObject::connect(panel, &TablePanel::activated, panel, [table, &workbench](int row) {
         const app::NearMissReport& miss = table->row(row).miss;
