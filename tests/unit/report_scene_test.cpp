@@ -83,6 +83,94 @@ TEST(Scene, APartOfANameThatIsItsOperatorIsNoScope) {
     EXPECT_LT(above, 0);
 }
 
+scene::Scene deepChain(scene::Options::Flow flow) {
+    GraphBuilder builder;
+    uint32_t value = builder.input("x"), far = value;
+    for (int i = 0; i < 120; ++i) {
+        value = builder.node("n" + std::to_string(i), i % 10 == 9 ? "Add" : "Relu",
+                             i % 10 == 9 ? std::vector<uint32_t>{value, far}
+                                         : std::vector<uint32_t>{value});
+        if (i % 10 == 9)
+            far = value;
+    }
+    scene::Options options;
+    options.flow = flow;
+    return built(builder.finish({value}), {}, options);
+}
+
+TEST(Scene, ADeepNarrowGraphStandsInColumns) {
+    const scene::Scene folded = deepChain(scene::Options::Flow::Columns);
+    expectTidy(folded);
+    const scene::Scene straight = deepChain(scene::Options::Flow::Down);
+    EXPECT_GT(straight.rect.h, 10 * straight.rect.w);
+    EXPECT_LT(folded.rect.h, 3 * folded.rect.w);
+    ASSERT_EQ(folded.boxes.size(), straight.boxes.size());
+    // Lines stay inside the picture, and none but those between columns goes up.
+    size_t between = 0;
+    for (const scene::Edge& edge : folded.edges) {
+        bool up = false;
+        for (size_t i = 0; i < edge.points.size(); ++i) {
+            EXPECT_TRUE(folded.rect.contains(edge.points[i]));
+            up = up || (i > 0 && edge.points[i].y < edge.points[i - 1].y - 0.5);
+        }
+        const double aside = folded.boxes[edge.to].rect.x - folded.boxes[edge.from].rect.right();
+        if (!edge.tunnel) {
+            EXPECT_EQ(up, aside > 40) << edge.from << " to " << edge.to;
+        }
+        between += up;
+    }
+    EXPECT_GT(between, 0U);
+}
+
+TEST(Scene, AFusedBoxIsCalledAsAPersonWould) {
+    GraphBuilder before, after;
+    const uint32_t x = before.input("x");
+    const uint32_t conv = before.node("c", "Conv", {x, before.constant("w")});
+    const uint32_t gate = before.node("h", "HardSigmoid", {conv});
+    const uint32_t out = before.node("m", "Mul", {gate, conv});
+    const uint32_t y = after.fused("f", "ConvBNReLU", {"c", "h", "m"}, {after.input("x")});
+    const scene::Scene scene = built(before.finish({out}), after.finish({y}));
+    const auto box = std::find_if(scene.boxes.begin(), scene.boxes.end(),
+                                  [](const Box& b) { return b.kind == Box::Kind::Fused; });
+    ASSERT_NE(box, scene.boxes.end());
+    EXPECT_EQ(box->title, "Conv + HardSwish");
+    ASSERT_FALSE(box->lines.empty());
+    EXPECT_EQ(box->lines[0], "ConvBNReLU");
+}
+
+TEST(Scene, AProductWithAnotherGateIsNoSwish) {
+    GraphBuilder before, after;
+    const uint32_t x = before.input("x");
+    const uint32_t conv = before.node("c", "Conv", {x, before.constant("w")});
+    const uint32_t gate = before.node("s", "Sigmoid", {conv});
+    const uint32_t out = before.node("m", "Mul", {gate, x});
+    const uint32_t y = after.fused("f", "R", {"c", "s", "m"}, {after.input("x")});
+    const scene::Scene scene = built(before.finish({out}), after.finish({y}));
+    for (const Box& box : scene.boxes)
+        if (box.kind == Box::Kind::Fused) {
+            EXPECT_EQ(box.title, "Conv + Sigmoid + Mul");
+        }
+}
+
+TEST(Scene, DetailsAreAttributesAndWeights) {
+    GraphBuilder builder;
+    const uint32_t x = builder.input("x");
+    const uint32_t y = builder.node("c", "Conv", {x, builder.constant("model/w")});
+    GraphReport graph = builder.finish({y});
+    graph.nodes[0].attributes = {{"strides", "[2, 2]"}};
+    scene::Options options;
+    for (bool details : {false, true}) {
+        options.details = details;
+        const scene::Scene scene = built(graph, {}, options);
+        const auto box = std::find_if(scene.boxes.begin(), scene.boxes.end(),
+                                      [](const Box& b) { return b.title == "Conv"; });
+        ASSERT_NE(box, scene.boxes.end());
+        const auto& lines = box->lines;
+        EXPECT_EQ(std::count(lines.begin(), lines.end(), "strides = [2, 2]"), details ? 1 : 0);
+        EXPECT_EQ(std::count(lines.begin(), lines.end(), "w 1×64×56×56"), details ? 1 : 0);
+    }
+}
+
 TEST(Scene, GoldenOfAResidualNetwork) {
     Pair pair = residualNetwork(6);
     scene::Scene scene = built(pair.before, pair.after);

@@ -32,6 +32,12 @@ struct Options {
         Badges, ///< stands at the edges that carry stored values; no boxes where that says all
         Boxes,  ///< nodes like all others
     } pairs = Pairs::Badges;
+    /// What is done with a picture that is much deeper than wide.
+    enum class Flow : uint8_t {
+        Columns, ///< cut into columns beside each other
+        Down,    ///< left as it is
+    } flow = Flow::Columns;
+    bool details = false;           ///< attributes and shapes of weights in the boxes
     size_t maxBoxes = 600;          ///< by default, deeper scopes are shut until no more are shown
     size_t slice = 400;             ///< a level with more children is split
     LayoutEngine* engine = nullptr; ///< none: the linear one

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fourth phase of a scene: containers are laid out from the innermost outwards, then everything
 // gets its place. Equal requests (the instances of a block) are laid out once.
+#include "app/report/scene/columns_internal.h"
 #include "app/report/scene/model_internal.h"
 #include "app/report/scene/text_size.h"
 #include "core/support/hash.h"
@@ -156,10 +157,12 @@ Result<Composer::Size> Composer::layOutPart(uint32_t node, const Part& part) {
             uint32_t at = port(last);
             edge(child, at, 1, level.exitWays[i], at);
         }
-    auto result = layoutOf(std::move(request));
+    auto result = layoutOf(request);
     if (!result)
         return failure(result.error());
-    const LayoutResult& layout = **result;
+    LayoutResult layout = **result;
+    if (tree.kind != TreeNode::Kind::Group && m_model.options.flow == Options::Flow::Columns)
+        foldIntoColumns(request, layout);
     auto& places = part.side == After ? m_afterPlaces : m_places;
     for (uint32_t child : part.children) {
         uint32_t id = tree.children[child];

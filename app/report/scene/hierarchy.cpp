@@ -72,6 +72,7 @@ public:
         for (uint32_t i = 0; i < m_model.items.size(); ++i)
             addItem(i, paths);
         simplify(0);
+        openOnlyScope();
         sliceAll();
         compact();
         number();
@@ -88,6 +89,7 @@ private:
     uint32_t child(uint32_t parent, TreeNode::Kind kind, std::string label);
     uint32_t scope(const Path& path);
     void simplify(uint32_t node);
+    void openOnlyScope();
     void sliceAll();
     void slice(uint32_t node, const std::vector<std::pair<uint32_t, uint32_t>>& crossing);
     void compact();
@@ -178,6 +180,34 @@ void TreeBuilder::simplify(uint32_t node) {
     }
     m_tree[node].children = std::move(children);
     m_tree[node].nodes[0] = m_tree[node].kind == TreeNode::Kind::Leaf ? 1 : leaves;
+}
+
+/// A scope that everything is in ("p2o", "model") says nothing of where things are.
+void TreeBuilder::openOnlyScope() {
+    uint32_t only = none;
+    for (uint32_t child : m_tree[0].children) {
+        const TreeNode& node = m_tree[child];
+        const bool isEnd = node.kind == TreeNode::Kind::Leaf &&
+                           (m_model.items[node.item].kind == Box::Kind::Input ||
+                            m_model.items[node.item].kind == Box::Kind::Output);
+        if (isEnd)
+            continue;
+        if (only != none || node.kind != TreeNode::Kind::Scope)
+            return;
+        only = child;
+    }
+    if (only == none)
+        return;
+    std::vector<uint32_t> children;
+    for (uint32_t child : m_tree[0].children)
+        if (child != only)
+            children.push_back(child);
+        else
+            for (uint32_t inner : m_tree[only].children) {
+                m_tree[inner].parent = 0;
+                children.push_back(inner);
+            }
+    m_tree[0].children = std::move(children);
 }
 
 /// Cuts long levels where few edges cross; needs the edges between their children.

@@ -6,6 +6,7 @@
 #include "app/report/scene/text_size.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -17,11 +18,13 @@ using app::GraphNodeReport;
 using app::GraphReport;
 
 constexpr size_t longestTitle = 26;
+constexpr size_t longestFused = 38; ///< title of a fused box
 constexpr size_t longestLine = 30;
 constexpr size_t longestStub = 14;
 constexpr size_t linesOfOps = 3;
 constexpr size_t constantsShown = 2;
 constexpr size_t incomingShown = 3;
+constexpr size_t attributesShown = 6;
 
 std::string lastPart(const std::string& name) {
     size_t end = name.find_last_not_of('/');
@@ -31,14 +34,48 @@ std::string lastPart(const std::string& name) {
     return name.substr(slash == std::string::npos ? 0 : slash + 1);
 }
 
+/// Of a product of a value and its own sigmoid: what people call both together.
+const char* swishOf(const GraphNodeReport& product, const GraphNodeReport& gate) {
+    const bool hard = gate.op == "HardSigmoid";
+    if (product.op != "Mul" || (!hard && gate.op != "Sigmoid") || product.inputs.size() != 2 ||
+        gate.inputs.empty() || gate.outputs.empty())
+        return nullptr;
+    for (size_t slot : {0U, 1U})
+        if (product.inputs[slot] == gate.outputs[0] && product.inputs[1 - slot] == gate.inputs[0])
+            return hard ? "HardSwish" : "Swish";
+    return nullptr;
+}
+
+/// Operators in words that people use, in order.
+std::vector<std::string> spokenOps(const std::vector<const GraphNodeReport*>& nodes) {
+    std::vector<std::string> out;
+    std::vector<bool> said(nodes.size(), false);
+    std::vector<std::string> names;
+    for (const GraphNodeReport* node : nodes)
+        names.push_back(node->op);
+    for (size_t product = 0; product < nodes.size(); ++product)
+        for (size_t gate = 0; gate < nodes.size(); ++gate)
+            if (const char* name = swishOf(*nodes[product], *nodes[gate])) {
+                names[product] = name;
+                said[gate] = true;
+            }
+    for (size_t i = 0; i < nodes.size(); ++i)
+        if (!said[i])
+            out.push_back(names[i]);
+    return out;
+}
+
 class Labels {
 public:
     Labels(const Model& model, const Projection& projection)
         : m_model(model), m_projection(projection), m_out(model.tree.size()),
           m_replaced(model.groups.size()) {
+        std::vector<std::vector<const GraphNodeReport*>> members(model.groups.size());
         for (const Item& item : model.items)
             if (item.group != none && item.before != none)
-                m_replaced[item.group].push_back(model.input.before.nodes[item.before].op);
+                members[item.group].push_back(&model.input.before.nodes[item.before]);
+        for (size_t group = 0; group < members.size(); ++group)
+            m_replaced[group] = spokenOps(members[group]);
     }
 
     std::vector<Label> run() {
@@ -57,6 +94,7 @@ private:
     Label ofContainer(uint32_t id) const;
     Label ofItem(uint32_t item) const;
     void describeNode(const Item& item, Label& label) const;
+    static void addDetails(const GraphReport& graph, const GraphNodeReport& node, Label& label);
     void describeFused(const Item& item, Label& label) const;
     std::string nameOf(uint32_t id) const;
     void addStubs();
@@ -88,6 +126,23 @@ std::vector<std::string> wrapped(const std::vector<std::string>& ops) {
         i = same;
     }
     return lines;
+}
+
+/// The operators as a person lists them, equal neighbours once: as many as fit.
+std::string joined(const std::vector<std::string>& ops) {
+    std::string out;
+    size_t left = ops.size();
+    for (size_t i = 0; i < ops.size(); ++i) {
+        --left;
+        if (i > 0 && ops[i] == ops[i - 1])
+            continue;
+        const std::string word = (out.empty() ? "" : " + ") + ops[i];
+        const size_t room = left > 0 ? longestFused - 5 : longestFused; // for " + 12"
+        if (!out.empty() && out.size() + word.size() > room)
+            return out + " + " + std::to_string(left + 1);
+        out += word;
+    }
+    return out;
 }
 
 Label Labels::ofContainer(uint32_t id) const {
@@ -122,6 +177,22 @@ Label Labels::ofContainer(uint32_t id) const {
     return label;
 }
 
+/// Attributes and shapes of weights, one a line.
+void Labels::addDetails(const GraphReport& graph, const GraphNodeReport& node, Label& label) {
+    for (size_t i = 0; i < node.attributes.size() && i < attributesShown; ++i)
+        label.lines.push_back(
+            elided(node.attributes[i].first + " = " + node.attributes[i].second, longestLine));
+    if (node.attributes.size() > attributesShown)
+        label.lines.push_back("… " + std::to_string(node.attributes.size() - attributesShown) +
+                              " more");
+    for (uint32_t value : node.inputs)
+        if (value != GraphNodeReport::omitted && graph.values[value].constant &&
+            graph.values[value].literal.empty())
+            label.lines.push_back(elided(lastPart(graph.values[value].name) + " " +
+                                             shortType(graph.values[value].type),
+                                         longestLine));
+}
+
 void Labels::describeNode(const Item& item, Label& label) const {
     const GraphReport& graph = item.before != none ? m_model.input.before : m_model.input.after;
     const GraphNodeReport& node = graph.nodes[item.before != none ? item.before : item.after];
@@ -130,6 +201,8 @@ void Labels::describeNode(const Item& item, Label& label) const {
         return; // the group's frame says the rest
     if (!node.outputs.empty() && node.outputs[0] != GraphNodeReport::omitted)
         label.lines.push_back(elided(shortType(graph.values[node.outputs[0]].type), longestLine));
+    if (m_model.options.details)
+        addDetails(graph, node, label);
     if (const auto form = app::storedFormOf(graph, node)) // where pairs have boxes
         label.lines.push_back(elided(app::storedText(*form), longestLine));
     size_t constants = 0;
@@ -150,9 +223,14 @@ void Labels::describeNode(const Item& item, Label& label) const {
 void Labels::describeFused(const Item& item, Label& label) const {
     const GraphNodeReport& node = m_model.input.after.nodes[item.after];
     const Group& group = m_model.groups[item.group];
-    label.title = elided(node.op, longestTitle);
+    const std::vector<std::string>& ops = m_replaced[item.group];
+    label.title = ops.empty() ? elided(node.op, longestTitle) : joined(ops);
     label.badges.push_back({group.badge, group.token});
-    label.lines = wrapped(m_replaced[item.group]);
+    if (!ops.empty())
+        label.lines.push_back(elided(node.op, longestLine));
+    if (!label.title.empty() && std::isdigit(static_cast<unsigned char>(label.title.back())))
+        for (std::string& line : wrapped(ops)) // the title had no room for all
+            label.lines.push_back(std::move(line));
     if (!node.outputs.empty() && node.outputs[0] != GraphNodeReport::omitted)
         label.lines.push_back(
             elided(shortType(m_model.input.after.values[node.outputs[0]].type), longestLine));
