@@ -11,6 +11,7 @@
 #include "app/zoo/zoo.h"
 #include "core/passes/passes.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/generated.h"
 #include "tests/bench/sampled_plans.h"
 
 #include <CLI/CLI.hpp>
@@ -84,11 +85,15 @@ Result<app::LoadedModel> load(const std::string& model) {
     Progress progress;
     if (model.ends_with(".onnx"))
         return app::loadModel(model, {}, progress);
-    auto graph = zoo::build(model);
-    if (!graph)
-        return failure(graph.error());
     app::LoadedModel out;
-    out.graph = std::move(*graph);
+    if (auto generated = bench::generatedModel(model)) {
+        out.graph = std::move(*generated);
+    } else {
+        auto graph = zoo::build(model);
+        if (!graph)
+            return failure(graph.error());
+        out.graph = std::move(*graph);
+    }
     if (auto prepared = prepareGraph(out.graph, progress); !prepared)
         return failure(prepared.error());
     return out;
@@ -252,7 +257,8 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--points", options.points, "also write every kernel to this file");
     bench::addOptions(app, options.publication);
-    app.add_option("models", options.models, "names of the zoo, files, or folders of files")
+    app.add_option("models", options.models,
+                   "names of the zoo, files, folders of files, or rows:WIDTH")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     auto profile = deviceProfile(options.device);
