@@ -62,7 +62,7 @@ Graph graphOf(const std::string& text) {
         Tensor data(DType::Float32, *graph.value(graph.findValue(name)).type.extents());
         for (int64_t i = 0; i < data.elementCount(); ++i)
             data.set(i, static_cast<double>(i * 7919 % 2001) / 20000 - 0.05);
-        (void)app::bindInput(graph, name, std::move(data));
+        (void)bindInput(graph, name, std::move(data));
     }
     (void)prepareGraph(graph, progress);
     return graph;
