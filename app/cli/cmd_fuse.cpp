@@ -6,6 +6,7 @@
 #include "app/cli/rewrite_input.h"
 #include "app/pipeline/fuse.h"
 #include "app/report/format.h"
+#include "core/graph/bodies.h"
 #include "core/onnx/model_file.h"
 #include "core/support/text.h"
 
@@ -104,8 +105,8 @@ int run(Options& options) {
     if (!options.output.empty())
         if (auto saved = model_io::save(rewritten->graph, options.output); !saved)
             return reportError(saved.error());
-    printOut(countsText(library.loaded.rules, rewritten->trace, model.graph.nodeCount(),
-                        rewritten->graph.nodeCount()));
+    printOut(countsText(library.loaded.rules, rewritten->trace, countNodes(model.graph),
+                        countNodes(rewritten->graph)));
     printOut(costlyText(rewritten->trace));
     printOut(leftOutText(library.loaded.rules, rewritten->trace, options.rewrite.fuse));
     return ExitOk;

@@ -2,6 +2,7 @@
 #include "app/lsp/match_counter.h"
 
 #include "app/pipeline/model.h"
+#include "core/graph/bodies.h"
 #include "core/rewrite/match_cache.h"
 
 #include <fmt/format.h>
@@ -9,8 +10,10 @@
 #include <condition_variable>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace fuselage::lsp {
 
@@ -36,16 +39,30 @@ struct Subject {
     MatchCache cache;
 };
 
+/// The model and its bodies.
+using Subjects = std::vector<std::unique_ptr<Subject>>;
+
+Subjects subjectsOf(Graph model) {
+    takeCapturedConstants(model);
+    Subjects out;
+    for (const BodyPlace& body : bodiesOf(model))
+        out.push_back(std::make_unique<Subject>(body.graph->clone()));
+    out.push_back(std::make_unique<Subject>(std::move(model)));
+    return out;
+}
+
 /// Legal matches of each rule; nothing when `stop` became true.
-std::optional<Counts> countMatches(Subject& subject, const Job& job, FunctionRef<bool()> stop) {
+std::optional<Counts> countMatches(Subjects& subjects, const Job& job, FunctionRef<bool()> stop) {
     SourceSet sources;
     const dsl::LoadedRules loaded = dsl::loadRules(sources, job.texts, job.resolver);
-    const auto found = subject.cache.update(loaded.rules, stop);
-    if (!found)
-        return std::nullopt;
     Counts counts;
-    for (const MatchCache::Entry* entry : *found)
-        counts[entry->rule->name] += entry->found.matches.size();
+    for (const auto& subject : subjects) {
+        const auto found = subject->cache.update(loaded.rules, stop);
+        if (!found)
+            return std::nullopt;
+        for (const MatchCache::Entry* entry : *found)
+            counts[entry->rule->name] += entry->found.matches.size();
+    }
     return counts;
 }
 
@@ -73,7 +90,7 @@ void MatchCounter::State::run() {
         broken = model.error().text();
         return;
     }
-    Subject subject(std::move(model->graph));
+    Subjects subjects = subjectsOf(std::move(model->graph));
     std::unique_lock lock(mutex);
     for (;;) {
         wake.wait(lock, [&] { return stop || wanted.number > counted; });
@@ -81,7 +98,7 @@ void MatchCounter::State::run() {
             return;
         const Job job = wanted;
         lock.unlock();
-        auto result = countMatches(subject, job, [&] {
+        auto result = countMatches(subjects, job, [&] {
             const std::lock_guard inner(mutex);
             return stop || wanted.number > job.number;
         });

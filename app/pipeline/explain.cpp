@@ -5,6 +5,7 @@
 #include "app/pipeline/flip.h"
 #include "app/pipeline/pair_effects.h"
 #include "app/pipeline/source_place.h"
+#include "core/graph/bodies.h"
 #include "dsl/suggest.h"
 
 #include <fmt/format.h>
@@ -39,6 +40,9 @@ Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
         rules.push_back(rule.name);
     for (NodeId id : topologicalOrder(model.graph))
         nodes.push_back(model.graph.node(id).name);
+    for (const BodyPlace& body : bodiesOf(model.graph))
+        for (NodeId id : topologicalOrder(*body.graph))
+            nodes.push_back(body.path + body.graph->node(id).name);
     if (auto known = requireName("usage.rule", "rule", options.rule, rules,
                                  "one of: " + dsl::listed(rules, 12));
         !known)
@@ -157,15 +161,20 @@ std::vector<RuleStanding> standings(const RuleLibrary& library, const Trace& tra
 /// Where the exporter says that the places of all findings come from.
 void addOrigins(const Graph& graph, Explanation& out) {
     std::unordered_map<std::string, std::string> known;
-    for (NodeId id : graph.nodes())
-        if (auto origins = sourcePlaces(graph.node(id)); !origins.empty())
-            known.emplace(graph.node(id).name, std::move(origins.front()));
+    const auto addNodes = [&](const Graph& of, const std::string& path) {
+        for (NodeId id : of.nodes())
+            if (auto origins = sourcePlaces(of.node(id)); !origins.empty())
+                known.emplace(path + of.node(id).name, std::move(origins.front()));
+    };
+    addNodes(graph, "");
+    for (const BodyPlace& body : bodiesOf(graph))
+        addNodes(*body.graph, body.path);
     for (Finding& finding : out.findings)
         for (FindingSite& site : finding.sites)
             if (auto origin = known.find(site.node); origin != known.end())
                 site.origin = origin->second;
-    if (const NodeId asked = graph.findNode(out.node); asked.valid())
-        out.origins = sourcePlaces(graph.node(asked));
+    if (const NodePlace asked = findByPath(graph, out.node); asked.graph)
+        out.origins = sourcePlaces(asked.graph->node(asked.node));
 }
 
 bool concerns(const PairReport& pair, const std::string& node) {
@@ -204,8 +213,8 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     out.device = options.fuse.profile;
     out.rule = options.rule;
     out.node = options.node;
-    out.nodesBefore = model.graph.nodeCount();
-    out.nodesAfter = analysis->fused->nodeCount();
+    out.nodesBefore = countNodes(model.graph);
+    out.nodesAfter = countNodes(*analysis->fused);
     out.rules = standings(library, analysis->trace, options.rule);
     auto& entries = findings.entries();
     if (options.rule.empty())

@@ -3,6 +3,7 @@
 // another rule replaces them, or the model has no node that the search could start at; then the
 // pattern is searched with any operator in that place, which says what stands there instead.
 #include "app/pipeline/explain_internal.h"
+#include "core/graph/bodies.h"
 #include "core/graph/text.h"
 #include "core/rewrite/engine.h"
 #include "core/support/text.h"
@@ -51,7 +52,11 @@ class Unsearched {
 public:
     Unsearched(const Graph& graph, const FuseOptions& options, FindingList& findings)
         : m_graph(graph), m_options(options), m_findings(findings), m_facts(graph),
-          m_convexity(graph) {}
+          m_convexity(graph) {
+        for (const BodyPlace& body : bodiesOf(graph))
+            for (NodeId id : body.graph->nodes())
+                m_inBodies.set(static_cast<size_t>(body.graph->node(id).op));
+    }
 
     void explain(const Rule& rule) {
         if (auto reason = whyNotAsked(rule)) {
@@ -69,7 +74,10 @@ public:
         Reason reason{code::otherOp, "nothing in the model is where its search starts", {}, {}};
         if (!ops.empty())
             reason = {code::otherOp,
-                      "its search starts at " + ops + ", and the model has none",
+                      "its search starts at " + ops +
+                          ((anchors & m_inBodies).any()
+                               ? ", and the bodies that have it lack another operator of the rule"
+                               : ", and the model has none"),
                       {},
                       {{"found", "no such node"}, {"expected", ops}}};
         addStart(rule, std::move(reason)).absent = true;
@@ -185,6 +193,7 @@ private:
     FindingList& m_findings;
     GraphFacts m_facts;
     Convexity m_convexity;
+    OpSet m_inBodies; ///< operators in bodies of If, Loop and Scan
 };
 
 } // namespace

@@ -75,7 +75,9 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
     const std::vector<double> left = before.sums(), right = after.sums();
     if (!left.empty())
         match.measuredBefore = quantileOf(left, 0.5);
-    if (kernels.shared)
+    if (!match.body.empty())
+        match.unjudged = "kernels in a body are not timed one by one";
+    else if (kernels.shared)
         match.unjudged = "it shares a launch with other nodes";
     else if (kernels.recomputes)
         match.unjudged = "its kernel does work again that other kernels do too";

@@ -118,6 +118,22 @@ struct KernelReport {
     bool isFallback = false;       ///< code that is there to be right computes it, not to be fast
 };
 
+/// A body of If, Loop or Scan: one run of it. Names in it have its path in front.
+struct BodyReport {
+    std::string path; ///< "If_12/then_branch/"
+    bool planned = false;
+    std::string whyNot; ///< of one without a plan, whose figures are zero
+    /// How often the side's figures count it: 1 for the branch of an If that is predicted to take
+    /// longer and 0 for the other; iterations, and 1 where their number is not known.
+    double times = 1;
+    size_t nodes = 0;
+    int64_t launches = 0;
+    Traffic traffic;
+    double predictedSeconds = 0;
+    std::vector<KernelReport> kernels; ///< of its plan, in order
+    GraphReport graph;
+};
+
 /// A side as its kernels run, where the plan does not say all: launches of split sums, results of
 /// full size that pass through a kernel's own memory.
 struct RunFigures {
@@ -126,8 +142,8 @@ struct RunFigures {
 
 /// One side, before or after fusion.
 struct SideReport {
-    size_t nodes = 0;
-    size_t launches = 0;
+    size_t nodes = 0;    ///< with those of bodies
+    size_t launches = 0; ///< with those of bodies, as often as they count
     Traffic traffic;
     int64_t peakBytes = 0;
     int64_t constantBytes = 0;
@@ -139,6 +155,7 @@ struct SideReport {
     std::optional<MeasuredTraffic> measuredTraffic;
     std::vector<KernelReport> kernels; ///< of its plan, in order
     GraphReport graph;                 ///< with numbers for symbolic dimensions
+    std::vector<BodyReport> bodies;    ///< inner ones before the one that they are in
 
     /// FLOP per logical byte.
     double intensity() const {
@@ -212,6 +229,7 @@ struct BindingReport {
 /// One fused node: where it comes from and what it saved against its nodes one by one.
 struct MatchReport {
     std::string fusedNode;
+    std::string body; ///< path of the body that it is in; empty: of none
     std::string rule, file;
     uint32_t line = 0;
     std::vector<std::string> nodes;   ///< of the model

@@ -2,6 +2,7 @@
 #include "app/pipeline/summary.h"
 
 #include "app/pipeline/match_verdicts.h"
+#include "core/graph/bodies.h"
 
 #include <set>
 #include <unordered_map>
@@ -20,14 +21,47 @@ struct NodeCost {
     int64_t bytes = 0;
 };
 
+std::string pathOf(const std::string& path, const Plan& plan, const Step& step,
+                   const BodyPlan& body) {
+    return path + plan.graph->node(step.node).name + "/" + body.attribute + "/";
+}
+
+/// Calls visit(step, path) for the plan's steps and those of its bodies.
+template <typename Visit> void forEachStep(const Plan& plan, const std::string& path, Visit visit) {
+    for (const Step& step : plan.steps) {
+        visit(step, path);
+        for (const BodyPlan& body : step.bodies)
+            if (body.plan)
+                forEachStep(*body.plan, pathOf(path, plan, step, body), visit);
+    }
+}
+
 std::unordered_map<std::string, NodeCost> costBySource(const Plan& plan) {
     std::unordered_map<std::string, NodeCost> out;
-    for (const Step& step : plan.steps)
+    forEachStep(plan, "", [&](const Step& step, const std::string& path) {
         for (const std::string& source : step.sources) {
-            out[source].launches += 1;
-            out[source].bytes += step.traffic.logical();
+            out[path + source].launches += 1;
+            out[path + source].bytes += step.traffic.logical();
         }
+    });
     return out;
+}
+
+/// The plans of all bodies by path.
+void addBodyPlans(const Plan& plan, const std::string& path,
+                  std::map<std::string, const BodyPlan*>& out) {
+    for (const Step& step : plan.steps)
+        for (const BodyPlan& body : step.bodies) {
+            const std::string inner = pathOf(path, plan, step, body);
+            out[inner] = &body;
+            if (body.plan)
+                addBodyPlans(*body.plan, inner, out);
+        }
+}
+
+void putPath(const std::string& path, std::vector<std::string>& names) {
+    for (std::string& name : names)
+        name = path + name;
 }
 
 /// Times of one side, medians and shares of its kernels.
@@ -50,6 +84,13 @@ void addTimes(const MeasuredSide& side, SideReport& report) {
     }
 }
 
+int64_t bodyFlops(const Step& step) {
+    double sum = 0;
+    for (const BodyPlan& body : step.bodies)
+        sum += body.plan ? body.times * static_cast<double>(body.plan->totalFlops()) : 0;
+    return static_cast<int64_t>(std::min(sum, 9e18));
+}
+
 /// In plan order, without tactics.
 std::vector<KernelReport> kernelsOf(const Plan& plan) {
     double total = plan.totalPredicted().seconds;
@@ -66,11 +107,64 @@ std::vector<KernelReport> kernelsOf(const Plan& plan) {
         kernel.numeric = nameOf(step.numeric);
         kernel.allowed = nameOf(step.allowed);
         kernel.traffic = step.traffic;
-        kernel.flops = workOf(step.program).flops;
+        kernel.flops = step.bodies.empty() ? workOf(step.program).flops : bodyFlops(step);
         kernel.predictedSeconds = step.predicted.seconds;
         kernel.limiter = step.predicted.limiter;
         kernel.share = total > 0 ? step.predicted.seconds / total : 0;
         kernel.rooflineSeconds = std::max(step.predicted.dram, step.predicted.matrix);
+    }
+    return out;
+}
+
+} // namespace
+
+namespace {
+
+BodyReport bodyReportOf(const BodyPlace& place, const BodyPlan* body, const std::string& absent) {
+    BodyReport out;
+    out.path = place.path;
+    out.nodes = place.graph->nodeCount();
+    out.graph = summariseGraph(*place.graph);
+    for (GraphNodeReport& node : out.graph.nodes) {
+        node.name = place.path + node.name;
+        putPath(place.path, node.sources);
+    }
+    for (GraphValueReport& value : out.graph.values)
+        value.name = place.path + value.name;
+    if (!body)
+        out.whyNot = absent;
+    else if (!body->plan)
+        out.whyNot = "not planned before a run: " + body->whyNot;
+    if (!body || !body->plan)
+        return out;
+    const Plan& plan = *body->plan;
+    out.planned = true;
+    out.times = body->times;
+    out.launches = plan.totalLaunches();
+    out.traffic = plan.totalTraffic();
+    out.predictedSeconds = plan.totalPredicted().seconds;
+    out.kernels = kernelsOf(plan);
+    for (KernelReport& kernel : out.kernels) {
+        kernel.name = place.path + kernel.name;
+        kernel.node = place.path + kernel.node;
+        putPath(place.path, kernel.sources);
+        putPath(place.path, kernel.recomputed);
+    }
+    return out;
+}
+
+std::vector<BodyReport> summariseBodies(const Planned& side) {
+    std::map<std::string, const BodyPlan*> plans;
+    addBodyPlans(*side.plan, "", plans);
+    const bool chosen = bodiesOf(*side.plan->graph).empty();
+    const std::string absent =
+        chosen
+            ? "the plan is for the data of a run, which chose the branch: it is among the kernels"
+            : "the reference functions run it";
+    std::vector<BodyReport> out;
+    for (const BodyPlace& place : bodiesOf(*side.graph)) {
+        const auto plan = plans.find(place.path);
+        out.push_back(bodyReportOf(place, plan == plans.end() ? nullptr : plan->second, absent));
     }
     return out;
 }
@@ -92,7 +186,7 @@ ModelReport summariseModel(const LoadedModel& model, const std::map<std::string,
     ModelReport out;
     out.path = model.path;
     out.name = model.graph.name();
-    out.nodes = model.graph.nodeCount();
+    out.nodes = countNodes(model.graph);
     out.dims = dims;
     out.notes = model.notes;
     auto line = [&](ValueId id) {
@@ -122,14 +216,16 @@ SideReport summariseSide(const Planned& side) {
     const Plan& plan = *side.plan;
     SideReport out;
     out.nodes = plan.graph->nodeCount();
-    out.launches = plan.steps.size();
+    out.bodies = summariseBodies(side);
+    for (const BodyReport& body : out.bodies)
+        out.nodes += body.nodes;
+    out.launches = static_cast<size_t>(plan.totalLaunches());
     out.traffic = plan.totalTraffic();
     out.peakBytes = plan.peakBytes;
     out.constantBytes = plan.constantBytes;
     for (const PlanValue& value : plan.values)
         out.intermediateBuffers += value.residence == Residence::Arena ? 1 : 0;
-    for (const Step& step : plan.steps)
-        out.flops += workOf(step.program).flops;
+    out.flops = plan.totalFlops();
     out.predictedSeconds = plan.totalPredicted().seconds;
     out.kernels = kernelsOf(plan);
     out.graph = summariseGraph(*side.graph);
@@ -165,11 +261,15 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused,
                                        const Plan& before, const Plan& after) {
     auto unfused = costBySource(before);
     std::map<std::string, std::set<std::string>> sources; // of each rule's fused nodes
-    for (NodeId id : fused.nodes()) {
-        const Provenance& origin = fused.node(id).provenance;
-        if (fused.node(id).op == Op::Fused)
-            sources[origin.rule].insert(origin.sources.begin(), origin.sources.end());
-    }
+    const auto addSources = [&](const Graph& graph, const std::string& path) {
+        for (NodeId id : graph.nodes())
+            if (graph.node(id).op == Op::Fused)
+                for (const std::string& source : graph.node(id).provenance.sources)
+                    sources[graph.node(id).provenance.rule].insert(path + source);
+    };
+    addSources(fused, "");
+    for (const BodyPlace& body : bodiesOf(fused))
+        addSources(*body.graph, body.path);
     std::map<std::string, size_t> nearMisses;
     for (const NearMiss& miss : trace.nearMisses)
         ++nearMisses[miss.rule];
@@ -184,11 +284,12 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused,
             count.launchesSaved += unfused[source].launches;
             count.bytesSaved += unfused[source].bytes;
         }
-        for (const Step& step : after.steps)
-            if (step.rule == rule.name) {
-                count.launchesSaved -= 1;
-                count.bytesSaved -= step.traffic.logical();
-            }
+        forEachStep(after, "", [&](const Step& step, const std::string&) {
+            if (step.rule != rule.name)
+                return;
+            count.launchesSaved -= 1;
+            count.bytesSaved -= step.traffic.logical();
+        });
         if (rule.isRewrite)
             count.launchesSaved = count.bytesSaved = 0;
         out.push_back(count);

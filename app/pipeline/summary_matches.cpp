@@ -91,11 +91,12 @@ void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
                                      miss.reason, known ? rule->second->file : std::string(),
                                      known ? rule->second->line : 0, miss.bound});
     }
-    for (const GraphNodeReport& node : report.after.graph.nodes) {
+    const auto addMatch = [&](const GraphNodeReport& node, const std::string& body, Report& to) {
         if (!node.fused)
-            continue;
+            return;
         MatchReport match;
         match.fusedNode = node.name;
+        match.body = body;
         match.rule = node.rule;
         match.file = node.file;
         match.line = node.line;
@@ -107,9 +108,25 @@ void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
             for (const TraceBinding& binding : event->second->bindings)
                 match.bindings.push_back({binding.name, binding.values});
         }
-        report.matches.push_back(std::move(match));
-    }
+        to.matches.push_back(std::move(match));
+    };
+    for (const GraphNodeReport& node : report.after.graph.nodes)
+        addMatch(node, "", report);
     costMatches(report);
+    for (const BodyReport& body : report.after.bodies) {
+        Report inside; // of this body alone
+        inside.after.graph = body.graph;
+        inside.after.kernels = body.kernels;
+        for (const BodyReport& before : report.before.bodies)
+            if (before.path == body.path) {
+                inside.before.graph = before.graph;
+                inside.before.kernels = before.kernels;
+            }
+        for (const GraphNodeReport& node : body.graph.nodes)
+            addMatch(node, body.path, inside);
+        costMatches(inside);
+        std::move(inside.matches.begin(), inside.matches.end(), std::back_inserter(report.matches));
+    }
 }
 
 } // namespace fuselage::app

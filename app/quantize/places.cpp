@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/places.h"
 
+#include "core/graph/bodies.h"
 #include "core/ops/op_table.h"
 
 #include <algorithm>
@@ -24,11 +25,19 @@ public:
             for (const std::string& source : node.provenance.sources)
                 m_nodes[source].insert(id);
         }
+        for (const BodyPlace& body : bodiesOf(model))
+            m_bodies.push_back(body.path);
     }
 
     void add(const TraceEvent& event, const TracePoint& point, size_t fused) {
         if (!point.leftOut.empty()) {
             leaveOut(event, point, point.leftOut);
+            return;
+        }
+        if (std::any_of(m_bodies.begin(), m_bodies.end(),
+                        [&](const std::string& path) { return point.value.starts_with(path); })) {
+            leaveOut(event, point,
+                     "it is in a body of If, Loop or Scan, where no pairs are placed");
             return;
         }
         const ValueId value = m_model.findValue(point.value);
@@ -108,6 +117,7 @@ private:
     const Graph& m_model;
     /// By name, and by the names of what a node of a rewritten file stands for.
     std::unordered_map<std::string, std::set<NodeId>> m_nodes;
+    std::vector<std::string> m_bodies; ///< paths
     Placement m_out;
     std::set<std::pair<NodeId, uint32_t>> m_taken;
 };

@@ -158,7 +158,8 @@ std::string renderHtml(const Report& report) {
                       "</style>\n</head>\n<body>\n";
     out += header(report, name) + "<main>\n" + cards(report) + drawing(collapsed);
     out += "<section id=\"numbers\"><h2>Numbers</h2>\n" + rulesTable(report, open) +
-           "<h3>Before and after</h3>\n" + sidesTable(report) + "</section>\n";
+           "<h3>Before and after</h3>\n" + sidesTable(report) + bodiesTable(report) +
+           "</section>\n";
     out += charts(report);
     out += "<section id=\"fused\"><h2>Fused nodes</h2>\n" + matchesTable(report, open) +
            "</section>\n<section id=\"kernels-section\"><h2>Kernels after</h2>\n" +

@@ -15,6 +15,7 @@ std::string pageData(const Report& report, const scene::Scene& collapsed, const 
 /// Tables: counts by rule, before and after, fused nodes, kernels, near misses and refusals.
 std::string rulesTable(const Report& report, const scene::Scene& scene);
 std::string sidesTable(const Report& report);
+std::string bodiesTable(const Report& report); ///< empty without If, Loop and Scan
 std::string matchesTable(const Report& report, const scene::Scene& scene);
 std::string kernelsTable(const Report& report);
 std::string missesTable(const Report& report);

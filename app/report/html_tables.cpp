@@ -155,6 +155,33 @@ std::string sidesTable(const Report& r) {
                               agreement, 0));
 }
 
+std::string bodiesTable(const Report& report) {
+    if (report.after.bodies.empty())
+        return {};
+    std::string rows;
+    const auto add = [&](const BodyReport& body, const std::string& side) {
+        rows += "<tr>" + cell(body.path) + cell(side) + count(static_cast<int64_t>(body.nodes));
+        if (body.planned)
+            rows += count(body.launches) + bytes(body.traffic.logical()) +
+                    cell(secondsText(body.predictedSeconds)) +
+                    cell(fmt::format("{:g} x", body.times));
+        else
+            rows += cell("") + cell("") + cell("") + cell(body.whyNot);
+        rows += "</tr>\n";
+    };
+    for (const BodyReport& after : report.after.bodies) {
+        for (const BodyReport& before : report.before.bodies)
+            if (before.path == after.path)
+                add(before, "before");
+        add(after, "after");
+    }
+    return "<h3>Bodies of If, Loop and Scan, one run of each</h3>\n" +
+           table("bodies",
+                 {"body", "side", "#nodes", "#launches", "#logical traffic", "time, predicted",
+                  "counted above"},
+                 rows, 0);
+}
+
 std::string matchesTable(const Report& report, const scene::Scene& scene) {
     std::unordered_map<std::string, size_t> groupOf;
     for (size_t g = 0; g < scene.groups.size(); ++g)

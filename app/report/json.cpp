@@ -24,11 +24,27 @@ std::string fileText(const json& document) {
     return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+/// Parallel to the bodies of the side.
+std::vector<GraphReport> bodyGraphs(const SideReport& side) {
+    std::vector<GraphReport> out;
+    for (const BodyReport& body : side.bodies)
+        out.push_back(body.graph);
+    return out;
+}
+
+} // namespace
+
 std::string renderJson(const Report& report) {
     json graphs = json::object();
     JsonWriter writer(graphs);
     writer("before", report.before.graph);
     writer("after", report.after.graph);
+    if (!report.before.bodies.empty())
+        writer("bodies_before", bodyGraphs(report.before));
+    if (!report.after.bodies.empty())
+        writer("bodies", bodyGraphs(report.after));
     return fileText({{"schema", reportSchema},
                      {"results", resultsJson(report)},
                      {"timings", timingsJson(report)},

@@ -114,6 +114,8 @@ template <typename A> void resultFields(A& a, KernelReport& k) {
 
 template <typename A> void resultFields(A& a, MatchReport& m) {
     a("fused_node", m.fusedNode);
+    if (!A::writes || !m.body.empty())
+        a("body", m.body);
     a("rule", m.rule);
     a("file", m.file);
     a("line", m.line);
@@ -205,6 +207,18 @@ template <typename A> void fields(A& a, GroupReport& group) {
     a("reason", group.reason);
 }
 
+template <typename A> void resultFields(A& a, BodyReport& body) {
+    a("path", body.path);
+    a("planned", body.planned);
+    if (!A::writes || !body.whyNot.empty())
+        a("why_not", body.whyNot);
+    a("times", body.times);
+    a("nodes", body.nodes);
+    a("launches", body.launches);
+    a("traffic", body.traffic);
+    a.list("kernels", body.kernels, [](A& inner, auto& item) { resultFields(inner, item); });
+}
+
 template <typename A> void resultFields(A& a, Report& r) {
     const auto each = [](A& inner, auto& item) { resultFields(inner, item); };
     a.group("model", [&](A& m) {
@@ -238,6 +252,10 @@ template <typename A> void resultFields(A& a, Report& r) {
         a("layouts", r.layouts);
     if (!A::writes || !r.pairs.empty())
         a("pairs", r.pairs);
+    if (!A::writes || !r.before.bodies.empty())
+        a.list("bodies_before", r.before.bodies, each);
+    if (!A::writes || !r.after.bodies.empty())
+        a.list("bodies", r.after.bodies, each);
 }
 
 template <typename A> void fields(A& a, TimingSummary& t) {
@@ -343,6 +361,13 @@ template <typename A> void timingFields(A& a, MatchReport& m) {
     a("error", m.error);
 }
 
+template <typename A> void timingFields(A& a, BodyReport& body) {
+    if constexpr (A::writes)
+        a("path", body.path);
+    a.micros("predicted_us", body.predictedSeconds);
+    a.list("kernels", body.kernels, [](A& inner, auto& item) { timingFields(inner, item); });
+}
+
 template <typename A> void timingFields(A& a, StepReport& s) {
     if constexpr (A::writes) {
         a("rule", s.rule);
@@ -397,6 +422,10 @@ template <typename A> void timingFields(A& a, Report& r) {
     a.list("kernels", r.after.kernels, each);
     a.list("kernels_before", r.before.kernels, each);
     a.list("matches", r.matches, each);
+    if (!A::writes || !r.before.bodies.empty())
+        a.list("bodies_before", r.before.bodies, each);
+    if (!A::writes || !r.after.bodies.empty())
+        a.list("bodies", r.after.bodies, each);
     // Reasons belong to the steps that have a code, in order.
     std::vector<StepReport> refused;
     for (const StepReport& step : r.steps)

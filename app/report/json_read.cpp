@@ -28,6 +28,20 @@ bool wired(const GraphReport& graph) {
 
 } // namespace
 
+namespace {
+
+void takeBodyGraphs(JsonReader& from, const char* key, SideReport& side, std::string& error) {
+    std::vector<GraphReport> graphs;
+    from(key, graphs);
+    for (size_t i = 0; i < side.bodies.size() && i < graphs.size(); ++i) {
+        side.bodies[i].graph = std::move(graphs[i]);
+        if (error.empty() && !wired(side.bodies[i].graph))
+            error = "a node of a body's graph uses a value that is not there";
+    }
+}
+
+} // namespace
+
 Result<Report> readReportParts(const json& results, const json* timings, const json* graphs) {
     Report out;
     std::string error;
@@ -35,6 +49,7 @@ Result<Report> readReportParts(const json& results, const json* timings, const j
     resultFields(reader, out);
     const size_t kernels = out.after.kernels.size(), before = out.before.kernels.size();
     const size_t matches = out.matches.size();
+    const size_t bodies = out.before.bodies.size() + out.after.bodies.size();
     if (timings != nullptr) {
         JsonReader times(*timings, "timings", error);
         timingFields(times, out);
@@ -43,9 +58,12 @@ Result<Report> readReportParts(const json& results, const json* timings, const j
         JsonReader drawn(*graphs, "graphs", error);
         drawn("before", out.before.graph);
         drawn("after", out.after.graph);
+        takeBodyGraphs(drawn, "bodies_before", out.before, error);
+        takeBodyGraphs(drawn, "bodies", out.after, error);
     }
     if (error.empty() && (out.after.kernels.size() != kernels ||
-                          out.before.kernels.size() != before || out.matches.size() != matches))
+                          out.before.kernels.size() != before || out.matches.size() != matches ||
+                          out.before.bodies.size() + out.after.bodies.size() != bodies))
         error = "`timings` has more rows than `results`";
     if (error.empty() && !(wired(out.before.graph) && wired(out.after.graph)))
         error = "a node of `graphs` uses a value that is not there";

@@ -35,10 +35,20 @@ std::string hashedName(const std::string& name) {
     return out + hashed(part);
 }
 
+std::vector<const GraphReport*> graphsOf(const Report& report) {
+    std::vector<const GraphReport*> out;
+    for (const SideReport* side : {&report.before, &report.after}) {
+        out.push_back(&side->graph);
+        for (const BodyReport& body : side->bodies)
+            out.push_back(&body.graph);
+    }
+    return out;
+}
+
 class Redactor {
 public:
     explicit Redactor(const Report& report) {
-        for (const GraphReport* graph : {&report.before.graph, &report.after.graph}) {
+        for (const GraphReport* graph : graphsOf(report)) {
             name(graph->name);
             for (const GraphValueReport& value : graph->values)
                 name(value.name);
@@ -104,7 +114,7 @@ private:
             m_words.insert(rule.rule);
         for (const NearMissReport& miss : report.nearMisses)
             m_words.insert(miss.rule);
-        for (const GraphReport* graph : {&report.before.graph, &report.after.graph})
+        for (const GraphReport* graph : graphsOf(report))
             for (const GraphNodeReport& node : graph->nodes) {
                 m_words.insert(node.op);
                 for (const auto& [attribute, _] : node.attributes)

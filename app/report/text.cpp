@@ -221,6 +221,38 @@ std::string costlyText(const Report& r) {
     return out;
 }
 
+/// Each body by itself, one run of it.
+std::string bodiesText(const Report& r) {
+    if (r.after.bodies.empty())
+        return {};
+    TextTable table({Align::Left, Align::Right, Align::Right, Align::Right, Align::Right,
+                     Align::Right, Align::Left});
+    table.row({"body", "nodes", "launches", "logical traffic", "time, predicted", "counted", ""});
+    const auto arrow = [](const std::string& before, const std::string& after) {
+        return before.empty() ? after : before + " -> " + after;
+    };
+    for (const BodyReport& after : r.after.bodies) {
+        const BodyReport* before = nullptr;
+        for (const BodyReport& one : r.before.bodies)
+            before = one.path == after.path ? &one : before;
+        const std::string nodes = before ? std::to_string(before->nodes) : "";
+        if (!after.planned || !before || !before->planned) {
+            table.row({after.path, arrow(nodes, std::to_string(after.nodes)), "", "", "", "",
+                       after.planned ? "" : after.whyNot});
+            continue;
+        }
+        table.row(
+            {after.path, arrow(nodes, std::to_string(after.nodes)),
+             arrow(countText(before->launches), countText(after.launches)),
+             arrow(bytesText(before->traffic.logical()), bytesText(after.traffic.logical())),
+             arrow(secondsText(before->predictedSeconds), secondsText(after.predictedSeconds)),
+             fmt::format("{:g} x", after.times), ""});
+    }
+    return "bodies of If, Loop and Scan, one run of each; the figures above count the branch of an "
+           "If that is\npredicted to take longer, and iterations as often as is known\n" +
+           table.text();
+}
+
 std::string splitsText(const Report& r) {
     if (r.splits.empty())
         return {};
@@ -289,8 +321,8 @@ std::string renderText(const Report& r) {
         machineText(r) + "\n" + modelText(r) + "\n" + precisionText(r) + renderCounts(r) + "\n";
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
     for (const std::string& part :
-         {lossesText(r), costlyText(r), renderCondemned(r), splitsText(r), recomputesText(r),
-          groupsText(r), layoutsText(r), renderPairs(r.pairs, pairsShown),
+         {bodiesText(r), lossesText(r), costlyText(r), renderCondemned(r), splitsText(r),
+          recomputesText(r), groupsText(r), layoutsText(r), renderPairs(r.pairs, pairsShown),
           renderNodeErrors(r.nodeErrors, errorsShown)})
         out += part.empty() ? "" : "\n" + part;
     return out;

@@ -25,22 +25,6 @@ std::optional<size_t> positionOf(const Graph& body, ValueId value) {
     return static_cast<size_t>(found - inputs.begin());
 }
 
-bool hasFused(const Graph& graph) {
-    const std::vector<NodeId> nodes = graph.nodes();
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](NodeId id) { return graph.node(id).op == Op::Fused; });
-}
-
-/// Bodies are planned as the graph around them is: the side without fused nodes is the baseline of
-/// one kernel for each node.
-bool isFusedSide(const Graph& graph) {
-    if (hasFused(graph))
-        return true;
-    const std::vector<BodyPlace> bodies = bodiesOf(graph);
-    return std::any_of(bodies.begin(), bodies.end(),
-                       [](const BodyPlace& body) { return hasFused(*body.graph); });
-}
-
 /// None when something is no tensor of a fixed element size.
 std::optional<std::vector<std::pair<DType, Extents>>>
 shapesOf(const std::vector<ReferenceValue>& inputs, const std::vector<Tensor>& given) {
@@ -52,6 +36,13 @@ shapesOf(const std::vector<ReferenceValue>& inputs, const std::vector<Tensor>& g
     }
     for (const Tensor& tensor : given)
         out.emplace_back(tensor.dtype(), tensor.extents());
+    return out;
+}
+
+std::vector<std::pair<DType, Extents>> shapesOf(const Plan& plan) {
+    std::vector<std::pair<DType, Extents>> out;
+    for (uint32_t input : plan.inputs)
+        out.emplace_back(plan.values[input].dtype, plan.values[input].extents);
     return out;
 }
 
@@ -101,7 +92,10 @@ BodyStep::BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const Cpu
     for (ValueId input : m_node.inputs)
         m_inputs.push_back(input.valid() ? positionOf(outer, input) : std::nullopt);
     for (const SubgraphRef& ref : subgraphsOf(m_node)) {
-        Body body{ref, {}, {}, {}, {}, {}};
+        Body body{ref, nullptr, {}, {}, {}, {}, {}};
+        for (const BodyPlan& planned : step.bodies)
+            if (planned.attribute == ref.attribute)
+                body.plan = planned.plan;
         for (size_t i = 0; i < ref.graph->captures().size(); ++i) {
             const size_t slot = ref.firstCapture + i;
             const auto position = m_inputs[slot];
@@ -125,25 +119,15 @@ BodyStep::Body* BodyStep::bodyOf(const std::string& attribute) {
 
 /// The body as a graph of its own: what it captures is given or constant.
 Graph BodyStep::standalone(const Body& body, const std::vector<ReferenceValue>& inputs) const {
-    Graph out("body");
-    std::vector<ValueId> explicitly, captures;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        const Value& value = body.ref.graph->value(body.ref.graph->inputs()[i]);
-        explicitly.push_back(
-            out.addInput(value.name, inputs[i].kind == TypeKind::Tensor
-                                         ? tensorType(inputs[i].dtype, toShape(inputs[i].extents))
-                                         : value.type));
-    }
+    std::vector<Type> types, captured;
+    for (size_t i = 0; i < inputs.size(); ++i)
+        types.push_back(inputs[i].kind == TypeKind::Tensor
+                            ? tensorType(inputs[i].dtype, toShape(inputs[i].extents))
+                            : body.ref.graph->value(body.ref.graph->inputs()[i]).type);
     size_t given = 0;
-    for (size_t i = 0; i < body.captured.size(); ++i) {
-        const std::string& name = body.ref.graph->value(body.ref.graph->captures()[i]).name;
-        captures.push_back(body.captured[i] ? out.addInput(name, body.given[given++].type())
-                                            : out.addConstant(name, body.constants[i]));
-    }
-    for (ValueId output : inlineBody(out, *body.ref.graph, explicitly, captures))
-        out.addOutput(output);
-    out.opsetImports = body.ref.graph->opsetImports;
-    return out;
+    for (const auto& position : body.captured)
+        captured.push_back(position ? body.given[given++].type() : Type());
+    return standaloneBody(*body.ref.graph, types, captured, body.constants);
 }
 
 std::unique_ptr<Executable> BodyStep::executableOf(const Graph& graph, Progress& progress) const {
@@ -155,19 +139,22 @@ std::unique_ptr<Executable> BodyStep::executableOf(const Graph& graph, Progress&
     if (!profile || !prepareGraph(prepared, progress))
         return nullptr;
     PlanOptions planning;
+    static_cast<PlanForm&>(planning) = m_plan->form;
     planning.profile = &*profile;
     planning.backend = m_backend.get();
     planning.precision = m_plan->precision;
-    planning.stridedViews = planning.recompute = planning.groupSmall = planning.sweeps =
-        isFusedSide(*m_plan->graph);
     auto plan = makePlan(std::make_shared<const Graph>(std::move(prepared)), planning, progress);
-    if (!plan)
-        return nullptr;
-    auto executable = m_backend->prepare(*plan, progress);
+    return plan ? executableOf(*plan, progress) : nullptr;
+}
+
+std::unique_ptr<Executable> BodyStep::executableOf(const std::shared_ptr<const Plan>& plan,
+                                                   Progress& progress) const {
+    auto executable = m_backend->prepare(plan, progress);
     return executable ? std::move(*executable) : nullptr;
 }
 
-/// Makes the body ready for what it is given. A plan pays when it is used again: a branch is taken
+/// Makes the body ready for what it is given: by the plan inside the step's where that is for such
+/// shapes, else by one made now. A plan pays when it is used again: a branch is taken
 /// once in a run and in the next run again, an iteration is followed by others where its shapes
 /// come a second time.
 void BodyStep::prepare(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress) {
@@ -180,7 +167,9 @@ void BodyStep::prepare(Body& body, const std::vector<ReferenceValue>& inputs, Pr
     if (!known)
         body.prepared = Prepared{shapes.value_or(std::vector<std::pair<DType, Extents>>()),
                                  std::make_shared<const Graph>(standalone(body, inputs)), nullptr};
-    if (shapes && (again || m_node.op == Op::If))
+    if (shapes && body.plan && *shapes == shapesOf(*body.plan))
+        body.prepared->executable = executableOf(body.plan, progress);
+    else if (shapes && (again || m_node.op == Op::If))
         body.prepared->executable = executableOf(*body.prepared->graph, progress);
     if (!again)
         body.seen = shapes.value_or(std::vector<std::pair<DType, Extents>>());

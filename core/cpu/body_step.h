@@ -44,6 +44,7 @@ private:
 
     struct Body {
         SubgraphRef ref;
+        std::shared_ptr<const Plan> plan;            ///< of the step; may be null
         std::vector<std::optional<size_t>> captured; ///< inputs of the step; none: constant
         std::vector<TensorPtr> constants;            ///< parallel to `captured`
         std::optional<Prepared> prepared;
@@ -54,6 +55,8 @@ private:
     Body* bodyOf(const std::string& attribute);
     Graph standalone(const Body& body, const std::vector<ReferenceValue>& inputs) const;
     std::unique_ptr<Executable> executableOf(const Graph& graph, Progress& progress) const;
+    std::unique_ptr<Executable> executableOf(const std::shared_ptr<const Plan>& plan,
+                                             Progress& progress) const;
     void prepare(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress);
     std::optional<Result<std::vector<Tensor>>>
     runPlanned(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/bodies.h"
 
+#include "core/graph/subgraph.h"
+
 #include <unordered_map>
 
 namespace fuselage {
@@ -109,6 +111,13 @@ std::vector<BodyPlace> bodiesOf(const Graph& graph) {
     return out;
 }
 
+size_t countNodes(const Graph& graph) {
+    size_t out = graph.nodeCount();
+    for (const BodyPlace& body : bodiesOf(graph))
+        out += body.graph->nodeCount();
+    return out;
+}
+
 NodePlace findByPath(const Graph& graph, std::string_view path) {
     if (const NodeId node = graph.findNode(path); node.valid())
         return {&graph, node, {}};
@@ -128,6 +137,23 @@ NodePlace findByPath(const Graph& graph, std::string_view path) {
 
 Result<bool> changeBodies(Graph& graph, ChangeBody change) {
     return changeIn(graph, "", change);
+}
+
+Graph standaloneBody(const Graph& body, const std::vector<Type>& inputs,
+                     const std::vector<Type>& captured, const std::vector<TensorPtr>& constants) {
+    Graph out("body");
+    std::vector<ValueId> explicitly, captures;
+    for (size_t i = 0; i < inputs.size(); ++i)
+        explicitly.push_back(out.addInput(body.value(body.inputs()[i]).name, inputs[i]));
+    for (size_t i = 0; i < captured.size(); ++i) {
+        const std::string& name = body.value(body.captures()[i]).name;
+        captures.push_back(constants[i] ? out.addConstant(name, constants[i])
+                                        : out.addInput(name, captured[i]));
+    }
+    for (ValueId output : inlineBody(out, body, explicitly, captures))
+        out.addOutput(output);
+    out.opsetImports = body.opsetImports;
+    return out;
 }
 
 void takeCapturedConstants(Graph& graph) {

@@ -29,6 +29,9 @@ struct BodyPlace {
 /// All bodies in topological order of their nodes, inner ones before the one that they are in.
 std::vector<BodyPlace> bodiesOf(const Graph& graph);
 
+/// Nodes of the graph and of all its bodies.
+size_t countNodes(const Graph& graph);
+
 /// A node by its path, the name of one that is in no body; `graph` is null when there is none.
 struct NodePlace {
     const Graph* graph = nullptr;
@@ -51,5 +54,10 @@ void takeCapturedConstants(Graph& graph);
 
 /// Undoes it: such constants are captured again, so that a file holds them once.
 void returnCapturedConstants(Graph& graph);
+
+/// A body as a graph of its own: after its explicit inputs come those of its captures that are no
+/// constants. `captured` and `constants` are parallel to the captures; null where they vary.
+Graph standaloneBody(const Graph& body, const std::vector<Type>& inputs,
+                     const std::vector<Type>& captured, const std::vector<TensorPtr>& constants);
 
 } // namespace fuselage

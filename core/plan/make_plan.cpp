@@ -198,6 +198,7 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
                                         const planner::PlanRound& options, LowerCache& cache,
                                         Progress& progress) {
     auto plan = std::make_shared<Plan>();
+    plan->form = options;
     plan->precision = options.precision;
     plan->strict = options.strict;
     auto nodes = planner::lowerNodes(graph, options, cache, plan->splits, progress);
@@ -269,6 +270,7 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     }
     if (!best)
         return failure(best.error());
+    planner::planBodies(**best, options, progress);
     return std::shared_ptr<const Plan>(std::move(*best));
 }
 

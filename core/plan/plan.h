@@ -43,7 +43,19 @@ struct PlanValue {
     bool inner = false;
 };
 
-/// One launch.
+struct Plan;
+
+/// A body of If, Loop or Scan, planned for the shapes that its step's operands have.
+struct BodyPlan {
+    std::string attribute;            ///< "then_branch"
+    std::shared_ptr<const Plan> plan; ///< null where its shapes show in a run only
+    std::string whyNot;               ///< of one without a plan
+    /// How often the figures of the step count it: 1 for the branch of an If that is predicted to
+    /// take longer and 0 for the other; iterations, and 1 where their number is not known.
+    double times = 1;
+};
+
+/// One launch, or the bodies of If, Loop or Scan.
 struct Step {
     NodeId node; ///< in Plan::graph
     std::string name;
@@ -63,6 +75,10 @@ struct Step {
     NumericClass numeric = NumericClass::Exact;
     bool strict = false; ///< allowed is exact: backends keep the order of operations
     bool tf32 = false;   ///< float32 operands of its contractions may be rounded to TF32
+    /// Of If, Loop and Scan. Where all have plans, traffic and predicted are theirs.
+    std::vector<BodyPlan> bodies = {};
+
+    bool hasBodyPlans() const; ///< all bodies have, and there are some
 };
 
 /// A fused node in parts: because no single program computes it, or because that one is predicted
@@ -119,8 +135,27 @@ struct Sweep {
     Reason reason;                  ///< what decided
 };
 
+/// What a planner may do besides one kernel for each node; bodies are planned alike.
+struct PlanForm {
+    bool reuseMemory = true;
+    /// Transpose, Slice, Split and Concat as views; false: one kernel each.
+    bool stridedViews = true;
+    /// Cheap work with several readers is done again in each, and Casts by what makes or reads
+    /// their operand, where that is predicted to be faster.
+    bool recompute = false;
+    /// Products of one operand become one, and on a GPU small independent steps share a launch,
+    /// where the cost model says that it pays. Not in strict plans or without strided views.
+    bool groupSmall = false;
+    /// Steps run for a few images at a time where the backend can and the cost model says that it
+    /// pays; false: each step for the whole batch.
+    bool sweeps = false;
+    /// Worst class of each rule by name; reassociated where absent.
+    std::map<std::string, NumericClass> allowed = {};
+};
+
 struct Plan {
     std::shared_ptr<const Graph> graph;
+    PlanForm form;                         ///< as asked for
     Precision precision = Precision::Fp32; ///< as asked for; the graph is already converted
     bool strict = false;                   ///< every step is exact; layouts follow the model
     std::vector<PlanValue> values;
@@ -139,6 +174,9 @@ struct Plan {
 
     Traffic totalTraffic() const;
     TimeEstimate totalPredicted() const;
+    /// Steps and FLOP; those of bodies as often as their step counts them.
+    int64_t totalLaunches() const;
+    int64_t totalFlops() const;
 };
 
 /// Where a value lies in the memory of the one that owns it.

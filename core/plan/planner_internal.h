@@ -110,4 +110,8 @@ void placeBuffers(Plan& plan, bool reuseMemory);
 /// Phase 8: traffic and predicted time of every step.
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend);
 
+/// Phase 9: plans of the bodies of If, Loop and Scan, and figures of their steps from them
+/// (body_plans.cpp).
+void planBodies(Plan& plan, const PlanOptions& options, Progress& progress);
+
 } // namespace fuselage::planner

@@ -4,7 +4,7 @@
 // inputs from the folder NAME_data beside them when there is one. Exit code 77: no ONNX Runtime
 // here.
 //   ort_check --script ort.mjs [--modules FOLDER] [--keep FOLDER] [--plain]
-//   NAME|FILE.onnx|FOLDER...
+//   NAME|random_SEED|FILE.onnx|FOLDER...
 // --plain: without its optimisations. Those of ONNX Runtime 1.30 multiply by 4-bit weights with
 // less digits than the model says. Of a folder all .onnx files are taken.
 #include "app/pipeline/fuse.h"
@@ -13,12 +13,14 @@
 #include "app/pipeline/verify.h"
 #include "app/report/format.h"
 #include "app/zoo/zoo.h"
+#include "core/graph/bodies.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/backend.h"
 #include "tests/ort/onnx_runtime.h"
 #include "tests/strangers/cases.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/unit/random_graph.h"
 
 #include <fmt/format.h>
 
@@ -71,6 +73,22 @@ Result<std::vector<ReferenceValue>> reference(const std::string& file,
     return interpret(*graph, std::move(values), threads, progress);
 }
 
+constexpr std::string_view randomPrefix = "random_";
+
+bool isRandom(const std::string& model) {
+    return model.starts_with(randomPrefix);
+}
+
+/// "random_17": a random graph with bodies of If, Loop and Scan, by its seed.
+Result<Graph> randomModel(const std::string& model) {
+    const auto seed = static_cast<uint32_t>(std::stoul(model.substr(randomPrefix.size())));
+    auto graph = model_io::loadText(testing_random::Writer(seed, true).sketch().text());
+    if (!graph)
+        return failure(graph.error());
+    inferShapes(*graph);
+    return std::move(*graph);
+}
+
 Result<Subject> prepare(const std::string& model, const std::string& folder,
                         const app::RuleLibrary& library) {
     Subject out;
@@ -78,7 +96,7 @@ Result<Subject> prepare(const std::string& model, const std::string& folder,
     out.original = model;
     std::string name = fs::path(model).stem();
     if (!model.ends_with(".onnx")) {
-        auto graph = zoo::build(model);
+        auto graph = isRandom(model) ? randomModel(model) : zoo::build(model);
         if (!graph)
             return failure(graph.error());
         out.original = folder + "/" + model + ".onnx";
@@ -98,11 +116,18 @@ Result<Subject> prepare(const std::string& model, const std::string& folder,
         out.outputs.push_back(graph.value(id).name);
     app::FuseOptions fusing;
     fusing.dims = strangers::dimensionsOf(graph, *inputs);
+    if (isRandom(model)) // so small that predictions leave most of it alone
+        fusing.decide = Decide::Rules;
     auto rewritten = app::fuseGraph(graph, library, fusing, progress);
     if (!rewritten)
         return failure(rewritten.error());
-    for (NodeId id : rewritten->graph.nodes())
-        out.fusedNodes += rewritten->graph.node(id).op == Op::Fused ? 1 : 0;
+    const auto countFused = [&](const Graph& where) {
+        for (NodeId id : where.nodes())
+            out.fusedNodes += where.node(id).op == Op::Fused ? 1 : 0;
+    };
+    countFused(rewritten->graph);
+    for (const BodyPlace& body : bodiesOf(rewritten->graph))
+        countFused(*body.graph);
     out.fused = folder + "/" + name + ".fused.onnx";
     if (auto saved = model_io::save(rewritten->graph, out.fused); !saved)
         return failure(saved.error());

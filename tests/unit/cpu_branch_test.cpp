@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// If as a step of the cpu backend: each branch by a plan of its own, also where the branches give
-// other shapes, and the reference functions where there can be no plan.
+// If, Loop and Scan as steps of the cpu backend: bodies by plans of their own, also where branches
+// give other shapes, the reference functions where there can be no plan, and what the plan around
+// them counts.
 #include "app/pipeline/compiled.h"
+#include "core/onnx/model_file.h"
 #include "tests/unit/passes_support.h"
 
 #include <gtest/gtest.h>
@@ -68,4 +70,95 @@ TEST(BranchStep, StrictPlansAndOtherConditionsRunByTheReferenceFunctions) {
     ASSERT_TRUE(out) << out.error().text();
     EXPECT_EQ(floatsOf((*out)[0]), (std::vector<float>{-1, -2, -3, -4, -5, -6}));
     EXPECT_EQ(compiled->executable().tactic(0), "reference Library");
+}
+
+namespace {
+
+CompiledGraph compiledFrom(const std::string& text) {
+    auto graph = model_io::loadText(text);
+    EXPECT_TRUE(graph) << graph.error().text();
+    auto compiled = CompiledGraph::compile(std::move(*graph), {});
+    EXPECT_TRUE(compiled) << compiled.error().text();
+    return std::move(*compiled);
+}
+
+/// x + n k, by a loop of n iterations that also keeps what it carries.
+constexpr const char* counted = R"(
+g (float[2] x, float[2] k) => (float[2] y, float[3,2] all) {
+   n = Constant<value = int64 {3}>()
+   go = Constant<value = bool {1}>()
+   y, all = Loop (n, go, x) <
+      body = b (int64 i, bool c, float[2] v) => (bool next, float[2] w, float[2] kept) {
+         next = Identity(c)
+         w = Add(v, k)
+         kept = Neg(v)
+      }>
+})";
+
+/// What a loop carries grows with each iteration.
+constexpr const char* growing = R"(
+g (float[1] x) => (float[N] y) {
+   n = Constant<value = int64 {3}>()
+   go = Constant<value = bool {1}>()
+   y = Loop (n, go, x) <
+      body = b (int64 i, bool c, float[M] v) => (bool next, float[P] w) {
+         next = Identity(c)
+         w = Concat<axis = 0>(v, v)
+      }>
+})";
+
+/// A cheap branch and one of three nodes.
+constexpr const char* uneven = R"(
+g (bool c, float[64] x) => (float[64] y) {
+   y = If (c) <
+      then_branch = t () => (float[64] r) { r = Neg(x) },
+      else_branch = e () => (float[64] s) { a = Neg(x)  b = Softmax<axis = 0>(a)  s = Relu(b) }>
+})";
+
+} // namespace
+
+TEST(BodyStep, IterationsRunByThePlanThatTheStepHas) {
+    CompiledGraph compiled = compiledFrom(counted);
+    const Tensor x = Tensor::ofFloats({2}, {1, 2}), k = Tensor::ofFloats({2}, {10, 20});
+    for (int round = 0; round < 2; ++round) {
+        auto out = compiled.run({x, k});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_EQ(floatsOf((*out)[0]), (std::vector<float>{31, 62}));
+        EXPECT_EQ(floatsOf((*out)[1]), (std::vector<float>{-1, -2, -11, -22, -21, -42}));
+        EXPECT_EQ(compiled.executable().tactic(0), "3 of 3 iterations by a plan of their own");
+    }
+}
+
+TEST(BodyStep, ABodyWhoseShapesGrowIsInterpreted) {
+    CompiledGraph compiled = compiledFrom(growing);
+    for (int round = 0; round < 2; ++round) {
+        auto out = compiled.run({Tensor::ofFloats({1}, {7})});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_EQ(floatsOf((*out)[0]), std::vector<float>(8, 7));
+    }
+    EXPECT_FALSE(compiled.plan().steps[0].hasBodyPlans());
+    EXPECT_EQ(compiled.plan().totalLaunches(), 1);
+}
+
+TEST(BodyStep, AStepCountsTheDearerBranch) {
+    const CompiledGraph compiled = compiledFrom(uneven);
+    const Step& step = compiled.plan().steps[0];
+    ASSERT_TRUE(step.hasBodyPlans());
+    double launches = 0;
+    for (const BodyPlan& body : step.bodies) {
+        EXPECT_EQ(body.times, body.attribute == "else_branch" ? 1 : 0);
+        launches += body.times * static_cast<double>(body.plan->totalLaunches());
+        if (body.times == 1)
+            EXPECT_EQ(step.traffic.logical(), body.plan->totalTraffic().logical());
+    }
+    EXPECT_EQ(static_cast<double>(compiled.plan().totalLaunches()), launches);
+}
+
+TEST(BodyStep, AStepCountsEachIterationThatIsKnown) {
+    const CompiledGraph compiled = compiledFrom(counted);
+    const Step& step = compiled.plan().steps[0];
+    ASSERT_TRUE(step.hasBodyPlans());
+    EXPECT_EQ(step.bodies[0].times, 3);
+    EXPECT_EQ(compiled.plan().totalLaunches(), 3 * step.bodies[0].plan->totalLaunches());
+    EXPECT_EQ(step.traffic.logical(), 3 * step.bodies[0].plan->totalTraffic().logical());
 }
