@@ -190,6 +190,29 @@ private Q_SLOTS:
         QCOMPARE(QString::fromUtf8(file.readAll()), view->toPlainText());
     }
 
+    void theStripSaysWhatCostsLeaveOut() {
+        auto graph = model_io::loadText(
+            "g (float[1,96,20,20] x, float[1,96,40,40] b) => (float[1,96,40,40] y)"
+            " <float[4] s = {1, 1, 2, 2}>"
+            " { r = Resize<mode = \"nearest\">(x, , s)  a = Add(r, b)  y = Relu(a) }");
+        QVERIFY(graph);
+        QString model = m_folder.filePath("enlarged.onnx");
+        QVERIFY(model_io::save(*graph, model.toStdString()));
+        QString rules = writeText(m_folder, "enlarged.fuse",
+                                  "fuse 1;\nrule R { match { y = Resize -> Add(_, side); } }\n");
+        SessionOptions options;
+        options.rules.builtin = false;
+        for (bool asks : {true, false}) {
+            options.fuse.decide = asks ? app::FuseOptions().decide : Decide::Rules;
+            m_window->session().setOptions(options);
+            m_window->openFiles({model, rules});
+            QVERIFY(settled(m_window->session()));
+            const QString text = m_panel->strip().text();
+            QVERIFY2(text.contains("1 match is left out") == asks, qPrintable(text));
+            options = m_window->session().options();
+        }
+    }
+
     void aRuleDerivedFromASelectionMatchesIt() {
         SessionOptions options;
         options.rules.builtin = false;

@@ -100,7 +100,7 @@ void MatchStrip::show() {
                    .arg(m_changes.now)
                    .arg(m_changes.gained.size())
                    .arg(m_changes.lost.size()) +
-               savings();
+               savings() + leftOut();
     if (errors == 0 && session.stale())
         text += tr(" (matching ...)");
     m_text->setText(text);
@@ -124,6 +124,22 @@ QString MatchStrip::savings() const {
            change(tr("time"), app::secondsText(was.predictedSeconds),
                   app::secondsText(now.predictedSeconds)) +
            tr(" predicted");
+}
+
+/// Complete matches of rules that are open here which the cost model did not take.
+QString MatchStrip::leftOut() const {
+    qsizetype count = 0;
+    for (const TraceEvent& event : m_workbench.session.snapshot()->analysis.trace.events) {
+        const RuleText* text = m_texts.find(QString::fromStdString(event.file));
+        count += text && !text->builtin && event.kind == TraceEvent::Kind::Refused &&
+                 event.reason.code == code::gate;
+    }
+    if (count == 0)
+        return {};
+    return QStringLiteral("  ·  ") +
+           (count == 1
+                ? tr("1 match is left out: it would save no time (Options)")
+                : tr("%1 matches are left out: they would save no time (Options)").arg(count));
 }
 
 void MatchStrip::step(int direction) {

@@ -24,10 +24,11 @@ public:
     QString text() const { return m_text->text(); }
 
     /// Selects the next (1) or previous (-1) gained or lost match.
-    QString savings() const;
     void step(int direction);
 
 private:
+    QString savings() const;
+    QString leftOut() const;
     void take(const SnapshotPtr& now, const SnapshotPtr& previous);
     void show();
     void mark();
