@@ -16,31 +16,63 @@ namespace fuselage::studio {
 
 namespace {
 
-constexpr const char* sampleModel = "resnet18";
+struct Sample {
+    const char* model; ///< of the zoo
+    const char* title;
+};
 
-QString hardwareText() {
-    std::vector<app::BackendState> backends = app::inspectBackends();
-    std::string used = app::usedBackend(backends);
-    QString out = QObject::tr("Processor: %1\n").arg(text(app::inspectMachine()).c_str());
-    for (const app::BackendState& backend : backends)
+constexpr Sample samples[] = {
+    {"resnet18", "Open the sample (ResNet-18, needs no GPU)"},
+    {"mobilenet_v3_large", "MobileNetV3"},
+    {"unet", "U-Net"},
+};
+
+/// What a newcomer wants to know; the rest is in the tool tip.
+struct Hardware {
+    QString text, details;
+};
+
+Hardware inspectHardware() {
+    const std::vector<app::BackendState> backends = app::inspectBackends();
+    const std::string used = app::usedBackend(backends);
+    const app::MachineInfo machine = app::inspectMachine();
+    Hardware out;
+    out.details = QString::fromStdString(text(machine));
+    bool gpu = false;
+    for (const app::BackendState& backend : backends) {
+        gpu = gpu || (backend.name == "cuda" && backend.usable);
         if (backend.name != "reference")
-            out += QStringLiteral("%1%2: %3\n")
-                       .arg(backend.name.c_str(),
-                            backend.name == used ? QObject::tr(" (used)") : QString(),
-                            backend.text.c_str());
-    return out.trimmed();
+            out.details += QStringLiteral("\n%1%2: %3")
+                               .arg(backend.name.c_str(),
+                                    backend.name == used ? QObject::tr(" (used)") : QString(),
+                                    backend.text.c_str());
+    }
+    out.text = QObject::tr("Processor: %1, %2; measures on the %3")
+                   .arg(machine.cpu.c_str(),
+                        machine.cores == 1 ? QObject::tr("1 core")
+                                           : QObject::tr("%1 cores").arg(machine.cores),
+                        gpu ? QObject::tr("GPU") : QObject::tr("processor: no NVIDIA GPU found"));
+    return out;
 }
 
 } // namespace
 
-QString sampleFile() {
+QString sampleFile(const QString& model) {
     return QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) +
-           QStringLiteral("/fuselage/%1.onnx").arg(sampleModel);
+           QStringLiteral("/fuselage/%1.onnx").arg(model);
 }
 
 StartPage::StartPage(QWidget* parent)
     : QWidget(parent), m_recent(new QListWidget(this)), m_hardware(new QLabel(this)),
-      m_sample(new QPushButton(tr("Open the sample (ResNet-18, needs no GPU)"), this)) {
+      m_samples(new QHBoxLayout) {
+    for (const Sample& sample : samples) {
+        auto* button = new QPushButton(tr(sample.title), this);
+        m_samples->addWidget(button, m_samples->count() == 0 ? 1 : 0);
+        connect(button, &QPushButton::clicked, this,
+                [this, button, model = QString(sample.model)] { makeSample(*button, model); });
+        if (!m_sample)
+            m_sample = button;
+    }
     auto* title = new QLabel(tr("<h2>Fuselage Studio</h2>See a model before and after operator "
                                 "fusion, and change the rules while looking."),
                              this);
@@ -58,9 +90,10 @@ StartPage::StartPage(QWidget* parent)
     m_hardware->setText(tr("looking for devices ..."));
     auto* column = new QVBoxLayout;
     column->addStretch(1);
-    for (QWidget* each : {static_cast<QWidget*>(title), static_cast<QWidget*>(m_sample),
-                          static_cast<QWidget*>(open), static_cast<QWidget*>(drop)})
-        column->addWidget(each);
+    column->addWidget(title);
+    column->addLayout(m_samples);
+    column->addWidget(open);
+    column->addWidget(drop);
     column->addWidget(new QLabel(tr("Recent files"), this));
     column->addWidget(m_recent);
     column->addWidget(m_hardware);
@@ -69,8 +102,8 @@ StartPage::StartPage(QWidget* parent)
     layout->addStretch(1);
     layout->addLayout(column, 2);
     layout->addStretch(1);
+    setTabOrder(m_sample, open); // the first sample and a model of one's own come before the rest
     connect(open, &QPushButton::clicked, this, &StartPage::openWanted);
-    connect(m_sample, &QPushButton::clicked, this, &StartPage::makeSample);
     connect(m_recent, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
         Q_EMIT filesWanted({item->data(Qt::UserRole).toString()});
     });
@@ -104,28 +137,33 @@ void StartPage::showEvent(QShowEvent* event) {
     if (m_inspected || m_inspection.busy())
         return;
     m_inspection.start([this](Progress&) -> JobLane::Delivery {
-        QString text = hardwareText();
-        return [this, text] { m_hardware->setText(text); };
+        const Hardware found = inspectHardware();
+        return [this, found] {
+            m_hardware->setText(found.text);
+            m_hardware->setToolTip(found.details);
+        };
     });
 }
 
-void StartPage::makeSample() {
-    QString path = sampleFile();
+void StartPage::makeSample(QPushButton& button, const QString& model) {
+    QString path = sampleFile(model);
     if (QFileInfo::exists(path)) {
         Q_EMIT filesWanted({path});
         return;
     }
-    m_sample->setEnabled(false);
-    m_lane.start([this, path](Progress&) -> JobLane::Delivery {
+    for (int i = 0; i < m_samples->count(); ++i) // a later click takes the place of this one
+        m_samples->itemAt(i)->widget()->setEnabled(true);
+    button.setEnabled(false);
+    m_lane.start([this, path, model, &button](Progress&) -> JobLane::Delivery {
         QDir().mkpath(QFileInfo(path).path());
-        auto graph = zoo::build(sampleModel);
+        auto graph = zoo::build(model.toStdString());
         bool good = graph && model_io::save(*graph, path.toStdString());
-        return [this, path, good] {
-            m_sample->setEnabled(true);
+        return [this, path, good, &button] {
+            button.setEnabled(true);
             if (good)
                 Q_EMIT filesWanted({path});
             else
-                m_sample->setText(tr("the sample cannot be written to %1").arg(path));
+                button.setText(tr("the sample cannot be written to %1").arg(path));
         };
     });
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person sees before a model is open: a sample that needs no GPU, recent files, a place to
+// What a person sees before a model is open: samples that need no GPU, recent files, a place to
 // drop files, and what this machine has.
 #pragma once
 
 #include "app/studio/session/job_lane.h"
 
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
@@ -33,16 +34,17 @@ protected:
     void showEvent(QShowEvent* event) override;
 
 private:
-    void makeSample();
+    void makeSample(QPushButton& button, const QString& model);
 
     QListWidget* m_recent;
     QLabel* m_hardware;
-    QPushButton* m_sample;
+    QHBoxLayout* m_samples;
+    QPushButton* m_sample = nullptr; ///< the first of them
     JobLane m_lane, m_inspection;
     bool m_inspected = false;
 };
 
-/// The file of the sample; made when it is not there.
-QString sampleFile();
+/// The file of a sample; made when it is not there.
+QString sampleFile(const QString& model);
 
 } // namespace fuselage::studio
