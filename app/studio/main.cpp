@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
     fuselage::studio::applyAppearance(fuselage::studio::chosenAppearance(settings));
     fuselage::studio::MainWindow window(settings);
     window.show();
+    window.restoreRuns();
     if (!dims->empty()) {
         fuselage::studio::SessionOptions options = window.session().options();
         options.fuse.dims = *dims;

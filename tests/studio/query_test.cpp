@@ -28,6 +28,8 @@ private Q_SLOTS:
         QTest::newRow("quotes") << "\"layer 1\"" << true;
         QTest::newRow("unknown key") << "colour:red" << false;
         QTest::newRow("nothing") << "  " << true;
+        QTest::newRow("not fused") << "not fused" << true;
+        QTest::newRow("not fused and a key") << "op:Conv not fused us>20" << false;
     }
 
     void queriesUnderstandKeysNumbersAndNegation() {

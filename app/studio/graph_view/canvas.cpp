@@ -61,12 +61,55 @@ void Canvas::setStyle(PaintStyle style) {
 void Canvas::setViewport(const Viewport& viewport) {
     Viewport wanted = viewport;
     wanted.zoom = std::clamp(wanted.zoom, leastZoom, mostZoom);
+    wanted.centre = bounded(wanted.centre, wanted.zoom);
     if (wanted == m_viewport)
         return;
     m_viewport = wanted;
     m_fitted = true;
     update();
     Q_EMIT viewportChanged(m_viewport);
+}
+
+/// A hand's breadth of the drawing stays in view, whatever way one pans.
+QPointF Canvas::bounded(QPointF centre, double zoom) const {
+    constexpr double kept = 80; // pixels
+    if (!m_drawing || width() < 2 * kept || height() < 2 * kept)
+        return centre;
+    const scene::Rect& all = m_drawing->scene().rect;
+    const QPointF reach((width() / 2.0 - kept) / zoom, (height() / 2.0 - kept) / zoom);
+    return {std::clamp(centre.x(), all.x - reach.x(), all.right() + reach.x()),
+            std::clamp(centre.y(), all.y - reach.y(), all.bottom() + reach.y())};
+}
+
+void Canvas::showArea(const QRectF& area) {
+    fit(area.adjusted(-20, -20, 20, 20), letterScale(*this));
+}
+
+void Canvas::setWaiting(const QString& words) {
+    if (words == m_waiting)
+        return;
+    m_waiting = words;
+    if (!m_drawing)
+        update();
+}
+
+/// Boxes as there will be some, and what is being done.
+void Canvas::paintSkeleton(QPainter& painter, const Colours& colours) const {
+    painter.setPen(QPen(colours["container.line"], 1));
+    painter.setBrush(colours["container"]);
+    constexpr int w = 130, h = 44, gap = 30;
+    const int middle = width() / 2;
+    for (int row = 0, y = 40; y < height() - h; ++row, y += h + gap) {
+        if (row > 0)
+            painter.drawLine(middle, y - gap, middle, y);
+        if (row % 3 == 2)
+            painter.drawRect(middle + w / 2 + gap, y, w, h);
+        painter.drawRect(middle - w / 2, y, w, h);
+    }
+    const QRect band(0, height() / 2 - 24, width(), 48);
+    painter.fillRect(band, colours["background"]);
+    painter.setPen(colours["text.dim"]);
+    painter.drawText(band, Qt::AlignCenter, m_waiting);
 }
 
 void Canvas::fit(const QRectF& area, double most) {
@@ -99,10 +142,17 @@ void Canvas::showStart() {
     setViewport({{top.x(), top.y() - 20 + height() / zoom / 2}, zoom});
 }
 
-/// Where reading begins: the uppermost node of this side, an input only where there is none.
+/// Where reading begins: the uppermost node that reads an input (a column further right may begin
+/// higher); else the uppermost node of this side, an input only where there is none.
 uint32_t Canvas::firstBox() const {
     const std::vector<Box>& boxes = m_drawing->scene().boxes;
     uint32_t best = none;
+    for (const scene::Edge& edge : m_drawing->scene().edges)
+        if ((edge.sides & m_side) && !edge.tunnel && boxes[edge.from].kind == Box::Kind::Input &&
+            (best == none || boxes[edge.to].rect.y < boxes[best].rect.y))
+            best = edge.to;
+    if (best != none)
+        return best;
     for (uint32_t b = 0; b < boxes.size(); ++b) {
         if (!(boxes[b].sides & m_side) || boxes[b].kind == Box::Kind::Output)
             continue;
@@ -217,8 +267,11 @@ void Canvas::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     Colours colours(palette());
     painter.fillRect(rect(), colours["background"]);
-    if (!m_drawing)
+    if (!m_drawing) {
+        if (!m_waiting.isEmpty())
+            paintSkeleton(painter, colours);
         return;
+    }
     painter.translate(width() / 2.0, height() / 2.0);
     painter.scale(m_viewport.zoom, m_viewport.zoom);
     painter.translate(-m_viewport.centre);

@@ -41,6 +41,9 @@ public:
     /// The top at a size that can be read; everything when that fits.
     void showStart();
     void fitSelection();
+    void showArea(const QRectF& area); ///< all of it, with some room; scene coordinates
+    /// What is said while there is nothing to draw yet.
+    void setWaiting(const QString& words);
     void zoomBy(double factor); ///< around the middle
 
     /// The box that keys walk from; `none` when there is none.
@@ -78,6 +81,8 @@ protected:
 private:
     void pick(uint32_t box, bool add);
     void fit(const QRectF& area, double most);
+    QPointF bounded(QPointF centre, double zoom) const;
+    void paintSkeleton(QPainter& painter, const Colours& colours) const;
     uint32_t firstBox() const;
     void zoomAround(const QPointF& position, double factor);
     QString tip(const QPointF& position) const;
@@ -87,6 +92,7 @@ private:
     PaintStyle m_style;
     Viewport m_viewport;
     uint32_t m_current = scene::none;
+    QString m_waiting;
     bool m_fitted = false; ///< a first fit waits for a size
     std::optional<QPointF> m_pressed, m_dragFrom;
     QPointF m_centreAtPress;

@@ -67,6 +67,8 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
+    m_crumbs = new Breadcrumbs(*m_before, this);
+    layout->addWidget(m_crumbs);
     layout->addWidget(m_splitter, 1);
     layout->addWidget(m_key);
     m_key->hide();
@@ -81,6 +83,10 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     }
     connect(&workbench.session, &Session::reportChanged, this, &CanvasPair::redraw);
     connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
+    connect(&workbench.session, &Session::progressed, this, [this](const QString& stage) {
+        for (scene::Side side : sides)
+            canvas(side).setWaiting(tr("opening: %1 ...").arg(stage));
+    });
     connect(&workbench.selection, &SelectionHub::changed, this, &CanvasPair::showSelection);
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showSelection);
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showTitles);
@@ -115,6 +121,11 @@ void CanvasPair::addCommands() {
     });
     add("view.pairs", tr("Quantisation pairs as badges or as boxes"), "Q",
         [this] { setPairsAsBadges(!m_pairsAsBadges); });
+    add("view.columns", tr("Deep graphs in columns"), "C", [this] { setInColumns(!m_inColumns); });
+    add("view.details", tr("Attributes and weights in the boxes"), "D",
+        [this] { switchBool(&CanvasPair::m_details, !m_details, tr("attributes in the boxes")); });
+    add("view.around", tr("Go to the block around"), "U", [this] { m_crumbs->goOut(); });
+    add("view.reveal", tr("Open the blocks around the selection"), "O", [this] { reveal(); });
     add("view.dot", tr("Lay out by dot"), "", [this] {
         m_untouched = m_before->viewport();
         refine();
@@ -156,11 +167,14 @@ void CanvasPair::showMenu(const QPoint& globalPosition) {
     menu->setAttribute(Qt::WA_DeleteOnClose);
     const char* const ids[] = {"view.fitSelection",
                                "walk.open",
+                               "view.around",
                                "edit.copyNames",
                                "",
                                "match.disable",
                                "match.trial",
                                "editor.derive",
+                               "find.similar",
+                               "editor.generalise",
                                "miss.next",
                                "",
                                "run.measure",
@@ -190,7 +204,7 @@ void CanvasPair::redraw() {
         m_collapsed.clear();
         m_ruleOrder.clear();
         m_refined = false;
-        if (m_before->drawing())
+        if (m_before->drawing() && m_wantedFor != session.modelPath())
             m_wanted.reset(); // it was of the model before
     }
     m_refining.cancel();
@@ -207,6 +221,8 @@ void CanvasPair::redraw() {
             show(made.drawing);
             if (otherModel)
                 showFirst();
+            if (!m_revealing.isEmpty() && !openAround(m_revealing))
+                m_before->fitSelection();
             if (m_refined)
                 showTrouble(made.trouble);
             else if (m_dotEnabled && m_before->viewport() == m_untouched)
@@ -253,6 +269,9 @@ scene::Options CanvasPair::sceneOptions() const {
     options.ruleOrder = m_ruleOrder;
     if (!m_pairsAsBadges)
         options.pairs = scene::Options::Pairs::Boxes;
+    if (!m_inColumns)
+        options.flow = scene::Options::Flow::Down;
+    options.details = m_details;
     return options;
 }
 
@@ -303,19 +322,52 @@ void CanvasPair::setOverlay(const QString& id) {
 }
 
 void CanvasPair::setPairsAsBadges(bool badges) {
-    if (badges == m_pairsAsBadges)
+    switchBool(&CanvasPair::m_pairsAsBadges, badges,
+               badges ? tr("pairs as badges") : tr("pairs as boxes"));
+}
+
+void CanvasPair::setInColumns(bool columns) {
+    switchBool(&CanvasPair::m_inColumns, columns, columns ? tr("columns") : tr("one column"));
+}
+
+/// One of the options of the drawing, undoable.
+void CanvasPair::switchBool(bool CanvasPair::*member, bool value, const QString& text) {
+    if (this->*member == value)
         return;
-    auto show = [this](bool wanted) {
-        m_pairsAsBadges = wanted;
+    auto show = [this, member](bool wanted) {
+        this->*member = wanted;
         redraw();
     };
     m_workbench.undo.push(new UndoStep(
-        badges ? tr("pairs as badges") : tr("pairs as boxes"), [show, badges] { show(badges); },
-        [show, badges] { show(!badges); }));
+        text, [show, value] { show(value); }, [show, value] { show(!value); }));
+}
+
+void CanvasPair::reveal() {
+    const QStringList& nodes = m_workbench.selection.selection().before;
+    m_revealing = nodes.isEmpty() ? QString() : nodes.first();
+    if (!openAround(m_revealing))
+        active().fitSelection();
+}
+
+/// Opens the block that hides the node; blocks inside of it follow when that is drawn. False when
+/// nothing hides it.
+bool CanvasPair::openAround(const QString& node) {
+    const DrawingPtr& drawing = m_before->drawing();
+    const uint32_t box = drawing ? drawing->boxOf(scene::Before, node) : scene::none;
+    if (box == scene::none || drawing->scene().boxes[box].kind != scene::Box::Kind::Collapsed) {
+        m_revealing.clear();
+        return false;
+    }
+    toggle(QString::fromStdString(
+        drawing->scene().containers[drawing->scene().boxes[box].container].id));
+    return true;
 }
 
 void CanvasPair::showSelection() {
     const Selection& selection = m_workbench.selection.selection();
+    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+    const QStringList hitsAfter =
+        snapshot ? snapshot->provenance.after(m_workbench.marks.hits()) : QStringList();
     Colours colours(palette());
     for (scene::Side side : sides) {
         const DrawingPtr& drawing = canvas(side).drawing();
@@ -346,11 +398,22 @@ void CanvasPair::showSelection() {
                     m_key->setVisible(!overlay.keys.empty());
                 }
             }
+        const QStringList& hits = side == scene::Before ? m_workbench.marks.hits() : hitsAfter;
+        if (!hits.isEmpty()) {
+            style.hits.assign(count, 0);
+            for (const QString& node : hits)
+                if (uint32_t box = drawing->boxOf(side, node); box != scene::none)
+                    style.hits[box] = 1;
+            if (style.faded.empty())
+                style.faded.assign(count, 1);
+            for (size_t b = 0; b < count; ++b)
+                if (style.hits[b])
+                    style.faded[b] = 0;
+        }
         style.marks = marksOn(*drawing, side, m_workbench.marks.all());
         for (const BoxMark& mark : style.marks) // what has a sign is to be read
             if (!style.faded.empty())
                 style.faded[mark.box] = 0;
-        const SnapshotPtr& snapshot = m_workbench.session.snapshot();
         if (side == scene::After && m_workbench.marks.step() && snapshot)
             showStep(*drawing, snapshot->report(), *m_workbench.marks.step(), style);
         uint32_t marked =
@@ -363,6 +426,7 @@ void CanvasPair::showSelection() {
     }
     m_mapBefore->refresh();
     m_mapAfter->refresh();
+    m_crumbs->refresh();
 }
 
 void CanvasPair::showTitles() {
@@ -377,6 +441,8 @@ void CanvasPair::showTitles() {
             return text + tr(" &nbsp;<i>not known: see the notice above</i>");
         if (report)
             text += QStringLiteral(" &nbsp;") + count(report->nodes, tr("node"), tr("nodes"));
+        if (report && report->graph.nodes.size() > report->nodes)
+            text += tr(" and %1 in subgraphs").arg(report->graph.nodes.size() - report->nodes);
         if (report && !sketch)
             text += QStringLiteral(", ") + count(report->launches, tr("launch"), tr("launches"));
         if (report && m_workbench.marks.step() && report == &shown->after)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/report/scene/build.h"
+#include "app/studio/graph_view/breadcrumbs.h"
 #include "app/studio/graph_view/canvas.h"
 #include "app/studio/graph_view/minimap.h"
 #include "app/studio/layout/dot_layout.h"
@@ -35,7 +36,10 @@ public:
     void setDot(const DotOptions& options, bool enabled = true);
 
     /// Shown when the next model is drawn, in place of its start.
-    void setWanted(const Viewport& viewport) { m_wanted = viewport; }
+    void setWanted(const Viewport& viewport, const QString& model = {}) {
+        m_wanted = viewport;
+        m_wantedFor = model;
+    }
 
     /// One canvas alone, or both.
     void setSplit(bool split);
@@ -49,6 +53,14 @@ public:
 
     void setPairsAsBadges(bool badges); ///< undoable
 
+    /// Columns beside each other where a graph is much deeper than wide.
+    bool inColumns() const { return m_inColumns; }
+
+    void setInColumns(bool columns); ///< undoable
+
+    /// Opens the shut blocks around the selection, and shows it.
+    void reveal();
+
     /// Single keys of all commands work on the canvases; call when all commands exist.
     void adoptCommands();
 
@@ -56,6 +68,8 @@ private:
     QWidget* makePane(Canvas* canvas, QLabel* title);
     void addCommands();
     void redraw();
+    void switchBool(bool CanvasPair::*member, bool value, const QString& text);
+    bool openAround(const QString& node);
     void refine();
     void showFirst();
     scene::Options sceneOptions() const;
@@ -76,7 +90,9 @@ private:
     bool m_dotEnabled = dotIsBuiltIn();
     bool m_refined = false;
     std::optional<Viewport> m_wanted;
+    QString m_wantedFor;  ///< path of the model; empty: the first one
     Viewport m_untouched; ///< as the program set it: a person has not moved since
+    Breadcrumbs* m_crumbs;
     QSplitter* m_splitter;
     Canvas *m_before, *m_after;
     Minimap *m_mapBefore, *m_mapAfter;
@@ -85,7 +101,8 @@ private:
     std::set<std::string> m_expanded, m_collapsed; ///< containers against the default
     std::weak_ptr<const void> m_model;             ///< Session::modelId() of the drawing
     bool m_allTunnels = false;
-    bool m_pairsAsBadges = true;
+    bool m_pairsAsBadges = true, m_inColumns = true, m_details = false;
+    QString m_revealing;                  ///< a node whose blocks are being opened
     bool m_oneSided = false;              ///< a sketch is shown
     std::vector<std::string> m_ruleOrder; ///< letters and colours stay through edits
 };

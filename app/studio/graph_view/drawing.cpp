@@ -7,6 +7,32 @@ namespace fuselage::studio {
 
 using scene::none;
 
+namespace {
+
+bool carriesShape(const scene::Edge& edge) {
+    constexpr double mostBytes = 128;
+    return edge.bytes >= 0 && edge.bytes <= mostBytes &&
+           (edge.label.starts_with("int64") || edge.label.starts_with("int32"));
+}
+
+/// Some other edge to the same box starts below where this one's maker ends.
+bool goesPast(const scene::Scene& scene, const scene::Edge& edge,
+              const std::vector<uint32_t>& beside) {
+    constexpr size_t crowd = 64; // nobody sees one of so many
+    if (edge.label.empty() || edge.tunnel || beside.size() > crowd)
+        return false;
+    for (uint32_t e : beside) {
+        const scene::Edge& other = scene.edges[e];
+        if (other.to == edge.to && other.from != edge.from && (other.sides & edge.sides) &&
+            other.label == edge.label &&
+            scene.boxes[other.from].rect.y >= scene.boxes[edge.from].rect.bottom())
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
 Drawing::Drawing(scene::Scene scene)
     : m_scene(std::move(scene)), m_before(m_scene, scene::Before), m_after(m_scene, scene::After),
       m_edges(m_scene.boxes.size()) {
@@ -27,6 +53,10 @@ Drawing::Drawing(scene::Scene scene)
         m_edges[m_scene.edges[e].from].push_back(e);
         m_edges[m_scene.edges[e].to].push_back(e);
     }
+    for (const scene::Edge& edge : m_scene.edges)
+        m_kinds.push_back(carriesShape(edge)                          ? EdgeKind::Shape
+                          : goesPast(m_scene, edge, m_edges[edge.to]) ? EdgeKind::Skip
+                                                                      : EdgeKind::Data);
 }
 
 uint32_t Drawing::boxOf(scene::Side side, const QString& node) const {

@@ -12,6 +12,13 @@
 
 namespace fuselage::studio {
 
+/// What an edge is to a person.
+enum class EdgeKind : uint8_t {
+    Data,
+    Skip,  ///< goes past other boxes to where a nearer value of the same type comes in, too
+    Shape, ///< a few integers: sizes and indices, no data
+};
+
 class Drawing {
 public:
     explicit Drawing(scene::Scene scene);
@@ -30,6 +37,8 @@ public:
     /// The nodes that a box stands for on a side: itself, or what is inside of it.
     QStringList nodesOf(scene::Side side, uint32_t box) const;
 
+    EdgeKind edgeKind(uint32_t edge) const { return m_kinds[edge]; }
+
     /// Neighbours along edges shown on the side; readers or makers.
     std::vector<uint32_t> neighbours(scene::Side side, uint32_t box, bool readers) const;
 
@@ -41,6 +50,7 @@ private:
     QHash<QString, uint32_t> m_boxes[2];
     QHash<uint32_t, QStringList> m_inside[2];
     std::vector<std::vector<uint32_t>> m_edges; ///< of each box
+    std::vector<EdgeKind> m_kinds;              ///< of each edge
 };
 
 using DrawingPtr = std::shared_ptr<const Drawing>;

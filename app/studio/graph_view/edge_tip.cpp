@@ -63,13 +63,16 @@ QString nameOf(const scene::Box& box) {
 QString edgeTip(const Drawing& drawing, scene::Side side, const QPointF& at, double slack) {
     const scene::Scene& scene = drawing.scene();
     const scene::Edge* nearest = nullptr;
+    EdgeKind kind = EdgeKind::Data;
     double least = slack;
-    for (const scene::Edge& edge : scene.edges) {
+    for (uint32_t e = 0; e < scene.edges.size(); ++e) {
+        const scene::Edge& edge = scene.edges[e];
         if (!(edge.sides & side) || edge.tunnel || isFar(edge, at, slack))
             continue;
         if (const double off = distanceTo(edge, at); off <= least) {
             least = off;
             nearest = &edge;
+            kind = drawing.edgeKind(e);
         }
     }
     if (nearest == nullptr)
@@ -82,6 +85,10 @@ QString edgeTip(const Drawing& drawing, scene::Side side, const QPointF& at, dou
         lines << QString::fromStdString(app::bytesText(static_cast<int64_t>(nearest->bytes)));
     if (!nearest->stored.empty())
         lines << QObject::tr("stored as %1").arg(QString::fromStdString(nearest->stored));
+    if (kind == EdgeKind::Skip)
+        lines << QObject::tr("goes past what a nearer value comes through");
+    else if (kind == EdgeKind::Shape)
+        lines << QObject::tr("sizes or indices, no data");
     lines << QObject::tr("from %1").arg(nameOf(scene.boxes[nearest->from]))
           << QObject::tr("to %1").arg(nameOf(scene.boxes[nearest->to]));
     lines.removeAll(QString());

@@ -2,7 +2,9 @@
 #include "app/studio/graph_view/overlay.h"
 
 #include "app/report/format.h"
+#include "app/studio/graph_view/op_family.h"
 
+#include <QCoreApplication>
 #include <QObject>
 #include <algorithm>
 #include <cmath>
@@ -115,9 +117,19 @@ std::vector<OverlayKey> ruleKeys(const scene::Scene& scene, const Colours& colou
     return out;
 }
 
-/// What the letters of badges stand for.
+/// What the letters of badges and the lines of edges stand for.
 OverlayColours plain(const Drawing& drawing, scene::Side, const Colours& colours) {
-    return {{}, ruleKeys(drawing.scene(), colours)};
+    OverlayColours out{{}, ruleKeys(drawing.scene(), colours)};
+    bool shapes = false, skips = false;
+    for (uint32_t e = 0; e < drawing.scene().edges.size(); ++e) {
+        shapes = shapes || drawing.edgeKind(e) == EdgeKind::Shape;
+        skips = skips || drawing.edgeKind(e) == EdgeKind::Skip;
+    }
+    if (skips)
+        out.keys.push_back({QObject::tr("╌╌\u00a0skip\u00a0connection \u00a0 "), {}});
+    if (shapes)
+        out.keys.push_back({QObject::tr("┄┄\u00a0sizes\u00a0and\u00a0indices"), {}});
+    return out;
 }
 
 OverlayColours byRule(const Drawing& drawing, scene::Side side, const Colours& colours) {
@@ -134,6 +146,30 @@ OverlayColours byRule(const Drawing& drawing, scene::Side side, const Colours& c
     return out;
 }
 
+/// Of what is there, in the order in which it comes.
+OverlayColours byFamily(const Drawing& drawing, scene::Side side, const Colours& colours) {
+    OverlayColours out;
+    const auto& boxes = drawing.scene().boxes;
+    out.fill.resize(boxes.size());
+    std::vector<const OpFamily*> seen;
+    for (size_t b = 0; b < boxes.size(); ++b) {
+        // What a fused box is mostly about stands first in its title.
+        const bool fused = boxes[b].kind == scene::Box::Kind::Fused;
+        const std::string& title = boxes[b].title;
+        const OpFamily* family = familyOf(fused ? title.substr(0, title.find(' ')) : boxes[b].op);
+        if (family == nullptr)
+            continue;
+        const QColor colour = colours[family->token];
+        if (boxes[b].sides & side)
+            out.fill[b] = colour;
+        if (std::find(seen.begin(), seen.end(), family) == seen.end()) {
+            seen.push_back(family);
+            out.keys.push_back({QCoreApplication::translate("OpFamily", family->title), colour});
+        }
+    }
+    return out;
+}
+
 const OverlayRow rows[] = {
     {"none", "No overlay", "0", plain},
     {"time", "Overlay: time", "1", byTime},
@@ -141,6 +177,7 @@ const OverlayRow rows[] = {
     {"precision", "Overlay: precision", "3", byPrecision},
     {"rule", "Overlay: rule", "4", byRule},
     {"error", "Overlay: numeric error", "5", byError},
+    {"family", "Overlay: kind of operator", "6", byFamily},
 };
 
 } // namespace

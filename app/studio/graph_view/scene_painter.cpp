@@ -140,7 +140,8 @@ private:
         if (m_zoom < 0.05)
             return;
         QVector<QLineF> lines;
-        for (const scene::Edge& edge : m_scene.edges) {
+        for (uint32_t e = 0; e < m_scene.edges.size(); ++e) {
+            const scene::Edge& edge = m_scene.edges[e];
             if (edge.tunnel && !m_style.allTunnels)
                 continue;
             if (!m_style.shown.empty()) {
@@ -155,7 +156,7 @@ private:
                 for (size_t i = 1; i < edge.points.size(); ++i)
                     lines.append({pointOf(edge.points[i - 1]), pointOf(edge.points[i])});
             else
-                curve(edge, "edge");
+                curve(edge, "edge", m_drawing.edgeKind(e));
         }
         m_painter.setPen(QPen(m_colours["edge"], 0));
         m_painter.drawLines(lines);
@@ -164,12 +165,17 @@ private:
                 curve(m_scene.edges[e], "edge.strong");
     }
 
-    void curve(const scene::Edge& edge, const std::string& token) {
+    void curve(const scene::Edge& edge, const std::string& token, EdgeKind kind = EdgeKind::Data) {
         QColor colour = m_colours[token];
         if (has(m_style.faded, edge.from) || has(m_style.faded, edge.to))
             colour = mixed(m_colours["background"], colour, 0.25);
         m_painter.setBrush(Qt::NoBrush);
-        m_painter.setPen(QPen(colour, edgeWidths[std::min<size_t>(edge.width, 5)]));
+        QPen pen(colour, edgeWidths[std::min<size_t>(edge.width, 5)]);
+        if (kind == EdgeKind::Shape)
+            pen.setStyle(Qt::DotLine);
+        else if (kind == EdgeKind::Skip)
+            pen.setDashPattern({8 / pen.widthF(), 4 / pen.widthF()});
+        m_painter.setPen(pen);
         m_painter.drawPath(pathOf(edge));
         if (m_detail == Detail::Full) { // arrow head
             QPointF tip = pointOf(edge.points.back());
@@ -253,7 +259,7 @@ private:
     /// Everything in a few calls: one for each colour.
     void areas() {
         std::map<QRgb, QVector<QRectF>> byColour;
-        QVector<QRectF> selected;
+        QVector<QRectF> selected, hits;
         for (uint32_t b = 0; b < m_scene.boxes.size(); ++b) {
             if (!shows(b) || !m_area.intersects(rectOf(m_scene.boxes[b].rect)))
                 continue;
@@ -264,6 +270,8 @@ private:
             byColour[colour.rgb()].append(rectOf(box.rect));
             if (has(m_style.selected, b))
                 selected.append(rectOf(box.rect));
+            else if (has(m_style.hits, b))
+                hits.append(rectOf(box.rect));
         }
         m_painter.setPen(Qt::NoPen);
         for (const auto& [colour, rects] : byColour) {
@@ -271,6 +279,10 @@ private:
             m_painter.drawRects(rects);
         }
         double line = 3 / m_zoom;
+        m_painter.setBrush(m_colours["accent"]);
+        for (QRectF& rect : hits)
+            rect.adjust(-line, -line, line, line);
+        m_painter.drawRects(hits);
         m_painter.setBrush(m_colours["selection"]);
         for (QRectF& rect : selected)
             rect.adjust(-line, -line, line, line);
@@ -281,8 +293,11 @@ private:
         const Box& it = m_scene.boxes[b];
         bool selected = has(m_style.selected, b);
         // A line of the scene would be thinner than a pixel far away.
-        QPen pen(selected ? m_colours["selection"] : pale(m_colours[it.token + ".line"], b),
-                 selected                  ? 3 / std::min(1.0, m_zoom)
+        const bool hit = has(m_style.hits, b);
+        QPen pen(selected ? m_colours["selection"]
+                 : hit    ? m_colours["accent"]
+                          : pale(m_colours[it.token + ".line"], b),
+                 selected || hit           ? 3 / std::min(1.0, m_zoom)
                  : m_detail < Detail::Full ? 0
                                            : 1);
         if (it.kind == Box::Kind::Collapsed)

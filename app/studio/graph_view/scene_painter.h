@@ -22,6 +22,7 @@ struct BoxMark {
 struct PaintStyle {
     std::vector<uint8_t> faded;    ///< of each box: drawn pale
     std::vector<uint8_t> selected; ///< of each box
+    std::vector<uint8_t> hits;     ///< of each box: what was looked for
     std::vector<QColor> fill;      ///< of each box: an overlay's colour; invalid: its own
     std::vector<uint8_t> shown;    ///< of each box, instead of its sides: a step of the rewriting
     std::vector<uint32_t> standIn; ///< with `shown`: the box drawn in place of each; or none

@@ -17,6 +17,13 @@ NodeTable* makeNodeTable(QObject* parent) {
         {"result", "type of its first output", Qt::AlignLeft, [](Row row) { return row.type; }},
         {"rule", "that fused it", Qt::AlignLeft, [](Row row) { return row.rule; }},
         {"fused node", "that it is part of", Qt::AlignLeft, [](Row row) { return row.fusedNode; }},
+        {"verdict",
+         "measured: whether its fusion loses",
+         Qt::AlignLeft,
+         [](Row row) { return row.verdict; },
+         {},
+         {},
+         [](Row row) { return row.verdict.isEmpty() ? "" : "loss"; }},
         {"time", "of its kernels before fusion: measured, else predicted", Qt::AlignRight,
          [](Row row) { return row.seconds < 0 ? QString() : words(app::secondsText(row.seconds)); },
          [](Row row) { return row.seconds < 0 ? QVariant() : QVariant(row.seconds); }},
@@ -54,6 +61,8 @@ std::vector<NodeRow> nodeRows(const app::Report& report) {
         if (auto found = matchOf.find(node.name); found != matchOf.end()) {
             row.rule = words(found->second->rule);
             row.fusedNode = words(found->second->fusedNode);
+            if (found->second->slower())
+                row.verdict = QObject::tr("slower");
         }
         out.push_back(std::move(row));
     }

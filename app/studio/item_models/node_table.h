@@ -11,6 +11,7 @@ namespace fuselage::studio {
 struct NodeRow {
     QString name, op, type;                      ///< type of its first output
     QString rule, fusedNode;                     ///< empty: not fused
+    QString verdict = {};                        ///< "slower": its fusion loses
     double seconds = -1, bytes = -1, error = -1; ///< scene::Figures; -1: not known
 };
 

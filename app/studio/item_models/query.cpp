@@ -59,7 +59,16 @@ QStringList wordsOf(const QString& text) {
 } // namespace
 
 Query::Query(const QString& text) {
-    for (const QString& word : wordsOf(text))
+    QStringList words = wordsOf(text);
+    for (qsizetype i = 0; i < words.size(); ++i) { // what people say first
+        if (words[i] == "not" && words.value(i + 1) == "fused") {
+            words[i] = "rule:none";
+            words.removeAt(i + 1);
+        } else if (words[i] == "not fused" || words[i] == "unfused") {
+            words[i] = "rule:none";
+        }
+    }
+    for (const QString& word : words)
         if (!word.isEmpty() && word != "-")
             m_terms.push_back(termOf(word));
 }

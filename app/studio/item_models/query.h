@@ -4,8 +4,8 @@
 //     conv op:Conv rule:none shape:1,64 dtype:float16 rule:Gelu us>10 bytes>=1M -op:Cast "exact
 //     words"
 //
-// "key:" and "key:none" ask whether there is anything at all. Terms are joined by "and", "-"
-// negates, words without a key are looked for everywhere.
+// `not fused` is rule:none. "key:" and "key:none" ask whether there is anything at all. Terms are
+// joined by "and", "-" negates, words without a key are looked for everywhere.
 #pragma once
 
 #include <QString>

@@ -9,8 +9,11 @@
 #include <QPainter>
 #include <QPainterPath>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QToolTip>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
 
 namespace fuselage::studio {
 
@@ -118,6 +121,7 @@ protected:
 
 ChartView::ChartView(SelectionHub& selection, QWidget* parent)
     : QWidget(parent), m_selection(selection) {
+    connect(&selection, &SelectionHub::changed, this, qOverload<>(&QWidget::update));
     QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);
@@ -136,7 +140,8 @@ void ChartView::setHeightInView(int height) {
 }
 
 void ChartView::fit() {
-    setMinimumHeight(heightForWidth(width()));
+    const int unzoomed = static_cast<int>(width() / m_zoom);
+    setMinimumHeight(static_cast<int>(m_zoom * heightForWidth(unzoomed)));
     updateGeometry();
     update();
 }
@@ -165,6 +170,40 @@ void ChartView::paintEvent(QPaintEvent*) {
     painter.scale(scale(), scale());
     for (const Primitive& primitive : m_chart.primitives)
         paint(painter, primitive, colours);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(colours["selection"], 2 / scale()));
+    for (const Primitive& primitive : m_chart.primitives)
+        if (primitive.kind == Primitive::Kind::Rect && isSelected(primitive))
+            painter.drawRect(QRectF(primitive.x, primitive.y, primitive.w, primitive.h));
+}
+
+bool ChartView::isSelected(const Primitive& primitive) const {
+    const QString id = words(primitive.id);
+    const Selection& selection = m_selection.selection();
+    if (id.startsWith("n:"))
+        return selection.before.contains(id.mid(2)) || selection.after.contains(id.mid(2));
+    return id.startsWith("rule:") && !selection.rule.isEmpty() && selection.rule == id.mid(5);
+}
+
+/// Ctrl and the wheel: larger or smaller; what is under the pointer stays there.
+void ChartView::wheelEvent(QWheelEvent* event) {
+    if (!(event->modifiers() & Qt::ControlModifier))
+        return event->ignore();
+    constexpr double most = 24;
+    const double zoom = std::clamp(m_zoom * std::pow(1.0015, event->angleDelta().y()), 1.0, most);
+    QWidget* view = parentWidget() ? parentWidget()->parentWidget() : nullptr;
+    auto* area = view ? qobject_cast<QScrollArea*>(view->parentWidget()) : nullptr;
+    if (zoom == m_zoom || !area)
+        return;
+    const QPointF at = event->position() * (zoom / m_zoom);
+    const QPointF inView = mapTo(view, event->position());
+    const double room = (width() / m_zoom) * zoom;
+    m_zoom = zoom;
+    setMinimumWidth(zoom > 1 ? static_cast<int>(room) : 0);
+    fit();
+    area->widget()->adjustSize();
+    area->horizontalScrollBar()->setValue(static_cast<int>(at.x() - inView.x()));
+    event->accept();
 }
 
 const Primitive* ChartView::at(const QPointF& position) const {

@@ -27,17 +27,20 @@ public:
 protected:
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
     bool event(QEvent* event) override;
 
 private:
     void fit();
-    double scale() const { return scaleFor(width()); }
+    double scale() const { return m_zoom * scaleFor(width() / m_zoom); }
+    bool isSelected(const chart::Primitive& primitive) const;
     double scaleFor(int width) const;
     const chart::Primitive* at(const QPointF& position) const;
 
     SelectionHub& m_selection;
     chart::Chart m_chart;
     int m_heightInView = 0; ///< 0: any
+    double m_zoom = 1;      ///< Ctrl and the wheel
 };
 
 /// A scroll area with charts below each other that follow the session's report.

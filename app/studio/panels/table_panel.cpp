@@ -4,13 +4,16 @@
 #include "app/studio/graph_view/colours.h"
 #include "app/studio/item_models/table_export.h"
 
+#include <QAbstractItemView>
 #include <QClipboard>
+#include <QCompleter>
 #include <QGuiApplication>
 #include <QHeaderView>
 #include <QRegularExpression>
 #include <QScrollBar>
 #include <QSet>
 #include <QShortcut>
+#include <QStringListModel>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -65,7 +68,80 @@ QString placeholderOf(const QAbstractItemModel& model) {
         .arg(out.isEmpty() ? QString() : out.join(", ") + ", ");
 }
 
+/// Keys, and after a key the values that its column has.
+QStringList proposals(const QAbstractItemModel& model, const QString& word) {
+    constexpr int mostValues = 40, mostRows = 5000;
+    const bool negated = word.startsWith('-');
+    const QString sign = negated ? QStringLiteral("-") : QString();
+    const QString key = word.section(':', 0, 0).mid(negated ? 1 : 0);
+    QStringList out;
+    if (!word.contains(':')) {
+        for (const QString& each : keysOf(model))
+            out << sign + each + ':';
+        if (keysOf(model).contains("rule"))
+            out << QStringLiteral("not fused");
+        if (keysOf(model).contains("time"))
+            out << QStringLiteral("us>");
+        return out;
+    }
+    const qsizetype column = [&] {
+        for (int at = 0; at < model.columnCount(); ++at)
+            if (model.headerData(at, Qt::Horizontal)
+                    .toString()
+                    .startsWith(key == "op" ? "operator" : key, Qt::CaseInsensitive))
+                return at;
+        return -1;
+    }();
+    QSet<QString> seen;
+    for (int row = 0; column >= 0 && row < std::min(model.rowCount(), mostRows); ++row) {
+        const QString value = model.index(row, static_cast<int>(column)).data().toString();
+        if (value.isEmpty() || value.contains(' ') || seen.contains(value))
+            continue;
+        seen.insert(value);
+        out << sign + key + ':' + value;
+        if (out.size() >= mostValues)
+            break;
+    }
+    out.sort();
+    out << sign + key + QStringLiteral(":none");
+    return out;
+}
+
+/// Where the word at the cursor begins.
+qsizetype wordStart(const QLineEdit& line) {
+    return line.text().left(line.cursorPosition()).lastIndexOf(' ') + 1;
+}
+
 } // namespace
+
+/// A list below the filter while a word is typed.
+void TablePanel::addCompletion() {
+    auto* completer = new QCompleter(new QStringListModel(this), this);
+    completer->setWidget(m_filter);
+    completer->setCaseSensitivity(Qt::CaseInsensitive);
+    completer->setCompletionMode(QCompleter::PopupCompletion);
+    connect(m_filter, &QLineEdit::textEdited, this, [this, completer] {
+        const qsizetype start = wordStart(*m_filter);
+        const QString word = m_filter->text().mid(start, m_filter->cursorPosition() - start);
+        static_cast<QStringListModel*>(completer->model())
+            ->setStringList(proposals(*m_model, word));
+        completer->setCompletionPrefix(word);
+        const bool exact =
+            completer->completionCount() == 1 && completer->currentCompletion() == word;
+        if (word.isEmpty() || exact || completer->completionCount() == 0)
+            completer->popup()->hide();
+        else
+            completer->complete();
+    });
+    connect(completer, qOverload<const QString&>(&QCompleter::activated), this,
+            [this](const QString& text) {
+                const qsizetype start = wordStart(*m_filter);
+                QString all = m_filter->text();
+                all.replace(start, m_filter->cursorPosition() - start, text);
+                m_filter->setText(all);
+                m_filter->setCursorPosition(static_cast<int>(start + text.size()));
+            });
+}
 
 TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& workbench,
                        QWidget* parent)
@@ -83,6 +159,7 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
         m_proxy->setQuery(text);
         saySomething();
     });
+    addCompletion();
     m_words->setObjectName("tableWords");
     m_words->setWordWrap(true);
     m_words->setContentsMargins(4, 2, 4, 2);
@@ -96,6 +173,7 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     m_table->horizontalHeader()->setStretchLastSection(true);
     m_table->verticalHeader()->hide();
     m_table->setWordWrap(false);
+    m_table->setTextElideMode(Qt::ElideMiddle); // paths differ at their ends
     m_table->verticalHeader()->setDefaultSectionSize(m_table->fontMetrics().height() + 6);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_table->setSelectionMode(QAbstractItemView::ExtendedSelection);
@@ -253,6 +331,10 @@ void TablePanel::step(int direction) {
                              : (rows.first().row() + direction + count) % count;
     m_table->selectRow(row);
     m_table->scrollTo(m_proxy->index(row, 0));
+}
+
+void TablePanel::showRow(int row) {
+    selectRows([row](int each) { return each == row; });
 }
 
 void TablePanel::follow(const Selection& selection) {

@@ -33,6 +33,9 @@ public:
     /// Selects the next row as it is sorted and filtered, around the end; -1: the previous one.
     void step(int direction);
 
+    /// Selects that row of the model, without selecting its nodes.
+    void showRow(int row);
+
     /// Rows as a person sees them: sorted and filtered.
     const QAbstractItemModel& visibleRows() const { return *m_proxy; }
 
@@ -46,6 +49,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
+    void addCompletion();
     void selectNodes();
     void follow(const Selection& selection);
     void copy();

@@ -24,4 +24,11 @@ void MarkBoard::setStep(std::optional<int> step) {
     Q_EMIT changed();
 }
 
+void MarkBoard::setHits(const QStringList& nodes) {
+    if (nodes == m_hits)
+        return;
+    m_hits = nodes;
+    Q_EMIT changed();
+}
+
 } // namespace fuselage::studio

@@ -7,6 +7,7 @@
 #include <QMap>
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <optional>
 
 namespace fuselage::studio {
@@ -40,12 +41,19 @@ public:
 
     const std::optional<int>& step() const { return m_step; }
 
+    /// Nodes before fusion that a person looks for: marked, all others step back. Empty: nothing is
+    /// looked for.
+    void setHits(const QStringList& nodes);
+
+    const QStringList& hits() const { return m_hits; }
+
 Q_SIGNALS:
     void changed();
 
 private:
     QMap<QString, QList<NodeMark>> m_marks;
     std::optional<int> m_step;
+    QStringList m_hits;
 };
 
 } // namespace fuselage::studio

@@ -57,9 +57,9 @@ void Measurements::findRunOf(const SnapshotPtr& now) {
         return;
     const std::string plan = app::planText(planOf(*now));
     for (auto run = m_runs.rbegin(); run != m_runs.rend(); ++run)
-        if (run->snapshot->model == now->model && run->snapshot->device == now->device &&
-            run->snapshot->precision == now->precision && run->snapshot->strict == now->strict &&
-            app::planText(planOf(*run->snapshot)) == plan)
+        if (run->snapshot && run->snapshot->model == now->model &&
+            run->snapshot->device == now->device && run->snapshot->precision == now->precision &&
+            run->snapshot->strict == now->strict && app::planText(planOf(*run->snapshot)) == plan)
             return m_session.setMeasured(now, run->report);
 }
 
@@ -171,6 +171,15 @@ void Measurements::take(const QByteArray& json) {
         m_baseline = run.number;
     m_session.setMeasured(run.snapshot, report);
     saySlower(*report);
+    Q_EMIT runsChanged();
+    Q_EMIT measured(m_runs.back(), json);
+}
+
+void Measurements::addEarlier(std::vector<Run> runs) {
+    for (Run& run : runs)
+        run.number = ++m_count;
+    m_runs.insert(m_runs.begin(), std::make_move_iterator(runs.begin()),
+                  std::make_move_iterator(runs.end()));
     Q_EMIT runsChanged();
 }
 

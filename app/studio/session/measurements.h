@@ -14,10 +14,10 @@ namespace fuselage::studio {
 struct Run {
     int number = 0; ///< from 1, never given twice
     QDateTime when;
-    QString model;   ///< path
-    QString command; ///< for a shell
-    QString load;    ///< of the machine when it began
-    SnapshotPtr snapshot;
+    QString model;        ///< path
+    QString command;      ///< for a shell
+    QString load;         ///< of the machine when it began
+    SnapshotPtr snapshot; ///< null: of an earlier start of the program
     std::shared_ptr<const app::Report> report;
 };
 
@@ -33,6 +33,9 @@ public:
 
     /// Another program than findFuselage(), for tests.
     void setProgram(const QString& program) { m_program = program; }
+
+    /// Runs of earlier starts, before what is measured now.
+    void addEarlier(std::vector<Run> runs);
 
     Measurement& process() { return m_process; }
 
@@ -70,7 +73,8 @@ public:
 Q_SIGNALS:
     void runningChanged(bool running);
     void progressed(const QString& stage);
-    void runsChanged(); ///< the list or the baseline
+    void runsChanged();                                    ///< the list or the baseline
+    void measured(const Run& run, const QByteArray& json); ///< a run was added to the list
     void errorsKnown(); ///< of nodes: the session's report has them
 
 private:

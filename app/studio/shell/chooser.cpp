@@ -83,7 +83,8 @@ void Chooser::choose() {
         return;
     int id = item->data(Qt::UserRole).toInt();
     Chosen chosen = m_chosen;
-    close();
+    accept(); // what was typed was for this
+    deleteLater();
     chosen(id);
 }
 

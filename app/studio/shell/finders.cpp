@@ -6,11 +6,14 @@
 
 #include <QHash>
 #include <QTextBrowser>
+#include <QTimer>
 #include <QVBoxLayout>
 
 namespace fuselage::studio {
 
 namespace {
+
+constexpr int markPause = 80; ///< milliseconds
 
 QString keysOf(const CommandTable::Entry& entry) {
     QStringList keys;
@@ -22,12 +25,12 @@ QString keysOf(const CommandTable::Entry& entry) {
 
 /// What a query may ask of a node.
 struct Candidate {
-    QString name, op, type, dtype, rule, fusedNode;
+    QString name, op, type, dtype, rule, fusedNode, verdict;
     double seconds = -1, bytes = -1;
 
     QVariant field(const QString& key) const {
         if (key.isEmpty())
-            return QStringList{name, op, rule}.join('\n');
+            return QStringList{name, op, rule, verdict}.join('\n');
         if (key == "op")
             return op;
         if (key == "name")
@@ -38,6 +41,8 @@ struct Candidate {
             return dtype;
         if (key == "rule")
             return rule;
+        if (key == "verdict")
+            return verdict;
         if (key == "us" && seconds >= 0)
             return seconds * 1e6;
         if (key == "bytes" && bytes >= 0)
@@ -65,6 +70,8 @@ std::vector<Candidate> candidatesOf(const app::Report& report) {
         if (auto found = matchOf.find(node.name); found != matchOf.end()) {
             each.rule = QString::fromStdString(found->second->rule);
             each.fusedNode = QString::fromStdString(found->second->fusedNode);
+            if (found->second->slower())
+                each.verdict = QStringLiteral("slower");
         }
         if (auto found = figures.before.find(node.name); found != figures.before.end()) {
             each.seconds = found->second.seconds;
@@ -97,32 +104,46 @@ Chooser* openPalette(CommandTable& commands, QWidget* parent) {
 
 Chooser* openNodeFinder(Workbench& workbench, QWidget* parent) {
     auto nodes = std::make_shared<std::vector<Candidate>>();
+    auto hits = std::make_shared<QStringList>();
     if (const app::Report* report = workbench.session.report())
         *nodes = candidatesOf(*report);
-    auto find = [nodes](const QString& text) {
+    auto find = [nodes, hits](const QString& text) {
         QList<Choice> out;
         Query query(text);
+        hits->clear();
         for (size_t i = 0; i < nodes->size(); ++i) {
             const Candidate& node = (*nodes)[i];
             if (query.matches([&](const QString& key) { return node.field(key); }))
                 out.append({node.name, node.op + "  " + node.type + "  " + node.rule,
                             static_cast<int>(i)});
         }
+        if (!query.empty())
+            for (const Choice& choice : out)
+                hits->append(choice.title);
         return out;
     };
     auto* finder = new Chooser(
         QObject::tr("Find nodes"),
         QObject::tr(
-            "words, op:Conv, shape:1,64, dtype:float, rule:NAME, rule:none, us>10, bytes>1M, "
-            "-op:Cast"),
+            "words, op:Conv, shape:1,64, dtype:float, rule:NAME, \"not fused\", slower, us>10, "
+            "bytes>1M, -op:Cast"),
         find,
         [nodes, &workbench](int id) {
             workbench.selection.selectBefore({(*nodes)[static_cast<size_t>(id)].name});
-            if (QAction* fit = workbench.commands.find("view.fitSelection"))
-                fit->trigger();
+            if (QAction* show = workbench.commands.find("view.reveal"))
+                show->trigger();
         },
         parent);
     finder->setObjectName("finder");
+    // The canvases follow when typing pauses; what was found stays marked until Shift+Escape there.
+    auto* pause = new QTimer(finder);
+    pause->setSingleShot(true);
+    pause->setInterval(markPause);
+    QObject::connect(pause, &QTimer::timeout, finder,
+                     [hits, &workbench] { workbench.marks.setHits(*hits); });
+    QObject::connect(&finder->line(), &QLineEdit::textChanged, pause, qOverload<>(&QTimer::start));
+    QObject::connect(finder, &QDialog::rejected, finder,
+                     [&workbench] { workbench.marks.setHits({}); });
     finder->open();
     return finder;
 }

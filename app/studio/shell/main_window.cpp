@@ -22,6 +22,7 @@
 #include <QMenuBar>
 #include <QMimeData>
 #include <QScreen>
+#include <QStandardPaths>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QVBoxLayout>
@@ -31,6 +32,7 @@ namespace fuselage::studio {
 namespace {
 
 constexpr int layoutVersion = 1; ///< of saved dock layouts
+constexpr int savePause = 1500;  ///< milliseconds after the last change
 
 /// The first widget inside that takes the focus, else the widget itself.
 void focusInside(QWidget* widget) {
@@ -71,6 +73,7 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     connect(&m_session, &Session::modelOpened, this, [this] {
         m_undo.clear(); // steps of another model mean nothing in this one
         m_marks.setStep(std::nullopt);
+        m_marks.setHits({});
     });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::showTitle);
     // What ends the program must not end what was open.
@@ -104,9 +107,43 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     m_defaultLayout = saveState(layoutVersion);
     restoreDimensions(m_settings, m_session);
     restore();
+    connect(&m_measurements, &Measurements::measured, this,
+            [this](const Run& run, const QByteArray& json) {
+                if (!runStore().keep(run, json))
+                    warn("runs.keep", tr("this run cannot be kept for the next start"),
+                         tr("make room, or make the data folder writable"));
+            });
+    // A window that is killed comes back as it was.
+    m_saving.setSingleShot(true);
+    m_saving.setInterval(savePause);
+    connect(&m_saving, &QTimer::timeout, this, &MainWindow::saveAll);
+    auto later = [this] { m_saving.start(); };
+    connect(&m_session, &Session::snapshotChanged, this, later);
+    connect(&m_canvases->canvas(scene::Before), &Canvas::viewportChanged, this, later);
+    for (QDockWidget* dock : findChildren<QDockWidget*>()) {
+        connect(dock, &QDockWidget::visibilityChanged, this, later);
+        connect(dock, &QDockWidget::dockLocationChanged, this, later);
+    }
 }
 
-MainWindow::~MainWindow() = default;
+void MainWindow::saveAll() {
+    if (!m_session.busy() ||
+        !m_session.modelPath().isEmpty()) // else what comes back is not here yet
+        saveOpen(m_settings, m_workbench, *m_canvases);
+    if (auto* editor = findChild<EditorPanel*>())
+        saveTabs(m_settings, *editor);
+    m_settings.setValue("open/models", m_models->models());
+    m_settings.setValue("geometry", saveGeometry());
+    m_settings.setValue("layout", saveState(layoutVersion));
+    m_settings.sync();
+}
+
+MainWindow::~MainWindow() {
+    // Docks hide when they go, which is after the members.
+    for (QDockWidget* dock : findChildren<QDockWidget*>())
+        dock->disconnect(this);
+    m_canvases->canvas(scene::Before).disconnect(this);
+}
 
 /// From the centre through the panels that are in view, and around.
 void MainWindow::cyclePanels(int direction) {
@@ -140,6 +177,8 @@ void MainWindow::addCentre() {
     auto* column = new QVBoxLayout(centre);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
+    m_models = new ModelTabs(m_workbench, *m_canvases, this);
+    column->addWidget(m_models);
     column->addWidget(m_notice);
     column->addWidget(m_centre, 1);
     setCentralWidget(centre);
@@ -198,7 +237,22 @@ void MainWindow::addStatusLine() {
     connect(&m_session, &Session::busyChanged, this, showBusy);
     connect(&m_session, &Session::busyChanged, this, &MainWindow::showNumbers);
     connect(&m_measurements, &Measurements::runningChanged, this, showBusy);
-    connect(&m_measurements, &Measurements::progressed, m_progress, &QProgressBar::setFormat);
+    m_clock.setInterval(500);
+    connect(&m_clock, &QTimer::timeout, this, &MainWindow::showMeasuring);
+    connect(&m_measurements, &Measurements::runningChanged, this, [this](bool running) {
+        if (running) {
+            m_stage = tr("measuring");
+            m_since.start();
+            m_clock.start();
+        } else if (m_clock.isActive()) {
+            m_clock.stop();
+            m_took[m_session.modelPath()] = m_since.elapsed();
+        }
+    });
+    connect(&m_measurements, &Measurements::progressed, this, [this](const QString& stage) {
+        m_stage = stage;
+        showMeasuring();
+    });
     connect(&m_session, &Session::progressed, this,
             [this](const QString& stage, qulonglong done, qulonglong total) {
                 m_progress->setFormat(stage);
@@ -207,13 +261,27 @@ void MainWindow::addStatusLine() {
             });
 }
 
+/// Where measured runs are kept.
+RunStore MainWindow::runStore() {
+    return RunStore(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) +
+                    QStringLiteral("/runs"));
+}
+
+void MainWindow::restoreRuns() {
+    m_runLane.start([this](Progress&) -> JobLane::Delivery {
+        std::vector<Run> runs = runStore().all();
+        return [this, runs] { m_measurements.addEarlier(runs); };
+    });
+}
+
 void MainWindow::restoreOpenFiles() {
     if (endedWhileOpening(m_settings))
         warn("start.ended",
              tr("the program ended while it opened `%1`")
                  .arg(m_settings.value("open/model").toString()),
              tr("it is not opened by itself; Ctrl+1 tries it again"));
-    restoreOpen(m_settings, m_workbench, *m_canvases);
+    if (restoreOpen(m_settings, m_workbench, *m_canvases))
+        m_models->addModels(m_settings.value("open/models").toStringList());
     if (auto* editor = findChild<EditorPanel*>())
         restoreTabs(m_settings, *editor);
 }
@@ -324,6 +392,20 @@ void MainWindow::markSketch() {
     m_marks.set(QStringLiteral("sketch"), marks);
 }
 
+/// What is measured now, for how long; and how long it took the last time.
+void MainWindow::showMeasuring() {
+    constexpr double milli = 1e-3;
+    const auto elapsed = static_cast<double>(m_since.elapsed()) * milli;
+    const double before = static_cast<double>(m_took.value(m_session.modelPath())) * milli;
+    QString text = tr("%1, %2 s").arg(m_stage).arg(elapsed, 0, 'f', 0);
+    if (before > 0)
+        text += tr(" of about %1 s").arg(std::max(before, elapsed), 0, 'f', 0);
+    m_progress->setRange(0, before > 0 ? 100 : 0);
+    m_progress->setValue(before > 0 ? static_cast<int>(std::min(99.0, 100 * elapsed / before)) : 0);
+    m_progress->setFormat(text);
+    statusBar()->showMessage(tr("%1; %2").arg(text, loadText()));
+}
+
 void MainWindow::measure() {
     m_measurements.start();
     if (m_measurements.running())
@@ -347,12 +429,9 @@ void MainWindow::restore() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    saveOpen(m_settings, m_workbench, *m_canvases);
-    if (auto* editor = findChild<EditorPanel*>())
-        saveTabs(m_settings, *editor);
+    m_saving.stop();
+    saveAll();
     markOpening(m_settings, false);
-    m_settings.setValue("geometry", saveGeometry());
-    m_settings.setValue("layout", saveState(layoutVersion));
     QMainWindow::closeEvent(event);
 }
 

@@ -4,15 +4,20 @@
 #pragma once
 
 #include "app/studio/exports/exporter.h"
+#include "app/studio/session/run_store.h"
+#include "app/studio/shell/model_tabs.h"
 #include "app/studio/shell/notice_bar.h"
 #include "app/studio/shell/start_page.h"
 #include "app/studio/workbench/workbench.h"
 
+#include <QElapsedTimer>
+#include <QHash>
 #include <QLabel>
 #include <QMainWindow>
 #include <QProgressBar>
 #include <QSettings>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QToolButton>
 
 namespace fuselage::studio {
@@ -49,7 +54,12 @@ public:
     /// What was open when the window was shut last; the start page when there is nothing.
     void restoreOpenFiles();
 
+    /// Runs that earlier windows measured, soon.
+    void restoreRuns();
+
     StartPage& startPage() { return *m_start; }
+
+    ModelTabs& models() { return *m_models; }
 
     NoticeBar& notice() { return *m_notice; }
 
@@ -71,6 +81,8 @@ private:
     void addPanels();
     void addStatusLine();
     void restore();
+    void saveAll();
+    static RunStore runStore();
     void remember(const QString& path);
     void showTitle();
     void showNumbers();
@@ -82,6 +94,7 @@ private:
     void showProblemCount();
     void markSketch();
     void measure();
+    void showMeasuring();
     void resetLayout();
 
     QSettings& m_settings;
@@ -95,12 +108,19 @@ private:
     QStackedWidget* m_centre = nullptr;
     StartPage* m_start = nullptr;
     NoticeBar* m_notice = nullptr;
+    ModelTabs* m_models = nullptr;
     CanvasPair* m_canvases = nullptr;
     Exporter* m_exporter = nullptr;
     QMenu* m_recent = nullptr;
     QLabel* m_numbers = nullptr;
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
+    JobLane m_runLane;
+    QTimer m_clock;                ///< while a measurement runs
+    QElapsedTimer m_since;         ///< it began
+    QHash<QString, qint64> m_took; ///< the last measurement of a model, milliseconds
+    QString m_stage;               ///< of the measurement
+    QTimer m_saving;               ///< after what changed
     QByteArray m_defaultLayout;
     QString m_askedFor; ///< model whose open dimensions were asked for
 };

@@ -58,6 +58,13 @@ void MainWindow::addCommands() {
     m_commands.add(
         {"file.copyCommand", "File", tr("Copy command line"), {QKeySequence("Ctrl+Shift+E")}},
         [this] { QGuiApplication::clipboard()->setText(m_measurements.command()); });
+    m_commands.add({"file.nextModel", "File", tr("Next open model"), {QKeySequence("Ctrl+PgDown")}},
+                   [this] { m_models->step(1); });
+    m_commands.add(
+        {"file.previousModel", "File", tr("Previous open model"), {QKeySequence("Ctrl+PgUp")}},
+        [this] { m_models->step(-1); });
+    m_commands.add({"file.closeModel", "File", tr("Close this model"), {QKeySequence("Ctrl+F4")}},
+                   [this] { m_models->closeCurrent(); });
     m_commands.add({"file.quit", "File", tr("Quit"), {QKeySequence::Quit}}, [this] { close(); });
     QAction* undo = m_commands.add({"edit.undo", "Edit", tr("Undo"), {QKeySequence("Ctrl+Z")}},
                                    [this] { m_undo.undo(); });
@@ -135,6 +142,29 @@ void MainWindow::addFindCommands() {
                    [this] { openPalette(m_commands, this); });
     m_commands.add({"find.node", "Find", tr("Find nodes ..."), {QKeySequence("Ctrl+K")}},
                    [this] { openNodeFinder(m_workbench, this); });
+    m_commands.add({"find.clear",
+                    "Find",
+                    tr("Mark nothing that was found"),
+                    {QKeySequence("Shift+Esc")},
+                    KeyScope::Canvas},
+                   [this] { m_marks.setHits({}); });
+    const auto step = [this](qsizetype direction) {
+        const QStringList& hits = m_marks.hits();
+        if (hits.isEmpty())
+            return openNodeFinder(m_workbench, this), void();
+        const QStringList& selected = m_selection.selection().before;
+        const qsizetype at = selected.isEmpty() ? -1 : hits.indexOf(selected.first());
+        const qsizetype next = at < 0 ? (direction > 0 ? 0 : hits.size() - 1) : at + direction;
+        m_selection.selectBefore({hits[(next + hits.size()) % hits.size()]});
+        m_canvases->reveal();
+        statusBar()->showMessage(
+            tr("%1 of %2 found").arg((next + hits.size()) % hits.size() + 1).arg(hits.size()),
+            5000);
+    };
+    m_commands.add({"find.next", "Find", tr("Next node found"), {QKeySequence("F3")}},
+                   [step] { step(1); });
+    m_commands.add({"find.previous", "Find", tr("Previous node found"), {QKeySequence("Shift+F3")}},
+                   [step] { step(-1); });
     m_commands.add(
         {"find.filter", "Find", tr("Filter the focused table"), {QKeySequence("Ctrl+Alt+F")}},
         [this] {

@@ -13,6 +13,7 @@
 #include "app/studio/panels/steps/steps_panel.h"
 #include "app/studio/panels/timeline/timeline_panel.h"
 #include "app/studio/panels/traffic/traffic_panel.h"
+#include "app/studio/panels/values/values_panel.h"
 
 namespace fuselage::studio {
 
@@ -27,6 +28,8 @@ const PanelRow rows[] = {
      "the nodes of the model as a list, with what they became"},
     {"inspector", "Inspector", right, makeInspectorPanel,
      "everything about the selected node: match, kernel, why not"},
+    {"values", "Values", right, makeValuesPanel,
+     "constants of the selected node: statistics, histogram, saving as .npy"},
     {"editor", "Rules", bottom, makeEditorPanel, "rules as text, matched again while you type"},
     {"matches", "Matches", bottom, makeMatchesPanel, "every fused node with what it saved"},
     {"kernels", "Kernels", bottom, makeKernelsPanel,

@@ -71,6 +71,7 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
     settings.setValue("open/verify", measuring.verify);
     settings.setValue("open/counters", measuring.counters);
     settings.setValue("open/overlay", canvases.overlay());
+    settings.setValue("view/columns", canvases.inColumns());
     const Viewport& view = canvases.canvas(scene::Before).viewport();
     settings.setValue("open/centre", view.centre);
     settings.setValue("open/zoom", view.zoom);
@@ -108,6 +109,7 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     measuring.verify = settings.value("open/verify", true).toBool();
     measuring.counters = settings.value("open/counters", false).toBool();
     workbench.measurements.setSettings(measuring);
+    canvases.setInColumns(settings.value("view/columns", true).toBool());
     canvases.setOverlay(settings.value("open/overlay", "none").toString());
     double zoom = settings.value("open/zoom").toDouble();
     if (zoom > 0)

@@ -47,6 +47,10 @@ void CodeView::showCompletions() {
 
 void CodeView::offer(std::vector<dsl::Completion> found) {
     m_items->clear();
+    std::stable_sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
+        return m_usual.value(QString::fromStdString(a.label)) >
+               m_usual.value(QString::fromStdString(b.label));
+    });
     for (const dsl::Completion& each : found) {
         auto* item = new QStandardItem(QString::fromStdString(each.label));
         item->setData(m_items->rowCount(), Qt::UserRole);

@@ -8,6 +8,7 @@
 #include <QFontDatabase>
 #include <QHelpEvent>
 #include <QPointer>
+#include <QStyledItemDelegate>
 #include <QTextBlock>
 #include <QToolTip>
 
@@ -28,6 +29,21 @@ private:
     CodeView* m_view;
 };
 
+/// What a completion is beside its name: signatures of operators, values of attributes.
+class CompletionDelegate final : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        constexpr qsizetype longest = 70;
+        QStyledItemDelegate::initStyleOption(option, index);
+        const QString words = index.data(Qt::ToolTipRole).toString().section('\n', 0, 0);
+        option->text +=
+            QStringLiteral("    ") +
+            (words.size() > longest ? words.left(longest) + QStringLiteral("…") : words);
+    }
+};
+
 } // namespace
 
 CodeView::CodeView(Language& language, const QString& file, QWidget* parent)
@@ -41,6 +57,7 @@ CodeView::CodeView(Language& language, const QString& file, QWidget* parent)
     m_completer->setCompletionMode(QCompleter::PopupCompletion);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_completer->popup()->setAccessibleName(tr("completions"));
+    m_completer->popup()->setItemDelegate(new CompletionDelegate(m_completer->popup()));
     connect(
         m_completer, qOverload<const QModelIndex&>(&QCompleter::activated), this,
         [this](const QModelIndex& index) { insertCompletion(index.data(Qt::UserRole).toInt()); });

@@ -36,6 +36,9 @@ public:
     void select(int begin, int end);
     void nextMistake(int direction);
 
+    /// How often names stand in the model: the usual ones are offered first.
+    void setUsual(const QHash<QString, int>& counts) { m_usual = counts; }
+
     void showCompletions();
     QStandardItemModel& completions() { return *m_items; }
     /// Puts the completion of that row in place of the word at the cursor.
@@ -76,6 +79,7 @@ private:
     QStandardItemModel* m_items;
     QCompleter* m_completer;
     TextFactsPtr m_facts;
+    QHash<QString, int> m_usual;
 };
 
 } // namespace fuselage::studio

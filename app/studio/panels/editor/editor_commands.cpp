@@ -3,10 +3,13 @@
 #include "app/pipeline/derive.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/editor/utf8_map.h"
+#include "app/studio/session/similar_places.h"
 #include "app/studio/workbench/file_dialogs.h"
 
+#include <QMainWindow>
 #include <QMenu>
 #include <QPointer>
+#include <QStatusBar>
 #include <QTextBlock>
 #include <map>
 
@@ -41,6 +44,10 @@ void EditorPanel::addCommands() {
     add("editor.format", tr("Format"), "Ctrl+Shift+I", [this] { format(); });
     add("editor.fix", tr("Quick fix"), "Ctrl+.", [this] { fix(); });
     add("editor.derive", tr("New rule from selection"), "Ctrl+Shift+N", [this] { derive(); });
+    add("find.similar", tr("Find more like the selection"), "Ctrl+Alt+K",
+        [this] { findSimilar(); });
+    add("editor.generalise", tr("New rule from all places like the selection"), "Ctrl+Alt+N",
+        [this] { generalise(); });
     add("editor.fold", tr("Fold or unfold"), "Ctrl+Shift+[", [this] {
         CodeView* at = current();
         QTextBlock block = at ? at->textCursor().block() : QTextBlock();
@@ -76,7 +83,56 @@ void EditorPanel::derive() {
     if (text)
         newRule(QString::fromStdString(*text));
     else
-        say(QString::fromStdString(text.error().message + ": " + text.error().fix));
+        tell(QString::fromStdString(text.error().message + ": " + text.error().fix));
+}
+
+std::vector<std::vector<std::string>> EditorPanel::similarPlaces() const {
+    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+    std::vector<std::string> nodes;
+    for (const QString& node : m_workbench.selection.selection().before)
+        nodes.push_back(node.toStdString());
+    return snapshot ? placesLike(snapshot->model->graph, nodes)
+                    : std::vector<std::vector<std::string>>();
+}
+
+void EditorPanel::tell(const QString& message) {
+    say(message);
+    if (auto* window = qobject_cast<QMainWindow*>(this->window()))
+        window->statusBar()->showMessage(message, 10'000);
+}
+
+void EditorPanel::findSimilar() {
+    QStringList hits;
+    const auto places = similarPlaces();
+    for (const auto& place : places)
+        for (const std::string& node : place)
+            hits << QString::fromStdString(node);
+    m_workbench.marks.setHits(hits);
+    tell(places.empty() ? tr("select connected nodes that end in one of them")
+                        : tr("%n places are built like this; F3 goes through them", nullptr,
+                             static_cast<int>(places.size())));
+}
+
+/// The rule is compiled and run on all of them, so it is made beside the window.
+void EditorPanel::generalise() {
+    const auto places = similarPlaces();
+    if (places.empty())
+        return tell(tr("select connected nodes that end in one of them"));
+    tell(tr("looking for what %n places have in common ...", nullptr,
+            static_cast<int>(places.size())));
+    m_deriving.start([this, places, snapshot = m_workbench.session.snapshot()](Progress& progress) {
+        auto rule = app::deriveShared(snapshot->model->graph, places, {}, progress);
+        const auto error = rule ? Error{} : rule.error();
+        const auto made = rule ? *rule : app::DerivedRule{};
+        return JobLane::Delivery([this, made, error] {
+            if (made.text.empty())
+                return tell(QString::fromStdString(error.message + ": " + error.fix));
+            newRule(QString::fromStdString(made.text));
+            tell(tr("from %1 places; it fires on %2 others as well")
+                     .arg(made.sites)
+                     .arg(made.others));
+        });
+    });
 }
 
 void EditorPanel::save(bool elsewhere, std::function<void()> saved) {

@@ -62,6 +62,13 @@ EditorPanel::EditorPanel(Workbench& workbench, QWidget* parent)
             at->setFocus();
     });
     connect(&workbench.session, &Session::placeWanted, this, &EditorPanel::showPlace);
+    connect(&workbench.session, &Session::snapshotChanged, this, [this] {
+        if (m_views.isEmpty())
+            return;
+        const QHash<QString, int> usual = operatorCounts();
+        for (CodeView* view : std::as_const(m_views))
+            view->setUsual(usual);
+    });
     addCommands();
     showNotice();
 }
@@ -111,6 +118,15 @@ void EditorPanel::showPlace(const QString& file, int line) {
     view(name)->setFocus();
 }
 
+/// Of the open model.
+QHash<QString, int> EditorPanel::operatorCounts() const {
+    QHash<QString, int> out;
+    if (const app::Report* report = m_workbench.session.report())
+        for (const app::GraphNodeReport& node : report->before.graph.nodes)
+            ++out[QString::fromStdString(node.op)];
+    return out;
+}
+
 void EditorPanel::addView(const QString& file) {
     if (CodeView* there = view(file)) {
         m_tabs->setCurrentWidget(there);
@@ -128,6 +144,7 @@ void EditorPanel::addView(const QString& file) {
             if (auto words = m_texts.onDisk(other))
                 m_language.set(other, *words, importPath);
     m_language.set(file, text.text, m_texts.importPath(file));
+    made->setUsual(operatorCounts());
     connect(made, &QPlainTextEdit::textChanged, this, [this, made] { edited(made); });
     connect(made, &QPlainTextEdit::cursorPositionChanged, this, &EditorPanel::showMistake);
     connect(made, &CodeView::factsChanged, this, &EditorPanel::showMistake);

@@ -48,7 +48,9 @@ public:
     void renameTo(const QString& name);
     void fix();
     void newRule(const QString& text);
-    void derive(); ///< a new rule that matches the selected nodes
+    void findSimilar(); ///< marks places built like the selection
+    void generalise();  ///< a new rule of what they have in common
+    void derive();      ///< a new rule that matches the selected nodes
 
     /// What the panel last said, or the mistake at the cursor.
     QString message() const { return m_message->text(); }
@@ -67,6 +69,9 @@ private:
     void showNotice();
     void showMistake();
     void say(const QString& message);
+    QHash<QString, int> operatorCounts() const;
+    void tell(const QString& message); ///< where it is seen with the panel shut, too
+    std::vector<std::vector<std::string>> similarPlaces() const;
     void notice(const QString& text,
                 const std::vector<std::pair<QString, std::function<void()>>>& ways);
     bool findFrom(const QString& words, int direction, bool again);
@@ -74,6 +79,7 @@ private:
     Workbench& m_workbench;
     RuleTexts m_texts;
     Language m_language;
+    JobLane m_deriving;
     QHash<QString, CodeView*> m_views;
     QTabWidget* m_tabs;
     QWidget* m_notice;

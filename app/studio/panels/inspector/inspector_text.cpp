@@ -168,7 +168,7 @@ QString matchHtml(const MatchReport& match) {
 }
 
 /// The text behind its link; long ones end early.
-QString kernelTextHtml(const std::string& text) {
+QString kernelTextHtml(const std::string& text, size_t kernel) {
     constexpr int mostLines = 160;
     QStringList lines = words(text).split('\n');
     if (lines.size() > mostLines) {
@@ -176,7 +176,8 @@ QString kernelTextHtml(const std::string& text) {
         lines = lines.mid(0, mostLines);
         lines << QObject::tr("... %1 lines more").arg(more);
     }
-    return link("text:off", QObject::tr("hide the text")) +
+    return link("text:off", QObject::tr("hide the text")) + " &nbsp; " +
+           link(QStringLiteral("text:window:%1").arg(kernel), QObject::tr("in a window")) +
            QStringLiteral("<pre>%1</pre>").arg(lines.join('\n').toHtmlEscaped());
 }
 
@@ -249,9 +250,12 @@ QString matchesAndKernelsHtml(const app::Report& report, const QStringList& node
     shown = 0;
     for (size_t i = 0; i < report.after.kernels.size(); ++i)
         if (concerns(report.after.kernels[i].sources) && ++shown <= 3)
-            out += kernelHtml(report.after.kernels[i]) +
-                   (textOf ? kernelTextHtml(textOf(i))
-                           : link("text:on", QObject::tr("show the text of the kernel")));
+            out +=
+                kernelHtml(report.after.kernels[i]) +
+                (textOf ? kernelTextHtml(textOf(i), i)
+                        : link("text:on", QObject::tr("show the text of the kernel")) + " &nbsp; " +
+                              link(QStringLiteral("text:window:%1").arg(i),
+                                   QObject::tr("in a window")));
     return out;
 }
 
@@ -276,8 +280,8 @@ QString ruleHtml(const app::Report& report, const QString& rule) {
 QString modelHtml(const app::Report& report) {
     Table table;
     table.row(QObject::tr("model"), escaped(report.model.path));
-    table.row(QObject::tr("inputs"), wordList(report.model.inputs).join('\n').toHtmlEscaped());
-    table.row(QObject::tr("outputs"), wordList(report.model.outputs).join('\n').toHtmlEscaped());
+    table.row(QObject::tr("inputs"), lines(report.model.inputs));
+    table.row(QObject::tr("outputs"), lines(report.model.outputs));
     table.row(QObject::tr("nodes"),
               change(QString::number(report.before.nodes), QString::number(report.after.nodes)));
     table.row(QObject::tr("launches"), change(QString::number(report.before.launches),

@@ -15,7 +15,7 @@ using KernelTextOf = std::function<std::string(size_t kernel)>;
 
 /// The node, its match, its kernels and the near misses at it; a summary of the rule or the numbers
 /// of the model when no single node is selected. Links: "place:FILE:LINE", "node:NAME",
-/// "rule:NAME", "text:on", "text:off".
+/// "rule:NAME", "text:on", "text:off", "text:window:KERNEL".
 QString inspectorHtml(const app::Report& report, const Selection& selection,
                       const KernelTextOf& textOf = {});
 

@@ -98,6 +98,7 @@ void StepTransport::show(int wanted) {
     m_workbench.marks.setStep(done == count() ? static_cast<int>(report->steps.size()) : last + 1);
     m_workbench.marks.set(stepOwner, marks);
     tell();
+    Q_EMIT reached(last);
 }
 
 void StepTransport::play() {

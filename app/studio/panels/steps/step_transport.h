@@ -30,6 +30,9 @@ public:
 
     QString text() const { return m_text->text(); }
 
+Q_SIGNALS:
+    void reached(int step); ///< of the report's steps: the last that is done; -1: none
+
 private:
     void take();
     void tell();

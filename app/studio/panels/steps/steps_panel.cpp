@@ -18,7 +18,10 @@ QWidget* makeStepsPanel(Workbench& workbench, QWidget* parent) {
     auto* rows = new TablePanel(table, QObject::tr("steps of the rewriting"), workbench, panel);
     rows->showReport(workbench.session,
                      [table](const app::Report& report) { table->setRows(report.steps); });
-    layout->addWidget(new StepTransport(workbench, panel));
+    rows->filter().setText(QStringLiteral("-what:refused")); // there are hundreds
+    auto* transport = new StepTransport(workbench, panel);
+    QObject::connect(transport, &StepTransport::reached, rows, &TablePanel::showRow);
+    layout->addWidget(transport);
     layout->addWidget(rows, 1);
     panel->setFocusProxy(rows);
     return panel;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/studio/graph_view/breadcrumbs.h"
+
+#include <algorithm>
+
+namespace fuselage::studio {
+
+using scene::none;
+
+namespace {
+
+constexpr int pauseMilliseconds = 60; ///< after the last move
+
+} // namespace
+
+Breadcrumbs::Breadcrumbs(Canvas& canvas, QWidget* parent) : QLabel(parent), m_canvas(canvas) {
+    setObjectName("breadcrumbs");
+    setAccessibleName(tr("blocks around what is shown"));
+    setTextFormat(Qt::RichText);
+    setContentsMargins(6, 2, 6, 2);
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // a deep path widens nothing
+    setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(pauseMilliseconds);
+    connect(&m_pause, &QTimer::timeout, this, &Breadcrumbs::update);
+    connect(&canvas, &Canvas::viewportChanged, this, &Breadcrumbs::refresh);
+    connect(this, &QLabel::linkActivated, this, [this](const QString& link) {
+        bool good = false;
+        const uint32_t container = link.toUInt(&good);
+        go(good ? container : none);
+    });
+    hide();
+}
+
+void Breadcrumbs::go(uint32_t container) {
+    const DrawingPtr& drawing = m_canvas.drawing();
+    if (!drawing)
+        return;
+    if (container == none || container >= drawing->scene().containers.size())
+        return m_canvas.fitAll();
+    const scene::Rect& rect = drawing->scene().containers[container].rect;
+    m_canvas.showArea({rect.x, rect.y, rect.w, rect.h});
+}
+
+void Breadcrumbs::goOut() {
+    update();
+    go(m_containers.size() > 1 ? m_containers[m_containers.size() - 2] : none);
+}
+
+void Breadcrumbs::update() {
+    m_pause.stop();
+    m_containers.clear();
+    m_path.clear();
+    const DrawingPtr& drawing = m_canvas.drawing();
+    if (!drawing)
+        return hide();
+    const scene::Scene& scene = drawing->scene();
+    const QRectF seen = m_canvas.visibleArea();
+    const auto isSeen = [&](const scene::Rect& rect) {
+        return seen.intersects(QRectF(rect.x, rect.y, rect.w, rect.h));
+    };
+    // What is selected, while it is in sight; else what is in the middle.
+    uint32_t at = none;
+    const std::vector<uint8_t>& selected = m_canvas.style().selected;
+    for (uint32_t b = 0; b < selected.size() && at == none; ++b)
+        if (selected[b] && isSeen(scene.boxes[b].rect))
+            at = scene.boxes[b].container;
+    if (at == none)
+        at = drawing->hits(m_canvas.side()).containerAt({seen.center().x(), seen.center().y()});
+    for (; at != none; at = scene.containers[at].parent)
+        if (scene.containers[at].kind != scene::Container::Kind::Group)
+            m_containers.insert(m_containers.begin(), at);
+    QString html = QStringLiteral("<a href=\"model\">%1</a>").arg(tr("model"));
+    for (uint32_t container : m_containers) {
+        const QString label = QString::fromStdString(scene.containers[container].label);
+        m_path << label;
+        html +=
+            QStringLiteral(" › <a href=\"%1\">%2</a>").arg(container).arg(label.toHtmlEscaped());
+    }
+    setText(html);
+    const bool nested = std::any_of(
+        scene.containers.begin(), scene.containers.end(),
+        [](const scene::Container& c) { return c.kind != scene::Container::Kind::Group; });
+    setVisible(nested);
+}
+
+} // namespace fuselage::studio

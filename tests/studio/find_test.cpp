@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding and looking inside: hits on the canvases, places that are alike, blocks opened around a
+// node, breadcrumbs, bodies of If, values of constants.
+#include "app/report/json.h"
+#include "app/studio/graph_view/canvas_pair.h"
+#include "app/studio/item_models/tensor_facts.h"
+#include "app/studio/panels/table_panel.h"
+#include "app/studio/panels/values/values_panel.h"
+#include "app/studio/session/run_store.h"
+#include "app/studio/session/similar_places.h"
+#include "app/studio/shell/finders.h"
+#include "app/studio/shell/main_window.h"
+#include "tests/studio/sample.h"
+
+#include <QDockWidget>
+#include <QFile>
+#include <cmath>
+#include <cstring>
+
+using namespace fuselage;
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+namespace {
+
+/// One If that holds everything, as decoders with a cache are exported.
+QString writeNested(const QTemporaryDir& folder) {
+    auto graph = model_io::loadText(
+        "g (bool c, float[2,8] x) => (float[2,8] y) {"
+        " y = If (c) <then_branch = t () => (float[2,8] a) {"
+        "               p = Relu(x) q = Exp(p) r = Neg(q) s = Abs(r) a = Sqrt(s) },"
+        "             else_branch = e () => (float[2,8] b) {"
+        "               u = Neg(x) v = Relu(u) w = Tanh(v) b = Exp(w) }> }");
+    QString path = folder.filePath("nested.onnx");
+    if (!graph || !model_io::save(*graph, path.toStdString()))
+        qFatal("cannot write the model");
+    return path;
+}
+
+bool drawn(MainWindow& window, const QString& model) {
+    window.resize(1400, 900);
+    window.show();
+    window.openFiles({model});
+    return settled(window.session()) &&
+           QTest::qWaitFor([&] { return !window.canvases().drawing(); }) &&
+           window.canvases().canvas(scene::Before).drawing() != nullptr;
+}
+
+long count(const std::vector<uint8_t>& flags) {
+    return std::count(flags.begin(), flags.end(), 1);
+}
+
+} // namespace
+
+class FindTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() { m_model = writeZooModel(m_folder, "resnet18"); }
+
+    void whatIsLookedForIsMarkedAndTheRestStepsBack() {
+        QSettings settings(m_folder.filePath("a.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, m_model));
+        Canvas& before = window.canvases().canvas(scene::Before);
+        Chooser* finder =
+            openNodeFinder(*std::make_unique<Workbench>(
+                               Workbench{window.session(), window.selection(), window.commands(),
+                                         window.marks(), window.undo(), window.measurements()}),
+                           &window);
+        finder->line().setText("op:MaxPool");
+        QVERIFY(QTest::qWaitFor([&] { return !window.marks().hits().isEmpty(); }));
+        QCOMPARE(window.marks().hits().size(), 1);
+        QCOMPARE(count(before.style().hits), 1);
+        QVERIFY(count(before.style().faded) > 10);
+        QTest::keyClick(&finder->line(), Qt::Key_Escape);
+        QVERIFY(window.marks().hits().isEmpty());
+        QVERIFY(before.style().hits.empty());
+    }
+
+    void placesBuiltAlikeAreFoundAndShareNoNodes() {
+        auto graph = zoo::build("resnet18");
+        QVERIFY(graph);
+        std::vector<std::string> nodes;
+        for (NodeId id : topologicalOrder(*graph)) { // the first Add and the Relu that reads it
+            const Node& node = graph->node(id);
+            if (nodes.empty() && node.op == Op::Add)
+                nodes.push_back(node.name);
+            else if (nodes.size() == 1 && node.op == Op::Relu &&
+                     graph->node(graph->producer(node.inputs[0])).name == nodes[0])
+                nodes.push_back(node.name);
+        }
+        QCOMPARE(nodes.size(), size_t(2));
+        const auto places = placesLike(*graph, nodes);
+        QCOMPARE(places.size(), size_t(8)); // residual blocks of resnet18
+        QCOMPARE(places[0], nodes);
+        QSet<QString> seen;
+        for (const auto& place : places)
+            for (const std::string& node : place) {
+                QVERIFY(!seen.contains(QString::fromStdString(node)));
+                seen.insert(QString::fromStdString(node));
+            }
+        QVERIFY(placesLike(*graph, {"no such node"}).empty());
+        QVERIFY(placesLike(*graph, {nodes[0], places[5][1]}).empty()); // not connected
+    }
+
+    void aNodeInAShutBlockIsShownByOpeningIt() {
+        QSettings settings(m_folder.filePath("b.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, m_model));
+        const DrawingPtr drawing = window.canvases().canvas(scene::Before).drawing();
+        QVERIFY(!drawing->scene().hidden.empty());
+        QString node;
+        for (const scene::Hidden& hidden : drawing->scene().hidden)
+            if (hidden.sides & scene::Before)
+                node = QString::fromStdString(hidden.name);
+        window.selection().selectBefore({node});
+        window.canvases().reveal();
+        QVERIFY(QTest::qWaitFor([&] {
+            const DrawingPtr now = window.canvases().canvas(scene::Before).drawing();
+            const uint32_t box = now->boxOf(scene::Before, node);
+            return box != scene::none && now->scene().boxes[box].kind == scene::Box::Kind::Node;
+        }));
+        window.undo().undo(); // what was opened can be shut again
+        QVERIFY(QTest::qWaitFor([&] {
+            const DrawingPtr now = window.canvases().canvas(scene::Before).drawing();
+            return now->scene().boxes[now->boxOf(scene::Before, node)].kind ==
+                   scene::Box::Kind::Collapsed;
+        }));
+    }
+
+    void theBodiesOfAnIfAreOnTheCanvasInTheOutlineAndBelowBreadcrumbs() {
+        QSettings settings(m_folder.filePath("c.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, writeNested(m_folder)));
+        Canvas& before = window.canvases().canvas(scene::Before);
+        QVERIFY(before.drawing()->scene().boxes.size() >= 10);
+        auto* outline =
+            qobject_cast<TablePanel*>(window.findChild<QDockWidget*>("outline")->widget());
+        QVERIFY(outline->table().model()->rowCount() >= 10);
+        outline->filter().setText("op:Sqrt");
+        QCOMPARE(outline->table().model()->rowCount(), 1);
+        outline->table().selectRow(0);
+        const QStringList selected = window.selection().selection().before;
+        QCOMPARE(selected.size(), 1);
+        QVERIFY2(selected[0].contains("/then_branch/"), qPrintable(selected[0]));
+        QCOMPARE(count(before.style().selected), 1);
+        window.canvases().reveal();
+        auto* crumbs = window.findChild<Breadcrumbs*>();
+        QVERIFY(QTest::qWaitFor([&] { return !crumbs->path().isEmpty(); }));
+        QVERIFY2(crumbs->path().join(' ').contains("then_branch"),
+                 qPrintable(crumbs->path().join(' ')));
+        const Viewport inside = before.viewport();
+        crumbs->goOut();
+        QVERIFY(before.viewport().zoom <= inside.zoom);
+    }
+
+    void panningStopsWhereTheDrawingIsStillSeen() {
+        QSettings settings(m_folder.filePath("d.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, m_model));
+        Canvas& before = window.canvases().canvas(scene::Before);
+        const scene::Rect& all = before.drawing()->scene().rect;
+        for (const QPointF& far : {QPointF(1e7, 1e7), QPointF(-1e7, -1e7)}) {
+            before.setViewport({far, 0.5});
+            QVERIFY(before.visibleArea().intersects(QRectF(all.x, all.y, all.w, all.h)));
+        }
+    }
+
+    void aTensorsFactsAreExact() {
+        Tensor tensor = Tensor::ofFloats({2, 3}, {-1, 0, 0, 1, 3, INFINITY});
+        const auto facts = factsOf(tensor, [] { return false; });
+        QVERIFY(facts);
+        QCOMPARE(facts->count, int64_t(6));
+        QCOMPARE(facts->zeros, int64_t(2));
+        QCOMPARE(facts->notFinite, int64_t(1));
+        QCOMPARE(facts->least, -1.0);
+        QCOMPARE(facts->most, 3.0);
+        QCOMPARE(facts->mean, 0.6);
+        int64_t counted = 0;
+        for (int64_t bin : facts->histogram)
+            counted += bin;
+        QCOMPARE(counted, int64_t(5));
+        QCOMPARE(facts->histogram.front(), int64_t(1));
+        QCOMPARE(facts->histogram.back(), int64_t(1));
+        QVERIFY(!factsOf(tensor, [] { return true; }));
+        QVERIFY(factsOf(Tensor(DType::Float32, {0, 4}), [] { return false; }));
+    }
+
+    void anNpyFileHasItsHeaderOnTheGridAndTheBytes() {
+        const Tensor tensor = Tensor::ofInts({7, -8, 9});
+        const QByteArray bytes = npyOf(tensor);
+        QVERIFY(bytes.startsWith("\x93NUMPY"));
+        const int length = static_cast<uint8_t>(bytes[8]) + 256 * static_cast<uint8_t>(bytes[9]);
+        QCOMPARE((10 + length) % 64, 0);
+        QVERIFY(bytes.contains("'descr': '<i8'"));
+        QVERIFY(bytes.contains("'shape': (3,)"));
+        int64_t last = 0;
+        std::memcpy(&last, bytes.constData() + bytes.size() - 8, 8);
+        QCOMPARE(last, int64_t(9));
+        QCOMPARE(bytes.size(), 10 + length + 24);
+        QVERIFY(npyOf(Tensor(DType::BFloat16, {2})).isEmpty());
+    }
+
+    void theValuesOfASelectedNodeAreShownAndSaved() {
+        QSettings settings(m_folder.filePath("e.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, m_model));
+        window.commands().find("panel.values")->trigger();
+        auto* values =
+            qobject_cast<ValuesPanel*>(window.findChild<QDockWidget*>("values")->widget());
+        QCOMPARE(values->choice().count(), 0);
+        for (const app::GraphNodeReport& node : window.session().report()->before.graph.nodes)
+            if (node.op == "Conv") {
+                window.selection().selectBefore({QString::fromStdString(node.name)});
+                break;
+            }
+        QVERIFY(QTest::qWaitFor([&] { return values->choice().count() > 0 && !values->busy(); }));
+        QVERIFY2(values->facts().contains("mean"), qPrintable(values->facts()));
+        const QString path = m_folder.filePath("w.npy");
+        QVERIFY(values->save(path));
+        QVERIFY(QFile(path).size() > 64);
+    }
+
+    void runsComeBackFromDiskAndWhatIsNoRunIsLeftOut() {
+        const QString folder = m_folder.filePath("runs");
+        const RunStore store(folder);
+        QVERIFY(store.all().empty());
+        writeTextIn(folder, "a.run", "no run");
+        QVERIFY(store.all().empty());
+        app::Report report;
+        report.before.measured = report.after.measured = TimingSummary{};
+        report.after.measured->median = 0.25;
+        Run run;
+        run.when = QDateTime::currentDateTime();
+        run.model = "m.onnx";
+        QVERIFY(store.keep(run, QByteArray::fromStdString(app::renderJson(report))));
+        const std::vector<Run> back = store.all();
+        QCOMPARE(back.size(), size_t(1));
+        QCOMPARE(back[0].model, run.model);
+        QCOMPARE(back[0].report->after.measured->median, 0.25);
+    }
+
+private:
+    static void writeTextIn(const QString& folder, const QString& name, const QByteArray& text) {
+        QDir().mkpath(folder);
+        QFile file(QDir(folder).filePath(name));
+        QVERIFY(file.open(QFile::WriteOnly));
+        file.write(text);
+    }
+
+    QTemporaryDir m_folder;
+    QString m_model;
+};
+
+QTEST_MAIN(FindTest)
+#include "find_test.moc"
