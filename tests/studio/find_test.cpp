@@ -223,6 +223,28 @@ private Q_SLOTS:
         QVERIFY(QFile(path).size() > 64);
     }
 
+    void severalModelsHaveTabsAndKeepTheirView() {
+        QSettings settings(m_folder.filePath("f.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, m_model));
+        QVERIFY(window.models().isHidden()); // one needs none
+        window.canvases().setDot({}, false);
+        Canvas& before = window.canvases().canvas(scene::Before);
+        before.zoomBy(0.8);
+        const Viewport left = before.viewport();
+        QVERIFY(drawn(window, writeNested(m_folder)));
+        QCOMPARE(window.models().count(), 2);
+        QVERIFY(!(before.viewport() == left));
+        window.models().step(1);
+        QVERIFY(settled(window.session()));
+        QVERIFY(QTest::qWaitFor([&] { return before.viewport() == left; }));
+        QCOMPARE(window.session().modelPath(), m_model);
+        window.models().closeCurrent();
+        QVERIFY(settled(window.session()));
+        QVERIFY(window.session().modelPath().endsWith("nested.onnx"));
+        QCOMPARE(window.models().count(), 1);
+    }
+
     void runsComeBackFromDiskAndWhatIsNoRunIsLeftOut() {
         const QString folder = m_folder.filePath("runs");
         const RunStore store(folder);
