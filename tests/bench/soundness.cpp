@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many wrong rules the numeric proof catches: rewrite rules and forms of the library, each
+// changed in one place. What the proof lets pass is judged by many more samples of another seed.
+#include "app/pipeline/prove/proof.h"
+#include "app/report/format.h"
+#include "tests/bench/figures.h"
+#include "tests/bench/mutants.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <sys/resource.h>
+
+using namespace fuselage;
+
+namespace {
+
+struct Options {
+    size_t mutants = 600;
+    uint32_t slow = 1000;
+    std::string rule;
+    bool list = false;
+    bench::Publication publication;
+};
+
+enum class Outcome : uint8_t { Caught, Missed, Same, Nowhere };
+
+struct Judged {
+    std::string kind;
+    Outcome outcome = Outcome::Same;
+    double seconds = 0; ///< of the quick proof
+};
+
+double processorSeconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::vector<Rule> subjectsOf(const app::RuleLibrary& library, const std::string& only) {
+    std::vector<Rule> out;
+    for (const auto* rules : {&library.loaded.rules.rules, &library.loaded.forms})
+        for (const Rule& rule : *rules)
+            if (rule.isRewrite && (only.empty() || rule.name == only))
+                out.push_back(rule);
+    return out;
+}
+
+Judged judged(const bench::Mutant& mutant, const Options& options) {
+    Progress progress;
+    Judged out{mutant.kind, Outcome::Same, 0};
+    const double begin = processorSeconds();
+    const app::RuleProof quick = app::proveRule(mutant.rule, {}, progress);
+    out.seconds = processorSeconds() - begin;
+    if (quick.failing > 0) {
+        out.outcome = Outcome::Caught;
+    } else if (quick.samples == 0) {
+        out.outcome = Outcome::Nowhere;
+    } else {
+        app::ProofOptions more;
+        more.seed = 77;
+        more.samples = options.slow;
+        if (app::proveRule(mutant.rule, more, progress).failing > 0)
+            out.outcome = Outcome::Missed;
+    }
+    const bool isOpen = out.outcome == Outcome::Missed || out.outcome == Outcome::Same;
+    if (out.outcome == Outcome::Missed || (options.list && isOpen))
+        fmt::print(stderr, "{}: {}:{} {}: {}, {}\n",
+                   out.outcome == Outcome::Missed ? "missed" : "no difference", mutant.rule.file,
+                   mutant.rule.line, mutant.rule.name, mutant.kind, mutant.what);
+    return out;
+}
+
+std::string tableOf(const std::vector<Judged>& all) {
+    std::map<std::string, std::map<Outcome, int>> kinds;
+    std::vector<double> seconds;
+    for (const Judged& each : all) {
+        ++kinds[each.kind][each.outcome];
+        ++kinds["all of them"][each.outcome];
+        if (each.outcome == Outcome::Caught)
+            seconds.push_back(each.seconds);
+    }
+    using Align = app::TextTable::Align;
+    app::TextTable table({Align::Left, Align::Right, Align::Right, Align::Right, Align::Right,
+                          Align::Right, Align::Right});
+    table.row({"change", "mutants", "wrong", "caught", "missed", "no difference", "fire nowhere"});
+    auto row = [&](const std::string& kind) {
+        auto& of = kinds[kind];
+        const int caught = of[Outcome::Caught], missed = of[Outcome::Missed];
+        table.row({kind, std::to_string(caught + missed + of[Outcome::Same] + of[Outcome::Nowhere]),
+                   std::to_string(caught + missed), std::to_string(caught), std::to_string(missed),
+                   std::to_string(of[Outcome::Same]), std::to_string(of[Outcome::Nowhere])});
+    };
+    for (const auto& [kind, counts] : kinds)
+        if (kind != "all of them")
+            row(kind);
+    row("all of them");
+    std::sort(seconds.begin(), seconds.end());
+    auto quantile = [&](double q) {
+        return seconds.empty() ? 0.0 : seconds[static_cast<size_t>(q * double(seconds.size() - 1))];
+    };
+    auto& of = kinds["all of them"];
+    const double wrong = of[Outcome::Caught] + of[Outcome::Missed];
+    return table.text("") +
+           fmt::format("\ncaught of the wrong ones: {:.1f} %\nprocessor time of a catch: median "
+                       "{:.3f} s, 95th percentile {:.3f} s, longest {:.3f} s\n",
+                       wrong > 0 ? 100 * of[Outcome::Caught] / wrong : 0, quantile(0.5),
+                       quantile(0.95), quantile(1));
+}
+
+/// The library's own rules that the slow proof blames.
+std::vector<std::string> blamed(const std::vector<Rule>& rules, uint32_t samples) {
+    std::vector<std::string> out;
+    app::ProofOptions options;
+    options.seed = 78;
+    options.samples = samples;
+    Progress progress;
+    for (const Rule& rule : rules)
+        if (app::proveRule(rule, options, progress).failing > 0)
+            out.push_back(rule.name);
+    return out;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    CLI::App app("Rules of the library with one mistake each: how many the numeric proof catches.");
+    app.add_option("--mutants", options.mutants, "at most, spread over all rules")
+        ->capture_default_str();
+    app.add_option("--slow", options.slow, "samples that judge what the proof let pass")
+        ->capture_default_str();
+    app.add_option("--rule", options.rule, "only mutants of this rule");
+    app.add_flag("--list", options.list, "also name the mutants without a difference");
+    bench::addOptions(app, options.publication);
+    CLI11_PARSE(app, argc, argv);
+    auto library = app::requireRuleLibrary({});
+    if (!library) {
+        fmt::print(stderr, "{}\n", library.error().text());
+        return 1;
+    }
+    const std::vector<Rule> rules = subjectsOf(*library, options.rule);
+    std::vector<bench::Mutant> mutants;
+    for (const Rule& rule : rules)
+        for (bench::Mutant& mutant : bench::mutantsOf(rule))
+            mutants.push_back(std::move(mutant));
+    const size_t made = mutants.size();
+    const size_t taken = std::min(options.mutants, made);
+    std::vector<Judged> all;
+    for (size_t i = 0; i < taken; ++i)
+        all.push_back(judged(mutants[i * made / taken], options));
+    const std::vector<std::string> wrongly = blamed(rules, options.slow / 10);
+    std::string body =
+        fmt::format("{} of {} mutants of {} rewrite rules and forms; load average {}\n\n{}", taken,
+                    made, rules.size(), bench::loadText(), tableOf(all));
+    body += fmt::format("rules of the library that are blamed: {}", wrongly.size());
+    for (const std::string& name : wrongly)
+        body += " " + name;
+    return bench::publish(options.publication, "Wrong rules that the numeric proof catches",
+                          "Each mutant is a rule of the library with one change. `wrong`: some "
+                          "sample shows another result. "
+                          "`caught`: among\nthe samples that `fuselage test` takes. `missed`: only "
+                          "among the many samples of "
+                          "another seed that judge what passed.\n`no difference`: not there "
+                          "either; such a change may mean the "
+                          "same. `fire nowhere`: W0503, no sample.\n",
+                          body + "\n");
+}
