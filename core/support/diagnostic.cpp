@@ -27,6 +27,11 @@ std::string shownLine(std::string_view line, size_t& column) {
     return out;
 }
 
+/// Bytes of UTF-8 behind the first one of a character take no column on a screen.
+bool continuesCharacter(char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
 /// "  40 | rule ConvRelu ..." and the caret line below it.
 std::string excerpt(const Span& span, const std::string& label, const SourceSet& sources) {
     if (span.source == 0)
@@ -41,7 +46,11 @@ std::string excerpt(const Span& span, const std::string& label, const SourceSet&
     std::string margin(number.size(), ' ');
     std::string pad;
     for (size_t i = 0; i < column && i < line.size(); ++i)
-        pad += line[i] == '\t' ? '\t' : ' ';
+        if (!continuesCharacter(line[i]))
+            pad += line[i] == '\t' ? '\t' : ' ';
+    const std::string marked = line.substr(std::min(column, line.size()), width);
+    const auto behind = std::count_if(marked.begin(), marked.end(), continuesCharacter);
+    width = std::max<size_t>(1, width - static_cast<size_t>(behind));
     std::string out =
         "  " + number + " | " + line + "\n  " + margin + " | " + pad + std::string(width, '^');
     if (!label.empty())
