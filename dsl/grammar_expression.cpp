@@ -90,9 +90,10 @@ constexpr auto wrapIndex = [](auto& context) {
     ast::Expr& inside = x3::_attr(context);
     Span span = join(x3::_val(context).span, inside.span);
     ast::Expr whole;
-    whole.kind = inside.kind == Kind::Slice ? Kind::Slice : Kind::Index;
+    const bool isSlice = inside.kind == Kind::Slice && inside.args.size() == 2;
+    whole.kind = isSlice ? Kind::Slice : Kind::Index;
     whole.args.push_back(std::move(x3::_val(context)));
-    if (whole.kind == Kind::Slice)
+    if (isSlice)
         std::move(inside.args.begin(), inside.args.end(), std::back_inserter(whole.args));
     else
         whole.args.push_back(std::move(inside));
@@ -160,6 +161,7 @@ constexpr auto deepen = [](auto& context) {
 struct ComparisonClass {};
 struct NamedClass {};
 struct SpreadClass {};
+struct GivenClass {};
 struct InsideClass {};
 struct OrClass {};
 struct AndClass {};
@@ -178,6 +180,7 @@ struct ListClass {};
 const x3::rule<ComparisonClass, std::string> comparison = "a comparison";
 const x3::rule<NamedClass, ast::NamedExpr> named = "a named argument";
 const x3::rule<SpreadClass, ast::NamedExpr> spread = "`...` and a name";
+const x3::rule<GivenClass, ast::NamedExpr> given = "a named argument";
 const x3::rule<InsideClass, ast::Expr> inside = "an expression";
 const x3::rule<OrClass, ast::Expr> orLevel = "an expression";
 const x3::rule<AndClass, ast::Expr> andLevel = "an expression";
@@ -249,11 +252,11 @@ const auto lowerLed_def =
 
 const auto spread_def = x3::raw[x3::lit("...")][takeSpread] > lower[takeSpreadOf];
 
-const auto nodeAttribute = spread[push<&ast::Expr::named>] | named[push<&ast::Expr::named>];
-const auto
-    nodeAttributes = &(x3::lit('[') >> (x3::lit("...") | (lower >> '=' >> !x3::lit('=')))) >>
-                     x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] > nodeAttribute >
-                     *(',' > nodeAttribute) > ']';
+const auto given_def = spread[become] | named[become];
+const auto nodeAttributes =
+    &(x3::lit('[') >> (x3::lit("...") | (lower >> '=' >> !x3::lit('=')))) >>
+    x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] > given[push<&ast::Expr::named>] >
+    *(',' > given[push<&ast::Expr::named>]) > ']';
 const auto nodeArguments = &x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] >>
                            ('(' > -(expression[push<&ast::Expr::args>] % ',') > ')');
 const auto upperLed_def =
@@ -272,7 +275,7 @@ const auto primary_def =
 
 BOOST_SPIRIT_DEFINE(expression, orLevel, andLevel, notLevel, compareLevel, coalesceLevel, sumLevel,
                     productLevel, negationLevel, postfixLevel, primary, comparison, named, spread,
-                    inside, lowerLed, upperLed, list)
+                    given, inside, lowerLed, upperLed, list)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(expression), Iterator, Context)
 

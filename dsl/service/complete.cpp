@@ -166,26 +166,41 @@ void addTypes(Proposals& out) {
             out.add(nameOf(*type), "type");
 }
 
-/// Members of every value, and attributes of the operator that makes this one.
-void addMembers(const ParsedText& text, std::string_view value, uint32_t offset, Proposals& out) {
-    out.add(WordPlace::Member, "member");
-    for (const Occurrence& each : text.occurrences) {
-        const Span& item = spanOf(text.parsed.file.items[each.item]);
-        bool makes = each.kind == Occurrence::Kind::Value && each.defines && each.text == value &&
-                     item.begin <= offset && offset <= item.end && operatorNamed(each.of);
-        if (makes)
-            return addAttributes(each.of, out);
+/// The operator that makes a value, from the last `value@Op` or `value = Op` before the cursor:
+/// what is being typed does not parse yet.
+std::string makerOf(const Cursor& cursor, std::string_view value) {
+    auto word = [&](size_t at) {
+        return at < cursor.before.size() ? textOf(cursor.before[at], cursor.text)
+                                         : std::string_view();
+    };
+    for (size_t at = cursor.before.size(); at-- > 0;) {
+        if (isItemKeyword(word(at)))
+            return {};
+        if (word(at) != value || (word(at + 1) != "@" && word(at + 1) != "="))
+            continue;
+        size_t op = at + 2;
+        while (word(op) == "ordered" || word(op) == "flat" || word(op) == "spec")
+            ++op;
+        std::string name(word(op));
+        return operatorNamed(name) ? name : std::string();
     }
+    return {};
+}
+
+/// Members of every value, and attributes of the operator that makes this one.
+void addMembers(const Cursor& cursor, Proposals& out) {
+    out.add(WordPlace::Member, "member");
+    if (const std::string op = makerOf(cursor, cursor.last(1)); !op.empty())
+        addAttributes(op, out);
 }
 
 /// Places that one or two tokens before the cursor decide. False: none of them.
-bool addByLastToken(const Cursor& cursor, const ParsedText& text, uint32_t offset,
-                    const ServiceWords& words, Proposals& out) {
+bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Proposals& out) {
     std::string_view last = cursor.last();
     if (last == "." && isRoot(cursor.last(1)))
         out.add(WordPlace::RootMember, "member", cursor.last(1));
     else if (last == ".")
-        addMembers(text, cursor.last(1), offset, out);
+        addMembers(cursor, out);
     else if (last == "@" && (cursor.last(1) == "=" || cursor.last(1) == "|"))
         out.add(WordPlace::Trait, "trait");
     else if (last == "zoo")
@@ -260,7 +275,7 @@ std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
     std::string_view last = cursor.last();
     if (!cursor.attributesOf.empty() && (last == "[" || last == ","))
         addAttributes(cursor.attributesOf, out);
-    else if (!addByLastToken(cursor, *text, offset, words, out))
+    else if (!addByLastToken(cursor, words, out))
         addByBlock(cursor, texts, name, offset, out);
     return out.take();
 }

@@ -128,6 +128,20 @@ bool isClosingOrMark(const Piece& piece) {
     return piece.kind == Token::Kind::Symbol && marks.contains(piece.text);
 }
 
+/// Whether the innermost bracket that is open here is a `[`: there a colon is that of a slice.
+bool isInBrackets(const std::vector<Piece>& pieces, size_t at) {
+    for (int depth = 0; at-- > 0;) {
+        const Piece& piece = pieces[at];
+        if (piece.is(")") || piece.is("]"))
+            ++depth;
+        else if (piece.is(";") || piece.is("{") || piece.is("}"))
+            return false;
+        else if ((piece.is("(") || piece.is("[")) && depth-- == 0)
+            return piece.is("[");
+    }
+    return false;
+}
+
 /// Whether a space belongs before the piece when it is on the same line as the one before it.
 bool wantsSpace(const std::vector<Piece>& pieces, size_t at) {
     const Piece& before = pieces[at - 1];
@@ -137,6 +151,10 @@ bool wantsSpace(const std::vector<Piece>& pieces, size_t at) {
     if (isTight(here) || isTight(before) || isClosingOrMark(here) || isStar(pieces, at))
         return false;
     if (before.is("(") || before.is("[") || isSign(pieces, at - 1))
+        return false;
+    if (before.is("...") && here.kind == Token::Kind::Word) // "...c"
+        return false;
+    if (before.is(":") && isInBrackets(pieces, at))
         return false;
     if (here.is("...")) // "rest...", but ", ..."
         return before.kind != Token::Kind::Word;
