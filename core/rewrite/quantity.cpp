@@ -325,11 +325,38 @@ Quantity arithmetic(const std::string& symbol, const Quantity& a, const Quantity
     return numberArithmetic(symbol[0], *leftNumber, *rightNumber, isDimLike(a) && isDimLike(b));
 }
 
+namespace {
+
+bool isList(const Quantity& quantity) {
+    return quantity.as<Quantity::List>() != nullptr;
+}
+
+/// A list beside a number, or beside one of the same length: what holds for every item.
+Truth compareItems(const std::string& comparison, const Quantity& a, const Quantity& b) {
+    const std::optional<Quantity::List> left = isList(a) || b.items() ? a.items() : std::nullopt;
+    const std::optional<Quantity::List> right = isList(b) || a.items() ? b.items() : std::nullopt;
+    if (left && right && left->size() != right->size())
+        return Truth::Unknown;
+    Truth all = Truth::True;
+    const size_t count = left ? left->size() : right ? right->size() : 0;
+    for (size_t i = 0; i < count; ++i)
+        all = all && compare(comparison, left ? (*left)[i] : a, right ? (*right)[i] : b);
+    return left || right ? all : Truth::Unknown;
+}
+
+} // namespace
+
 Truth compare(const std::string& comparison, const Quantity& a, const Quantity& b) {
-    if (comparison == "==")
-        return equal(a, b);
+    const bool ofItems = !a.isUnknown() && !b.isUnknown() && !a.isNone() && !b.isNone() &&
+                         (isList(a) || isList(b)) && comparison != "in";
+    const bool beside = ofItems && isList(a) != isList(b) && !(isList(a) ? b : a).items() &&
+                        (isList(a) ? b : a).number().has_value();
     if (comparison == "!=")
-        return !equal(a, b);
+        return !compare("==", a, b);
+    if (comparison == "==")
+        return beside ? compareItems("==", a, b) : equal(a, b);
+    if (ofItems)
+        return compareItems(comparison, a, b);
     if (comparison == "<")
         return less(a, b);
     if (comparison == ">")

@@ -71,6 +71,30 @@ TEST(Quantity, ListsAreComputedItemByItem) {
     EXPECT_EQ(arithmetic("-", tensor, ints({1, 2})).text(), "[4, 4]");
 }
 
+TEST(Quantity, AListComparesAsAllItsItemsDo) {
+    auto ints = [](std::initializer_list<int64_t> values) {
+        Quantity::List out;
+        for (int64_t value : values)
+            out.push_back(Quantity::integer(value));
+        return Quantity::list(std::move(out));
+    };
+    const Quantity one = Quantity::integer(1);
+    EXPECT_EQ(compare("==", ints({1, 1}), one), Truth::True);
+    EXPECT_EQ(compare("!=", ints({1, 1}), one), Truth::False);
+    EXPECT_EQ(compare("!=", ints({1, 2}), one), Truth::True);
+    EXPECT_EQ(compare("==", one, ints({1, 2})), Truth::False);
+    EXPECT_EQ(compare(">", ints({2, 3}), one), Truth::True);
+    EXPECT_EQ(compare(">=", ints({0, 3}), one), Truth::False);
+    EXPECT_EQ(compare("<=", one, ints({1, 3})), Truth::True);
+    EXPECT_EQ(compare("<", ints({1, 1}), ints({2, 2})), Truth::True);
+    EXPECT_EQ(compare("<", ints({1, 2}), ints({2, 2})), Truth::False);
+    EXPECT_EQ(compare("<=", ints({1}), ints({2, 2})), Truth::Unknown);
+    EXPECT_EQ(compare("==", ints({1}), ints({1, 1})), Truth::False);
+    EXPECT_EQ(compare("==", ints({1, 1}), Quantity::none()), Truth::False);
+    EXPECT_EQ(compare(">", Quantity::list({Quantity::dimension(Dim::symbol("N"))}), one),
+              Truth::Unknown);
+}
+
 TEST(Quantity, SlicesAndItemsAtSeveralPlaces) {
     auto slice = [](std::optional<double> from, std::optional<double> to) {
         Expression out;
