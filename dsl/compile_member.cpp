@@ -109,9 +109,11 @@ void RuleCompiler::checkRoot(const ast::Expr& expr) {
 void RuleCompiler::checkMember(const ast::Expr& expr, const Expression& object) {
     using Kind = Expression::Kind;
     const std::string& name = expr.text;
-    if (object.kind == Kind::None)
-        return; // `none`, or an error that is told already
-    bool isPlain = object.kind == Kind::Number || object.kind == Kind::Text ||
+    const ast::Expr& before = expr.args[0];
+    const bool isNone = before.kind == ast::Expr::Kind::Lower && before.text == "none";
+    if (object.kind == Kind::None && !isNone)
+        return; // an error that is told already
+    bool isPlain = isNone || object.kind == Kind::Number || object.kind == Kind::Text ||
                    object.kind == Kind::Dim || object.kind == Kind::DimList;
     if (findMember(name) && !isPlain)
         return;

@@ -266,6 +266,10 @@ Quantity Draft::node(Op op, const Quantity::List& operands, const NamedQuantitie
     spec.op = op;
     if (!addOperands(spec, operands) || !addAttributes(spec, attributes))
         return Quantity::unknown(m_problem);
+    for (size_t i = 0; i < static_cast<size_t>(rowOf(op).minInputs); ++i)
+        if (i >= spec.inputs.size() || !spec.inputs[i].valid())
+            return fail(std::string(nameOf(op)) + " needs its operand " + std::to_string(i + 1) +
+                        ", which is none here");
     spec.outputs.assign(outputs, nameOf(op));
     NodeId id = m_graph.addNode(std::move(spec));
     fillDefaults(m_graph.edit(id));
