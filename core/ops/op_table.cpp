@@ -198,9 +198,11 @@ std::optional<AttributeValue> windowDefault(const Graph& graph, const Node& node
     const size_t spatial = image.rank() - 2;
     if (name == "strides" || name == "dilations")
         return std::vector<int64_t>(spatial, 1);
-    bool computed = node.attributes.string("auto_pad", "NOTSET") != "NOTSET";
-    if (name == "pads" && !computed)
+    const std::string autoPad = node.attributes.string("auto_pad", "NOTSET");
+    if (name == "pads" && (autoPad == "NOTSET" || autoPad == "VALID"))
         return std::vector<int64_t>(2 * spatial, 0);
+    if (name == "output_padding")
+        return std::vector<int64_t>(spatial, 0);
     if (name != "kernel_shape" || node.explicitInputs < 2 || !node.inputs[1].valid())
         return std::nullopt;
     auto weight = graph.value(node.inputs[1]).type.extents();

@@ -260,6 +260,10 @@ Quantity parameterOfNode(const Graph& graph, const Node& node, const std::string
         return Quantity::attribute(*value);
     const std::vector<std::string>& names = inputNamesOf(node.op);
     auto input = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    const bool hasBorder =
+        name == "pads" && node.attributes.string("auto_pad", "NOTSET") != "NOTSET";
+    if (hasBorder)
+        return Quantity::unknown("the border that `auto_pad` gives");
     bool given = input < names.size() && input < node.explicitInputs && node.inputs[input].valid();
     return given ? contentsOf(graph, node.inputs[input]) : Quantity::none();
 }
