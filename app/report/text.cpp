@@ -253,15 +253,24 @@ std::string bodiesText(const Report& r) {
            table.text();
 }
 
+/// Of lists that the JSON report has whole.
+constexpr size_t linesShown = 20;
+
+std::string moreText(size_t all) {
+    return all > linesShown ? fmt::format("  and {} more, in --report NAME.json\n", all - linesShown) : "";
+}
+
 std::string splitsText(const Report& r) {
     if (r.splits.empty())
         return {};
     std::string out = "fused nodes, in how many kernels and why\n";
+    size_t shown = 0;
     for (const SplitReport& split : r.splits)
-        out += fmt::format("  {} ({}): {}; {}\n", split.node, split.rule,
-                           split.isCut ? fmt::format("{} kernels", split.parts) : "1 kernel",
-                           split.reason.text());
-    return out;
+        if (shown++ < linesShown)
+            out += fmt::format("  {} ({}): {}; {}\n", split.node, split.rule,
+                               split.isCut ? fmt::format("{} kernels", split.parts) : "1 kernel",
+                               split.reason.text());
+    return out + moreText(shown);
 }
 
 std::string recomputesText(const Report& r) {
@@ -289,11 +298,19 @@ std::string groupsText(const Report& r) {
 std::string layoutsText(const Report& r) {
     if (r.layouts.empty())
         return {};
-    std::string out = "orders of memory and what the best other one would take\n";
-    for (const LayoutReport& layout : r.layouts)
-        out += fmt::format("  {}: {}; {}\n", layout.order, sourcesText(layout.values),
-                           layout.reason.text());
-    return out;
+    // Where both take the same to the digits that are shown, nothing was decided.
+    std::string out;
+    size_t shown = 0;
+    for (const LayoutReport& layout : r.layouts) {
+        const std::vector<ReasonFact>& facts = layout.reason.facts;
+        const bool alike = facts.size() == 2 && facts[0].value == facts[1].value;
+        if (!alike && shown++ < linesShown)
+            out += fmt::format("  {}: {}; {}\n", layout.order, sourcesText(layout.values),
+                               layout.reason.text());
+    }
+    return out.empty() ? ""
+                       : "orders of memory and what the best other one would take\n" + out +
+                             moreText(shown);
 }
 
 } // namespace
