@@ -71,7 +71,7 @@ Ints listOf(const AttributeContext& context, const std::string& name) {
     Ints out(count, name == "pads" ? 0 : 1);
     for (int64_t& item : out) {
         if (name == "pads")
-            item = oneOf<int64_t>(context.choices, {0, 1, 2, -1});
+            item = oneOf<int64_t>(context.choices, {0, 1, 2, 1});
         else
             item = oneOf<int64_t>(context.choices, {1, 2, 3});
     }

@@ -94,6 +94,9 @@ void Generator::sampleAttributes(const Term& term, Node& node, size_t rank, cons
         bool tested = test != term.tests.end();
         if ((tested && test->late) != late)
             continue;
+        const bool hasAutoPad = node.attributes.string("auto_pad", "NOTSET") != "NOTSET";
+        if (schema.name == "pads" && hasAutoPad && !tested)
+            continue; // ONNX has one or the other
         std::optional<AttributeValue> value;
         if (tested) {
             Quantity wanted = testedValue(term, schema.name).value_or(Quantity::none());

@@ -13,9 +13,11 @@ namespace fuselage::app {
 
 namespace {
 
-constexpr uint32_t samplesOfRewrite = 48;
+constexpr uint32_t samplesOfRewrite = 96;
 constexpr uint32_t samplesOfFusion = 24; ///< kernels are prepared for each
 constexpr int maxShrinkSteps = 1500;
+constexpr uint32_t samplesOfAnswer = 4; ///< more, for each way that a rewrite's pattern leaves open
+constexpr uint32_t mostOfAnswers = 384;
 constexpr uint32_t hopeless = 400; ///< attempts without one sample that fits
 
 const char* nameOf(Contents contents) {
@@ -143,6 +145,17 @@ Counterexample exampleOf(const Failing& failing, uint64_t seed) {
     return out;
 }
 
+/// Alternatives, optional steps and the like: each is to be met several times.
+uint32_t answersOf(const Rule& rule) {
+    size_t out = 0;
+    for (const Term& term : rule.terms) {
+        out += term.alternatives.size() > 1 ? term.alternatives.size() : 0;
+        out += term.kind == Term::Kind::Optional || term.mayBeAbsent ? 2 : 0;
+        out += term.kind == Term::Kind::Node && term.ops.size() > 1 ? term.ops.size() : 0;
+    }
+    return static_cast<uint32_t>(std::min<size_t>(out, mostOfAnswers));
+}
+
 } // namespace
 
 RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress) {
@@ -151,7 +164,9 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     proof.where = fmt::format("{}:{}", rule.file, rule.line);
     proof.span = rule.span;
     auto prepared = prepareRule(rule);
-    uint32_t wanted = rule.isRewrite ? samplesOfRewrite : samplesOfFusion;
+    uint32_t wanted = samplesOfFusion;
+    if (rule.isRewrite)
+        wanted = samplesOfRewrite + std::min(samplesOfAnswer * answersOf(rule), mostOfAnswers);
     if (rule.verify)
         wanted = rule.verify->samples;
     if (options.samples > 0)

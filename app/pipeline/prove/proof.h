@@ -16,7 +16,7 @@ struct ProofOptions {
     std::string rule;               ///< only this rule; empty: all
     std::vector<std::string> files; ///< only rules of these files; empty: all
     uint64_t seed = 1;
-    uint32_t samples = 0;   ///< of each rule; 0: what its `verify` says, else 48 or 24
+    uint32_t samples = 0;   ///< of each rule; 0: what its `verify` says, else 96 and more for open patterns, or 24
     uint32_t attempts = 40; ///< graphs tried for one sample that fits, at most
 };
 

@@ -230,6 +230,20 @@ Wish padWish(OperandContext& context, size_t operand) {
     return parameter(pads);
 }
 
+/// Places along the axis, in any order and counted from either end.
+Wish gatherWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty())
+        return {};
+    const size_t axis = std::min(axisOf(context, x->size(), 0), x->size() - 1);
+    const auto extent = static_cast<uint32_t>(std::max<int64_t>((*x)[axis], 1));
+    Ints places(context.choices.pick(2) == 0 ? extent : 1 + context.choices.pick(3));
+    for (int64_t& place : places)
+        place = int64_t{context.choices.pick(extent)} -
+                (context.choices.rarely(20) ? int64_t{extent} : 0);
+    return parameter(places);
+}
+
 Wish axesWish(OperandContext& context) {
     auto x = context.extents(0);
     auto rank = static_cast<uint32_t>(x ? x->size() : 1);
@@ -347,6 +361,8 @@ Wish operandWish(OperandContext& context, size_t operand) {
         return concatWish(context, operand);
     case Op::Transpose:
         return transposeWish(context);
+    case Op::Gather:
+        return gatherWish(context, operand);
     default:
         break;
     }
