@@ -78,12 +78,16 @@ Guard byText(const std::vector<Facts>& passing, const std::vector<Facts>& failin
 Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing) {
     if (passing.empty() || failing.empty())
         return {};
-    Guard best;
-    for (const auto& [name, text] : failing[0].texts)
-        if (Guard guard = byText(passing, failing, name); guard.agreeing > best.agreeing)
-            best = std::move(guard);
-    if (!best.suggested.empty())
-        return best;
+    // An attribute says more of what a rule means than shapes that happen to be alike.
+    for (bool attributes : {true, false}) {
+        Guard best;
+        for (const auto& [name, text] : failing[0].texts)
+            if ((name.back() == ']') == attributes)
+                if (Guard guard = byText(passing, failing, name); guard.agreeing > best.agreeing)
+                    best = std::move(guard);
+        if (!best.suggested.empty())
+            return best;
+    }
     // The smallest of a list, then dimensions and ranks.
     for (bool lists : {true, false})
         for (const auto& [name, number] : failing[0].numbers)
