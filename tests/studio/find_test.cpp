@@ -24,11 +24,13 @@ using namespace fuselage::studio::testing;
 namespace {
 
 /// One If that holds everything, as decoders with a cache are exported.
+/// No rule takes a whole branch, since CumSum fuses with nothing.
 QString writeNested(const QTemporaryDir& folder) {
     auto graph = model_io::loadText(
         "g (bool c, float[2,8] x) => (float[2,8] y) {"
         " y = If (c) <then_branch = t () => (float[2,8] a) {"
-        "               p = Relu(x) q = Exp(p) r = Neg(q) s = Abs(r) a = Sqrt(s) },"
+        "               p = Relu(x) q = Exp(p) k = Constant<value_int = 0>() r = CumSum(q, k)"
+        "               s = Abs(r) a = Sqrt(s) },"
         "             else_branch = e () => (float[2,8] b) {"
         "               u = Neg(x) v = Relu(u) w = Tanh(v) b = Exp(w) }> }");
     QString path = folder.filePath("nested.onnx");
