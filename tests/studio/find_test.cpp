@@ -66,11 +66,9 @@ private Q_SLOTS:
         MainWindow window(settings);
         QVERIFY(drawn(window, m_model));
         Canvas& before = window.canvases().canvas(scene::Before);
-        Chooser* finder =
-            openNodeFinder(*std::make_unique<Workbench>(
-                               Workbench{window.session(), window.selection(), window.commands(),
-                                         window.marks(), window.undo(), window.measurements()}),
-                           &window);
+        Workbench bench{window.session(), window.selection(), window.commands(),
+                        window.marks(),   window.undo(),      window.measurements()};
+        Chooser* finder = openNodeFinder(bench, &window);
         finder->line().setText("op:MaxPool");
         QVERIFY(QTest::qWaitFor([&] { return !window.marks().hits().isEmpty(); }));
         QCOMPARE(window.marks().hits().size(), 1);
