@@ -18,18 +18,6 @@ std::vector<std::string> attributeNames(Op op) {
     return out;
 }
 
-const AttributeSchema* attributeNamed(Op op, const std::string& name) {
-    for (const AttributeSchema& schema : attributesOf(op))
-        if (schema.name == name)
-            return &schema;
-    return nullptr;
-}
-
-bool isInputName(Op op, const std::string& name) {
-    const std::vector<std::string>& names = inputNamesOf(op);
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 std::string attributeFix(const std::string& near, const std::vector<Op>& ops) {
     if (!near.empty())
         return "did you mean `" + near + "`?";
@@ -91,6 +79,18 @@ bool allKnown(const std::vector<Op>& ops) {
 }
 
 } // namespace
+
+const AttributeSchema* attributeNamed(Op op, const std::string& name) {
+    for (const AttributeSchema& schema : attributesOf(op))
+        if (schema.name == name)
+            return &schema;
+    return nullptr;
+}
+
+bool isInputName(Op op, const std::string& name) {
+    const std::vector<std::string>& names = inputNamesOf(op);
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::string schemaText(Op op) {
     const OpRow& row = rowOf(op);

@@ -12,6 +12,10 @@
 #include <string>
 #include <vector>
 
+namespace fuselage {
+struct AttributeSchema;
+}
+
 namespace fuselage::dsl {
 
 /// What a name of a pattern or rule stands for: a slot, a term, or a slot whose value must also
@@ -232,6 +236,10 @@ private:
     const Expression* m_hole = nullptr;                             ///< of a chain in a rewrite
     size_t m_holeUses = 0;
 };
+
+/// What the op table says of one attribute of an operator; null when it has none of that name.
+const AttributeSchema* attributeNamed(Op op, const std::string& name);
+bool isInputName(Op op, const std::string& name);
 
 /// Names of members that every value has.
 std::vector<std::string> membersOfValues();

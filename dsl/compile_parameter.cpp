@@ -24,12 +24,6 @@ const char* operatorWith(const Rule& rule, const std::string& attribute) {
     return nullptr;
 }
 
-bool hasAttribute(Op op, const std::string& name) {
-    const std::vector<AttributeSchema>& schemas = attributesOf(op);
-    return std::any_of(schemas.begin(), schemas.end(),
-                       [&](const AttributeSchema& schema) { return schema.name == name; });
-}
-
 /// Every operator of the rule that can make what a slot stands for.
 class MakersOf {
 public:
@@ -106,9 +100,7 @@ private:
 };
 
 bool hasParameter(Op op, const std::string& name) {
-    const std::vector<std::string>& inputs = inputNamesOf(op);
-    return !hasSchema(op) || hasAttribute(op, name) ||
-           std::find(inputs.begin(), inputs.end(), name) != inputs.end();
+    return !hasSchema(op) || attributeNamed(op, name) || isInputName(op, name);
 }
 
 } // namespace
@@ -232,7 +224,7 @@ void RuleCompiler::checkCopied(const ParameterUse& use, const std::vector<Op>& m
         return;
     for (Op op : makers)
         for (const AttributeSchema& schema : attributesOf(op)) {
-            if (hasAttribute(use.built, schema.name))
+            if (attributeNamed(use.built, schema.name))
                 continue;
             Diagnostic& d = error("E0214", use.span,
                                   std::string(rowOf(op).name) + " has the attribute `" +
