@@ -23,7 +23,7 @@ struct NodeCost {
 
 std::string pathOf(const std::string& path, const Plan& plan, const Step& step,
                    const BodyPlan& body) {
-    return path + plan.graph->node(step.node).name + "/" + body.attribute + "/";
+    return bodyPath(path, plan.graph->node(step.node).name, body.attribute);
 }
 
 /// Calls visit(step, path) for the plan's steps and those of its bodies.

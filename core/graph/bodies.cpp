@@ -7,12 +7,17 @@
 
 namespace fuselage {
 
+std::string bodyPath(const std::string& outer, const std::string& node,
+                     const std::string& attribute) {
+    return outer + node + "/" + attribute + "/";
+}
+
 namespace {
 
 void collect(const Graph& graph, const std::string& path, std::vector<BodyPlace>& out) {
     for (NodeId id : topologicalOrder(graph))
         for (const SubgraphRef& ref : subgraphsOf(graph.node(id))) {
-            std::string inner = path + graph.node(id).name + "/" + ref.attribute + "/";
+            std::string inner = bodyPath(path, graph.node(id).name, ref.attribute);
             collect(*ref.graph, inner, out);
             out.push_back(
                 {std::move(inner), ref.graph.get(), &graph, id, ref.attribute, ref.firstCapture});
@@ -23,7 +28,7 @@ Result<bool> changeIn(Graph& graph, const std::string& path, ChangeBody change) 
     bool changed = false;
     for (NodeId id : topologicalOrder(graph))
         for (const SubgraphRef& ref : subgraphsOf(graph.node(id))) {
-            const std::string inner = path + graph.node(id).name + "/" + ref.attribute + "/";
+            const std::string inner = bodyPath(path, graph.node(id).name, ref.attribute);
             auto body = std::make_shared<Graph>(*ref.graph);
             Result<bool> within = changeIn(*body, inner, change);
             if (!within)
@@ -123,7 +128,7 @@ NodePlace findByPath(const Graph& graph, std::string_view path) {
         return {&graph, node, {}};
     for (NodeId id : graph.nodes())
         for (const SubgraphRef& ref : subgraphsOf(graph.node(id))) {
-            const std::string inner = graph.node(id).name + "/" + ref.attribute + "/";
+            const std::string inner = bodyPath("", graph.node(id).name, ref.attribute);
             if (!path.starts_with(inner))
                 continue;
             NodePlace found = findByPath(*ref.graph, path.substr(inner.size()));

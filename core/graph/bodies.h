@@ -26,6 +26,10 @@ struct BodyPlace {
     uint32_t firstCapture = 0; ///< slot in that node's inputs of its first captured value
 };
 
+/// The path of a node's body; `outer` is that of the graph around the node.
+std::string bodyPath(const std::string& outer, const std::string& node,
+                     const std::string& attribute);
+
 /// All bodies in topological order of their nodes, inner ones before the one that they are in.
 std::vector<BodyPlace> bodiesOf(const Graph& graph);
 
