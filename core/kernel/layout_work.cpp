@@ -262,16 +262,14 @@ private:
         const size_t rank = type.extents.size();
         if (!strides || strides->size() != rank || rank < 2)
             return;
-        const Extents* wanted = nullptr;
-        const Extents rows = rowMajorStrides(type.extents);
-        if (!m_order.follows)
-            wanted = &rows;
-        else if (!m_order.inputs.empty() && m_order.inputs[0] &&
-                 m_order.inputs[0]->size() == rank && rank >= 3)
+        if (m_order.follows) {
             // The same dimensions follow each other, whatever the extents.
-            return follow(type, *strides);
-        if (wanted && !sameOrder(type.extents, *strides, *wanted))
+            if (rank >= 3 && !m_order.inputs.empty() && m_order.inputs[0] &&
+                m_order.inputs[0]->size() == rank)
+                follow(type, *strides);
+        } else if (!sameOrder(type.extents, *strides, rowMajorStrides(type.extents))) {
             pack(elementsOf(type.extents), 1);
+        }
     }
 
     void follow(const OperandType& type, const Extents& strides) {

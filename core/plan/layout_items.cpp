@@ -37,7 +37,7 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
     size_t nextStep = 0;
     for (const PlannedNode& node : nodes)
         if (node.program)
-            addStep(node, plan.steps[nextStep++]);
+            addStep(plan.steps[nextStep++]);
         else
             addView(node);
     findConcats();
@@ -81,14 +81,12 @@ void LayoutItems::offerOutputOrders() {
     }
 }
 
-void LayoutItems::addStep(const PlannedNode& node, const Step& step) {
-    (void)node;
+void LayoutItems::addStep(const Step& step) {
     LayoutItem item;
     item.program = &step.program;
     item.inputs = step.inputs;
     item.outputs = step.outputs;
-    item.follows = std::holds_alternative<Library>(step.program.code) && m_options.backend &&
-                   m_options.backend->followsOrder(step.program);
+    item.follows = followsOrder(step.program, m_options.backend);
     m_items.push_back(std::move(item));
 }
 

@@ -43,7 +43,7 @@ public:
     double seconds(size_t item, const std::string& labels);
 
 private:
-    void addStep(const PlannedNode& node, const Step& step);
+    void addStep(const Step& step);
     void addView(const PlannedNode& node);
     void offerOutputOrders();
     void findConcats();

@@ -23,6 +23,11 @@ RootPlace placeOf(const Plan& plan, uint32_t value) {
 
 namespace planner {
 
+bool followsOrder(const KernelProgram& program, const Backend* backend) {
+    return std::holds_alternative<Library>(program.code) && backend &&
+           backend->followsOrder(program);
+}
+
 namespace {
 
 /// Strides of what the step reads and writes; weights lie as its kernel wants them.
@@ -38,8 +43,7 @@ OperandStrides orderOf(const Plan& plan, const Step& step, const Backend* backen
         out.inputs.push_back(strides(input));
     for (uint32_t output : step.outputs)
         out.outputs.push_back(strides(output));
-    out.follows = std::holds_alternative<Library>(step.program.code) && backend &&
-                  backend->followsOrder(step.program);
+    out.follows = followsOrder(step.program, backend);
     return out;
 }
 

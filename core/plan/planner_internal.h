@@ -107,6 +107,9 @@ void findSweeps(Plan& plan, const PlanOptions& options);
 /// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
 void placeBuffers(Plan& plan, bool reuseMemory);
 
+/// Whether the backend computes it by a routine that writes in the order of what it reads.
+bool followsOrder(const KernelProgram& program, const Backend* backend);
+
 /// Phase 8: traffic and predicted time of every step.
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend);
 
