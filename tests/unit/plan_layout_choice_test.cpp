@@ -14,6 +14,7 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::isNear;
 using fuselage::test::lookAtSeeds;
 using fuselage::test::outputsOfPlan;
 using fuselage::test::planFor;
@@ -252,15 +253,6 @@ Graph imageGraphFrom(const ChoiceList& list) {
     return ImageGraph(choices).make();
 }
 
-bool isAsClose(const Tensor& a, const Tensor& b) {
-    double largest = 0, apart = 0;
-    for (int64_t i = 0; i < a.elementCount(); ++i) {
-        largest = std::max(largest, std::abs(b.at(i)));
-        apart = std::max(apart, std::abs(a.at(i) - b.at(i)));
-    }
-    return apart <= 1e-4 * std::max(largest, 1e-3);
-}
-
 struct SeenLayouts {
     bool changed = false, tried = false;
     std::string wrong;
@@ -298,7 +290,7 @@ SeenLayouts seenLayouts(const ChoiceList& list) {
     if (got.size() != wanted.size())
         out.wrong = "no outputs";
     for (size_t i = 0; i < got.size() && i < wanted.size(); ++i)
-        if (!isAsClose(got[i], wanted[i]))
+        if (!isNear(got[i], wanted[i], 1e-4, 1e-3))
             out.wrong = "another output " + std::to_string(i);
     return out;
 }

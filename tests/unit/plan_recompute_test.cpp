@@ -19,6 +19,7 @@
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
+using fuselage::test::isNear;
 using fuselage::test::lookAtSeeds;
 using fuselage::test::outputsOfPlan;
 using fuselage::test::planFor;
@@ -347,15 +348,6 @@ bool keepsOrders(const Plan& plan) {
     });
 }
 
-bool isNear(const Tensor& a, const Tensor& b) {
-    double largest = 0, apart = 0;
-    for (int64_t i = 0; i < a.elementCount(); ++i) {
-        largest = std::max(largest, std::abs(b.at(i)));
-        apart = std::max(apart, std::abs(a.at(i) - b.at(i)));
-    }
-    return apart <= 1e-5 * std::max(largest, 1e-6);
-}
-
 struct Seen {
     size_t taken = 0;
     std::string wrong; ///< empty: nothing
@@ -382,7 +374,8 @@ Seen seenOf(const ChoiceList& list) {
         if (got.size() != wanted.size())
             out.wrong = "no outputs";
         for (size_t i = 0; i < got.size() && i < wanted.size(); ++i)
-            if (keepsOrders(*again) ? !identical(got[i], wanted[i]) : !isNear(got[i], wanted[i]))
+            if (keepsOrders(*again) ? !identical(got[i], wanted[i])
+                                    : !isNear(got[i], wanted[i], 1e-5, 1e-6))
                 out.wrong = std::string(device) + ": another output " + std::to_string(i);
     }
     return out;

@@ -40,6 +40,17 @@ inline std::shared_ptr<const Plan> planFor(const Graph& graph, const std::string
     return plan ? *plan : std::make_shared<const Plan>();
 }
 
+/// No element is further apart than `relative` of the largest one of `b`, which counts as `least`
+/// at least.
+inline bool isNear(const Tensor& a, const Tensor& b, double relative, double least) {
+    double largest = 0, apart = 0;
+    for (int64_t i = 0; i < a.elementCount(); ++i) {
+        largest = std::max(largest, std::abs(b.at(i)));
+        apart = std::max(apart, std::abs(a.at(i) - b.at(i)));
+    }
+    return apart <= relative * std::max(largest, least);
+}
+
 inline std::vector<Tensor> outputsOfPlan(std::shared_ptr<const Plan> plan, Backend& backend,
                                          const std::vector<Tensor>& inputs) {
     Progress progress;
