@@ -7,41 +7,23 @@
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
+#include "tests/bench/processor_time.h"
+#include "tests/bench/small_graph.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
 using namespace fuselage;
 
 namespace {
 
-double processorSeconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-/// Inputs whose names begin with w become weights.
 Graph fusedGraph(const std::string& text, const app::RuleLibrary& library) {
     Progress progress;
-    Graph graph = *model_io::loadText("<ir_version: 8, opset_import: [\"\" : 17]> g " + text);
-    inferShapes(graph);
-    std::vector<std::string> weights;
-    for (ValueId input : graph.inputs())
-        if (graph.value(input).name[0] == 'w')
-            weights.push_back(graph.value(input).name);
-    for (const std::string& name : weights) {
-        Tensor data(DType::Float32, *graph.value(graph.findValue(name)).type.extents());
-        for (int64_t i = 0; i < data.elementCount(); ++i)
-            data.set(i, static_cast<double>(i * 7919 % 2001) / 20000 - 0.05);
-        (void)bindInput(graph, name, std::move(data));
-    }
+    const Graph graph = bench::smallGraph(text);
     return std::move(app::fuseGraph(graph, library, {}, progress)->graph);
 }
 
@@ -66,10 +48,10 @@ public:
 
     double seconds(int runs) {
         Progress progress;
-        const double begin = processorSeconds();
+        const double begin = bench::processorSeconds();
         for (int i = 0; i < runs; ++i)
             (void)m_executable->outputs(m_inputs, progress);
-        return (processorSeconds() - begin) / runs;
+        return (bench::processorSeconds() - begin) / runs;
     }
 
     std::shared_ptr<const Plan> plan;

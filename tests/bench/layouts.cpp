@@ -3,10 +3,10 @@
 // predicted and measured seconds of all four. One thread; medians of the step's own time.
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
-#include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/channels_last.h"
 #include "core/plan/make_plan.h"
+#include "tests/bench/small_graph.h"
 
 #include <fmt/format.h>
 
@@ -49,21 +49,9 @@ private:
     std::set<std::string> m_last;
 };
 
-/// Inputs whose names begin with w become weights.
 Graph graphOf(const std::string& text) {
     Progress progress;
-    Graph graph = *model_io::loadText("<ir_version: 8, opset_import: [\"\" : 17]> g " + text);
-    inferShapes(graph);
-    std::vector<std::string> weights;
-    for (ValueId input : graph.inputs())
-        if (graph.value(input).name[0] == 'w')
-            weights.push_back(graph.value(input).name);
-    for (const std::string& name : weights) {
-        Tensor data(DType::Float32, *graph.value(graph.findValue(name)).type.extents());
-        for (int64_t i = 0; i < data.elementCount(); ++i)
-            data.set(i, static_cast<double>(i * 7919 % 2001) / 20000 - 0.05);
-        (void)bindInput(graph, name, std::move(data));
-    }
+    Graph graph = bench::smallGraph(text);
     (void)prepareGraph(graph, progress);
     return graph;
 }

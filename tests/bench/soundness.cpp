@@ -5,13 +5,13 @@
 #include "app/report/format.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/mutants.h"
+#include "tests/bench/processor_time.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <sys/resource.h>
 
 using namespace fuselage;
 
@@ -33,13 +33,6 @@ struct Judged {
     double seconds = 0; ///< of the quick proof
 };
 
-double processorSeconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 std::vector<Rule> subjectsOf(const app::RuleLibrary& library, const std::string& only) {
     std::vector<Rule> out;
     for (const auto* rules : {&library.loaded.rules.rules, &library.loaded.forms})
@@ -52,9 +45,9 @@ std::vector<Rule> subjectsOf(const app::RuleLibrary& library, const std::string&
 Judged judged(const bench::Mutant& mutant, const Options& options) {
     Progress progress;
     Judged out{mutant.kind, Outcome::Same, 0};
-    const double begin = processorSeconds();
+    const double begin = bench::processorSeconds();
     const app::RuleProof quick = app::proveRule(mutant.rule, {}, progress);
-    out.seconds = processorSeconds() - begin;
+    out.seconds = bench::processorSeconds() - begin;
     if (quick.failing > 0) {
         out.outcome = Outcome::Caught;
     } else if (quick.samples == 0) {

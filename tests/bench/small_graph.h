@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small models that benchmarks write out.
+#pragma once
+
+#include "core/graph/graph.h"
+
+#include <string>
+
+namespace fuselage::bench {
+
+/// A graph text without its header, with shapes; inputs whose names begin with w become weights.
+Graph smallGraph(const std::string& text);
+
+} // namespace fuselage::bench
