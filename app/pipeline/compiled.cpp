@@ -7,6 +7,7 @@
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
 #include "core/passes/specialise.h"
+#include "core/plan/lazy.h"
 #include "core/support/text.h"
 #if FUSELAGE_HAS_CUDA
 #include "gpu/backend/cuda_backend.h"
@@ -152,23 +153,28 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     if (!plan)
         return failure(plan.error());
     out.m_plan = *plan;
-    auto executable = out.m_backend->prepare(out.m_plan, progress);
-    if (!executable)
-        return failure(executable.error());
-    out.m_executable = std::move(*executable);
-    if (!dependsOnData(*out.m_plan->graph))
+    if (!dependsOnData(*out.m_plan->graph)) {
+        auto executable = out.m_backend->prepare(out.m_plan, progress);
+        if (!executable)
+            return failure(executable.error());
+        out.m_executable = std::move(*executable);
         return out;
-    auto prepare = [options, profile = *profile, backend = out.m_backend.get()](
-                       Graph settled) -> Result<std::unique_ptr<Executable>> {
-        Progress quiet;
-        auto planned = planOf(std::make_shared<const Graph>(std::move(settled)), options, profile,
-                              *backend, quiet);
+    }
+    const app::PrepareGraphRun prepare =
+        [options, profile = *profile, backend = out.m_backend.get()](
+            Graph part, Progress& waiting) -> Result<std::unique_ptr<Executable>> {
+        auto planned = planOf(std::make_shared<const Graph>(std::move(part)), options, profile,
+                              *backend, waiting);
         if (!planned)
             return failure(planned.error());
-        return backend->prepare(*planned, quiet);
+        return backend->prepare(*planned, waiting);
     };
+    auto general = makeLazy([plan = out.m_plan, backend = out.m_backend.get()](Progress& waiting) {
+        return backend->prepare(plan, waiting);
+    });
     out.m_executable =
-        app::makeSettling(std::move(out.m_executable), out.m_plan->graph, std::move(prepare));
+        app::makeSettling(app::makeStaged(std::move(general), out.m_plan->graph, prepare),
+                          out.m_plan->graph, prepare);
     return out;
 }
 

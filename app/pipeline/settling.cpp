@@ -48,7 +48,8 @@ private:
     void settle(const RunShapes& shapes, Progress& progress) {
         Graph graph = m_graph->clone();
         auto assumed = specialise(graph, shapes, progress);
-        auto executable = assumed ? m_prepare(std::move(graph))
+        Progress quiet; // the run itself is done
+        auto executable = assumed ? m_prepare(std::move(graph), quiet)
                                   : Result<std::unique_ptr<Executable>>(failure(assumed.error()));
         if (executable)
             m_settled = makeSpecialised(std::move(*executable), std::move(*assumed));

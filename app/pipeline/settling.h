@@ -3,16 +3,11 @@
 // shapes, the next are run by a plan for them.
 #pragma once
 
-#include "core/graph/graph.h"
-#include "core/plan/backend.h"
+#include "app/pipeline/staged.h"
 
-#include <functional>
 #include <memory>
 
 namespace fuselage::app {
-
-/// Plans and prepares a graph.
-using PrepareGraphRun = std::function<Result<std::unique_ptr<Executable>>(Graph)>;
 
 /// `general` runs the graph for any data, and is the one that tactics and times of steps are about.
 /// Where the data ask for other shapes than the last, it runs again; after a few such runs no more

@@ -2,9 +2,11 @@
 #include "app/pipeline/shapes_of_run.h"
 
 #include "app/pipeline/shapes_apart.h"
+#include "app/pipeline/staged.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/passes/specialise.h"
 #include "core/plan/backend.h"
+#include "core/plan/lazy.h"
 #include "core/support/text.h"
 
 #include <fmt/format.h>
@@ -55,13 +57,16 @@ Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, Form form, Pla
     auto backend = makeCpuBackend({.threads = threads});
     request.profile = &*profile;
     request.backend = backend.get();
-    auto side = planSide(std::move(graph), form, request, progress);
-    if (!side)
-        return failure(side.error());
-    auto executable = backend->prepare(side->plan, progress);
-    if (!executable)
-        return failure(executable.error());
-    auto ran = (*executable)->run(inputs, {.shapes = true}, progress);
+    const auto prepare = [&](Graph part, Progress& waiting) -> Result<std::unique_ptr<Executable>> {
+        auto side =
+            planSide(std::make_shared<const Graph>(std::move(part)), form, request, waiting);
+        if (!side)
+            return failure(side.error());
+        return backend->prepare(side->plan, waiting);
+    };
+    auto general = makeLazy([&](Progress& waiting) { return prepare(graph->clone(), waiting); });
+    auto ran = makeStaged(std::move(general), graph, prepare)
+                   ->run(inputs, {.shapes = true}, progress);
     if (!ran)
         return failure(ran.error());
     return std::move(ran->shapes);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/passes/specialise.h"
 
-#include "core/ops/op_table.h"
 #include "core/passes/inference.h"
+#include "core/passes/open_shapes.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace fuselage {
@@ -14,38 +13,6 @@ namespace {
 
 /// Shapes may depend on shapes that depend on data, and so on; more links than this stay open.
 constexpr int maxLinks = 64;
-
-bool isStatic(const Type& type) {
-    return type.kind != TypeKind::Tensor || type.elementCount().has_value();
-}
-
-/// Inputs that say how large a result is, by what operator schemas call them: lengths, places, and
-/// which branch makes it.
-bool namesShape(std::string_view schemaName) {
-    constexpr std::array<std::string_view, 18> names{
-        "K",       "axes",   "cond",  "delta", "depth", "ends",  "k",     "limit",  "pads",
-        "repeats", "scales", "shape", "size",  "sizes", "split", "start", "starts", "steps"};
-    return std::find(names.begin(), names.end(), schemaName) != names.end();
-}
-
-/// Whether the node's result has the shape that the elements of this input say.
-bool givesShape(const Node& node, size_t input) {
-    if (node.op == Op::Fused && node.body && input < node.body->inputs().size()) {
-        const auto& uses = node.body->value(node.body->inputs()[input]).uses;
-        return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-            return givesShape(node.body->node(use.node), use.slot);
-        });
-    }
-    const auto& names = inputNamesOf(node.op);
-    return input < node.explicitInputs && input < names.size() && namesShape(names[input]);
-}
-
-/// The first node, counted along the graph, at which a shape becomes open.
-bool opensShape(const Graph& graph, const Node& node) {
-    const auto isKnown = [&](ValueId id) { return !id.valid() || isStatic(graph.value(id).type); };
-    return std::all_of(node.inputs.begin(), node.inputs.end(), isKnown) &&
-           !std::all_of(node.outputs.begin(), node.outputs.end(), isKnown);
-}
 
 class Specialiser {
 public:
@@ -101,7 +68,7 @@ private:
         bool changed = false;
         const std::vector<ValueId> outputs = m_graph.node(id).outputs;
         for (ValueId output : outputs) {
-            if (!output.valid() || isStatic(m_graph.value(output).type))
+            if (!output.valid() || isStaticShape(m_graph.value(output).type))
                 continue;
             const Value& value = m_graph.value(output);
             auto seen = m_seen.extents.find(value.name);
@@ -140,7 +107,7 @@ private:
 bool dependsOnData(const Graph& graph) {
     const std::vector<ValueId> values = graph.values();
     return !std::all_of(values.begin(), values.end(), [&](ValueId id) {
-        return graph.isConstant(id) || isStatic(graph.value(id).type);
+        return graph.isConstant(id) || isStaticShape(graph.value(id).type);
     });
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/kernel/layout_work.h"
 #include "core/plan/backend.h"
 #include "core/plan/choose_layouts_internal.h"
 

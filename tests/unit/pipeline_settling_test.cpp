@@ -311,7 +311,7 @@ TEST(Settling, RandomGraphsAsOneFusedNodeRunAsTheInterpreterDoes) {
 TEST(Settling, APlanIsMadeForShapesThatRepeat) {
     int made = 0;
     const auto graph = std::make_shared<const Graph>(prepared(firstRows()));
-    auto executable = app::makeSettling(preparedFor(graph->clone(), {}), graph, [&](Graph settled) {
+    auto executable = app::makeSettling(preparedFor(graph->clone(), {}), graph, [&](Graph settled, Progress&) {
         ++made;
         return Result<std::unique_ptr<Executable>>(preparedFor(std::move(settled), {}));
     });
