@@ -39,23 +39,28 @@ public:
         m_depth = stored.extents()[1];
         m_columns = stored.extents()[2];
         const int64_t scales = scale.layout.constant->elementCount();
+        const auto columns = static_cast<size_t>(m_columns);
+        const auto* elements = reinterpret_cast<const uint8_t*>(stored.bytes());
+        const bool isSigned = stored.dtype() == DType::Int8;
         for (int64_t d = 0; d < directions; ++d) {
-            IntegerMatrix matrix{m_depth, m_columns, {}};
-            matrix.values.reserve(static_cast<size_t>(m_depth * m_columns));
-            std::vector<int32_t> sums(static_cast<size_t>(m_columns), 0);
-            for (int64_t i = 0; i < m_depth * m_columns; ++i) {
-                const int64_t column = i % m_columns;
+            std::vector<int32_t> origins, sums(columns, 0);
+            for (int64_t column = 0; column < m_columns; ++column) {
                 const int64_t at = scales == directions ? d : d * m_columns + column;
-                const double origin = zero ? zero.layout.constant->at(at) : 0.0;
-                matrix.values.push_back(
-                    static_cast<int32_t>(stored.at(d * m_depth * m_columns + i) - origin));
-                sums[static_cast<size_t>(column)] += matrix.values.back();
+                origins.push_back(zero ? static_cast<int32_t>(zero.layout.constant->intAt(at)) : 0);
+                m_scales.push_back(static_cast<float>(scale.layout.constant->at(at)));
             }
+            IntegerMatrix matrix{m_depth, m_columns,
+                                 std::vector<int32_t>(static_cast<size_t>(m_depth) * columns)};
+            int32_t* to = matrix.values.data();
+            for (int64_t row = 0; row < m_depth; ++row, elements += columns, to += columns)
+                for (size_t i = 0; i < columns; ++i) {
+                    const int32_t element =
+                        isSigned ? static_cast<int8_t>(elements[i]) : elements[i];
+                    to[i] = element - origins[i];
+                    sums[i] += to[i];
+                }
             m_matrices.push_back(std::move(matrix));
             m_sums.insert(m_sums.end(), sums.begin(), sums.end());
-            for (int64_t column = 0; column < m_columns; ++column)
-                m_scales.push_back(static_cast<float>(
-                    scale.layout.constant->at(scales == directions ? d : d * m_columns + column)));
         }
     }
 

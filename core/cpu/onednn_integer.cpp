@@ -23,9 +23,12 @@ int32_t largestExactWeight() {
 
 /// How many parts within the limit the values need; -128 is taken with 127, 64 stands for itself.
 size_t partsOf(const IntegerMatrix& matrix, int32_t limit) {
-    int32_t largest = 1;
-    for (int32_t value : matrix.values)
-        largest = std::max(largest, value < 0 && limit == 127 ? -value - 1 : std::abs(value));
+    int32_t low = 0, high = 1;
+    for (int32_t value : matrix.values) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    const int32_t largest = std::max(high, limit == 127 ? -low - 1 : -low);
     return static_cast<size_t>((largest + limit - 1) / limit);
 }
 
@@ -56,8 +59,7 @@ public:
         if (m_twoRows)
             scratchBytes += static_cast<size_t>(2 * shape.n) * 4 + static_cast<size_t>(2 * shape.k);
         for (const IntegerMatrix& matrix : matrices)
-            for (size_t part = 0; part < m_parts; ++part)
-                pack(matrix, part, limit, made.weights_desc(), pages);
+            pack(matrix, limit, made.weights_desc(), pages);
     }
 
     void run(const uint8_t* a, size_t matrix, int32_t* c, std::byte* scratch) const override {
@@ -105,24 +107,28 @@ private:
     }
 
     /// Each part takes as much of what the ones before left as it holds.
-    void pack(const IntegerMatrix& matrix, size_t part, int32_t limit, const memory::desc& packed,
+    void pack(const IntegerMatrix& matrix, int32_t limit, const memory::desc& packed,
               Pages& pages) {
-        std::vector<int8_t> values(matrix.values.size());
         const int32_t low = limit == 127 ? -128 : -limit;
-        if (m_parts == 1) // what fits is the part
-            std::transform(matrix.values.begin(), matrix.values.end(), values.begin(),
-                           [](int32_t value) { return static_cast<int8_t>(value); });
-        for (size_t i = 0; m_parts > 1 && i < values.size(); ++i) {
-            int32_t left = matrix.values[i], taken = 0;
-            for (size_t p = 0; p <= part; ++p, left -= taken)
-                taken = std::clamp(left, low, limit);
-            values[i] = static_cast<int8_t>(taken);
+        std::vector<int8_t> values(matrix.values.size());
+        std::vector<int32_t> left;
+        if (m_parts > 1)
+            left = matrix.values;
+        for (size_t part = 0; part < m_parts; ++part) {
+            if (m_parts == 1) // what fits is the part
+                std::transform(matrix.values.begin(), matrix.values.end(), values.begin(),
+                               [](int32_t value) { return static_cast<int8_t>(value); });
+            for (size_t i = 0; i < left.size(); ++i) {
+                const int32_t taken = std::clamp(left[i], low, limit);
+                values[i] = static_cast<int8_t>(taken);
+                left[i] -= taken;
+            }
+            memory from({{m_shape.k, m_shape.n}, memory::data_type::s8, memory::format_tag::ab},
+                        engine(), values.data());
+            memory to(packed, engine(), pages.take(packed.get_size()));
+            onednn::execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+            m_weights.push_back(to);
         }
-        memory from({{m_shape.k, m_shape.n}, memory::data_type::s8, memory::format_tag::ab},
-                    engine(), values.data());
-        memory to(packed, engine(), pages.take(packed.get_size()));
-        onednn::execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-        m_weights.push_back(to);
     }
 
     Shape m_shape;

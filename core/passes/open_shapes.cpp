@@ -49,10 +49,9 @@ std::vector<NodeId> firstOpeners(const Graph& graph) {
     std::vector<bool> isBehind(graph.valueBound(), false); // what an opener makes, or leads to
     for (NodeId id : topologicalOrder(graph)) {
         const Node& node = graph.node(id);
-        const bool behind =
-            std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-                return input.valid() && isBehind[input.index()];
-            });
+        const bool behind = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+            return input.valid() && isBehind[input.index()];
+        });
         const bool opens = !behind && opensShape(graph, node);
         if (opens)
             out.push_back(id);
