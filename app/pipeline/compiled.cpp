@@ -16,6 +16,7 @@
 #endif
 
 #include <algorithm>
+#include <functional>
 
 namespace fuselage {
 
@@ -124,6 +125,26 @@ Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options) {
     return makeCpuBackend({options.threads, false, options.tune.tune, options.tune.timingCache});
 }
 
+/// Made by whoever needs it first, and kept.
+class CompiledGraph::PlanOnDemand {
+public:
+    using Made = Result<std::shared_ptr<const Plan>>;
+
+    explicit PlanOnDemand(std::function<Made(Progress&)> make) : m_make(std::move(make)) {}
+
+    Made get(Progress& progress) {
+        if (m_plan)
+            return m_plan;
+        Made made = m_make(progress);
+        m_plan = made ? *made : nullptr;
+        return made;
+    }
+
+private:
+    std::function<Made(Progress&)> m_make;
+    std::shared_ptr<const Plan> m_plan;
+};
+
 Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options) {
     Progress progress;
     return compile(std::move(graph), options, progress);
@@ -149,33 +170,41 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto prepared = app::prepare(std::move(*sized), {}, {options.precision, options.precisionOf});
     if (!prepared)
         return failure(prepared.error());
-    auto plan = planOf(std::move(prepared->graph), options, *profile, *out.m_backend, progress);
-    if (!plan)
-        return failure(plan.error());
-    out.m_plan = *plan;
-    if (!dependsOnData(*out.m_plan->graph)) {
-        auto executable = out.m_backend->prepare(out.m_plan, progress);
+    const auto planned = [options, profile = *profile, backend = out.m_backend.get()](
+                             std::shared_ptr<const Graph> whole, Progress& waiting) {
+        return planOf(std::move(whole), options, profile, *backend, waiting);
+    };
+    const std::shared_ptr<const Graph> whole = std::move(prepared->graph);
+    out.m_plan = std::make_shared<PlanOnDemand>(
+        [planned, whole](Progress& waiting) { return planned(whole, waiting); });
+    const auto general = [plan = out.m_plan, backend = out.m_backend.get()](
+                             Progress& waiting) -> Result<std::unique_ptr<Executable>> {
+        auto made = plan->get(waiting);
+        return made ? backend->prepare(*made, waiting) : failure(made.error());
+    };
+    if (!dependsOnData(*whole)) {
+        auto executable = general(progress);
         if (!executable)
             return failure(executable.error());
         out.m_executable = std::move(*executable);
         return out;
     }
     const app::PrepareGraphRun prepare =
-        [options, profile = *profile, backend = out.m_backend.get()](
+        [planned, backend = out.m_backend.get()](
             Graph part, Progress& waiting) -> Result<std::unique_ptr<Executable>> {
-        auto planned = planOf(std::make_shared<const Graph>(std::move(part)), options, profile,
-                              *backend, waiting);
-        if (!planned)
-            return failure(planned.error());
-        return backend->prepare(*planned, waiting);
+        auto made = planned(std::make_shared<const Graph>(std::move(part)), waiting);
+        return made ? backend->prepare(*made, waiting) : failure(made.error());
     };
-    auto general = makeLazy([plan = out.m_plan, backend = out.m_backend.get()](Progress& waiting) {
-        return backend->prepare(plan, waiting);
-    });
     out.m_executable =
-        app::makeSettling(app::makeStaged(std::move(general), out.m_plan->graph, prepare),
-                          out.m_plan->graph, prepare);
+        app::makeSettling(app::makeStaged(makeLazy(general), whole, prepare), whole, prepare);
     return out;
+}
+
+const Plan& CompiledGraph::plan() const {
+    static const Plan none;
+    Progress quiet;
+    auto plan = m_plan->get(quiet);
+    return plan ? **plan : none;
 }
 
 Result<std::vector<Tensor>> CompiledGraph::run(const std::vector<Tensor>& inputs) {

@@ -60,14 +60,16 @@ public:
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options,
                                          Progress& progress);
 
-    /// Inputs are parallel to the graph's inputs. Where shapes depend on data, a plan for them is
-    /// made once two runs in a row had the same; plan() stays the one for any data.
+    /// Inputs are parallel to the graph's inputs. Where shapes depend on data, parts are planned as
+    /// their shapes become known, and the whole once two runs in a row had the same.
     Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
 
     /// Seconds of repeated runs after one warm-up, for about `seconds`.
     Result<std::vector<double>> time(const std::vector<Tensor>& inputs, double seconds);
 
-    const Plan& plan() const { return *m_plan; }
+    /// Where shapes depend on data: the one for any data, made when it is first asked for, without
+    /// steps where it cannot be.
+    const Plan& plan() const;
 
     Executable& executable() { return *m_executable; }
 
@@ -77,8 +79,10 @@ public:
     const std::vector<std::string>& notes() const { return m_notes; }
 
 private:
+    class PlanOnDemand;
+
     std::unique_ptr<Backend> m_backend;
-    std::shared_ptr<const Plan> m_plan;
+    std::shared_ptr<PlanOnDemand> m_plan;
     std::unique_ptr<Executable> m_executable;
     std::vector<std::string> m_notes;
 };

@@ -65,8 +65,8 @@ Result<RunShapes> shapesOfRun(std::shared_ptr<const Graph> graph, Form form, Pla
         return backend->prepare(side->plan, waiting);
     };
     auto general = makeLazy([&](Progress& waiting) { return prepare(graph->clone(), waiting); });
-    auto ran = makeStaged(std::move(general), graph, prepare)
-                   ->run(inputs, {.shapes = true}, progress);
+    auto ran =
+        makeStaged(std::move(general), graph, prepare)->run(inputs, {.shapes = true}, progress);
     if (!ran)
         return failure(ran.error());
     return std::move(ran->shapes);

@@ -39,9 +39,9 @@ bool Given::isOf(const NamedTensors& values) const {
 
 /// What is left of the graph before a part of it runs.
 struct Stage {
-    Given given;                     ///< that `graph` is for
-    Graph graph;                     ///< with all nodes that have not run
-    std::optional<ShapeStage> parts; ///< none: all of it runs at once
+    Given given;                            ///< that `graph` is for
+    Graph graph;                            ///< with all nodes that have not run
+    std::optional<ShapeStage> parts;        ///< none: all of it runs at once
     std::unique_ptr<Executable> executable; ///< of what runs; null: no node does
 
     const Graph& running() const { return parts ? parts->first : graph; }
