@@ -6,7 +6,9 @@
 #include "app/pipeline/shapes_of_run.h"
 #include "core/graph/text.h"
 #include "core/passes/passes.h"
+#include "core/passes/shape_stage.h"
 #include "core/passes/specialise.h"
+#include "core/plan/lazy.h"
 #include "core/plan/make_plan.h"
 #include "core/plan/specialised.h"
 #include "tests/support/choices.h"
@@ -311,10 +313,11 @@ TEST(Settling, RandomGraphsAsOneFusedNodeRunAsTheInterpreterDoes) {
 TEST(Settling, APlanIsMadeForShapesThatRepeat) {
     int made = 0;
     const auto graph = std::make_shared<const Graph>(prepared(firstRows()));
-    auto executable = app::makeSettling(preparedFor(graph->clone(), {}), graph, [&](Graph settled, Progress&) {
-        ++made;
-        return Result<std::unique_ptr<Executable>>(preparedFor(std::move(settled), {}));
-    });
+    auto executable =
+        app::makeSettling(preparedFor(graph->clone(), {}), graph, [&](Graph settled, Progress&) {
+            ++made;
+            return Result<std::unique_ptr<Executable>>(preparedFor(std::move(settled), {}));
+        });
     Progress progress;
     const auto runWith = [&](int64_t n) {
         auto outputs = executable->outputs(std::vector{numbers({6, 4}, 1), lengthOf(n)}, progress);
@@ -326,4 +329,101 @@ TEST(Settling, APlanIsMadeForShapesThatRepeat) {
     for (int64_t n : {4, 3, 4, 3, 4, 3}) // never twice in a row
         EXPECT_EQ(runWith(n), (Extents{n, 2}));
     EXPECT_EQ(made, 1);
+}
+
+namespace {
+
+/// Counts what a staged executable has prepared.
+struct StagedGraph {
+    explicit StagedGraph(const Graph& source)
+        : graph(std::make_shared<const Graph>(source.clone())),
+          executable(app::makeStaged(makeLazy([this](Progress&) {
+                                         ++general;
+                                         return Result(preparedFor(graph->clone(), {}));
+                                     }),
+                                     graph, [this](Graph part, Progress&) {
+                                         ++parts;
+                                         return Result(preparedFor(std::move(part), {}));
+                                     })) {}
+
+    int parts = 0, general = 0;
+    std::shared_ptr<const Graph> graph;
+    std::unique_ptr<Executable> executable;
+};
+
+} // namespace
+
+TEST(Staged, WhatShapesLeadToIsPlannedOnceForThem) {
+    StagedGraph staged(prepared(firstRows()));
+    Progress progress;
+    const auto runWith = [&](int64_t n) {
+        auto outputs =
+            staged.executable->outputs(std::vector{numbers({6, 4}, 1), lengthOf(n)}, progress);
+        return outputs ? (*outputs)[0].extents() : Extents{};
+    };
+    EXPECT_EQ(runWith(3), (Extents{3, 2}));
+    EXPECT_EQ(staged.parts, 1); // the input says the shape: nothing is computed before
+    EXPECT_EQ(runWith(3), (Extents{3, 2}));
+    EXPECT_EQ(staged.parts, 1);
+    EXPECT_EQ(runWith(5), (Extents{5, 2}));
+    EXPECT_EQ(staged.parts, 2);
+    EXPECT_EQ(staged.general, 0);
+}
+
+TEST(Staged, WhereTheDataDecideTheirNodeRunsFirst) {
+    const Graph graph = prepared(positions());
+    const auto stage = firstStage(graph);
+    ASSERT_TRUE(stage);
+    EXPECT_TRUE(stage->givers.empty());
+    EXPECT_EQ(stage->first.nodeCount(), 1U);
+    EXPECT_TRUE(stage->rest.findValue("found").valid());
+    EXPECT_FALSE(firstStage(prepared(GraphMaker().graph)));
+}
+
+TEST(Staged, StepsAreThoseOfTheGeneralPlan) {
+    StagedGraph staged(prepared(firstRows()));
+    EXPECT_FALSE(staged.executable->tactic(0).empty());
+    EXPECT_EQ(staged.general, 1);
+}
+
+TEST(Staged, ShapesOfARunSettleTheGraph) {
+    Graph graph = prepared(positions());
+    StagedGraph staged(graph);
+    Progress progress;
+    auto ran = staged.executable->run(std::vector{Tensor::ofFloats({2, 3}, {0, 1, 0, 2, 0, 3})},
+                                      {.shapes = true}, progress);
+    ASSERT_TRUE(ran) << ran.error().text();
+    EXPECT_EQ(staged.general, 0);
+    ASSERT_TRUE(specialise(graph, ran->shapes, progress));
+    EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "float[2,3]");
+}
+
+TEST(Staged, RandomGraphsNeverNeedTheGeneralPlan) {
+    int dependent = 0;
+    for (uint32_t seed = 0; seed < 150; ++seed) {
+        Choices choices(seed);
+        const Graph graph = prepared(DataGraph(choices).make());
+        if (!dependsOnData(graph))
+            continue;
+        StagedGraph staged(graph);
+        ThreadPool pool(1);
+        Progress progress;
+        for (int64_t n : {3, 3, 5}) {
+            const std::vector<Tensor> inputs{numbers({5, 4}, seed), numbers({5, 4}, seed + 10),
+                                             lengthOf(n)};
+            std::vector<ReferenceValue> values;
+            for (const Tensor& input : inputs)
+                values.push_back(ReferenceValue::from(input));
+            auto expected = interpret(graph, std::move(values), pool, progress);
+            if (!expected) // sums that grew too large
+                break;
+            ++dependent;
+            auto outputs = staged.executable->outputs(inputs, progress);
+            ASSERT_TRUE(outputs) << "seed " << seed << ": " << outputs.error().text();
+            for (size_t i = 0; i < outputs->size(); ++i)
+                EXPECT_EQ((*outputs)[i].extents(), (*expected)[i].extents) << "seed " << seed;
+            EXPECT_EQ(staged.general, 0) << "seed " << seed << "\n" << text(graph);
+        }
+    }
+    EXPECT_GT(dependent, 150);
 }
