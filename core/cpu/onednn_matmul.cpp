@@ -165,17 +165,8 @@ bool isMatrix(int64_t rowStride, int64_t rows, int64_t colStride, int64_t cols) 
     return rowStride == 1 || colStride == 1 || rows == 1 || cols == 1;
 }
 
-} // namespace
-
-EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
-                              const OperandLayout& b, const EngineTarget& c,
-                              const MatchedEpilogue& epilogue, Pages& pages) {
-    size_t dims = program.space.size() + program.k.size();
-    auto found =
-        matMulShape(program, stridedFor(program.a, a, dims), stridedFor(program.b, b, dims), c.at);
-    if (auto* reason = std::get_if<Reason>(&found))
-        return std::move(*reason);
-    auto& shape = std::get<MatMulShape>(found);
+EngineResult engineFor(MatMulShape shape, const OperandLayout& b, DType result,
+                       const MatchedEpilogue& epilogue, Pages& pages) {
     const std::vector<Loop> repeats = takeRepeats(shape);
     if (!repeats.empty() && !isEmpty(epilogue))
         return Reason{"layout", "the same product in several places, with an epilogue", {}, {}};
@@ -195,10 +186,28 @@ EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a
     if (auto reason = postOpsReason(epilogue))
         return std::move(*reason);
     try {
-        return std::make_unique<MatMulEngine>(shape, repeats, b, c.dtype, packed, epilogue, pages);
+        return std::make_unique<MatMulEngine>(shape, repeats, b, result, packed, epilogue, pages);
     } catch (const dnnl::error& error) {
         return Reason{"support", std::string("oneDNN matmul: ") + error.what(), {}, {}};
     }
+}
+
+} // namespace
+
+EngineResult makeMatMulEngine(const Contraction& program, const OperandLayout& a,
+                              const OperandLayout& b, const EngineTarget& c,
+                              const MatchedEpilogue& epilogue, Pages& pages) {
+    const size_t dims = program.space.size() + program.k.size();
+    const auto engineOf = [&](ProductLoop rows) -> EngineResult {
+        auto shape = matMulShape(program, stridedFor(program.a, a, dims),
+                                 stridedFor(program.b, b, dims), c.at, rows);
+        if (auto* reason = std::get_if<Reason>(&shape))
+            return std::move(*reason);
+        return engineFor(std::move(std::get<MatMulShape>(shape)), b, c.dtype, epilogue, pages);
+    };
+    EngineResult longest = engineOf(ProductLoop::Longest);
+    return std::holds_alternative<Reason>(longest) ? engineOf(ProductLoop::Innermost)
+                                                   : std::move(longest);
 }
 
 } // namespace fuselage::cpu

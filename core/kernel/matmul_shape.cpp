@@ -1,10 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/matmul_shape.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace fuselage {
 
+namespace {
+
+/// Rows in the order of a's strides, where that leaves fewer loops: nothing depends on their order.
+void mergeRows(std::vector<Loop>& rows) {
+    std::vector<Loop> sorted = rows;
+    sortByStrides(sorted, 0);
+    mergeNeighbours(rows);
+    mergeNeighbours(sorted);
+    if (sorted.size() < rows.size())
+        rows = std::move(sorted);
+}
+
+/// Leaves one loop of the group; the others repeat the product.
+void leaveOne(std::vector<Loop>& group, ProductLoop chosen, std::vector<Loop>& batch) {
+    if (group.empty())
+        return;
+    auto kept = group.end() - 1;
+    if (chosen == ProductLoop::Longest)
+        for (auto loop = group.end(); loop-- != group.begin();)
+            kept = loop->extent > kept->extent ? loop : kept;
+    Loop one = std::move(*kept);
+    group.erase(kept);
+    std::move(group.begin(), group.end(), std::back_inserter(batch));
+    group = {std::move(one)};
+}
+
+} // namespace
+
 std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
-                                              const std::vector<StridedAccess>& operands) {
+                                              const std::vector<StridedAccess>& operands,
+                                              ProductLoop chosen) {
     auto loopsOf = [&](size_t first, size_t count, const Extents& extents, size_t extentAt) {
         std::vector<Loop> loops;
         for (size_t i = 0; i < count; ++i) {
@@ -16,7 +48,6 @@ std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
                     first + i < operand.strides.size() ? operand.strides[first + i] : 0);
             loops.push_back(std::move(loop));
         }
-        mergeNeighbours(loops);
         return loops;
     };
     size_t batchDims = program.batchDims, mDims = program.mDims, nDims = program.nDims;
@@ -25,13 +56,13 @@ std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
     std::vector<Loop> m = loopsOf(batchDims, mDims, program.space, batchDims);
     std::vector<Loop> n = loopsOf(batchDims + mDims, nDims, program.space, batchDims + mDims);
     std::vector<Loop> k = loopsOf(program.space.size(), program.k.size(), program.k, 0);
+    mergeRows(m);
+    mergeNeighbours(n);
+    mergeNeighbours(k);
     if (k.size() > 1)
         return Reason{"layout", "the reduced dimensions do not lie one after the other", {}, {}};
-    for (std::vector<Loop>* group : {&m, &n})
-        while (group->size() > 1) {
-            out.batch.push_back(group->front());
-            group->erase(group->begin());
-        }
+    leaveOne(m, chosen, out.batch);
+    leaveOne(n, ProductLoop::Innermost, out.batch);
     const Loop none{1, std::vector<int64_t>(operands.size(), 0)};
     out.m = m.empty() ? none : m[0];
     out.n = n.empty() ? none : n[0];
@@ -41,8 +72,9 @@ std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
 }
 
 std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
-                                              const StridedAccess& b, const StridedAccess& c) {
-    auto found = matMulLoops(program, {a, b, c});
+                                              const StridedAccess& b, const StridedAccess& c,
+                                              ProductLoop chosen) {
+    auto found = matMulLoops(program, {a, b, c}, chosen);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
     auto& loops = std::get<MatMulLoops>(found);

@@ -15,11 +15,19 @@ struct MatMulLoops {
     Loop m, n, k; ///< extent one and strides zero where there is no such loop
 };
 
+/// Which of several loops that do not merge are the rows and columns of one product.
+enum class ProductLoop : uint8_t {
+    Longest,   ///< few large products
+    Innermost, ///< of the contraction's space: results of one product lie together
+};
+
 /// Operands 0 and 1 are a and b, over the contraction's space and k; the others are over its space.
-/// What does not merge into one loop of m or n repeats the multiplication. Reason "layout" when the
+/// Loops of m merge in the order of the space or of a's strides, others in that of the space. What
+/// does not merge into one loop of m or n repeats the multiplication. Reason "layout" when the
 /// reduced dimensions do not merge.
 std::variant<MatMulLoops, Reason> matMulLoops(const Contraction& program,
-                                              const std::vector<StridedAccess>& operands);
+                                              const std::vector<StridedAccess>& operands,
+                                              ProductLoop chosen = ProductLoop::Longest);
 
 /// c[batch, m, n] = sum over k of a[batch, m, k] * b[batch, k, n]; strides in elements, zero where
 /// an operand does not move along a batch loop.
@@ -35,6 +43,7 @@ struct MatMulShape {
 
 /// `c` is over the contraction's space.
 std::variant<MatMulShape, Reason> matMulShape(const Contraction& program, const StridedAccess& a,
-                                              const StridedAccess& b, const StridedAccess& c);
+                                              const StridedAccess& b, const StridedAccess& c,
+                                              ProductLoop chosen = ProductLoop::Longest);
 
 } // namespace fuselage
