@@ -67,7 +67,9 @@ uint32_t Choices::structural(uint64_t point, uint32_t count) {
         return 0;
     // Now and then at random: what is rarest may be what never works.
     uint32_t drawn = 0;
-    if (m_coverage)
+    if (m_isSimple)
+        drawn = m_random() % 8 == 0 ? static_cast<uint32_t>(m_random() % count) : 0;
+    else if (m_coverage)
         drawn = m_random() % 3 == 0 ? static_cast<uint32_t>(m_random() % count)
                                     : m_coverage->rarest(m_structure, point, count);
     uint32_t answer = next(count, drawn);

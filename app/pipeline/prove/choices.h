@@ -35,8 +35,10 @@ uint64_t sampleSeed(uint64_t seed, uint64_t attempt);
 
 class Choices {
 public:
-    /// Draws from the seed; structural decisions go where `coverage` has been least.
-    Choices(uint64_t seed, const PairCoverage& coverage) : m_random(seed), m_coverage(&coverage) {}
+    /// Draws from the seed; structural decisions go where `coverage` has been least, or, `simply`,
+    /// are the simplest but for a few.
+    Choices(uint64_t seed, const PairCoverage& coverage, bool simply = false)
+        : m_random(seed), m_coverage(&coverage), m_isSimple(simply) {}
 
     /// Replays; beyond the end everything is 0.
     explicit Choices(std::vector<uint32_t> replay) : m_replay(std::move(replay)) {}
@@ -57,6 +59,7 @@ private:
 
     std::mt19937_64 m_random;
     const PairCoverage* m_coverage = nullptr; ///< null when replaying
+    bool m_isSimple = false;
     std::vector<uint32_t> m_replay;
     std::vector<uint32_t> m_taken;
     std::vector<PairCoverage::Taken> m_structure;

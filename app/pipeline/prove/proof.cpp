@@ -177,7 +177,11 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     uint64_t seedOfSmallest = 0;
     while (proof.samples < wanted && proof.attempts < wanted * options.attempts &&
            !(proof.samples == 0 && proof.attempts > hopeless * 4) && !progress.cancelled()) {
-        Choices choices(sampleSeed(options.seed, ++proof.attempts), coverage);
+        ++proof.attempts;
+        // Many optional steps that seldom go together: most of them left out is a sample at least.
+        const bool isScarce = proof.attempts > hopeless && proof.samples * 40 < proof.attempts;
+        Choices choices(sampleSeed(options.seed, proof.attempts), coverage,
+                        isScarce && proof.attempts % 2 == 0);
         auto sample = generateSample(*prepared, choices, progress);
         // Infeasible pairs count too, else they would be tried forever.
         coverage.add(choices.structure());
