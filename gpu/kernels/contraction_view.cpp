@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 namespace fuselage::gpu {
 
@@ -42,6 +43,7 @@ private:
     StridedAccess accessA(const Extents& logical) const;
     StridedAccess resultAccess(const StridedAccess& access) const;
     void addOperands();
+    void sortRows();
     bool isWide() const;
 
     const KernelRequest& m_request;
@@ -169,6 +171,32 @@ void Viewer::addOperands() {
     }
 }
 
+/// Rows of a product in the order in which A has them, where one stride steps over all of them
+/// then: A is a matrix, whatever the order of the results.
+void Viewer::sortRows() {
+    const size_t first = m_view.batch.size();
+    const Extents& strides = m_view.a.access.strides;
+    std::vector<size_t> order(m_view.m.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+        return std::abs(strides[first + i]) > std::abs(strides[first + j]);
+    });
+    for (size_t i = 1; i < order.size(); ++i)
+        if (strides[first + order[i - 1]] != strides[first + order[i]] * m_view.m[order[i]])
+            return;
+    const auto sorted = [&](Extents& dims, size_t begin) {
+        const Extents before = dims;
+        for (size_t i = 0; i < order.size(); ++i)
+            dims[begin + i] = before[begin + order[i]];
+    };
+    sorted(m_view.m, 0);
+    for (KernelOperand* operand : {&m_view.a, &m_view.b})
+        sorted(operand->access.strides, first);
+    for (auto* operands : {&m_view.readsA, &m_view.readsB, &m_view.reads, &m_view.writes})
+        for (KernelOperand& operand : *operands)
+            sorted(operand.access.strides, first);
+}
+
 bool Viewer::isWide() const {
     constexpr int64_t limit = std::numeric_limits<int32_t>::max() / 2;
     __int128 results = static_cast<__int128>(m_view.batchCount) * m_view.mCount * m_view.nCount;
@@ -198,6 +226,8 @@ ContractionView Viewer::run() {
     m_view.kCount = product(m_view.k);
     m_view.wide = isWide();
     addOperands();
+    if (isMatMul())
+        sortRows();
     return std::move(m_view);
 }
 

@@ -67,8 +67,8 @@ void addWarpgroups(Family& out) {
         "wgmma_128x64");
 }
 
-/// More tiles than blocks, rests of rows, columns and k; a batch between the rows; results along m;
-/// a residual; a convolution that is a product.
+/// More tiles than blocks, rests of rows, columns and k; a batch between the rows; rows in another
+/// order than the results; results along m; a residual; a convolution that is a product.
 void addTma(Family& out) {
     auto add = [&](const std::string& name, const std::string& body,
                    const std::string& variants) -> Case& {
@@ -89,6 +89,11 @@ void addTma(Family& out) {
         "{ m = MatMul(x, w) a = Add(m, r) y = Relu(a) }",
         "tma_128x128 tma_64x128 tma_128x64")
         .placements = {{"in0", {{1, 0, 2}}}, {"in1", {{0, 2, 1}}}};
+    add("rows_of_images",
+        "(float16[67,3,40] x, float16[40,72] w, float16[72] b, float16[67,3,72] r) => "
+        "(float16[67,3,72] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
+        "tma_128x128 tma_64x128 tma_128x64")
+        .placements = {{"in0", {{1, 0, 2}}}};
     add("along_m",
         "(float16[72,45] x, float16[45,70] w) => (float16[70,72] y) "
         "{ m = MatMul(x, w) y = Transpose<perm=[1,0]>(m) }",
