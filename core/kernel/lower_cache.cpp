@@ -146,16 +146,31 @@ LowerResult LowerCache::lowerWithin(const LowerRequest& request, NumericClass al
     auto known = m_programs.find(*key);
     if (known != m_programs.end()) {
         ++m_hits;
-        KernelProgram program = known->second;
+        KernelProgram program = known->second.program;
         program.body = request.body;
+        note(program.body, known->second.number);
         return program;
     }
     LowerResult result = fuselage::lowerWithin(request, allowed);
     // Refusals name nodes; a Library program refers to one.
     if (const auto* program = std::get_if<KernelProgram>(&result);
-        program && !std::holds_alternative<Library>(program->code))
-        m_programs.emplace(std::move(*key), *program);
+        program && !std::holds_alternative<Library>(program->code)) {
+        const auto number = static_cast<uint32_t>(m_programs.size() + 1);
+        note(program->body, number);
+        m_programs.emplace(std::move(*key), Known{*program, number});
+    }
     return result;
+}
+
+void LowerCache::note(const std::shared_ptr<const Graph>& body, uint32_t number) {
+    auto [known, isNew] = m_numbers.try_emplace(body, number);
+    if (!isNew && known->second != number)
+        known->second = 0; // lowered for two classes: the body does not tell which
+}
+
+uint32_t LowerCache::alike(const KernelProgram& program) const {
+    auto known = m_numbers.find(program.body);
+    return known == m_numbers.end() ? 0 : known->second;
 }
 
 } // namespace fuselage

@@ -46,11 +46,24 @@ public:
     /// As the function of that name; the program has the request's own body.
     LowerResult lowerWithin(const LowerRequest& request, NumericClass allowed);
 
+    /// Equal for programs made here that are equal but for their bodies; 0: nothing is known. So
+    /// what takes long to find out of a program need be found once for all that are alike.
+    uint32_t alike(const KernelProgram& program) const;
+
     /// Bodies that were not lowered again.
     size_t hits() const { return m_hits; }
 
 private:
-    std::unordered_map<std::string, KernelProgram> m_programs; ///< by key and class
+    struct Known {
+        KernelProgram program;
+        uint32_t number = 0;
+    };
+
+    void note(const std::shared_ptr<const Graph>& body, uint32_t number);
+
+    std::unordered_map<std::string, Known> m_programs; ///< by key and class
+    /// By body, which is kept alive so that no other one gets its address.
+    std::unordered_map<std::shared_ptr<const Graph>, uint32_t> m_numbers;
     size_t m_hits = 0;
 };
 

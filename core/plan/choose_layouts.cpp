@@ -281,9 +281,10 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
 
 } // namespace
 
-void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options) {
+void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options,
+                   const LowerCache& cache) {
     plan.pricedLayouts = true;
-    LayoutItems items(plan, nodes, options);
+    LayoutItems items(plan, nodes, options, cache);
     PricedOrders chosen = cheapestOrders(items, plan.values.size());
     plan.layouts = decideGroups(plan, items, chosen);
     for (uint32_t i = 0; i < plan.values.size(); ++i)

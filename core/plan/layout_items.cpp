@@ -16,7 +16,7 @@ constexpr uint32_t none = 0xffffffff;
 } // namespace
 
 LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes,
-                         const PlanOptions& options)
+                         const PlanOptions& options, const LowerCache& cache)
     : m_plan(plan), m_options(options),
       m_kinds(options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous),
       m_index(plan.graph->valueBound(), none), m_orders(plan.values.size()),
@@ -42,6 +42,7 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
             addView(node);
     findConcats();
     findTraffic();
+    findAlike(cache);
     m_prices.resize(m_items.size());
 }
 
@@ -210,7 +211,41 @@ void LayoutItems::findTraffic() {
     }
 }
 
+/// Blocks repeat: one of them is priced.
+void LayoutItems::findAlike(const LowerCache& cache) {
+    std::unordered_map<std::string, size_t> first;
+    std::string key;
+    auto add = [&](int64_t number) {
+        key.append(reinterpret_cast<const char*>(&number), sizeof number);
+    };
+    m_alike.resize(m_items.size());
+    for (size_t i = 0; i < m_items.size(); ++i) {
+        const LayoutItem& item = m_items[i];
+        m_alike[i] = i;
+        const uint32_t number = item.isView ? 0 : cache.alike(*item.program);
+        if (number == 0)
+            continue;
+        key.clear();
+        add(number);
+        for (int64_t bytes : {item.traffic.logicalRead, item.traffic.logicalWritten,
+                              item.traffic.l2, item.traffic.dram})
+            add(bytes);
+        add(item.follows);
+        add(item.isInPlace);
+        for (const std::vector<uint32_t>* values : {&item.inputs, &item.outputs})
+            for (uint32_t value : *values) {
+                add(static_cast<int64_t>(m_plan.values[value].residence));
+                add(static_cast<int64_t>(m_orders[value].size()));
+                for (const Extents& strides : m_orders[value])
+                    for (int64_t stride : strides)
+                        add(stride);
+            }
+        m_alike[i] = first.try_emplace(key, i).first->second;
+    }
+}
+
 double LayoutItems::seconds(size_t index, const std::string& labels) {
+    index = m_alike[index];
     auto [known, isNew] = m_prices[index].try_emplace(labels, 0.0);
     if (!isNew)
         return known->second;

@@ -28,8 +28,8 @@ class LayoutItems {
 public:
     /// The plan's values and steps are made and its views are not resolved; plan and nodes outlive
     /// this.
-    LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes,
-                const PlanOptions& options);
+    LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options,
+                const LowerCache& cache);
 
     const std::vector<LayoutItem>& items() const { return m_items; }
 
@@ -48,6 +48,7 @@ private:
     void offerOutputOrders();
     void findConcats();
     void findTraffic();
+    void findAlike(const LowerCache& cache);
     uint8_t labelOf(uint32_t value, const Extents& strides, bool mayAdd);
     bool endsInOutput(const LayoutItem& view, const Extents& derived) const;
 
@@ -60,7 +61,8 @@ private:
     std::vector<uint32_t> m_wholeOf; ///< what a value is all of, seen through views
     std::vector<LayoutItem> m_items;
     std::vector<std::unique_ptr<KernelProgram>> m_copies;
-    std::vector<std::unordered_map<std::string, double>> m_prices; ///< by item
+    std::vector<size_t> m_alike; ///< by item: the first one that costs the same in the same orders
+    std::vector<std::unordered_map<std::string, double>> m_prices; ///< by first item
 };
 
 } // namespace fuselage::planner

@@ -101,6 +101,7 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
     const Graph& graph = *plan.graph;
     for (ValueId id : graph.values())
         plan.values.push_back(planValueOf(graph, id));
+    plan.steps.reserve(nodes.size());
     std::vector<uint32_t> index = indexByValue(plan);
     for (ValueId id : graph.inputs()) {
         plan.inputs.push_back(index[id.index()]);
@@ -227,7 +228,7 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());
     if (options.backend && options.backend->pricesLayouts(*plan))
-        planner::chooseLayouts(*plan, *nodes, options);
+        planner::chooseLayouts(*plan, *nodes, options, cache);
     else if (options.backend)
         options.backend->chooseLayouts(*plan);
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;

@@ -78,7 +78,8 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);
 Result<void> checkSizes(const Plan& plan);
 
 /// Phase 2c, which predicts: other strides for values that steps make (choose_layouts.cpp).
-void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options);
+void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options,
+                   const LowerCache& cache);
 
 /// The step of a planned node, whose program it takes.
 Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t>& index);
