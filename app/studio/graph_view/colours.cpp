@@ -11,11 +11,10 @@ Colours::Colours(const QPalette& palette)
                                                               : &app::lightTheme()) {}
 
 const QColor& Colours::operator[](const std::string& token) const {
-    QString key = QString::fromStdString(token);
-    auto found = m_known.find(key);
-    if (found == m_known.end())
-        found = m_known.insert(key, QColor(QString::fromStdString(m_theme->color(token))));
-    return *found;
+    auto [found, isNew] = m_known.try_emplace(token);
+    if (isNew)
+        found->second = QColor(QString::fromStdString(m_theme->color(token)));
+    return found->second;
 }
 
 double contrast(const QColor& a, const QColor& b) {

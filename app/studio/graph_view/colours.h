@@ -5,8 +5,9 @@
 #include "app/report/theme.h"
 
 #include <QColor>
-#include <QHash>
 #include <QPalette>
+#include <string>
+#include <unordered_map>
 
 namespace fuselage::studio {
 
@@ -21,7 +22,7 @@ public:
 
 private:
     const app::Theme* m_theme;
-    mutable QHash<QString, QColor> m_known;
+    mutable std::unordered_map<std::string, QColor> m_known;
 };
 
 /// Of two colours as WCAG 2 has it: 1 to 21.

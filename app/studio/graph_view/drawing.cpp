@@ -2,6 +2,7 @@
 #include "app/studio/graph_view/drawing.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace fuselage::studio {
 
@@ -33,6 +34,17 @@ bool goesPast(const scene::Scene& scene, const scene::Edge& edge,
 
 } // namespace
 
+QRectF boundsOf(const scene::Edge& edge) {
+    double left = edge.points[0].x, right = left, top = edge.points[0].y, bottom = top;
+    for (const scene::Point& p : edge.points) {
+        left = std::min(left, p.x);
+        right = std::max(right, p.x);
+        top = std::min(top, p.y);
+        bottom = std::max(bottom, p.y);
+    }
+    return {left - 3, top - 3, right - left + 6, bottom - top + 6};
+}
+
 Drawing::Drawing(scene::Scene scene)
     : m_scene(std::move(scene)), m_before(m_scene, scene::Before), m_after(m_scene, scene::After),
       m_edges(m_scene.boxes.size()) {
@@ -57,6 +69,16 @@ Drawing::Drawing(scene::Scene scene)
         m_kinds.push_back(carriesShape(edge)                          ? EdgeKind::Shape
                           : goesPast(m_scene, edge, m_edges[edge.to]) ? EdgeKind::Skip
                                                                       : EdgeKind::Data);
+    for (const scene::Edge& edge : m_scene.edges)
+        m_edgeBounds.push_back(boundsOf(edge));
+    std::unordered_map<std::string, uint32_t> outlines;
+    for (const scene::Box& box : m_scene.boxes) {
+        auto [known, isNew] =
+            outlines.try_emplace(box.token, static_cast<uint32_t>(m_outlines.size()));
+        if (isNew)
+            m_outlines.push_back(box.token + ".line");
+        m_outlineOf.push_back(known->second);
+    }
 }
 
 uint32_t Drawing::boxOf(scene::Side side, const QString& node) const {

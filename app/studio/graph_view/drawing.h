@@ -6,6 +6,7 @@
 #include "app/report/scene/scene.h"
 
 #include <QHash>
+#include <QRectF>
 #include <QStringList>
 #include <memory>
 #include <vector>
@@ -39,6 +40,15 @@ public:
 
     EdgeKind edgeKind(uint32_t edge) const { return m_kinds[edge]; }
 
+    /// All of the edge as it is painted, in the scene's units.
+    const QRectF& edgeBounds(uint32_t edge) const { return m_edgeBounds[edge]; }
+
+    /// Tokens of outlines ("relu.line"), each once, and which of them a box has: a frame of many
+    /// boxes looks each up once.
+    const std::vector<std::string>& outlines() const { return m_outlines; }
+
+    uint32_t outlineOf(uint32_t box) const { return m_outlineOf[box]; }
+
     /// Neighbours along edges shown on the side; readers or makers.
     std::vector<uint32_t> neighbours(scene::Side side, uint32_t box, bool readers) const;
 
@@ -51,7 +61,13 @@ private:
     QHash<uint32_t, QStringList> m_inside[2];
     std::vector<std::vector<uint32_t>> m_edges; ///< of each box
     std::vector<EdgeKind> m_kinds;              ///< of each edge
+    std::vector<QRectF> m_edgeBounds;
+    std::vector<std::string> m_outlines;
+    std::vector<uint32_t> m_outlineOf; ///< of each box
 };
+
+/// All of an edge as it is painted.
+QRectF boundsOf(const scene::Edge& edge);
 
 using DrawingPtr = std::shared_ptr<const Drawing>;
 

@@ -24,17 +24,6 @@ QPointF pointOf(const scene::Point& p) {
     return {p.x, p.y};
 }
 
-QRectF boundsOf(const scene::Edge& edge) {
-    double left = edge.points[0].x, right = left, top = edge.points[0].y, bottom = top;
-    for (const scene::Point& p : edge.points) {
-        left = std::min(left, p.x);
-        right = std::max(right, p.x);
-        top = std::min(top, p.y);
-        bottom = std::max(bottom, p.y);
-    }
-    return {left - 3, top - 3, right - left + 6, bottom - top + 6};
-}
-
 /// Joined by cubics that start and end vertically.
 QPainterPath pathOf(const scene::Edge& edge) {
     QPainterPath path(pointOf(edge.points[0]));
@@ -51,6 +40,9 @@ QPainterPath pathOf(const scene::Edge& edge) {
 
 /// Of the text's colour over the background: 4.5 : 1 on what is faded with it.
 constexpr double fadedText = 0.68;
+
+/// The same of fills and outlines.
+constexpr double fadedFill = 0.22;
 
 constexpr double edgeWidths[] = {1, 1, 1.5, 2.2, 3, 4};
 
@@ -103,7 +95,7 @@ private:
     }
 
     QColor pale(const QColor& colour, uint32_t b) const {
-        return has(m_style.faded, b) ? mixed(m_colours["background"], colour, 0.22) : colour;
+        return has(m_style.faded, b) ? mixed(m_colours["background"], colour, fadedFill) : colour;
     }
 
     QColor fillOf(uint32_t b) const {
@@ -148,9 +140,7 @@ private:
                 stepEdge(edge);
                 continue;
             }
-            if (!(edge.sides & m_side))
-                continue;
-            if (!m_area.intersects(boundsOf(edge)))
+            if (!(edge.sides & m_side) || !m_area.intersects(m_drawing.edgeBounds(e)))
                 continue;
             if (m_detail <= Detail::Boxes)
                 for (size_t i = 1; i < edge.points.size(); ++i)
@@ -258,26 +248,44 @@ private:
 
     /// Everything in a few calls: one for each colour.
     void areas() {
+        // Far away a fill would vanish on the background: outlines' colours, but under an overlay.
+        struct Outline {
+            QColor line, faded;
+            QVector<QRectF> lines, fadeds;
+        };
+        std::vector<Outline> outlines;
+        for (const std::string& token : m_drawing.outlines())
+            outlines.push_back({m_colours[token],
+                                mixed(m_colours["background"], m_colours[token], fadedFill),
+                                {},
+                                {}});
         std::map<QRgb, QVector<QRectF>> byColour;
         QVector<QRectF> selected, hits;
         for (uint32_t b = 0; b < m_scene.boxes.size(); ++b) {
             if (!shows(b) || !m_area.intersects(rectOf(m_scene.boxes[b].rect)))
                 continue;
             const Box& box = m_scene.boxes[b];
-            bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
-            // Far away a fill would vanish on the background: take the outline's colour.
-            QColor colour = overlay ? fillOf(b) : pale(m_colours[box.token + ".line"], b);
-            byColour[colour.rgb()].append(rectOf(box.rect));
+            Outline& outline = outlines[m_drawing.outlineOf(b)];
+            if (!m_style.fill.empty() && m_style.fill[b].isValid())
+                byColour[fillOf(b).rgb()].append(rectOf(box.rect));
+            else
+                (has(m_style.faded, b) ? outline.fadeds : outline.lines).append(rectOf(box.rect));
             if (has(m_style.selected, b))
                 selected.append(rectOf(box.rect));
             else if (has(m_style.hits, b))
                 hits.append(rectOf(box.rect));
         }
         m_painter.setPen(Qt::NoPen);
-        for (const auto& [colour, rects] : byColour) {
-            m_painter.setBrush(QColor(colour));
+        auto fill = [&](const QColor& colour, const QVector<QRectF>& rects) {
+            m_painter.setBrush(colour);
             m_painter.drawRects(rects);
+        };
+        for (const Outline& each : outlines) {
+            fill(each.faded, each.fadeds);
+            fill(each.line, each.lines);
         }
+        for (const auto& [colour, rects] : byColour)
+            fill(QColor(colour), rects);
         double line = 3 / m_zoom;
         m_painter.setBrush(m_colours["accent"]);
         for (QRectF& rect : hits)
