@@ -237,7 +237,9 @@ int main(int argc, char** argv) {
         std::fputs(phasesOf(writeModel(folder, 10'000).toStdString()).c_str(), stdout);
         return 0;
     }
-    {
+    const std::string part = argc == 3 && std::string(argv[1]) == "--part" ? argv[2] : "";
+    auto wanted = [&](const char* name) { return part.empty() || part == name; };
+    if (wanted("start")) {
         QSettings settings(folder.filePath("start.ini"), QSettings::IniFormat);
         MainWindow window(settings);
         window.show();
@@ -245,11 +247,15 @@ int main(int argc, char** argv) {
         row("start: main() to a window that answers", started.taken(), 400);
     }
     for (int run = 0; run < runsEach; ++run) {
-        opening(folder, 1000, 300, 1000);
-        opening(folder, 10'000, 1000, 2000);
+        if (wanted("1000"))
+            opening(folder, 1000, 300, 1000);
+        if (wanted("10000"))
+            opening(folder, 10'000, 1000, 2000);
     }
-    frames(5000, 16);
-    frames(50'000, 33);
+    if (wanted("frames")) {
+        frames(5000, 16);
+        frames(50'000, 33);
+    }
     getloadavg(after, 1);
     std::string table;
     for (const Measured& each : rows)
@@ -264,7 +270,7 @@ int main(int argc, char** argv) {
         runsEach, framesEach, before[0], after[0], std::thread::hardware_concurrency(), "what",
         "median", "lowest", "processor", "budget", table);
     std::fputs(section.c_str(), stdout);
-    if (argc == 3 && std::string(argv[1]) == "--publish")
+    if (argc == 3 && part.empty() && std::string(argv[1]) == "--publish")
         publish(argv[2], section);
     return 0;
 }

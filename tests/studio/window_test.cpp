@@ -68,6 +68,12 @@ private Q_SLOTS:
         QVERIFY(settled(window.session()));
         auto* dock = window.findChild<QDockWidget*>("kernels");
         auto* panel = qobject_cast<TablePanel*>(dock->widget());
+        // Nobody sees the table: an edit does not fill it.
+        QCOMPARE(panel->table().model()->rowCount(), 0);
+        window.show();
+        window.commands().find("panel.kernels")->trigger();
+        QTRY_COMPARE(panel->table().model()->rowCount(),
+                     static_cast<int>(window.session().report()->after.kernels.size()));
         panel->table().selectRow(3);
         QVERIFY(!window.selection().selection().before.isEmpty());
         QStringList third = window.selection().selection().before;

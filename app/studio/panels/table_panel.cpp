@@ -17,6 +17,7 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 namespace fuselage::studio {
 
@@ -300,12 +301,31 @@ void TablePanel::saySomething() {
 }
 
 void TablePanel::showReport(Session& session, std::function<void(const app::Report&)> fill) {
-    auto show = [&session, fill = std::move(fill)] {
+    m_fill = [&session, fill = std::move(fill)] {
         if (const app::Report* report = session.report())
             fill(*report);
     };
-    connect(&session, &Session::reportChanged, this, show);
-    show();
+    auto changed = [this] {
+        m_outdated = true;
+        if (isVisible())
+            refresh();
+    };
+    connect(&session, &Session::reportChanged, this, changed);
+    changed();
+}
+
+void TablePanel::refresh() {
+    if (!m_outdated)
+        return;
+    m_outdated = false;
+    m_fill();
+    if (std::exchange(m_missedSelection, false))
+        follow(m_selection.selection());
+}
+
+void TablePanel::showEvent(QShowEvent* event) {
+    refresh();
+    QWidget::showEvent(event);
 }
 
 void TablePanel::selectNodes() {
@@ -323,6 +343,7 @@ void TablePanel::selectNodes() {
 }
 
 void TablePanel::step(int direction) {
+    refresh();
     int count = m_proxy->rowCount();
     if (count == 0)
         return;
@@ -334,11 +355,13 @@ void TablePanel::step(int direction) {
 }
 
 void TablePanel::showRow(int row) {
+    refresh();
     selectRows([row](int each) { return each == row; });
 }
 
 void TablePanel::follow(const Selection& selection) {
-    if (m_choosing || m_table->hasFocus()) // the table made it
+    m_missedSelection = m_outdated;
+    if (m_choosing || m_outdated || m_table->hasFocus()) // the table made it
         return;
     const QSet<QString> wanted(selection.before.begin(), selection.before.end());
     selectRows([&](int row) {

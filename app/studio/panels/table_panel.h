@@ -23,7 +23,8 @@ public:
     /// Takes the model. `name` is what a screen reader says of the table.
     TablePanel(RowTableBase* model, const QString& name, Workbench& workbench, QWidget* parent);
 
-    /// Calls `fill` with every report of the session, and at once with the present one.
+    /// Calls `fill` with the session's report when the panel is seen or its rows are asked for, and
+    /// again when there is another one: what nobody looks at costs an edit nothing.
     void showReport(Session& session, std::function<void(const app::Report&)> fill);
 
     QTableView& table() { return *m_table; }
@@ -37,7 +38,10 @@ public:
     void showRow(int row);
 
     /// Rows as a person sees them: sorted and filtered.
-    const QAbstractItemModel& visibleRows() const { return *m_proxy; }
+    const QAbstractItemModel& visibleRows() {
+        refresh();
+        return *m_proxy;
+    }
 
 Q_SIGNALS:
     void activated(int row); ///< of the model: double-click or Enter
@@ -47,8 +51,10 @@ Q_SIGNALS:
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
+    void refresh();
     void addCompletion();
     void selectNodes();
     void follow(const Selection& selection);
@@ -66,6 +72,9 @@ private:
     QLineEdit* m_filter;
     QTableView* m_table;
     QLabel* m_words; ///< why the table is empty
+    std::function<void()> m_fill;
+    bool m_outdated = false;        ///< what the session has is not in the rows yet
+    bool m_missedSelection = false; ///< while it was
     bool m_following = false, m_choosing = false;
     bool m_sizing = false;
     QSet<int> m_sizedByHand; ///< columns

@@ -37,6 +37,8 @@ void setDisabled(Session& session, std::vector<MatchKey> keys) {
 
 MatchChanges changesBetween(const app::Report& before, const app::Report& now) {
     MatchChanges out{before.matches.size(), now.matches.size(), {}, {}};
+    if (&before == &now)
+        return out;
     std::multiset<MatchKey> earlier, present;
     for (const app::MatchReport& match : before.matches)
         earlier.insert(keyOf(match));

@@ -5,6 +5,7 @@
 #include "app/studio/item_models/words.h"
 
 #include <QHBoxLayout>
+#include <QSet>
 
 namespace fuselage::studio {
 
@@ -65,14 +66,17 @@ void MatchStrip::take(const SnapshotPtr& now, const SnapshotPtr& previous) {
 
 void MatchStrip::mark() {
     QList<NodeMark> marks;
+    QSet<QString> gained;
     for (const app::MatchReport& match : m_changes.gained) {
         marks.append({NodeMark::Kind::Gained, true, QString::fromStdString(match.fusedNode)});
-        for (const QString& node : listOf(match.nodes))
+        for (const QString& node : listOf(match.nodes)) {
             marks.append({NodeMark::Kind::Gained, false, node});
+            gained.insert(node);
+        }
     }
     for (const app::MatchReport& match : m_changes.lost)
         for (const QString& node : listOf(match.nodes))
-            if (!marks.contains(NodeMark{NodeMark::Kind::Gained, false, node}))
+            if (!gained.contains(node))
                 marks.append({NodeMark::Kind::Lost, false, node});
     m_workbench.marks.set(editOwner, marks);
 }

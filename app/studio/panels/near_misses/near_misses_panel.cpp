@@ -16,10 +16,10 @@ const QString nearMissOwner = QStringLiteral("near miss");
 QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
     NearMissTable* table = makeNearMissTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("near misses"), workbench, parent);
-    panel->showReport(workbench.session, [table, &workbench](const app::Report& report) {
-        table->setRows(nearMissRows(report));
-        workbench.marks.set(nearMissOwner, {});
-    });
+    panel->showReport(workbench.session,
+                      [table](const app::Report& report) { table->setRows(nearMissRows(report)); });
+    QObject::connect(&workbench.session, &Session::reportChanged, panel,
+                     [&workbench] { workbench.marks.set(nearMissOwner, {}); });
     QObject::connect(panel, &TablePanel::chosen, panel, [table, &workbench](int row) {
         const app::Report* report = workbench.session.report();
         workbench.marks.set(nearMissOwner, row >= 0 && report
