@@ -61,6 +61,34 @@ private Q_SLOTS:
         }
     }
 
+    void theStartPageShowsAPictureOfWhatWasOpen() {
+        QFile::remove(Thumbnails::fileOf(m_model));
+        QSettings settings(m_folder.filePath("thumbnail.ini"), QSettings::IniFormat);
+        {
+            MainWindow window(settings);
+            window.show();
+            window.openFiles({m_model});
+            QTRY_VERIFY(window.canvases().canvas(fuselage::scene::Before).drawing());
+            QVERIFY(settled(window.session()));
+            window.close();
+        }
+        const QImage picture(Thumbnails::fileOf(m_model));
+        QCOMPARE(picture.size(), QSize(Thumbnails::width, Thumbnails::height) * 2);
+        QSet<QRgb> colours;
+        for (int y = 0; y < picture.height(); ++y)
+            for (int x = 0; x < picture.width(); ++x)
+                colours.insert(picture.pixel(x, y));
+        QVERIFY(colours.size() > 2);
+        settings.remove("open");
+        MainWindow window(settings);
+        window.show();
+        const QTreeWidget& recent = window.startPage().recent();
+        QCOMPARE(recent.topLevelItemCount(), 1);
+        QCOMPARE(recent.topLevelItem(0)->text(0), QFileInfo(m_model).fileName());
+        QVERIFY(recent.columnWidth(1) >=
+                recent.fontMetrics().horizontalAdvance(recent.topLevelItem(0)->text(1)));
+    }
+
     void aKernelsRowSelectsItsNodesAndFollowsASelection() {
         QSettings settings(m_folder.filePath("c.ini"), QSettings::IniFormat);
         MainWindow window(settings);

@@ -132,6 +132,10 @@ void MainWindow::saveAll() {
         saveOpen(m_settings, m_workbench, *m_canvases);
     if (auto* editor = findChild<EditorPanel*>())
         saveTabs(m_settings, *editor);
+    // While a model opens, the drawing may be of the one before.
+    if (!m_session.busy() && !m_canvases->drawing())
+        m_thumbnails.keep(m_session.modelPath(), m_canvases->canvas(scene::Before).drawing(),
+                          palette());
     m_settings.setValue("open/models", m_models->models());
     m_settings.setValue("geometry", saveGeometry());
     m_settings.setValue("layout", saveState(layoutVersion));
@@ -426,6 +430,12 @@ void MainWindow::resetLayout() {
 void MainWindow::restore() {
     restoreGeometry(m_settings.value("geometry").toByteArray());
     restoreState(m_settings.value("layout").toByteArray(), layoutVersion);
+    // It was left on a larger screen.
+    const QRect room = screen()->availableGeometry();
+    if (!room.contains(geometry())) {
+        resize(size().boundedTo(room.size()));
+        move(room.topLeft());
+    }
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

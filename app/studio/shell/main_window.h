@@ -8,6 +8,7 @@
 #include "app/studio/shell/model_tabs.h"
 #include "app/studio/shell/notice_bar.h"
 #include "app/studio/shell/start_page.h"
+#include "app/studio/shell/thumbnails.h"
 #include "app/studio/workbench/workbench.h"
 
 #include <QElapsedTimer>
@@ -116,6 +117,7 @@ private:
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
     JobLane m_runLane;
+    Thumbnails m_thumbnails;
     QTimer m_clock;                ///< while a measurement runs
     QElapsedTimer m_since;         ///< it began
     QHash<QString, qint64> m_took; ///< the last measurement of a model, milliseconds

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/backends.h"
 #include "app/pipeline/machine.h"
+#include "app/studio/shell/thumbnails.h"
 #include "app/zoo/zoo.h"
 #include "core/onnx/model_file.h"
 
@@ -63,7 +64,7 @@ QString sampleFile(const QString& model) {
 }
 
 StartPage::StartPage(QWidget* parent)
-    : QWidget(parent), m_recent(new QListWidget(this)), m_hardware(new QLabel(this)),
+    : QWidget(parent), m_recent(new QTreeWidget(this)), m_hardware(new QLabel(this)),
       m_samples(new QHBoxLayout) {
     for (const Sample& sample : samples) {
         auto* button = new QPushButton(tr(sample.title), this);
@@ -83,7 +84,13 @@ StartPage::StartPage(QWidget* parent)
     drop->setFrameStyle(QFrame::StyledPanel);
     drop->setMinimumHeight(70);
     m_recent->setAccessibleName(tr("recent files"));
-    m_recent->setMaximumHeight(180);
+    m_recent->setHeaderLabels({tr("Model"), tr("Changed"), tr("Folder")});
+    m_recent->setRootIsDecorated(false);
+    m_recent->setAllColumnsShowFocus(true);
+    m_recent->setUniformRowHeights(true);
+    m_recent->setIconSize({Thumbnails::width, Thumbnails::height});
+    m_recent->setTextElideMode(Qt::ElideMiddle);
+    m_recent->setMinimumHeight(120);
     m_hardware->setAccessibleName(tr("what this machine has"));
     m_hardware->setWordWrap(true);
     m_hardware->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -95,17 +102,17 @@ StartPage::StartPage(QWidget* parent)
     column->addWidget(open);
     column->addWidget(drop);
     column->addWidget(new QLabel(tr("Recent files"), this));
-    column->addWidget(m_recent);
+    column->addWidget(m_recent, 6);
     column->addWidget(m_hardware);
-    column->addStretch(2);
+    column->addStretch(1);
     auto* layout = new QHBoxLayout(this);
     layout->addStretch(1);
-    layout->addLayout(column, 2);
+    layout->addLayout(column, 4);
     layout->addStretch(1);
     setTabOrder(m_sample, open); // the first sample and a model of one's own come before the rest
     connect(open, &QPushButton::clicked, this, &StartPage::openWanted);
-    connect(m_recent, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) {
-        Q_EMIT filesWanted({item->data(Qt::UserRole).toString()});
+    connect(m_recent, &QTreeWidget::itemActivated, this, [this](QTreeWidgetItem* item) {
+        Q_EMIT filesWanted({item->data(0, Qt::UserRole).toString()});
     });
     connect(&m_inspection, &JobLane::busyChanged, this, [this](bool busy) {
         if (!busy)
@@ -117,22 +124,39 @@ void StartPage::setRecent(const QStringList& paths) {
     m_recent->clear();
     for (const QString& path : paths) {
         const QFileInfo file(path);
-        auto* item = new QListWidgetItem(
-            tr("%1    %2    %3")
-                .arg(file.fileName(), QLocale().toString(file.lastModified(), QLocale::ShortFormat),
-                     QDir::toNativeSeparators(file.path())),
-            m_recent);
-        item->setData(Qt::UserRole, path);
-        item->setToolTip(path);
-        if (!file.exists()) {
-            item->setText(tr("%1    (gone)    %2").arg(file.fileName(), file.path()));
-            item->setForeground(palette().brush(QPalette::Disabled, QPalette::Text));
+        const bool there = file.exists();
+        auto* item = new QTreeWidgetItem(
+            m_recent,
+            {file.fileName(),
+             there ? QLocale().toString(file.lastModified(), QLocale::ShortFormat) : tr("gone"),
+             QDir::toNativeSeparators(file.path())});
+        item->setData(0, Qt::UserRole, path);
+        for (int column = 0; column < m_recent->columnCount(); ++column) {
+            item->setToolTip(column, path);
+            if (!there)
+                item->setForeground(column, palette().brush(QPalette::Disabled, QPalette::Text));
         }
     }
+    if (isVisible())
+        showPictures();
+}
+
+/// Those that are there; a frame where there is none, so that names stand in one line.
+void StartPage::showPictures() {
+    QPixmap none(m_recent->iconSize());
+    none.fill(palette().color(QPalette::AlternateBase));
+    for (int row = 0; row < m_recent->topLevelItemCount(); ++row) {
+        QTreeWidgetItem* item = m_recent->topLevelItem(row);
+        QPixmap picture(Thumbnails::fileOf(item->data(0, Qt::UserRole).toString()));
+        item->setIcon(0, picture.isNull() ? none : picture);
+    }
+    for (int column = 0; column < m_recent->columnCount(); ++column)
+        m_recent->resizeColumnToContents(column);
 }
 
 void StartPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
+    showPictures();
     m_sample->setFocus(); // Enter shows the whole story
     if (m_inspected || m_inspection.busy())
         return;

@@ -7,8 +7,8 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QListWidget>
 #include <QPushButton>
+#include <QTreeWidget>
 #include <QWidget>
 
 namespace fuselage::studio {
@@ -26,6 +26,9 @@ public:
 
     QPushButton& sample() { return *m_sample; }
 
+    /// Name with a picture, date, folder; a row a file.
+    const QTreeWidget& recent() const { return *m_recent; }
+
 Q_SIGNALS:
     void openWanted();
     void filesWanted(const QStringList& paths);
@@ -34,9 +37,10 @@ protected:
     void showEvent(QShowEvent* event) override;
 
 private:
+    void showPictures();
     void makeSample(QPushButton& button, const QString& model);
 
-    QListWidget* m_recent;
+    QTreeWidget* m_recent;
     QLabel* m_hardware;
     QHBoxLayout* m_samples;
     QPushButton* m_sample = nullptr; ///< the first of them
