@@ -188,6 +188,8 @@ void MainWindow::addCentre() {
     setCentralWidget(centre);
     m_start->setRecent(recentFiles());
     connect(m_start, &StartPage::openWanted, this, &MainWindow::openDialog);
+    connect(m_start, &StartPage::tourWanted, this,
+            [this] { m_commands.find("help.tour")->trigger(); });
     connect(m_start, &StartPage::filesWanted, this, &MainWindow::openFiles);
     connect(&m_session, &Session::modelOpened, this,
             [this] { m_centre->setCurrentWidget(m_canvases); });

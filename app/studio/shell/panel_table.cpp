@@ -2,6 +2,7 @@
 #include "app/studio/shell/panel_table.h"
 
 #include "app/studio/panels/editor/editor_panel.h"
+#include "app/studio/panels/help/help_panel.h"
 #include "app/studio/panels/inspector/inspector_panel.h"
 #include "app/studio/panels/kernels/kernels_panel.h"
 #include "app/studio/panels/matches/matches_panel.h"
@@ -30,6 +31,8 @@ const PanelRow rows[] = {
      "everything about the selected node: match, kernel, why not"},
     {"values", "Values", right, makeValuesPanel,
      "constants of the selected node: statistics, histogram, saving as .npy"},
+    {"help", "Help", right, makeHelpPanel,
+     "the language, the library and worked examples that open by a button"},
     {"editor", "Rules", bottom, makeEditorPanel, "rules as text, matched again while you type"},
     {"matches", "Matches", bottom, makeMatchesPanel, "every fused node with what it saved"},
     {"kernels", "Kernels", bottom, makeKernelsPanel,

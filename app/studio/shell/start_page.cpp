@@ -3,14 +3,12 @@
 
 #include "app/pipeline/backends.h"
 #include "app/pipeline/machine.h"
+#include "app/studio/session/sample_model.h"
 #include "app/studio/shell/thumbnails.h"
-#include "app/zoo/zoo.h"
-#include "core/onnx/model_file.h"
 
 #include <QDir>
 #include <QFileInfo>
 #include <QLocale>
-#include <QStandardPaths>
 #include <QVBoxLayout>
 
 namespace fuselage::studio {
@@ -58,11 +56,6 @@ Hardware inspectHardware() {
 
 } // namespace
 
-QString sampleFile(const QString& model) {
-    return QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) +
-           QStringLiteral("/fuselage/%1.onnx").arg(model);
-}
-
 StartPage::StartPage(QWidget* parent)
     : QWidget(parent), m_recent(new QTreeWidget(this)), m_hardware(new QLabel(this)),
       m_samples(new QHBoxLayout) {
@@ -74,6 +67,10 @@ StartPage::StartPage(QWidget* parent)
         if (!m_sample)
             m_sample = button;
     }
+    auto* tour = new QPushButton(tr("Tour"), this);
+    tour->setToolTip(tr("worked examples, each with its model and rule"));
+    connect(tour, &QPushButton::clicked, this, &StartPage::tourWanted);
+    m_samples->addWidget(tour);
     auto* title = new QLabel(tr("<h2>Fuselage Studio</h2>See a model before and after operator "
                                 "fusion, and change the rules while looking."),
                              this);
@@ -179,9 +176,7 @@ void StartPage::makeSample(QPushButton& button, const QString& model) {
         m_samples->itemAt(i)->widget()->setEnabled(true);
     button.setEnabled(false);
     m_lane.start([this, path, model, &button](Progress&) -> JobLane::Delivery {
-        QDir().mkpath(QFileInfo(path).path());
-        auto graph = zoo::build(model.toStdString());
-        bool good = graph && model_io::save(*graph, path.toStdString());
+        const bool good = studio::makeSample(model);
         return [this, path, good, &button] {
             button.setEnabled(true);
             if (good)

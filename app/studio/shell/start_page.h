@@ -31,6 +31,7 @@ public:
 
 Q_SIGNALS:
     void openWanted();
+    void tourWanted();
     void filesWanted(const QStringList& paths);
 
 protected:
@@ -47,8 +48,5 @@ private:
     JobLane m_lane, m_inspection;
     bool m_inspected = false;
 };
-
-/// The file of a sample; made when it is not there.
-QString sampleFile(const QString& model);
 
 } // namespace fuselage::studio
