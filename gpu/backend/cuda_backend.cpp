@@ -73,10 +73,9 @@ public:
                                   {m_options, *m_device, m_profile, m_sources, m_missing,
                                    m_compiler, [this](const Error& error) { onDeviceGone(error); }},
                                   m_store, progress);
-        if (!steps)
-            return failure(steps.error());
-        if (auto saved = m_store.save(); !saved)
-            return failure(saved.error());
+        const auto saved = m_store.save(); // also what was measured before an error
+        if (!steps || !saved)
+            return failure(!steps ? steps.error() : saved.error());
         return makeCudaExecutable(std::move(plan), m_device, std::move(*steps), m_threads);
     }
 

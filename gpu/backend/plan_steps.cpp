@@ -146,6 +146,7 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
     tuning.threads = context.options.threads;
     tuning.rules.deadlineSeconds = context.options.tune.deadlineSeconds;
     tuning.journal = &store.journal();
+    tuning.learned = [&store] { store.learned(); };
     tuning.deviceGone = context.deviceGone;
     auto tuned = tuneSteps(std::move(tasks), tuning, store.cache, progress);
     if (!tuned)

@@ -258,6 +258,8 @@ Result<void> Tuning::measure(Work& work) {
     }
     keep(work, records);
     work.measuredNow = true;
+    if (m_context.learned)
+        m_context.learned();
     return {};
 }
 

@@ -55,6 +55,8 @@ struct TuneContext {
     double overlap = 6;               ///< of the device profile, for predictions
     int threads = 0;                  ///< that build tactics; 0: all of the machine
     TrialJournal* journal = nullptr;  ///< null: first runs are not written down
+    /// A key was measured; the cache has it. Saves now and then, so that little is lost.
+    std::function<void()> learned;
     /// A candidate took the device with it; the cache knows which. Called before anything of the
     /// device is given back: that waits for kernels that never end. May not return.
     std::function<void(const Error&)> deviceGone;

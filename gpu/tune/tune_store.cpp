@@ -54,7 +54,15 @@ Result<TuneStore> TuneStore::open(const TuneOptions& options, const std::string&
     return out;
 }
 
-Result<void> TuneStore::save() const {
+void TuneStore::learned(double everySeconds) {
+    ++m_measured;
+    const std::chrono::duration<double> wait(everySeconds);
+    if (!m_saved || std::chrono::steady_clock::now() - *m_saved >= wait)
+        (void)save();
+}
+
+Result<void> TuneStore::save() {
+    m_saved = std::chrono::steady_clock::now();
     if (m_readOnly)
         return {};
     if (m_measurements)

@@ -91,6 +91,19 @@ TEST_F(CliTrust, AKernelThatNeverEndsIsLeftOutAfterItsDeadline) {
     EXPECT_TRUE(has(ran.output, "device.hung: pointwise_vector: ")) << ran.output;
 }
 
+TEST_F(CliTrust, WhatWasMeasuredBeforeTheProgramIsKilledIsKept) {
+    auto graph = fuselage::model_io::loadText("g (float[32,64] x) => (float[32,64] y) {"
+                                              " a = Tanh(x) y = Softmax<axis=-1>(a) }");
+    ASSERT_TRUE(graph && fuselage::model_io::save(*graph, folder.file("two.onnx")));
+    setenv("FAKECUDA_SPOIL", "row_=crash", 1);
+    const ProcessResult ran =
+        run({"run", "two.onnx", "--backend", "cuda", "--timing-cache", "t.cache"});
+    EXPECT_NE(ran.exitCode, ExitOk);
+    const std::string kept = readAll(folder.file("t.cache"));
+    EXPECT_TRUE(has(kept, "\"name\":\"pointwise_vector\"")) << kept;
+    EXPECT_FALSE(has(kept, "row_")) << kept;
+}
+
 TEST_F(CliTrust, AModelOfABatchEndsWithAResultToo) {
     setenv("FAKECUDA_SPOIL", "pointwise_vector=fault", 1);
     const ProcessResult ran = run({"batch", "models", "-o", "out", "--backend", "cuda", "--measure",

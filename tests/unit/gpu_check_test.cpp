@@ -217,6 +217,22 @@ TEST_F(Trials, WithoutATimingCacheOnlyWhatIsCondemnedIsKept) {
     EXPECT_EQ(next->cache.find(key)->front().name, "bad");
 }
 
+TEST_F(Trials, WhatIsLearnedIsWrittenAtOnceThenNowAndThen) {
+    TuneOptions options;
+    options.timingCache = cache();
+    auto store = TuneStore::open(options, "", false);
+    ASSERT_TRUE(store);
+    auto learn = [&](const char* step, double everySeconds) {
+        store->cache.add(syntheticKey(step), {measured("a", 3)});
+        store->learned(everySeconds);
+        return loadTimingCache(cache())->cache.entries().size();
+    };
+    EXPECT_EQ(learn("first", 3600), 1U);
+    EXPECT_EQ(learn("second", 3600), 1U);
+    EXPECT_EQ(learn("third", 0), 3U);
+    EXPECT_EQ(store->measuredKeys(), 3U);
+}
+
 TEST_F(Trials, WhatIsCondemnedOutlivesAMeasurementButACrashDoesNot) {
     for (const char* code : {"wrong-result", "device.lost", "device.hung", "device.crashed"}) {
         CandidateRecord bad = measured("a", 0);

@@ -204,6 +204,24 @@ TEST(TuneSteps, WhatTheMachineRefusedTodayIsNotKept) {
     EXPECT_EQ(bench.cache.find(syntheticKey("a"))->size(), 2U);
 }
 
+TEST(TuneSteps, WhatWasMeasuredBeforeAnEndIsInTheCacheAndToldOf) {
+    Bench bench;
+    size_t told = 0;
+    bench.context.learned = [&] {
+        EXPECT_EQ(bench.cache.entries().size(), ++told);
+        if (told == 2)
+            bench.progress.cancel();
+    };
+    FakeDevice device(bench.table);
+    bench.context.device = &device;
+    auto out = bench.tune(bench.tasks({"a", "b", "c"}));
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().code, "cancelled");
+    EXPECT_EQ(told, 2U);
+    EXPECT_TRUE(bench.cache.find(syntheticKey("b")));
+    EXPECT_FALSE(bench.cache.find(syntheticKey("c")));
+}
+
 TEST(TuneSteps, AStepThatNothingComputesSaysWhy) {
     Bench bench;
     for (auto& [name, what] : bench.table)
