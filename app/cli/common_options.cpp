@@ -5,19 +5,33 @@
 #include "app/cli/import_path.h"
 #include "app/cli/restart.h"
 #include "app/cli/value_checks.h"
+#include "app/pipeline/backends.h"
 #include "app/pipeline/compiled.h"
 #include "core/support/file.h"
+#include "core/support/text.h"
+#include "core/support/wildcard.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace fuselage::cli {
 
 namespace {
 
-/// --timing-cache, --tune, --frozen, --workspace, --no-fallback
+/// Empty, or what is wrong with a name for --without.
+std::string knownFamily(const std::string& name) {
+    const std::vector<std::string> families = app::tacticFamilies();
+    const bool known =
+        std::any_of(families.begin(), families.end(),
+                    [&](const std::string& family) { return fitsWildcard(name, family); });
+    return known ? std::string()
+                 : fmt::format("no kernel `{}`, one of: {}", name, joined(families));
+}
+
+/// --timing-cache, --tune, --frozen, --without, --workspace, --no-fallback
 void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
     options.startAgain = startAgain;
     options.starts = restartsSoFar();
@@ -29,6 +43,13 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
                  "unless --no-measure)");
     app.add_flag("--frozen", options.frozen,
                  "cuda: measure nothing; what the timing cache lacks is an error");
+    app.add_option("--without", options.without,
+                   "cuda: kernels to leave out, with commas between: names of variants, cudnn, "
+                   "cublaslt; `*` stands for anything: 'tma_*,wgmma_*'")
+        ->delimiter(',')
+        ->check(CLI::Validator(knownFamily, ""))
+        ->type_name("NAMES")
+        ->allow_extra_args(false);
     app.add_option("--workspace", options.workspaceLimit,
                    "cuda: memory that one kernel may ask for, e.g. 64MiB")
         ->transform(CLI::Validator(size(0), ""))
@@ -99,9 +120,10 @@ Result<void> checkTuneOptions(const CLI::App& app, BackendKind backend) {
         const char* name;
         bool cpu, cuda;
     };
-    for (const Word& word : {Word{"--timing-cache", true, true}, Word{"--tune", true, false},
-                             Word{"--frozen", false, true}, Word{"--workspace", false, true},
-                             Word{"--no-fallback", false, true}}) {
+    for (const Word& word :
+         {Word{"--timing-cache", true, true}, Word{"--tune", true, false},
+          Word{"--frozen", false, true}, Word{"--without", false, true},
+          Word{"--workspace", false, true}, Word{"--no-fallback", false, true}}) {
         const bool heard = backend == BackendKind::Cpu    ? word.cpu
                            : backend == BackendKind::Cuda ? word.cuda
                                                           : backend == BackendKind::Auto;

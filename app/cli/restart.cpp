@@ -20,7 +20,22 @@ namespace fuselage::cli {
 namespace {
 
 constexpr const char* counter = "FUSELAGE_STARTS";
-constexpr int mostRestarts = 8;
+constexpr const char* idleCounter = "FUSELAGE_STARTS_IDLE";
+/// In a row without a step measured in between: all sizes of two kinds of tiles.
+constexpr int mostIdle = 12;
+constexpr int mostRestarts = 100'000;
+
+int countIn(const char* variable) {
+    const char* text = std::getenv(variable);
+    int out = 0;
+    if (text != nullptr)
+        std::from_chars(text, text + std::strlen(text), out);
+    return std::clamp(out, 0, mostRestarts);
+}
+
+bool count(const char* variable, int value) {
+    return ::setenv(variable, std::to_string(value).c_str(), 1) == 0;
+}
 
 /// Of this process, as it was started.
 std::vector<std::string> ownArguments() {
@@ -49,26 +64,23 @@ void closeAtStart() {
 } // namespace
 
 int restartsSoFar() {
-    const char* text = std::getenv(counter);
-    int out = 0;
-    if (text != nullptr)
-        std::from_chars(text, text + std::strlen(text), out);
-    return std::clamp(out, 0, mostRestarts);
+    return countIn(counter);
 }
 
-void startAgain(const std::string& why) {
-    const int restarts = restartsSoFar() + 1;
+void startAgain(const std::string& why, bool progressed) {
+    const int restarts = restartsSoFar(), idle = progressed ? 0 : countIn(idleCounter);
     std::vector<std::string> words = ownArguments();
-    if (restarts > mostRestarts || words.empty()) {
-        std::fputs(fmt::format("\nfuselage: {}\nfuselage: was started again {} times, no more\n",
-                               why, restarts - 1)
+    if (idle >= mostIdle || words.empty()) {
+        std::fputs(fmt::format("\nfuselage: {}\nfuselage: was started again {} times without a "
+                               "step measured in between, no more\n",
+                               why, idle)
                        .c_str(),
                    stderr);
         return;
     }
     std::fputs(fmt::format("\nfuselage: {}\nfuselage: starting again without this candidate "
-                           "({} of at most {} times)\n",
-                           why, restarts, mostRestarts)
+                           "({} of at most {} times in a row)\n",
+                           why, idle + 1, mostIdle)
                    .c_str(),
                stderr);
     std::fflush(nullptr);
@@ -77,9 +89,9 @@ void startAgain(const std::string& why) {
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
     closeAtStart();
-    if (::setenv(counter, std::to_string(restarts).c_str(), 1) == 0)
+    if (count(counter, restarts + 1) && count(idleCounter, idle + 1))
         ::execv("/proc/self/exe", arguments.data());
-    ::setenv(counter, std::to_string(restarts - 1).c_str(), 1);
+    count(counter, restarts);
 }
 
 } // namespace fuselage::cli

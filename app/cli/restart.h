@@ -11,7 +11,7 @@ namespace fuselage::cli {
 int restartsSoFar();
 
 /// The same program with the same arguments, after saying why on standard error. Returns when that
-/// is impossible, or happened too often.
-void startAgain(const std::string& why);
+/// is impossible, or happened too often in a row without progress.
+void startAgain(const std::string& why, bool progressed);
 
 } // namespace fuselage::cli

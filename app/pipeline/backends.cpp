@@ -2,6 +2,9 @@
 #include "app/pipeline/backends.h"
 
 #include "app/pipeline/compiled.h"
+#if FUSELAGE_HAS_CUDA
+#include "gpu/kernels/variant_table.h"
+#endif
 
 namespace fuselage::app {
 
@@ -15,6 +18,16 @@ std::vector<BackendState> inspectBackends() {
             {nameOf(kind), bool(backend),
              backend ? (*backend)->description() : "not usable: " + backend.error().text()});
     }
+    return out;
+}
+
+std::vector<std::string> tacticFamilies() {
+    std::vector<std::string> out;
+#if FUSELAGE_HAS_CUDA
+    for (const gpu::VariantRow& row : gpu::kernelVariants())
+        out.push_back(row.name);
+    out.insert(out.end(), {"cublaslt", "cudnn"});
+#endif
     return out;
 }
 

@@ -16,6 +16,10 @@ struct BackendState {
 /// Tries each: may take a second where there is a device. Order: the one that "auto" prefers first.
 std::vector<BackendState> inspectBackends();
 
+/// What names of the cuda backend's tactics begin with: variants of generated kernels, "cudnn",
+/// "cublaslt". Empty in a program without that backend.
+std::vector<std::string> tacticFamilies();
+
 /// What "auto" takes of them.
 std::string usedBackend(const std::vector<BackendState>& backends);
 

@@ -2,6 +2,7 @@
 #include "app/quantize/selection.h"
 
 #include "core/passes/node_choice.h"
+#include "core/support/wildcard.h"
 
 #include <algorithm>
 #include <optional>

@@ -2,6 +2,7 @@
 #include "core/passes/node_choice.h"
 
 #include "core/graph/text.h"
+#include "core/support/wildcard.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,25 +19,6 @@ Failure notUnderstood(const std::string& text) {
 }
 
 } // namespace
-
-bool fitsWildcard(std::string_view pattern, std::string_view text) {
-    size_t p = 0, t = 0, star = std::string_view::npos, mark = 0;
-    while (t < text.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            mark = t;
-        } else if (p < pattern.size() && pattern[p] == text[t]) {
-            ++p;
-            ++t;
-        } else if (star != std::string_view::npos) {
-            p = star + 1;
-            t = ++mark;
-        } else {
-            return false;
-        }
-    }
-    return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 NodeChoice NodeChoice::ofNames(std::string text, std::set<std::string> nodes) {
     NodeChoice out;

@@ -13,9 +13,6 @@
 
 namespace fuselage {
 
-/// What stands for any text is `*`.
-bool fitsWildcard(std::string_view pattern, std::string_view text);
-
 ///     /layer1/conv/Conv        the node of this name; `*` in it stands for anything
 ///     node:/layer1/conv/Conv   the same, for names that begin like one of the next
 ///     op:Conv                  nodes of this operator ("com.microsoft.Gelu" with its domain), `*`

@@ -86,7 +86,7 @@ private:
     void onDeviceGone(const Error& error) {
         const auto saved = m_store.save();
         if (saved && m_options.tune.startAgain)
-            m_options.tune.startAgain(error.text());
+            m_options.tune.startAgain(error.text(), m_store.measuredKeys() > 0);
     }
 
     CudaOptions m_options;

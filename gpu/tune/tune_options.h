@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace fuselage::gpu {
 
@@ -18,9 +19,11 @@ struct TuneOptions {
     bool fallback = true; ///< false: a step that only a last resort can compute is an error
     int64_t workspaceLimit = int64_t{256} << 20; ///< bytes that one tactic may ask for
     double deadlineSeconds = 10; ///< what a first run may take, beside what is predicted of it
+    /// cuda: what tactics' names begin with, `*` for anything; they are not built. See left_out.h.
+    std::vector<std::string> without;
     /// Starts the program again, after a candidate took the device with it; returns where it
-    /// cannot. Empty: that ends the run.
-    std::function<void(const std::string& why)> startAgain;
+    /// cannot. `progressed`: steps were measured since the last start. Empty: that ends the run.
+    std::function<void(const std::string& why, bool progressed)> startAgain;
     int starts = 0; ///< how often it was started again
 };
 

@@ -3,6 +3,7 @@
 
 #include "core/support/parallel.h"
 #include "gpu/tune/candidate_check.h"
+#include "gpu/tune/left_out.h"
 #include "gpu/tune/ranking.h"
 #include "gpu/tune/timing_line.h"
 
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace fuselage::gpu {
 
@@ -27,6 +29,7 @@ struct Candidate {
 struct Work {
     TuneTask task;
     std::vector<Candidate> candidates; ///< sorted by name
+    std::set<std::string> leftOut;     ///< names that are not even built
     std::vector<Reason> reasons;
     bool measuredNow = false;
 
@@ -38,12 +41,18 @@ struct Work {
     }
 };
 
-Work workOf(TuneTask task) {
+Work workOf(TuneTask task, const std::vector<std::string>& without,
+            const std::set<std::string, std::less<>>& condemned) {
     Work out;
     out.task = std::move(task);
     out.reasons = std::move(out.task.tactics.refused);
     for (std::unique_ptr<Tactic>& tactic : out.task.tactics.candidates) {
         std::string name = tactic->name();
+        if (auto why = whyLeftOut(name, tactic->kernels() != nullptr, without, condemned)) {
+            out.reasons.push_back(std::move(*why));
+            out.leftOut.insert(std::move(name));
+            continue;
+        }
         out.candidates.push_back({std::move(tactic), std::move(name), false, {}});
     }
     out.task.tactics = {};
@@ -86,8 +95,11 @@ public:
     Tuning(std::vector<TuneTask> tasks, const TuneContext& context, TimingCache& cache,
            Progress& progress)
         : m_context(context), m_cache(cache), m_progress(progress), m_threads(context.threads) {
+        std::set<std::string, std::less<>> condemned;
+        if (!tasks.empty()) // all of one device and its software
+            condemned = condemnedFamilies(cache, tasks.front().key);
         for (TuneTask& task : tasks)
-            m_works.push_back(workOf(std::move(task)));
+            m_works.push_back(workOf(std::move(task), context.options.without, condemned));
     }
 
     Result<std::vector<TunedStep>> run();
@@ -344,7 +356,8 @@ Result<TunedStep> Tuning::choose(Work& work) {
             work.reasons.push_back(reasonOf(record));
     std::vector<CandidateRecord> order;
     for (size_t index : ranking(entry))
-        order.push_back(entry[index]);
+        if (!work.leftOut.contains(entry[index].name))
+            order.push_back(entry[index]);
     const size_t measured = order.size();
     if (known)
         for (CandidateRecord& record : unmeasured(entry, work))

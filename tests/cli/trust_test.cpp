@@ -55,7 +55,7 @@ TEST_F(CliTrust, AFaultingKernelIsLeftOutAndTheCommandEndsWithAResult) {
                                 "device: an illegal memory access was encountered"))
         << ran.errors;
     EXPECT_EQ(count(ran.errors, "starting again"), 1U) << ran.errors;
-    EXPECT_TRUE(has(ran.errors, "(1 of at most 8 times)")) << ran.errors;
+    EXPECT_TRUE(has(ran.errors, "(1 of at most 12 times in a row)")) << ran.errors;
     EXPECT_TRUE(has(ran.output, "device.lost: pointwise_vector: ")) << ran.output;
     EXPECT_TRUE(has(ran.output, "pointwise_plain")) << ran.output;
     EXPECT_TRUE(has(readAll(folder.file("r.json")), "\"code\": \"device.lost\""));
@@ -89,6 +89,32 @@ TEST_F(CliTrust, AKernelThatNeverEndsIsLeftOutAfterItsDeadline) {
     EXPECT_TRUE(has(ran.errors, "candidate `pointwise_vector`: a kernel does not end"))
         << ran.errors;
     EXPECT_TRUE(has(ran.output, "device.hung: pointwise_vector: ")) << ran.output;
+}
+
+TEST_F(CliTrust, ABadFamilyOfKernelsCostsAFewStartsAndNotTheCommand) {
+    // Three products of different sizes; every tile of one kind faults.
+    auto graph = fuselage::model_io::loadText(
+        "g (float16[64,96] x, float16[96,64] u, float16[64,32] v, float16[32,96] w)"
+        " => (float16[64,96] y) { a = MatMul(x, u) b = MatMul(a, v) y = MatMul(b, w) }");
+    ASSERT_TRUE(graph && fuselage::model_io::save(*graph, folder.file("three.onnx")));
+    setenv("FAKECUDA_SPOIL", "tensor=fault", 1);
+    const std::vector<std::string> words = {"run", "three.onnx", "--backend", "cuda"};
+    const ProcessResult ran = run(words);
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_GT(count(ran.errors, "starting again"), 8U) << ran.errors;
+    std::vector<std::string> without = words;
+    without.insert(without.end(), {"--without", "tensor*,wgmma_*", "--cache", "none"});
+    const ProcessResult left = run(without);
+    EXPECT_EQ(left.exitCode, ExitOk) << left.errors;
+    EXPECT_EQ(count(left.errors, "starting again"), 0U) << left.errors;
+}
+
+TEST_F(CliTrust, AnUnknownKernelIsNamedWithThoseThatThereAre) {
+    const ProcessResult ran =
+        run({"run", "models/m.onnx", "--backend", "cuda", "--without", "row_warp,tensr_*"});
+    EXPECT_EQ(ran.exitCode, ExitUsage);
+    EXPECT_TRUE(has(ran.errors, "no kernel `tensr_*`, one of: pointwise_vector, ")) << ran.errors;
+    EXPECT_TRUE(has(ran.errors, "cublaslt, cudnn")) << ran.errors;
 }
 
 TEST_F(CliTrust, WhatWasMeasuredBeforeTheProgramIsKilledIsKept) {

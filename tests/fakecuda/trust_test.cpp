@@ -113,7 +113,7 @@ TEST_F(CudaTrust, AFaultCostsTheCandidateAndTheProgramIsStartedAgain) {
     fake().spoil("pointwise_vector", Fault);
     gpu::CudaOptions faulty = options();
     std::string why;
-    faulty.tune.startAgain = [&](const std::string& text) { why = text; };
+    faulty.tune.startAgain = [&](const std::string& text, bool) { why = text; };
     auto run = prepareOnCuda(chain, true, faulty);
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().code, "device.lost");
@@ -131,7 +131,7 @@ TEST_F(CudaTrust, AKernelThatNeverEndsIsLeftAfterItsDeadline) {
     fake().spoil("pointwise_vector", Hang);
     gpu::CudaOptions endless = options();
     std::string why;
-    endless.tune.startAgain = [&](const std::string& text) { why = text; };
+    endless.tune.startAgain = [&](const std::string& text, bool) { why = text; };
     auto run = prepareOnCuda(chain, true, endless);
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().code, "device.hung");

@@ -204,6 +204,46 @@ TEST(TuneSteps, WhatTheMachineRefusedTodayIsNotKept) {
     EXPECT_EQ(bench.cache.find(syntheticKey("a"))->size(), 2U);
 }
 
+TEST(TuneSteps, WhatIsLeftOutIsNotBuiltAndAMeasurementOfItNotTaken) {
+    Bench bench;
+    bench.measure(bench.tasks({"a"}));
+    bench.built.clear();
+    bench.context.options.without = {"cublas*"};
+    bench.context.options.fallback = false;
+    auto steps = bench.measure(bench.tasks({"a"}));
+    EXPECT_EQ(steps[0].tactic->name(), "cudnn 1");
+    EXPECT_EQ(bench.opened, 0U);
+    EXPECT_EQ(bench.built.count("cublaslt 128"), 0U);
+    EXPECT_TRUE(mentions(steps[0].reasons, "left-out", "cublaslt 128: left out by --without cub"));
+}
+
+TEST(TuneSteps, AVariantThatTookTheDeviceInTwoStepsIsNotTriedInOthers) {
+    for (const char* code : {"device.lost", "device.hung", "device.crashed"}) {
+        Bench bench;
+        bench.table["row_warp"].generated = true;
+        CandidateRecord bad = measured("row_warp 2", 0);
+        bad.rounds = 0;
+        bad.refused = code;
+        bench.cache.add(syntheticKey("a"), {bad});
+        bench.measure(bench.tasks({"c"}));
+        EXPECT_EQ(bench.built.count("row_warp"), 1U) << "after one step";
+        bad.name = "row_warp";
+        TacticKey other = syntheticKey("b");
+        other.software = "emitter of another version";
+        bench.cache.add(other, {bad});
+        bench.measure(bench.tasks({"d"}));
+        EXPECT_EQ(bench.built.count("row_warp"), 2U) << "another version";
+        bench.cache.add(syntheticKey("b"), {bad});
+        auto steps = bench.measure(bench.tasks({"e"}));
+        const bool killed = code == std::string("device.crashed"); // by anything
+        EXPECT_EQ(bench.built.count("row_warp"), killed ? 3U : 2U) << code;
+        EXPECT_EQ(mentions(steps[0].reasons, "variant-lost", "row_warp"), !killed);
+        bench.table["row_warp"].generated = false; // a library has many kernels of one name
+        bench.measure(bench.tasks({"f"}));
+        EXPECT_EQ(bench.built.count("row_warp"), killed ? 4U : 3U);
+    }
+}
+
 TEST(TuneSteps, WhatWasMeasuredBeforeAnEndIsInTheCacheAndToldOf) {
     Bench bench;
     size_t told = 0;

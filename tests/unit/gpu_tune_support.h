@@ -25,6 +25,7 @@ struct SyntheticTactic {
     std::string buildFails, measureFails; ///< code of the error; empty: works
     int result = 0;                       ///< what it computes: equal numbers agree
     std::string checkFails;               ///< code of the error of its first run; empty: works
+    bool generated = false;               ///< a kernel of ours
 };
 
 using SyntheticTable = std::map<std::string, SyntheticTactic>;
@@ -50,9 +51,12 @@ public:
 
     Result<void> enqueue(Stream&, const LaunchArguments&) override { return {}; }
 
+    const KernelSet* kernels() const override { return m_what.generated ? &m_none : nullptr; }
+
 private:
     std::string m_name;
     SyntheticTactic m_what;
+    KernelSet m_none;
     std::multiset<std::string>* m_built;
 };
 
