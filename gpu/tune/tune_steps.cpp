@@ -220,11 +220,12 @@ Result<TuneOutcome> Tuning::checkAndMeasure(Work& work, const std::vector<TuneCa
     return measured;
 }
 
-/// What the machine refused today (memory in use, a lost launch) says nothing of tomorrow.
+/// Memory that is in use today says nothing of tomorrow. What the driver refuses for another reason
+/// it refuses again, and the key would stay unknown; a changed kernel or driver is another key.
 void Tuning::keep(Work& work, const TimingEntry& records) {
     TimingEntry lasting;
     for (const CandidateRecord& record : records) {
-        if (record.refused.starts_with("device.") && !isCondemned(record))
+        if (record.refused == "device.memory")
             work.reasons.push_back(reasonOf(record));
         else
             lasting.push_back(record);

@@ -195,13 +195,25 @@ TEST(TuneSteps, NoFallbackRefusesALastResort) {
     EXPECT_EQ(refused.error().code, "tune.fallback");
 }
 
-TEST(TuneSteps, WhatTheMachineRefusedTodayIsNotKept) {
+TEST(TuneSteps, MemoryThatIsInUseTodayIsNotKept) {
     Bench bench;
     bench.table["cublaslt 128"].measureFails = "device.memory";
     auto steps = bench.measure(bench.tasks({"a"}));
     EXPECT_EQ(steps[0].tactic->name(), "cudnn 1");
     EXPECT_TRUE(mentions(steps[0].reasons, "device.memory", "cublaslt 128"));
     EXPECT_EQ(bench.cache.find(syntheticKey("a"))->size(), 2U);
+}
+
+TEST(TuneSteps, WhatTheDriverRefusesIsKeptSoThatAWarmStartMeasuresNothing) {
+    Bench bench;
+    bench.table["cublaslt 128"].measureFails = "device.call";
+    bench.table["row_warp"].checkFails = "device.pack";
+    bench.measure(bench.tasks({"a"}));
+    auto steps = bench.measure(bench.tasks({"a"}));
+    EXPECT_EQ(bench.opened, 0U);
+    EXPECT_EQ(steps[0].tactic->name(), "cudnn 1");
+    EXPECT_TRUE(mentions(steps[0].reasons, "device.call", "cublaslt 128"));
+    EXPECT_TRUE(mentions(steps[0].reasons, "device.pack", "row_warp"));
 }
 
 TEST(TuneSteps, WhatIsLeftOutIsNotBuiltAndAMeasurementOfItNotTaken) {
