@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace fuselage::gpu {
 
@@ -48,7 +49,10 @@ private:
     Result<void> runOnce(Entry& entry, double deadline, PoisonSide side);
     Result<void> ready(Entry& entry, uint32_t runs, double deadline);
     Result<void> enqueue(Entry& entry);
+    Result<std::string> differenceOf(size_t output);
+    Result<std::string> runInPlace(Entry& entry, double deadline);
     Result<void> finish(double deadline);
+    Failure failed(const Error& error, double deadline);
     Result<double> time(Entry& entry, uint32_t runs, double deadline);
 
     const Plan& m_plan;
@@ -61,10 +65,24 @@ private:
     std::vector<GuardedOutput> m_written, m_judged; ///< by the candidate that runs, by the judge
     std::vector<double> m_magnitudes;               ///< of what the judge wrote
     std::vector<DevicePointer> m_inputs, m_outputs;
+    std::optional<size_t> m_shared; ///< the operand whose memory the plan gives output 0
     DeviceMemory m_workspace;
     Stream m_stream;
     Event m_begin, m_end;
 };
+
+/// The operand that lies where output 0 does. An alias counts from what it is a view of.
+std::optional<size_t> sharedOperand(const Plan& plan, const Step& step) {
+    if (!step.inPlace)
+        return std::nullopt;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+        const PlanValue& value = plan.values[step.inputs[i]];
+        if (value.residence == Residence::Arena &&
+            value.offset == plan.values[step.outputs[0]].offset)
+            return i;
+    }
+    return std::nullopt;
+}
 
 Result<void> DeviceMeasurer::addInput(uint32_t index) {
     const PlanValue& value = m_plan.values[index];
@@ -119,6 +137,7 @@ Result<void> DeviceMeasurer::open() {
     if (!memory)
         return failure(memory.error());
     m_workspace = std::move(*memory);
+    m_shared = sharedOperand(m_plan, m_step);
     return {};
 }
 
@@ -131,6 +150,14 @@ Result<void> DeviceMeasurer::finish(double deadline) {
     if (auto ended = m_stream.record(m_end); !ended)
         return ended;
     return m_end.synchronize(deadline);
+}
+
+/// A library says in its own words that a call failed, also when the device is lost: the one that
+/// ran then is the culprit, not the next, so the device is asked.
+Failure DeviceMeasurer::failed(const Error& error, double deadline) {
+    if (auto state = finish(deadline); !state && endsDevice(state.error()))
+        return failure(state.error());
+    return failure(error);
 }
 
 Result<void> DeviceMeasurer::load(Entry& entry) {
@@ -156,11 +183,35 @@ Result<void> DeviceMeasurer::runOnce(Entry& entry, double deadline, PoisonSide s
         !filled)
         return filled;
     if (auto ran = enqueue(entry); !ran)
-        return ran;
+        return failed(ran.error(), deadline);
     if (auto done = finish(deadline); !done)
         return done;
     entry.ran = true;
     return {};
+}
+
+/// How output 0 differs from the judge's when it lies on the operand that the plan puts it on: a
+/// kernel may read an element after another thread has written it. Empty: not at all.
+Result<std::string> DeviceMeasurer::runInPlace(Entry& entry, double deadline) {
+    if (!m_check || !m_shared || entry.tactic->facts().fallback)
+        return std::string();
+    const GuardedOutput& output = m_written[0];
+    const size_t bytes = static_cast<size_t>(output.span()) * sizeOf(output.layout.dtype);
+    if (auto filled = poison(m_stream, output, PoisonSide::Checked); !filled)
+        return failure(filled.error());
+    if (auto copied = m_stream.copyWithin(output.address(), m_inputs[*m_shared], bytes); !copied)
+        return failure(copied.error());
+    const DevicePointer apart = std::exchange(m_inputs[*m_shared], output.address());
+    auto ran = enqueue(entry);
+    m_inputs[*m_shared] = apart;
+    if (!ran)
+        return failed(ran.error(), deadline);
+    if (auto done = finish(deadline); !done)
+        return failure(done.error());
+    auto how = differenceOf(0);
+    if (!how || how->empty())
+        return how;
+    return "in place: " + *how;
 }
 
 Result<void> DeviceMeasurer::judge(size_t candidate, double deadline) {
@@ -176,22 +227,29 @@ Result<void> DeviceMeasurer::judge(size_t candidate, double deadline) {
     std::swap(m_written, m_judged);
     for (size_t i = 0; i < m_outputs.size(); ++i)
         m_outputs[i] = m_written[i].address();
-    return {};
+    auto how = runInPlace(m_entries[candidate], deadline);
+    if (!how)
+        return failure(how.error());
+    return how->empty() ? Result<void>() : failure("wrong-result", "differs from itself " + *how);
+}
+
+Result<std::string> DeviceMeasurer::differenceOf(size_t output) {
+    return m_check->difference(m_stream, m_written[output], m_judged[output], m_magnitudes[output],
+                               outputTolerance(m_step, m_written[output].layout.dtype));
 }
 
 Result<std::string> DeviceMeasurer::compare(size_t candidate, double deadline) {
     if (auto ran = runOnce(m_entries[candidate], deadline, PoisonSide::Checked); !ran)
         return failure(ran.error());
     for (size_t i = 0; m_check && i < m_written.size(); ++i) {
-        auto how = m_check->difference(m_stream, m_written[i], m_judged[i], m_magnitudes[i],
-                                       outputTolerance(m_step, m_written[i].layout.dtype));
+        auto how = differenceOf(i);
         if (!how)
             return failure(how.error());
         if (how->empty())
             continue;
         return m_written.size() > 1 ? fmt::format("output {}: {}", i + 1, *how) : *how;
     }
-    return std::string();
+    return runInPlace(m_entries[candidate], deadline);
 }
 
 /// Captures a batch; what cannot be captured runs call by call.
@@ -206,12 +264,12 @@ Result<void> DeviceMeasurer::ready(Entry& entry, uint32_t runs, double deadline)
     auto capture = StreamCapture::begin(m_stream);
     if (!capture)
         return failure(capture.error());
-    for (uint32_t i = 0; i < wanted; ++i)
-        if (auto added = enqueue(entry); !added)
-            return added;
+    Result<void> added;
+    for (uint32_t i = 0; i < wanted && added; ++i)
+        added = enqueue(entry);
     auto graph = capture->finish();
-    if (!graph)
-        return failure(graph.error());
+    if (!added || !graph)
+        return failed(!added ? added.error() : graph.error(), deadline);
     entry.graph = std::move(*graph);
     entry.runs = wanted;
     return {};
@@ -224,7 +282,7 @@ Result<double> DeviceMeasurer::time(Entry& entry, uint32_t runs, double deadline
         return failure(begun.error());
     for (uint32_t i = 0; i < launches; ++i)
         if (auto launched = entry.graph ? entry.graph->launch(m_stream) : enqueue(entry); !launched)
-            return failure(launched.error());
+            return failed(launched.error(), deadline);
     if (auto done = finish(deadline); !done)
         return failure(done.error());
     auto seconds = Event::secondsBetween(m_begin, m_end);

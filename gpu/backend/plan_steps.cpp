@@ -132,8 +132,12 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
         for (size_t i = begin; i < end && !progress.cancelled(); ++i) {
             const Step& step = plan.steps[places[i]];
             const KernelRequest request = requestOf(plan, step, target);
-            tasks[i] = {step.name,      tacticKey(request, environment), request.allowed,
-                        step.predicted, candidatesOf(request, context),  hostMayJudge(step)};
+            tasks[i] = {step.name,
+                        tacticKey(request, environment, step.inPlace),
+                        request.allowed,
+                        step.predicted,
+                        candidatesOf(request, context),
+                        hostMayJudge(step)};
         }
     });
     if (progress.cancelled())
@@ -148,6 +152,8 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
     tuning.journal = &store.journal();
     tuning.learned = [&store] { store.learned(); };
     tuning.deviceGone = context.deviceGone;
+    for (size_t i = 0; i < places.size(); ++i)
+        out[places[i]].key = tasks[i].key;
     auto tuned = tuneSteps(std::move(tasks), tuning, store.cache, progress);
     if (!tuned)
         return failure(tuned.error());

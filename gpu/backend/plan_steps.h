@@ -21,6 +21,7 @@ namespace fuselage::gpu {
 /// How one step is computed.
 struct PreparedStep {
     std::unique_ptr<Tactic> tactic; ///< built; null: an operand has no fixed size
+    TacticKey key;                  ///< of the timing cache
     std::string choice;             ///< "measured", "cached", "predicted"
     std::vector<Reason> reasons;    ///< why other tactics were not taken
 };

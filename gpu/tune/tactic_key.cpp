@@ -95,9 +95,10 @@ std::string TacticKey::text() const {
     return step + " | " + device + " | " + software + " | " + hash;
 }
 
-TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment) {
+TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment,
+                    bool inPlace) {
     TacticKey out;
-    out.step = stepText(request);
+    out.step = stepText(request) + (inPlace ? " in place" : "");
     out.device = fmt::format("{}, {} multiprocessors, clock {}", environment.device,
                              environment.multiprocessors, environment.clockPolicy);
     out.software = softwareText(environment);

@@ -35,7 +35,9 @@ struct TacticKey {
     friend auto operator<=>(const TacticKey&, const TacticKey&) = default;
 };
 
-TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment);
+/// `inPlace`: output 0 lies on an operand, where candidates are checked too.
+TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment,
+                    bool inPlace = false);
 
 /// Hash of the sources that emit kernels and set up libraries' calls, made by the build: measured
 /// times do not outlive the text that they were measured with.

@@ -16,7 +16,8 @@ extern "C" {
 /// The call of that name gives `code` from now on, after `skip` more that succeed.
 void fakecudaFail(const char* call, int code, int skip);
 /// Kernels with that piece in their names do something else: 1 gives one wrong element, 2 leaves
-/// one unwritten, 3 takes the device along, 4 never ends, 5 kills the process.
+/// one unwritten, 3 takes the device along, 4 never ends, 5 kills the process, 6 is 1 where the
+/// result lies on an operand.
 void fakecudaSpoil(const char* kernel, int how);
 /// No more failures; a kernel's fault is forgotten (a real context would be lost).
 void fakecudaReset();

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <filesystem>
+#include <set>
 #include <unistd.h>
 
 using namespace fakecuda;
@@ -102,12 +103,23 @@ void spoil(const Snapshot& before, Spoiled how) {
         if (at == 0)
             continue;
         const size_t element = (at - 1) / 8 * 8;
-        if (how == Spoiled::Wrong)
+        if (how != Spoiled::Unwritten)
             now[at - 1] ^= std::byte{0x40}; // of the exponent, whatever the type
         else
             std::memcpy(now + element, bytes.data() + element, at - element);
         return;
     }
+}
+
+bool anyTwice(std::vector<void*> arguments) {
+    std::set<uint64_t> seen;
+    for (void* argument : arguments) {
+        uint64_t value = 0;
+        std::memcpy(&value, argument, sizeof value);
+        if (!seen.insert(value).second)
+            return true;
+    }
+    return false;
 }
 
 } // namespace
@@ -216,6 +228,8 @@ int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, un
             return int{IllegalAddress};
         if (how && *how == Spoiled::Crash)
             raise(SIGKILL);
+        if (how && *how == Spoiled::InPlace && !anyTwice(pointers))
+            how = nullptr;
         const Snapshot before = how ? snapshotOf(pointers) : Snapshot{};
         const simt::Outcome outcome = simt::tryRun(launch);
         if (how)

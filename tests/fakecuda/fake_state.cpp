@@ -40,7 +40,7 @@ bool forbidsUnsafe(const Stream& stream) {
 
 /// "row_warp=fault,copy_vector=wrong"
 void readSpoiled(State& state) {
-    constexpr const char* kinds[] = {"wrong", "unwritten", "fault", "hang", "crash"};
+    constexpr const char* kinds[] = {"wrong", "unwritten", "fault", "hang", "crash", "inplace"};
     const char* text = std::getenv("FAKECUDA_SPOIL");
     std::string rest = text == nullptr ? "" : text;
     while (!rest.empty()) {
@@ -48,7 +48,7 @@ void readSpoiled(State& state) {
         const std::string entry = rest.substr(0, comma);
         rest.erase(0, comma + 1);
         const size_t equals = std::min(entry.find('='), entry.size());
-        for (int kind = 0; kind < 5; ++kind)
+        for (int kind = 0; kind < 6; ++kind)
             if (entry.substr(equals) == std::string("=") + kinds[kind])
                 state.spoiled[entry.substr(0, equals)] = static_cast<Spoiled>(kind + 1);
     }

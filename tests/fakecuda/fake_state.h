@@ -107,6 +107,7 @@ enum class Spoiled : int {
     Fault = 3,     ///< an illegal address, after which nothing runs
     Hang = 4,      ///< never ends
     Crash = 5,     ///< the process is killed
+    InPlace = 6,   ///< one element of the result is another where it lies on an operand
 };
 
 struct State {

@@ -16,7 +16,11 @@ const char* const chain = "g (float[32,64] x, float[64] b) => (float[32,64] y) {
 const char* const product = "g (float16[64,96] x, float16[96,64] w) => (float16[64,64] y) {"
                             " a = MatMul(x, w) y = Relu(a) }";
 
-enum Spoiled : int { Wrong = 1, Unwritten = 2, Fault = 3, Hang = 4 };
+/// The second step's result takes the memory of the first one's.
+const char* const inPlace = "g (float[32,64] x) => (float[32,64] y) {"
+                            " a = Softmax<axis=-1>(x) b = Tanh(a) y = Softmax<axis=-1>(b) }";
+
+enum Spoiled : int { Wrong = 1, Unwritten = 2, Fault = 3, Hang = 4, InPlace = 6 };
 
 class CudaTrust : public FakeCudaTest {
 protected:
@@ -141,6 +145,41 @@ TEST_F(CudaTrust, AKernelThatNeverEndsIsLeftAfterItsDeadline) {
     fake().reset();
     fake().spoil("pointwise_vector", Hang);
     EXPECT_EQ(runOnCuda(chain, true, options()).tactics(), "pointwise_plain");
+}
+
+TEST_F(CudaTrust, AStepInPlaceIsCheckedInPlace) {
+    fake().spoil("pointwise_vector", InPlace);
+    const CudaRun run = runOnCuda(inPlace, false, options());
+    ASSERT_EQ(run.plan->steps.size(), 3U);
+    ASSERT_TRUE(run.plan->steps[1].inPlace);
+    EXPECT_EQ(run.executable->tactic(1), "pointwise_plain");
+    const std::string why = kept("pointwise_vector");
+    EXPECT_EQ(why.find("wrong-result: its result differs from `pointwise_plain`: in place: "), 0U)
+        << why;
+    // Where nothing lies on an operand the same kernel is as good as any.
+    EXPECT_EQ(whyNot(runOnCuda(chain, true, options()), "pointwise_vector"), "");
+}
+
+TEST_F(CudaTrust, AJudgeInPlaceAgreesWithItselfApart) {
+    fake().spoil("pointwise_plain", InPlace);
+    const CudaRun run = runOnCuda(inPlace, false, options());
+    EXPECT_EQ(kept("pointwise_plain").find("wrong-result: differs from itself in place: "), 0U)
+        << kept("pointwise_plain");
+    EXPECT_EQ(run.executable->tactic(1), "pointwise_vector");
+}
+
+TEST_F(CudaTrust, KernelsThatTheDriverRefusesLeaveAWarmStartWarm) {
+    fake().fail("cuFuncSetAttribute", 1, 0); // kernels over 48 KiB cannot be loaded
+    const CudaRun cold = runOnCuda(product, true, options());
+    EXPECT_EQ(cold.executable->kernelFacts(0)->choice, "measured");
+    size_t refused = 0;
+    const auto cache = gpu::loadTimingCache(options().tune.timingCache);
+    for (const auto& [key, entry] : cache->cache.entries())
+        for (const gpu::CandidateRecord& record : entry)
+            refused += record.refused == "device.call" ? 1 : 0;
+    EXPECT_GT(refused, 0U);
+    const CudaRun warm = runOnCuda(product, true, options());
+    EXPECT_EQ(warm.executable->kernelFacts(0)->choice, "cached");
 }
 
 TEST_F(CudaTrust, WithoutATimingCacheARefusalLivesBesideTheKernels) {

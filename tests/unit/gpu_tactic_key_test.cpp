@@ -50,6 +50,13 @@ TEST(TacticKeys, NamesOfValuesAreNoPartOfAKey) {
     EXPECT_EQ(Asked(reluAdd).key(), other.key());
 }
 
+TEST(TacticKeys, AStepInPlaceIsAnother) {
+    const Asked asked(reluAdd);
+    const TacticKey apart = asked.key(), within = tacticKey(asked.request, asked.environment, true);
+    EXPECT_EQ(within.step, apart.step + " in place");
+    EXPECT_NE(within.hash, apart.hash);
+}
+
 TEST(TacticKeys, TheKeyIsReadable) {
     const TacticKey key = Asked(reluAdd).key();
     EXPECT_EQ(key.step, "Pointwise (float[4,8], float[4,8]) => (float[4,8]) reassociated "
