@@ -74,7 +74,8 @@ std::string compiledKernels(const std::vector<const KernelReport*>& kernels) {
 
 /// What a tactic did, not what it needs.
 bool condemns(const Reason& reason) {
-    for (const char* code : {"wrong-result", "device.lost", "device.hung", "device.crashed"})
+    for (const char* code :
+         {"wrong-result", "first-call", "device.lost", "device.hung", "device.crashed"})
         if (reason.code == code)
             return true;
     return false;

@@ -10,8 +10,11 @@
 #include "gpu/runtime/host_tactic.h"
 #include "gpu/runtime/range_counters.h"
 #include "gpu/tune/tune_store.h"
+#include "gpu/tune/tuner.h"
 
 #include <fmt/format.h>
+
+#include <optional>
 
 namespace fuselage::gpu {
 
@@ -69,18 +72,41 @@ public:
                                                 Progress& progress) override {
         if (auto current = m_device->makeCurrent(); !current)
             return failure(current.error());
-        auto steps = prepareSteps(*plan,
-                                  {m_options, *m_device, m_profile, m_sources, m_missing,
-                                   m_compiler, [this](const Error& error) { onDeviceGone(error); }},
-                                  m_store, progress);
-        const auto saved = m_store.save(); // also what was measured before an error
-        if (!steps || !saved)
-            return failure(!steps ? steps.error() : saved.error());
-        return makeCudaExecutable(std::move(plan), m_device, std::move(*steps), m_threads);
+        for (;;) {
+            auto steps =
+                prepareSteps(*plan,
+                             {m_options, *m_device, m_profile, m_sources, m_missing, m_compiler,
+                              [this](const Error& error) { onDeviceGone(error); }},
+                             m_store, progress);
+            const auto saved = m_store.save(); // also what was measured before an error
+            if (!steps || !saved)
+                return failure(!steps ? steps.error() : saved.error());
+            std::optional<FailedCall> failed;
+            auto out = makeCudaExecutable(plan, m_device, std::move(*steps), m_threads,
+                                          m_options.tune.deadlineSeconds, failed);
+            if (out || !failed || !refuse(*failed))
+                return out;
+        }
     }
 
 private:
     void openSources(const std::string& folder);
+
+    /// True: the plan is to be prepared again without that tactic. Each is refused once, so this
+    /// comes to an end.
+    bool refuse(const FailedCall& failed) {
+        if (failed.error.code == "device.memory")
+            return false;
+        CandidateRecord record;
+        record.name = failed.tactic;
+        const bool gone = endsDevice(failed.error);
+        record.refused = gone ? failed.error.code : "first-call";
+        record.why = "its first call failed: " + failed.error.text();
+        m_store.cache.add(failed.key, {std::move(record)});
+        if (gone)
+            onDeviceGone(failed.error);
+        return !gone;
+    }
 
     /// What was learned is kept. Nothing more runs in this process, but the next one may.
     void onDeviceGone(const Error& error) {

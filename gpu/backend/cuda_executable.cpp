@@ -34,7 +34,10 @@ public:
         : m_plan(std::move(plan)), m_device(std::move(device)), m_steps(std::move(steps)),
           m_threads(std::move(threads)) {}
 
-    Result<void> prepare();
+    Result<void> prepare(double deadlineSeconds);
+
+    const std::optional<FailedCall>& failedCall() const { return m_failedCall; }
+
     Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
                           Progress& progress) override;
     std::string tactic(size_t step) const override;
@@ -57,6 +60,7 @@ private:
     }
 
     Result<void> loadTactics();
+    Result<void> callLibraries(double deadlineSeconds);
     Result<void> capture();
     Result<void> enqueue(size_t step);
     Result<void> runOnHost(size_t step, Progress& progress);
@@ -78,9 +82,10 @@ private:
     std::vector<StepAddresses> m_addresses;
     std::vector<Segment> m_segments;
     std::unique_ptr<StepTimer> m_timer; ///< made when steps are first timed
+    std::optional<FailedCall> m_failedCall;
 };
 
-Result<void> CudaExecutable::prepare() {
+Result<void> CudaExecutable::prepare(double deadlineSeconds) {
     auto memory = PlanMemory::create(m_plan, *m_device);
     if (!memory)
         return failure(memory.error());
@@ -95,6 +100,8 @@ Result<void> CudaExecutable::prepare() {
     m_end = std::move(*end);
     if (auto loaded = loadTactics(); !loaded)
         return loaded;
+    if (auto called = callLibraries(deadlineSeconds); !called)
+        return called;
     return capture();
 }
 
@@ -128,6 +135,25 @@ Result<void> CudaExecutable::loadTactics() {
             addresses.outputs.push_back(m_memory->address(output));
     }
     return m_device->finishUploads();
+}
+
+/// In the order of the plan, on memory as it is: only whether the call works is asked.
+Result<void> CudaExecutable::callLibraries(double deadlineSeconds) {
+    for (size_t step = 0; step < m_steps.size(); ++step) {
+        if (!onDevice(step) || m_steps[step].tactic->kernels() != nullptr)
+            continue;
+        auto called = enqueue(step);
+        auto done = m_stream.record(m_end);
+        if (done)
+            done = m_end.synchronize(deadlineSeconds);
+        if (called && done)
+            continue;
+        // A lost device counts more than the words of the library that met it.
+        const Error error = !done ? done.error() : called.error();
+        m_failedCall = FailedCall{m_steps[step].key, m_steps[step].tactic->name(), error};
+        return failure(error);
+    }
+    return {};
 }
 
 Result<void> CudaExecutable::capture() {
@@ -341,14 +367,16 @@ Result<TrafficCounts> CudaExecutable::countTraffic(std::span<const Tensor> input
 
 } // namespace
 
-Result<std::unique_ptr<Executable>> makeCudaExecutable(std::shared_ptr<const Plan> plan,
-                                                       std::shared_ptr<Device> device,
-                                                       std::vector<PreparedStep> steps,
-                                                       std::shared_ptr<ThreadPool> threads) {
+Result<std::unique_ptr<Executable>>
+makeCudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
+                   std::vector<PreparedStep> steps, std::shared_ptr<ThreadPool> threads,
+                   double deadlineSeconds, std::optional<FailedCall>& failedCall) {
     auto out = std::make_unique<CudaExecutable>(std::move(plan), std::move(device),
                                                 std::move(steps), std::move(threads));
-    if (auto prepared = out->prepare(); !prepared)
+    if (auto prepared = out->prepare(deadlineSeconds); !prepared) {
+        failedCall = out->failedCall();
         return failure(prepared.error());
+    }
     return std::unique_ptr<Executable>(std::move(out));
 }
 

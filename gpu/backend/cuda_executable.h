@@ -8,14 +8,24 @@
 #include "gpu/backend/plan_steps.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace fuselage::gpu {
 
-/// `steps` are parallel to the plan's. Loads their tactics. Errors "device.*".
-Result<std::unique_ptr<Executable>> makeCudaExecutable(std::shared_ptr<const Plan> plan,
-                                                       std::shared_ptr<Device> device,
-                                                       std::vector<PreparedStep> steps,
-                                                       std::shared_ptr<ThreadPool> threads);
+/// A library's call that failed when it was first made for the plan's memory.
+struct FailedCall {
+    TacticKey key;
+    std::string tactic;
+    Error error;
+};
+
+/// `steps` are parallel to the plan's. Loads their tactics, and runs each library's once before
+/// anything is captured: in a warm start nothing else of them ran in this process. Errors
+/// "device.*"; with `failedCall` those of that call.
+Result<std::unique_ptr<Executable>>
+makeCudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
+                   std::vector<PreparedStep> steps, std::shared_ptr<ThreadPool> threads,
+                   double deadlineSeconds, std::optional<FailedCall>& failedCall);
 
 } // namespace fuselage::gpu

@@ -35,7 +35,7 @@ bool better(const CandidateRecord& a, const CandidateRecord& b) {
 } // namespace
 
 bool isCondemned(const CandidateRecord& record) {
-    for (const char* code : {"wrong-result", "device.lost", "device.hung", crashed})
+    for (const char* code : {"wrong-result", "first-call", "device.lost", "device.hung", crashed})
         if (record.refused == code)
             return true;
     return false;

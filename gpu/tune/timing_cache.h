@@ -38,7 +38,8 @@ struct CandidateRecord {
 };
 
 /// The candidate ran and must not run again: it computes something else, or took the device or the
-/// program with it. Codes "wrong-result", "device.lost", "device.hung", "device.crashed".
+/// program with it, or its first call in a plan failed. Codes "wrong-result", "first-call",
+/// "device.lost", "device.hung", "device.crashed".
 bool isCondemned(const CandidateRecord& record);
 
 /// Candidates by name.

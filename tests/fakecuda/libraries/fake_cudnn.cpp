@@ -158,6 +158,12 @@ int cudnnBackendExecute(Session* session, Owner* plan, Owner* pack) {
     if (const int status = bindOperands(*graph, *pack->object, addresses, scalars);
         status != DnnSuccess)
         return status;
+    // A library meets a lost device in its own words.
+    if (const auto* how = fakecuda::spoiledAs("fakednn_graph");
+        how && *how == fakecuda::Spoiled::Fault) {
+        fakecuda::state().sticky = fakecuda::IllegalAddress;
+        return refuse(DnnExecutionFailed, "told to lose the device");
+    }
     void* workspace =
         pack->object->one<void*>(dnn::Attribute::CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr);
     const auto bytes = static_cast<size_t>(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole models on the cuda backend with the libraries' stand-ins and without NVRTC: what no library
 // computes is the host's, so a wrong descriptor cannot hide behind a generated kernel.
+#include "gpu/tune/timing_cache.h"
 #include "tests/fakecuda/fixture.h"
 #include "tests/fakecuda/model_run.h"
 #include "tests/support/temporary_folder.h"
@@ -116,6 +117,40 @@ TEST_F(LibraryPlan, MaskedAttentionIsTakenFromARecordedCacheWhileItIsLegal) {
     auto refused = prepareOnCuda(attention, true, options);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, "tune.fallback");
+}
+
+TEST_F(LibraryPlan, AWarmStartCallsEachLibraryOnceBeforeTheCaptureAndTakesTheNextWhereThatFails) {
+    const testing_support::TemporaryFolder folder;
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    options.tune.timingCache = folder.path() + "/timings";
+    EXPECT_EQ(runOnCuda(attention, true, options).tactics(), "cudnn e6");
+    fake().fail("cudnnBackendExecute", 5000, 0);
+    const CudaRun warm = runOnCuda(attention, true, options);
+    EXPECT_EQ(warm.tactics(), "host") << reasons(warm);
+    EXPECT_NE(reasons(warm).find("first-call: cudnn e6: its first call failed: "),
+              std::string::npos)
+        << reasons(warm);
+    fake().reset(); // what failed is not called again
+    EXPECT_EQ(runOnCuda(attention, true, options).tactics(), "host");
+}
+
+TEST_F(LibraryPlan, ALibraryThatLosesTheDeviceInItsOwnWordsIsTheCulprit) {
+    const testing_support::TemporaryFolder folder;
+    fake().spoil("fakednn_graph", 3);
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    options.tune.timingCache = folder.path() + "/timings";
+    auto run = prepareOnCuda(attention, true, options);
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, "device.lost");
+    auto cache = gpu::loadTimingCache(options.tune.timingCache);
+    ASSERT_TRUE(cache);
+    ASSERT_EQ(cache->cache.entries().size(), 1U);
+    const gpu::TimingEntry& entry = cache->cache.entries().begin()->second;
+    ASSERT_EQ(entry.size(), 1U);
+    EXPECT_EQ(entry[0].name, "cudnn e6");
+    EXPECT_EQ(entry[0].refused, "device.lost");
 }
 
 TEST_F(LibraryPlan, ALibraryThatDoesNotStartCostsItsTacticsOnly) {
