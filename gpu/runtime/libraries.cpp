@@ -102,7 +102,8 @@ const std::array<LibraryRow, 6>& rows() {
 Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::vector<std::string>& names) {
     std::string problem;
     auto tryOpen = [&](const std::string& path) -> std::shared_ptr<SharedLibrary> {
-        void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        // NVIDIA's libraries leave threads and handlers behind: their code stays until the end.
+        void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (handle == nullptr) {
             problem = dlerror();
             return nullptr;

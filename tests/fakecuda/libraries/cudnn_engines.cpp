@@ -163,6 +163,13 @@ const std::vector<Engine>& engines() {
          {BehaviorNote::CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER},
          {},
          0},
+        {10, // both lists may have an engine
+         compiles,
+         {},
+         {BehaviorNote::CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION},
+         {{Knob::CUDNN_KNOB_TYPE_TILE_M, 64}},
+         0,
+         dnn::Heuristics::CUDNN_HEUR_MODE_FALLBACK},
         {90, isProduct, {}, {}, {}, 0, dnn::Heuristics::CUDNN_HEUR_MODE_FALLBACK},
     };
     return table;

@@ -134,6 +134,14 @@ TEST_F(Cudnn, LinearLayers) {
                    weights, "e10", 2e-3);
 }
 
+TEST_F(Cudnn, WhereTheFirstListIsShortTheOtherOneFillsItUp) {
+    const SourceRun got = runAll(*caseOf(
+        "(float[2,5,8] x, float[8,6] w) => (float[2,5,6] y) { t = MatMul(x, w) y = Relu(t) }",
+        {{"w", weightsOf({8, 6})}}));
+    EXPECT_EQ(got.ran, (std::vector<std::string>{"cudnn e10 m 128", "cudnn e10 m 64", "cudnn e90"}))
+        << got.text();
+}
+
 TEST_F(Cudnn, Attention) {
     for (const char* type : {"float16", "bfloat16"})
         expectRuns(typed(attention, type), {}, "cudnn e5",
