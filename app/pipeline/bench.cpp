@@ -163,7 +163,8 @@ Result<void> verifyAgainst(const Graphs& graphs, const BenchOptions& options,
             !allowed)
             return allowed;
     // Where digits are lost is a help, not a verdict: a model that has no room for it has no such
-    // figures.
+    // figures, and its own plan is not worth measuring kernels for.
+    compile.measureTactics = false;
     (void)addMatchErrors(graphs.model, kept, inner, graphs.fused, compile, inputs, report);
     return {};
 }

@@ -60,6 +60,7 @@ private:
     std::vector<std::shared_ptr<const CompiledKernel>> m_compiled; ///< parallel to the kernels
     std::vector<std::shared_ptr<const Module>> m_modules;
     std::vector<LoadedKernel> m_loaded;
+    bool m_ready = false;
     std::vector<DeviceMemory> m_tables, m_packed;
 };
 
@@ -116,7 +117,12 @@ Result<void> GeneratedTactic::uploadPacked(Device& device, const PackedOperand& 
 }
 
 Result<void> GeneratedTactic::load(Device& device) {
+    if (m_ready) // measured before it was chosen
+        return {};
     m_loaded.clear();
+    m_modules.clear();
+    m_tables.clear();
+    m_packed.clear();
     for (const KernelText& kernel : m_set.kernels)
         if (!kernel.maps.empty())
             if (auto there = requireTensorMaps(*device.context()); !there)
@@ -142,6 +148,7 @@ Result<void> GeneratedTactic::load(Device& device) {
     for (const PackedOperand& packed : m_set.packed)
         if (auto sent = uploadPacked(device, packed); !sent)
             return sent;
+    m_ready = true;
     return {};
 }
 

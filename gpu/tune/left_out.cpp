@@ -27,6 +27,16 @@ std::set<std::string, std::less<>> condemnedFamilies(const TimingCache& cache,
     return out;
 }
 
+std::set<std::string, std::less<>> measuredFamilies(const TimingCache& cache,
+                                                    const TacticKey& key) {
+    std::set<std::string, std::less<>> out;
+    for (const auto& [known, entry] : cache.entries())
+        for (const CandidateRecord& record : entry)
+            if (record.rounds != 0 && known.device == key.device && known.software == key.software)
+                out.emplace(familyOf(record.name));
+    return out;
+}
+
 std::optional<Reason> whyLeftOut(const std::string& tactic, bool generated,
                                  const std::vector<std::string>& without,
                                  const std::set<std::string, std::less<>>& condemned) {

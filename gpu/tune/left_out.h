@@ -24,6 +24,9 @@ std::string_view familyOf(std::string_view tactic);
 std::set<std::string, std::less<>> condemnedFamilies(const TimingCache& cache,
                                                      const TacticKey& key);
 
+/// What was measured on this device with this software: what it begins with has run here.
+std::set<std::string, std::less<>> measuredFamilies(const TimingCache& cache, const TacticKey& key);
+
 /// Why the candidate is left out; none: it is not. `without`: families, `*` stands for anything.
 std::optional<Reason> whyLeftOut(const std::string& tactic, bool generated,
                                  const std::vector<std::string>& without,

@@ -23,6 +23,7 @@ struct Candidate {
     std::string name;
     bool tried = false;
     std::optional<Error> failed;
+    bool given = false; ///< back, with its memory on the device: another one was faster
 };
 
 /// A task on its way to one tactic.
@@ -32,6 +33,7 @@ struct Work {
     std::set<std::string> leftOut;     ///< names that are not even built
     std::vector<Reason> reasons;
     bool measuredNow = false;
+    bool unmeasurable = false; ///< its operands do not fit on the device today
 
     Candidate* named(const std::string& name) {
         for (Candidate& candidate : candidates)
@@ -96,8 +98,10 @@ public:
            Progress& progress)
         : m_context(context), m_cache(cache), m_progress(progress), m_threads(context.threads) {
         std::set<std::string, std::less<>> condemned;
-        if (!tasks.empty()) // all of one device and its software
+        if (!tasks.empty()) { // all of one device and its software
             condemned = condemnedFamilies(cache, tasks.front().key);
+            m_ranHere = measuredFamilies(cache, tasks.front().key);
+        }
         for (TuneTask& task : tasks)
             m_works.push_back(workOf(std::move(task), context.options.without, condemned));
     }
@@ -115,6 +119,7 @@ private:
     Result<TuneOutcome> checkAndMeasure(Work& work, const std::vector<TuneCandidate>& legal,
                                         Measurer& measurer);
     void keep(Work& work, const TimingEntry& records);
+    void giveBackOthers(Work& work);
     Result<void> measure(Work& work);
     TimingEntry predicted(const Work& work) const;
     std::optional<Reason> whyNot(const CandidateRecord& record, Work& work);
@@ -128,6 +133,7 @@ private:
     Progress& m_progress;
     ThreadPool m_threads;
     std::vector<Work> m_works;
+    std::set<std::string, std::less<>> m_ranHere; ///< beginnings of names that were measured here
 };
 
 /// Every candidate that is offered has a record: a cache made without some library is completed.
@@ -234,6 +240,18 @@ void Tuning::keep(Work& work, const TimingEntry& records) {
         m_cache.add(work.task.key, lasting);
 }
 
+/// Packed weights of all candidates of all keys would add up on the device.
+void Tuning::giveBackOthers(Work& work) {
+    const TimingEntry* entry = m_cache.find(work.task.key);
+    const std::vector<size_t> order = entry ? ranking(*entry) : std::vector<size_t>{};
+    for (Candidate& candidate : work.candidates)
+        if (!order.empty() && candidate.name != (*entry)[order.front()].name && !candidate.failed &&
+            !candidate.tactic->facts().fallback) {
+            candidate.tactic.reset();
+            candidate.given = true;
+        }
+}
+
 Result<void> Tuning::measure(Work& work) {
     std::vector<TuneCandidate> built;
     TimingEntry records = knownCondemned(work);
@@ -256,8 +274,14 @@ Result<void> Tuning::measure(Work& work) {
         for (const TuneCandidate& candidate : legality.legal)
             tactics.push_back(work.named(candidate.name)->tactic.get());
         auto measurer = m_context.device->open(work.task, tactics);
-        if (!measurer)
+        if (!measurer && (endsDevice(measurer.error()) || measurer.error().code == "cancelled"))
             return failure(measurer.error());
+        if (!measurer) { // costs this key its measurement and no other one anything
+            const Error& error = measurer.error();
+            work.reasons.push_back({error.code, "not measured: " + error.text(), error.fix, {}});
+            work.unmeasurable = true;
+            return {};
+        }
         auto measured = checkAndMeasure(work, legality.legal, **measurer);
         if (!measured)
             return failure(measured.error());
@@ -271,12 +295,14 @@ Result<void> Tuning::measure(Work& work) {
     }
     keep(work, records);
     work.measuredNow = true;
+    giveBackOthers(work);
     if (m_context.learned)
         m_context.learned();
     return {};
 }
 
-/// Records as a cache would hold them, with predicted times; only ever used for an order.
+/// Records as a cache would hold them, with predicted times; only ever used for an order. Nobody
+/// checks what is only predicted, so what never ran on this device stands behind what did.
 TimingEntry Tuning::predicted(const Work& work) const {
     TimingEntry out;
     for (const Candidate& candidate : work.candidates) {
@@ -284,6 +310,7 @@ TimingEntry Tuning::predicted(const Work& work) const {
         record.name = candidate.name;
         record.rounds = 1;
         record.median = predictedSeconds(work, candidate.name) * 1e6;
+        record.eliminated = !m_ranHere.empty() && !m_ranHere.contains(familyOf(candidate.name));
         out.push_back(normalised(std::move(record)));
     }
     return out;
@@ -300,7 +327,7 @@ Failure Tuning::nothing(const Work& work) const {
 /// None when the recorded tactic is offered here, builds and is legal.
 std::optional<Reason> Tuning::whyNot(const CandidateRecord& record, Work& work) {
     Candidate* candidate = work.named(record.name);
-    if (!candidate)
+    if (!candidate || candidate->given)
         return Reason{"not-offered",
                       record.name + ": is in the timing cache, but not offered here",
                       "",
@@ -346,7 +373,7 @@ Result<TunedStep> Tuning::choose(Work& work) {
     TunedStep out;
     out.step = work.task.step;
     const TimingEntry* known = m_cache.find(work.task.key);
-    if (!known && m_context.device)
+    if (!known && m_context.device && !work.unmeasurable)
         return nothing(work);
     const TimingEntry entry = known ? *known : predicted(work);
     out.basis = !known             ? ChoiceBasis::Predicted

@@ -297,6 +297,32 @@ TEST(TuneSteps, WithoutADeviceTheChoiceIsPredictedAndNotKept) {
     EXPECT_EQ(bench.built.count("host"), 0U);
 }
 
+TEST(TuneSteps, AKeyWithoutMemoryToMeasureInCostsItsMeasurementOnly) {
+    Bench bench;
+    FakeDevice device(bench.table);
+    device.cannotOpen = "b";
+    bench.context.device = &device;
+    auto out = bench.tune(bench.tasks({"a", "b", "c"}));
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_EQ(out->at(0).basis, ChoiceBasis::Measured);
+    EXPECT_EQ(out->at(1).basis, ChoiceBasis::Predicted);
+    EXPECT_EQ(out->at(2).basis, ChoiceBasis::Measured);
+    EXPECT_TRUE(mentions(out->at(1).reasons, "device.memory", "not measured: "));
+    EXPECT_FALSE(bench.cache.find(syntheticKey("b"))) << "tried again another day";
+}
+
+TEST(TuneSteps, APredictionPrefersWhatRanOnThisDevice) {
+    Bench bench;
+    auto none = bench.tune(bench.tasks({"a"}));
+    ASSERT_TRUE(none);
+    const std::string preferred = none->at(0).tactic->name();
+    const std::string other = preferred == "row_warp" ? "cudnn 1" : "row_warp";
+    bench.cache.add(syntheticKey("b"), {measured(other, 10)});
+    auto some = bench.tune(bench.tasks({"a"}));
+    ASSERT_TRUE(some);
+    EXPECT_EQ(some->at(0).tactic->name(), other);
+}
+
 TEST(TuneSteps, CancellingIsAnError) {
     Bench bench;
     bench.progress.cancel();

@@ -119,9 +119,11 @@ class FakeDevice final : public MeasurerSource {
 public:
     explicit FakeDevice(SyntheticTable table) : m_table(std::move(table)) {}
 
-    Result<std::unique_ptr<Measurer>> open(const TuneTask&,
+    Result<std::unique_ptr<Measurer>> open(const TuneTask& task,
                                            const std::vector<Tactic*>& tactics) override {
         ++opened;
+        if (task.key.step == cannotOpen)
+            return failure("device.memory", "the synthetic device is full");
         std::vector<std::string> names;
         for (const Tactic* tactic : tactics)
             names.push_back(tactic->name());
@@ -134,6 +136,7 @@ public:
     }
 
     size_t opened = 0;
+    std::string cannotOpen; ///< step of the key whose operands have no place
 
 private:
     SyntheticTable m_table;
