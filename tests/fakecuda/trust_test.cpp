@@ -170,7 +170,9 @@ TEST_F(CudaTrust, AJudgeInPlaceAgreesWithItselfApart) {
 
 TEST_F(CudaTrust, KernelsThatTheDriverRefusesLeaveAWarmStartWarm) {
     fake().fail("cuFuncSetAttribute", 1, 0); // kernels over 48 KiB cannot be loaded
-    const CudaRun cold = runOnCuda(product, true, options());
+    const std::string large = "g (float16[128,128] x, float16[128,128] w) => (float16[128,128] y) {"
+                              " y = MatMul(x, w) }";
+    const CudaRun cold = runOnCuda(large, true, options());
     EXPECT_EQ(cold.executable->kernelFacts(0)->choice, "measured");
     size_t refused = 0;
     const auto cache = gpu::loadTimingCache(options().tune.timingCache);
@@ -178,7 +180,7 @@ TEST_F(CudaTrust, KernelsThatTheDriverRefusesLeaveAWarmStartWarm) {
         for (const gpu::CandidateRecord& record : entry)
             refused += record.refused == "device.call" ? 1 : 0;
     EXPECT_GT(refused, 0U);
-    const CudaRun warm = runOnCuda(product, true, options());
+    const CudaRun warm = runOnCuda(large, true, options());
     EXPECT_EQ(warm.executable->kernelFacts(0)->choice, "cached");
 }
 
