@@ -97,12 +97,14 @@ Result<void> StepTimer::timeGraph(const CapturedGraph& graph, Stream& stream,
         return failure("timing.records", m_note);
     if (auto done = stream.synchronize(); !done)
         return done;
-    auto copy = watched(graph);
-    if (!copy)
-        return failure(copy.error());
     const auto alone = cuptiForOneUse();
     if (auto begun = m_cupti->start(); !begun)
         return failure("timing.records", begun.error().message + instead);
+    auto copy = watched(graph); // with records on: nodes are given their ids then
+    if (!copy) {
+        (void)m_cupti->stop();
+        return failure(copy.error());
+    }
     std::string unknown = (*copy)->unknown;
     auto ran = (unknown.empty() ? (*copy)->graph : graph).launch(stream);
     if (ran)
