@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA text -> cubin through NVRTC, which needs no GPU. Compiles anew each time: keeping cubins on
-// disk is not built yet.
+// CUDA text -> cubin through NVRTC, which needs no GPU. Compiles anew each time: cubin_cache keeps
+// what it made.
 #pragma once
 
 #include "core/support/result.h"
