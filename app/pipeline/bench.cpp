@@ -17,6 +17,7 @@
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
+#include "app/pipeline/wrong_step.h"
 #include "core/plan/specialised.h"
 
 #include <fmt/format.h>
@@ -383,6 +384,11 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
         return failure(inputs.error());
     if (auto ran = runSides(options, graphs, *inputs, before, after, report, progress); !ran)
         return failure(ran.error());
+    if (!report.agreement.empty() && !report.verified() && target.backend->name() == "cuda")
+        for (const auto& [side, name] : {std::pair(&before, "unfused"), {&after, "fused"}})
+            noteWrongStep({*side->executable, *side->planned.plan, *inputs, target.profile,
+                           options.run.cache, options.model, name, options.run.threads},
+                          report, progress);
     // What this machine used says nothing beside times that are predicted for another device.
     if (!options.measure && !options.device.empty())
         return out;

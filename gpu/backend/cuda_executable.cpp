@@ -2,6 +2,7 @@
 #include "gpu/backend/cuda_executable.h"
 
 #include "gpu/backend/plan_memory.h"
+#include "gpu/backend/step_check.h"
 #include "gpu/runtime/isolated_timer.h"
 #include "gpu/runtime/range_counters.h"
 #include "gpu/runtime/step_timer.h"
@@ -27,7 +28,7 @@ struct Segment {
     std::optional<CapturedGraph> graph;
 };
 
-class CudaExecutable final : public Executable {
+class CudaExecutable final : public SteppedExecutable {
 public:
     CudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
                    std::vector<PreparedStep> steps, std::shared_ptr<ThreadPool> threads)
@@ -54,6 +55,12 @@ public:
     Result<IsolatedTimes> timeIsolated(size_t step, uint32_t rounds) override;
     Result<TrafficCounts> countTraffic(std::span<const Tensor> inputs, Progress& progress) override;
 
+    const Plan& plan() const override { return *m_plan; }
+
+    Result<void> beginSteps(std::span<const Tensor> inputs) override;
+    Result<void> runStep(size_t step, Progress& progress) override;
+    Result<ReferenceValue> valueNow(uint32_t value) override;
+
 private:
     bool onDevice(size_t step) const {
         return m_steps[step].tactic && !m_steps[step].tactic->facts().fallback;
@@ -64,7 +71,7 @@ private:
     Result<void> capture();
     Result<void> enqueue(size_t step);
     Result<void> runOnHost(size_t step, Progress& progress);
-    Result<void> runStep(size_t step, Progress& progress);
+    Result<void> startStep(size_t step, Progress& progress);
     Result<void> runSegments(Progress& progress);
     Result<void> runTimed(RunResult& ran, Progress& progress);
     Result<void> runMeasured(Progress& progress);
@@ -215,7 +222,7 @@ Result<void> CudaExecutable::runOnHost(size_t index, Progress& progress) {
     return {};
 }
 
-Result<void> CudaExecutable::runStep(size_t step, Progress& progress) {
+Result<void> CudaExecutable::startStep(size_t step, Progress& progress) {
     return m_steps[step].tactic ? enqueue(step) : runOnHost(step, progress);
 }
 
@@ -224,7 +231,7 @@ Result<void> CudaExecutable::runSegments(Progress& progress) {
         if (progress.cancelled())
             return cancelledFailure("run");
         auto ran =
-            segment.graph ? segment.graph->launch(m_stream) : runStep(segment.begin, progress);
+            segment.graph ? segment.graph->launch(m_stream) : startStep(segment.begin, progress);
         if (!ran)
             return ran;
     }
@@ -243,7 +250,7 @@ Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
             return cancelledFailure("run");
         if (!segment.graph) {
             const auto start = Clock::now();
-            if (auto done = runStep(segment.begin, progress); !done)
+            if (auto done = startStep(segment.begin, progress); !done)
                 return done;
             if (auto done = m_stream.synchronize(); !done)
                 return done;
@@ -335,7 +342,7 @@ Result<void> CudaExecutable::runMarked(std::span<const Tensor> inputs, const Ran
         const bool counted = onDevice(step);
         if (auto begun = counted ? marks.begin(step) : Result<void>(); !begun)
             return begun;
-        auto ran = runStep(step, progress);
+        auto ran = startStep(step, progress);
         auto idle = m_stream.synchronize();
         // A range that was begun is ended in any case.
         auto ended = counted ? marks.end(step) : Result<void>();
@@ -363,6 +370,25 @@ Result<TrafficCounts> CudaExecutable::countTraffic(std::span<const Tensor> input
         return failure(counted.error());
     out.steps = std::move(*counted);
     return out;
+}
+
+Result<void> CudaExecutable::beginSteps(std::span<const Tensor> inputs) {
+    if (auto current = m_device->makeCurrent(); !current)
+        return current;
+    return m_memory->copyInputs(inputs, m_stream);
+}
+
+Result<void> CudaExecutable::runStep(size_t step, Progress& progress) {
+    if (auto started = startStep(step, progress); !started)
+        return started;
+    return m_stream.synchronize();
+}
+
+Result<ReferenceValue> CudaExecutable::valueNow(uint32_t value) {
+    const PlanValue& known = m_plan->values[value];
+    if (!known.constant && known.residence != Residence::Host && m_memory->address(value) == 0)
+        return failure("step.unread", "only packed forms of it are on the device", known.name);
+    return m_memory->read(value, m_stream);
 }
 
 } // namespace

@@ -118,10 +118,9 @@ private:
     std::optional<std::vector<ReferenceValue>> m_expected;
 };
 
-} // namespace
-
-Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
-                               const std::string& folder, Progress& progress) {
+Result<DumpCounts> dumpSteps(const Plan& plan, size_t begin, size_t end,
+                             const DeviceProfile& profile, const std::string& folder,
+                             Progress& progress) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error)
@@ -129,10 +128,10 @@ Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
                        "check its permissions and free space");
     DumpCounts out;
     std::set<std::string> seen;
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
+    for (size_t i = begin; i < end; ++i) {
         if (progress.cancelled())
             return cancelledFailure("dump");
-        progress.report("dump kernels", i, plan.steps.size());
+        progress.report("dump kernels", i, end);
         if (onHost(plan, plan.steps[i]))
             continue;
         const KernelRequest request = requestOf(plan, plan.steps[i], {profile, profile.arch, 0});
@@ -152,6 +151,18 @@ Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
         }
     }
     return out;
+}
+
+} // namespace
+
+Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
+                               const std::string& folder, Progress& progress) {
+    return dumpSteps(plan, 0, plan.steps.size(), profile, folder, progress);
+}
+
+Result<DumpCounts> dumpStep(const Plan& plan, size_t step, const DeviceProfile& profile,
+                            const std::string& folder, Progress& progress) {
+    return dumpSteps(plan, step, step + 1, profile, folder, progress);
 }
 
 std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profile) {

@@ -21,6 +21,10 @@ struct DumpCounts {
 Result<DumpCounts> dumpKernels(const Plan& plan, const DeviceProfile& profile,
                                const std::string& folder, Progress& progress);
 
+/// The same of one step.
+Result<DumpCounts> dumpStep(const Plan& plan, size_t step, const DeviceProfile& profile,
+                            const std::string& folder, Progress& progress);
+
 /// The CUDA text of a step as its first accepting variant writes it; else why none does, as a
 /// comment.
 std::string kernelText(const Plan& plan, size_t step, const DeviceProfile& profile);

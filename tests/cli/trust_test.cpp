@@ -130,6 +130,38 @@ TEST_F(CliTrust, WhatWasMeasuredBeforeTheProgramIsKilledIsKept) {
     EXPECT_FALSE(has(kept, "row_")) << kept;
 }
 
+TEST_F(CliTrust, AModelThatFailsItsCheckNamesTheFirstWrongStepAndLeavesItsRepro) {
+    auto graph = fuselage::model_io::loadText(
+        "g (float[32,64] x) => (float[32,64] y) { a = Tanh(x) b = Softmax<axis=-1>(a)"
+        " c = Tanh(b) y = Softmax<axis=-1>(c) }");
+    ASSERT_TRUE(graph && fuselage::model_io::save(*graph, folder.file("four.onnx")));
+    const std::vector<std::string> words = {"bench",        "four.onnx",    "--backend", "cuda",
+                                            "--no-measure", "--no-builtin", "--report",  "r.json"};
+    setenv("FAKECUDA_SPOIL", "row_warp=wrong", 1); // choices are predicted, so nobody checks them
+    const ProcessResult ran = run(words);
+    EXPECT_NE(ran.exitCode, ExitOk);
+    const std::string report = readAll(folder.file("r.json"));
+    EXPECT_TRUE(has(report, "the first wrong step is `Softmax` (2 of 4), computed by `row_warp`: 1 of "
+                            "2048 elements differ, by "))
+        << report << ran.errors;
+    const std::string key = "its repro is in ";
+    const size_t at = report.find(key);
+    ASSERT_NE(at, std::string::npos) << report;
+    const std::string repro =
+        report.substr(at + key.size(), report.find('"', at) - at - key.size());
+    size_t kernels = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(repro))
+        kernels += entry.path().extension() == ".cu" ? 1 : 0;
+    EXPECT_GT(kernels, 0U) << repro;
+    // The step alone, on the operands of that run: wrong with the same kernel, right without.
+    const std::vector<std::string> alone = {
+        "bench", repro + "/step.onnx", "--backend", "cuda", "--no-measure", "--inputs", repro};
+    EXPECT_NE(run(alone).exitCode, ExitOk);
+    unsetenv("FAKECUDA_SPOIL");
+    const ProcessResult healthy = run(alone);
+    EXPECT_EQ(healthy.exitCode, ExitOk) << healthy.output << healthy.errors;
+}
+
 TEST_F(CliTrust, AModelOfABatchEndsWithAResultToo) {
     setenv("FAKECUDA_SPOIL", "pointwise_vector=fault", 1);
     const ProcessResult ran = run({"batch", "models", "-o", "out", "--backend", "cuda", "--measure",
