@@ -25,10 +25,24 @@ bool beginsWithWords(const std::string& text, const std::string& words) {
             std::isalnum(static_cast<unsigned char>(text[words.size()])) == 0);
 }
 
+/// "NVIDIA H100" of "NVIDIA H100 80GB HBM3": drivers add the memory to some names.
+std::string withoutMemory(std::string name) {
+    for (size_t space = name.rfind(' '); space != std::string::npos; space = name.rfind(' ')) {
+        const std::string last = name.substr(space + 1);
+        const bool size = last.size() > 2 && last.ends_with("GB") &&
+                          std::isdigit(static_cast<unsigned char>(last[0])) != 0;
+        if (!size && !last.starts_with("HBM"))
+            break;
+        name.resize(space);
+    }
+    return name;
+}
+
 /// "NVIDIA H200" matches "NVIDIA H200 SXM": the profile's title begins with the name, or the
 /// other way around.
 bool sameDevice(const DeviceProfile& profile, const DeviceFacts& facts) {
-    return beginsWithWords(profile.title, facts.name) || beginsWithWords(facts.name, profile.title);
+    const std::string name = withoutMemory(facts.name);
+    return beginsWithWords(profile.title, name) || beginsWithWords(name, profile.title);
 }
 
 /// How well a profile stands for the device: its own, one of its architecture, the nearest one.

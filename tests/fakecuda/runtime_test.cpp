@@ -332,6 +332,19 @@ TEST(Profile, takesTheQueriedFiguresOfTheSameDevice) {
     EXPECT_EQ(profile.dramBandwidth, deviceProfile("h200")->dramBandwidth);
 }
 
+TEST(Profile, aNameWithItsMemoryIsTheSameDevice) {
+    DeviceFacts facts;
+    facts.arch = "sm_90";
+    for (const char* name : {"NVIDIA H100 80GB HBM3", "NVIDIA H100"}) {
+        facts.name = name;
+        EXPECT_EQ(profileOf(facts).name, "h100") << name;
+    }
+    for (const char* name : {"NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA GH200 480GB"}) {
+        facts.name = name;
+        EXPECT_EQ(profileOf(facts).name, "this-gpu") << name;
+    }
+}
+
 TEST(Profile, scalesTheNearestForAnUnknownDevice) {
     DeviceFacts facts;
     facts.name = "NVIDIA Something";
