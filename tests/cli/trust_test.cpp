@@ -109,6 +109,40 @@ TEST_F(CliTrust, ABadFamilyOfKernelsCostsAFewStartsAndNotTheCommand) {
     EXPECT_EQ(count(left.errors, "starting again"), 0U) << left.errors;
 }
 
+TEST_F(CliTrust, OnlyStartsInARowWithoutAMeasuredStepAreCounted) {
+    auto graph = fuselage::model_io::loadText("g (float[16,64] x) => (float[16,64] y) {"
+                                              " a = Softmax<axis=-1>(x) y = Tanh(a) }");
+    ASSERT_TRUE(graph && fuselage::model_io::save(*graph, folder.file("two.onnx")));
+    setenv("FAKECUDA_SPOIL", "pointwise_vector=fault", 1);
+    setenv("FUSELAGE_STARTS_IDLE", "12", 1);
+    const ProcessResult idle = run({"run", "models/m.onnx", "--backend", "cuda"});
+    const ProcessResult busy = run({"run", "two.onnx", "--backend", "cuda"});
+    unsetenv("FUSELAGE_STARTS_IDLE");
+    EXPECT_NE(idle.exitCode, ExitOk);
+    EXPECT_TRUE(has(idle.errors, "was started again 12 times without a step measured in between"))
+        << idle.errors;
+    EXPECT_EQ(busy.exitCode, ExitOk) << busy.errors;
+    EXPECT_EQ(count(busy.errors, "starting again"), 1U) << busy.errors;
+}
+
+TEST_F(CliTrust, ComparingWithTheReferenceMeasuresNoFurtherKernel) {
+    auto graph = fuselage::model_io::loadText(
+        "g (float[1,4,6,6] x, float[4,4,3,3] w, float[4,4,3,3] v) => (float[1,4,6,6] y) {"
+        " a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) c = Conv<pads=[1,1,1,1]>(b, v) y = Relu(c) }");
+    ASSERT_TRUE(graph && fuselage::model_io::save(*graph, folder.file("convs.onnx")));
+    std::vector<std::string> words = {"bench",     "convs.onnx", "--backend",      "cuda",
+                                      "--seconds", "0.001",      "--timing-cache", "checked"};
+    const ProcessResult checked = run(words);
+    words.back() = "unchecked";
+    words.push_back("--no-verify");
+    const ProcessResult unchecked = run(words);
+    EXPECT_EQ(checked.exitCode, ExitOk) << checked.errors;
+    EXPECT_EQ(unchecked.exitCode, ExitOk) << unchecked.errors;
+    const size_t keys = count(readAll(folder.file("unchecked")), "\n");
+    EXPECT_GT(keys, 2U);
+    EXPECT_EQ(count(readAll(folder.file("checked")), "\n"), keys);
+}
+
 TEST_F(CliTrust, AnUnknownKernelIsNamedWithThoseThatThereAre) {
     const ProcessResult ran =
         run({"run", "models/m.onnx", "--backend", "cuda", "--without", "row_warp,tensr_*"});
@@ -141,8 +175,9 @@ TEST_F(CliTrust, AModelThatFailsItsCheckNamesTheFirstWrongStepAndLeavesItsRepro)
     const ProcessResult ran = run(words);
     EXPECT_NE(ran.exitCode, ExitOk);
     const std::string report = readAll(folder.file("r.json"));
-    EXPECT_TRUE(has(report, "the first wrong step is `Softmax` (2 of 4), computed by `row_warp`: 1 of "
-                            "2048 elements differ, by "))
+    EXPECT_TRUE(has(report,
+                    "the first wrong step is `Softmax` (2 of 4), computed by `row_warp`: 1 of "
+                    "2048 elements differ, by "))
         << report << ran.errors;
     const std::string key = "its repro is in ";
     const size_t at = report.find(key);
