@@ -67,13 +67,18 @@ int run(Options& options) {
     for (size_t i = 0; i < ran->names.size(); ++i)
         out += fmt::format("{}: {}\n", ran->names[i], ran->outputs[i].type().text());
     bool right = true;
-    for (const app::OutputAgreement& output : ran->checked) {
-        right = right && output.ok;
-        out += fmt::format("verify {}: {}: max abs {:.2e}, relative {:.2e}, {} (limit {}){}{}\n",
-                           output.output, output.side, output.maxAbsolute, output.maxRelative,
-                           app::agreementVerdict(output), app::limitText(output),
-                           output.note.empty() ? "" : "; ", output.note);
+    for (const app::AgreementLine& line : app::agreementLines(ran->checked)) {
+        const app::OutputAgreement& worst = line.worst;
+        right = right && worst.ok;
+        const std::string figures = worst.empty && worst.ok
+                                        ? ""
+                                        : fmt::format("max abs {:.2e}, relative {:.2e}, ",
+                                                      worst.maxAbsolute, worst.maxRelative);
+        out += fmt::format("verify {}: {}: {}{}\n", line.outputs(), worst.side, figures,
+                           line.verdict());
     }
+    for (const std::string& note : ran->checkNotes)
+        out += "verify: " + note + "\n";
     if (options.run.verify && options.rewrite.fuse.strict && !options.run.fused)
         out += "verify: nothing is fused, so that --strict has no bits to compare: --fuse does\n";
     if (!right && ran->jumps)
@@ -94,7 +99,9 @@ Action addRun(CLI::App& app) {
     app.add_flag("--verify", options->run.verify,
                  "compare the outputs: of --fuse with one unfused run on the same backend (in fp32 "
                  "for --precision fp16 and bf16; with --strict bit by bit), else or where those "
-                 "differ with the double-precision interpreter; exit 4 where wrong. "
+                 "differ with the double-precision interpreter; then again with other sizes of "
+                 "open dimensions and inputs that enter other bodies of If and Loop; exit 4 where "
+                 "wrong. "
                  "bench compares both sides with the interpreter always");
     addRunOptions(app, options->run.run, options->run.seed, options->inputs);
     app.add_option("-o,--save-outputs", options->output,

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/amplification.h"
 #include "app/pipeline/analysis.h"
+#include "app/pipeline/check_elsewhere.h"
 #include "app/pipeline/compiled_kernels.h"
 #include "app/pipeline/counters.h"
 #include "app/pipeline/inputs.h"
@@ -18,6 +19,7 @@
 #include "app/pipeline/summary.h"
 #include "app/pipeline/verify.h"
 #include "app/pipeline/wrong_step.h"
+#include "core/graph/bodies.h"
 #include "core/plan/specialised.h"
 
 #include <fmt/format.h>
@@ -187,11 +189,32 @@ private:
     Stopwatch m_watch;
 };
 
-Result<void> verifyWithin(const Graphs& graphs, const BenchOptions& options,
-                          const std::vector<Tensor>& inputs, Side& before, Side& after,
-                          Report& report, Progress& progress) {
+/// Bodies that this run leaves out.
+Result<void> verifyBodies(const LoadedModel& model, const Graph& fused, const BenchOptions& options,
+                          const std::vector<Tensor>& inputs, Report& report, Progress& progress) {
+    CompileOptions compile = compileOptions(options);
+    compile.precision = options.fuse.precision;
+    compile.precisionOf = options.fuse.precisionOf;
+    compile.strict = options.fuse.strict;
+    ElsewhereRequest request{model, fused, true, inputs, options.seed, std::move(compile)};
+    request.sizes = false;
+    auto elsewhere = checkElsewhere(request, progress);
+    if (!elsewhere)
+        return failure(elsewhere.error());
+    report.agreement.insert(report.agreement.end(), elsewhere->found.begin(),
+                            elsewhere->found.end());
+    report.timingNotes.insert(report.timingNotes.end(), elsewhere->notes.begin(),
+                              elsewhere->notes.end());
+    return {};
+}
+
+Result<void> verifyWithin(const LoadedModel& model, const Graph& fused, const Graphs& graphs,
+                          const BenchOptions& options, const std::vector<Tensor>& inputs,
+                          Side& before, Side& after, Report& report, Progress& progress) {
     LimitedProgress limited(progress, options.verifySeconds);
     auto ran = verifyAgainst(graphs, options, inputs, before, after, report, limited);
+    if (ran && !bodiesOf(model.graph).empty())
+        ran = verifyBodies(model, fused, options, inputs, report, limited);
     if (ran || ran.error().code != "cancelled" || progress.cancelled())
         return ran;
     report.agreement.clear();
@@ -201,14 +224,16 @@ Result<void> verifyWithin(const Graphs& graphs, const BenchOptions& options,
 }
 
 /// The parts of a bench that run something: first result, agreement, times.
-Result<void> runSides(const BenchOptions& options, const Graphs& graphs,
-                      const std::vector<Tensor>& inputs, Side& before, Side& after, Report& report,
-                      Progress& progress) {
+Result<void> runSides(const BenchOptions& options, const LoadedModel& model, const Graph& fused,
+                      const Graphs& graphs, const std::vector<Tensor>& inputs, Side& before,
+                      Side& after, Report& report, Progress& progress) {
     if (auto ran = timeFirstRun(after, inputs, report, progress); !ran)
         return ran;
     if (options.verify) {
         Stopwatch watch;
-        if (auto ran = verifyWithin(graphs, options, inputs, before, after, report, progress); !ran)
+        if (auto ran = verifyWithin(model, fused, graphs, options, inputs, before, after, report,
+                                    progress);
+            !ran)
             return ran;
         report.stageSeconds["verify"] = watch.lap();
     }
@@ -382,7 +407,9 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
     auto inputs = inputsOf(options, model);
     if (!inputs)
         return failure(inputs.error());
-    if (auto ran = runSides(options, graphs, *inputs, before, after, report, progress); !ran)
+    if (auto ran =
+            runSides(options, model, out.fused, graphs, *inputs, before, after, report, progress);
+        !ran)
         return failure(ran.error());
     if (!report.agreement.empty() && !report.verified() && target.backend->name() == "cuda")
         for (const auto& [side, name] : {std::pair(&before, "unfused"), {&after, "fused"}})

@@ -84,6 +84,7 @@ struct OutputAgreement {
     double tolerance = 0;   ///< on maxRelative
     bool ok = false;
     std::string note = {}; ///< what the figures do not say
+    bool empty = false;    ///< it has no elements in this run, so that nothing was compared
 
     /// False: the reference's own output has no fixed length, and other checks decide.
     bool compares() const { return std::isfinite(tolerance); }

@@ -2,6 +2,7 @@
 #include "app/pipeline/run_model.h"
 
 #include "app/pipeline/amplification.h"
+#include "app/pipeline/check_elsewhere.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/precision_rules.h"
 #include "app/pipeline/prepared.h"
@@ -74,6 +75,12 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     if (!checked)
         return failure(checked.error());
     out.checked = std::move(*checked);
+    auto elsewhere =
+        checkElsewhere({model, **chosen, options.fused, *inputs, options.seed, compile}, progress);
+    if (!elsewhere)
+        return failure(elsewhere.error());
+    out.checked.insert(out.checked.end(), elsewhere->found.begin(), elsewhere->found.end());
+    out.checkNotes = std::move(elsewhere->notes);
     out.jumps = hasJumps(model.graph);
     return out;
 }

@@ -26,7 +26,8 @@ struct RunModelOptions {
 struct RunModelResult {
     std::vector<std::string> names; ///< of the outputs
     std::vector<Tensor> outputs;
-    std::vector<OutputAgreement> checked; ///< with `verify`, as checkRun() says
+    std::vector<OutputAgreement> checked; ///< with `verify`, as checkRun() and checkElsewhere() say
+    std::vector<std::string> checkNotes;  ///< what the check did not see
     bool jumps = false;                   ///< small differences may become large ones
     std::vector<std::string> notes;       ///< of the backend
 };

@@ -284,6 +284,8 @@ template <typename A> void fields(A& a, OutputAgreement& o) {
     a("ok", o.ok);
     if (!A::writes || !o.note.empty())
         a("note", o.note);
+    if (!A::writes || o.empty)
+        a("empty", o.empty);
 }
 
 template <typename A> void fields(A& a, NodeErrorReport& e) {

@@ -59,6 +59,8 @@ public:
                     name(source);
             }
         }
+        for (const BodyReport& body : report.before.bodies)
+            name(body.path);
         name(report.model.name);
         for (const MatchReport& match : report.matches)
             for (const std::string& node : match.nodes)

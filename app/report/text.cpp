@@ -126,11 +126,13 @@ std::string agreementText(const Report& r) {
     if (r.agreement.empty())
         return "numeric agreement\n  not checked\n";
     TextTable table({Align::Left, Align::Left, Align::Right, Align::Right, Align::Left});
-    for (const OutputAgreement& o : r.agreement)
-        table.row({o.side, o.output, fmt::format("max abs {:.2e}", o.maxAbsolute),
-                   fmt::format("relative {:.2e}", o.maxRelative),
-                   agreementVerdict(o) + (o.compares() ? " (limit " + limitText(o) + ")" : "") +
-                       (o.note.empty() ? "" : "; " + o.note)});
+    for (const AgreementLine& line : agreementLines(r.agreement)) {
+        const OutputAgreement& o = line.worst;
+        const bool figures = !o.empty || !o.ok;
+        table.row({o.side, line.outputs(),
+                   figures ? fmt::format("max abs {:.2e}", o.maxAbsolute) : "",
+                   figures ? fmt::format("relative {:.2e}", o.maxRelative) : "", line.verdict()});
+    }
     return "numeric agreement with the double-precision reference\n" + table.text();
 }
 
@@ -257,7 +259,9 @@ std::string bodiesText(const Report& r) {
 constexpr size_t linesShown = 20;
 
 std::string moreText(size_t all) {
-    return all > linesShown ? fmt::format("  and {} more, in --report NAME.json\n", all - linesShown) : "";
+    return all > linesShown
+               ? fmt::format("  and {} more, in --report NAME.json\n", all - linesShown)
+               : "";
 }
 
 std::string splitsText(const Report& r) {

@@ -63,7 +63,44 @@ std::string speedUpInterval(const Report& report) {
 }
 
 std::string agreementVerdict(const OutputAgreement& output) {
-    return !output.ok ? "FAILED" : output.tells() ? "ok" : "not compared";
+    if (!output.ok)
+        return "FAILED";
+    return output.empty ? "empty" : output.tells() ? "ok" : "not compared";
+}
+
+std::string AgreementLine::outputs() const {
+    return count == 1 ? worst.output : fmt::format("{} outputs, worst {}", count, worst.output);
+}
+
+std::string AgreementLine::verdict() const {
+    if (worst.empty && worst.ok)
+        return count == 1 ? "empty in this run: nothing to compare"
+                          : "all of them empty in this run: nothing to compare";
+    std::string out = agreementVerdict(worst);
+    if (worst.tells())
+        out += fmt::format(" (limit {})", limitText(worst));
+    return out + (worst.note.empty() ? "" : "; " + worst.note);
+}
+
+std::vector<AgreementLine> agreementLines(const std::vector<OutputAgreement>& results) {
+    constexpr size_t apart = 3;
+    const auto alike = [](const OutputAgreement& a, const OutputAgreement& b) {
+        return a.side == b.side && a.ok && b.ok && a.empty == b.empty && a.note == b.note &&
+               limitText(a) == limitText(b);
+    };
+    std::vector<AgreementLine> out;
+    for (size_t from = 0, to = 0; from < results.size(); from = to) {
+        const OutputAgreement* worst = &results[from];
+        for (to = from; to < results.size() && (to == from || alike(results[from], results[to]));
+             ++to)
+            worst = results[to].maxRelative > worst->maxRelative ? &results[to] : worst;
+        if (to - from > apart)
+            out.push_back({*worst, to - from});
+        else
+            for (size_t i = from; i < to; ++i)
+                out.push_back({results[i]});
+    }
+    return out;
 }
 
 std::string limitText(const OutputAgreement& output) {

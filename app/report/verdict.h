@@ -21,8 +21,23 @@ std::string speedUpInterval(const Report& report);
 /// fallbacks.
 std::string fallbackText(const Report& report);
 
-/// "ok", "FAILED", or "not compared" where the output has no fixed length or no limit tells.
+/// "ok", "FAILED", "empty", or "not compared" where the output has no fixed length or no limit
+/// tells.
 std::string agreementVerdict(const OutputAgreement& output);
+
+/// Results of one side that agree and differ in their figures only: several outputs in one line.
+struct AgreementLine {
+    OutputAgreement worst;
+    size_t count = 1;
+
+    /// The output; "24 outputs, worst y".
+    std::string outputs() const;
+    /// "ok (limit 1e-04)", with what the figures do not say.
+    std::string verdict() const;
+};
+
+/// In the order of the results; up to three that are alike stay apart, and what failed does.
+std::vector<AgreementLine> agreementLines(const std::vector<OutputAgreement>& results);
 
 /// "1e-04"; "none", and why where roundings alone move the output by its own size.
 std::string limitText(const OutputAgreement& output);

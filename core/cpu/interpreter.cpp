@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // interpret(): any graph, one node at a time in topological order, in double precision. Control
 // flow, sequences and fused bodies run here; the meaning of each operator stands in core/ops.
+#include "core/cpu/observe_bodies.h"
 #include "core/cpu/rounding_noise.h"
+#include "core/graph/bodies.h"
 #include "core/graph/captures.h"
 #include "core/ops/evaluate.h"
 #include "core/plan/backend.h"
@@ -70,12 +72,17 @@ Result<std::vector<ReferenceValue>> taken(Result<std::vector<ValuePtr>> results)
 
 class Interpreter {
 public:
-    Interpreter(ThreadPool& threads, Progress& progress, std::optional<uint64_t> noise)
-        : m_threads(threads), m_progress(progress), m_noise(noise) {}
+    Interpreter(ThreadPool& threads, Progress& progress, std::optional<uint64_t> noise,
+                RunObserver* observer = nullptr)
+        : m_threads(threads), m_progress(progress), m_noise(noise), m_observer(observer) {}
 
+    /// `path`: see RunObserver; none of what nobody observes.
     Result<std::vector<ValuePtr>> run(const Graph& graph, std::vector<ValuePtr> inputs,
                                       const std::vector<ValuePtr>& captures,
-                                      const std::vector<ValueId>& keep);
+                                      const std::vector<ValueId>& keep,
+                                      const std::optional<std::string>& path = {});
+
+    RunObserver* observer() const { return m_observer; }
 
     ThreadPool& threads() { return m_threads; }
 
@@ -92,6 +99,7 @@ private:
     ThreadPool& m_threads;
     Progress& m_progress;
     std::optional<uint64_t> m_noise; ///< its seed
+    RunObserver* m_observer;         ///< may be null
     std::unordered_map<const Graph*, Schedule> m_schedules;
     size_t m_depth = 0;
 };
@@ -104,10 +112,14 @@ bool isStoredNarrow(const ReferenceValue& value) {
 /// The values of one run of one graph.
 class Interpreter::Frame {
 public:
-    Frame(Interpreter& interpreter, const Graph& graph)
-        : m_interpreter(interpreter), m_graph(graph), m_values(graph.valueBound()) {}
+    Frame(Interpreter& interpreter, const Graph& graph, const std::optional<std::string>& path)
+        : m_interpreter(interpreter), m_graph(graph), m_path(path), m_values(graph.valueBound()) {}
 
-    void bind(ValueId id, ValuePtr value) { m_values[id.index()] = std::move(value); }
+    void bind(ValueId id, ValuePtr value) {
+        if (m_path && value)
+            m_interpreter.observer()->computed(*m_path, m_graph, id, *value);
+        m_values[id.index()] = std::move(value);
+    }
 
     void release(ValueId id) { m_values[id.index()].reset(); }
 
@@ -134,6 +146,7 @@ private:
 
     Interpreter& m_interpreter;
     const Graph& m_graph;
+    const std::optional<std::string>& m_path;
     std::vector<ValuePtr> m_values;
 };
 
@@ -164,7 +177,12 @@ Interpreter::Frame::runSubgraph(const Node& node, const std::string& attribute,
         std::vector<ValuePtr> captures;
         for (size_t i = 0; i < ref.graph->captures().size(); ++i)
             captures.push_back(valueOf(node.inputs[ref.firstCapture + i]));
-        auto results = m_interpreter.run(*ref.graph, shared(std::move(inputs)), captures, {});
+        std::optional<std::string> path;
+        if (m_path) {
+            path = bodyPath(*m_path, node.name, attribute);
+            m_interpreter.observer()->entered(*path);
+        }
+        auto results = m_interpreter.run(*ref.graph, shared(std::move(inputs)), captures, {}, path);
         return taken(std::move(results));
     }
     return failure("reference.subgraph", fmt::format("there is no subgraph `{}`", attribute),
@@ -227,13 +245,14 @@ Result<void> Interpreter::Frame::runNode(NodeId id) {
 
 Result<std::vector<ValuePtr>> Interpreter::run(const Graph& graph, std::vector<ValuePtr> inputs,
                                                const std::vector<ValuePtr>& captures,
-                                               const std::vector<ValueId>& keep) {
+                                               const std::vector<ValueId>& keep,
+                                               const std::optional<std::string>& path) {
     constexpr std::string_view stage = "interpret";
     if (inputs.size() != graph.inputs().size())
         return failure("reference.inputs",
                        fmt::format("graph `{}` has {} inputs, {} were given", graph.name(),
                                    graph.inputs().size(), inputs.size()));
-    Frame frame(*this, graph);
+    Frame frame(*this, graph, path);
     for (size_t i = 0; i < inputs.size(); ++i)
         frame.bind(graph.inputs()[i], std::move(inputs[i]));
     for (size_t i = 0; i < captures.size(); ++i)
@@ -296,6 +315,30 @@ Result<void> checkInput(const Value& declared, const ReferenceValue& given) {
     return {};
 }
 
+/// From the outermost graph on.
+Result<std::vector<ReferenceValue>> interpretAll(Interpreter interpreter, const Graph& graph,
+                                                 std::vector<ReferenceValue> inputs,
+                                                 const std::vector<ValueId>& keep) {
+    for (size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i)
+        if (auto fits = checkInput(graph.value(graph.inputs()[i]), inputs[i]); !fits)
+            return failure(fits.error());
+    try { // each result is limited, but not what all of them need together
+        const auto path =
+            interpreter.observer() ? std::optional<std::string>("") : std::optional<std::string>();
+        return taken(interpreter.run(graph, shared(std::move(inputs)), {}, keep, path));
+    } catch (const std::bad_alloc&) {
+        return failure("resource.memory", "the interpreter needs more memory than there is",
+                       graph.name(), "give smaller dimensions, e.g. --dim N=1");
+    }
+}
+
+class Entered final : public RunObserver {
+public:
+    void entered(const std::string& path) override { paths.insert(path); }
+
+    std::set<std::string> paths;
+};
+
 } // namespace
 
 Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
@@ -303,16 +346,28 @@ Result<std::vector<ReferenceValue>> interpret(const Graph& graph,
                                               ThreadPool& threads, Progress& progress,
                                               const std::vector<ValueId>& keep,
                                               std::optional<uint64_t> roundingSeed) {
-    for (size_t i = 0; i < std::min(inputs.size(), graph.inputs().size()); ++i)
-        if (auto fits = checkInput(graph.value(graph.inputs()[i]), inputs[i]); !fits)
-            return failure(fits.error());
-    try { // each result is limited, but not what all of them need together
-        return taken(Interpreter(threads, progress, roundingSeed)
-                         .run(graph, shared(std::move(inputs)), {}, keep));
-    } catch (const std::bad_alloc&) {
-        return failure("resource.memory", "the interpreter needs more memory than there is",
-                       graph.name(), "give smaller dimensions, e.g. --dim N=1");
-    }
+    return interpretAll(Interpreter(threads, progress, roundingSeed), graph, std::move(inputs),
+                        keep);
+}
+
+Result<std::vector<ReferenceValue>> interpretObserved(const Graph& graph,
+                                                      std::vector<ReferenceValue> inputs,
+                                                      ThreadPool& threads, Progress& progress,
+                                                      RunObserver& observer) {
+    return interpretAll(Interpreter(threads, progress, {}, &observer), graph, std::move(inputs),
+                        {});
+}
+
+Result<std::set<std::string>> enteredBodies(const Graph& graph, const std::vector<Tensor>& inputs,
+                                            ThreadPool& threads, Progress& progress) {
+    std::vector<ReferenceValue> values;
+    for (const Tensor& input : inputs)
+        values.push_back(ReferenceValue::from(input));
+    Entered entered;
+    auto ran = interpretObserved(graph, std::move(values), threads, progress, entered);
+    if (!ran)
+        return failure(ran.error());
+    return std::move(entered.paths);
 }
 
 } // namespace fuselage

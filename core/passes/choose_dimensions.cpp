@@ -281,4 +281,36 @@ Result<DimensionChoice> chooseDimensions(const Graph& graph, const DimensionValu
     return out;
 }
 
+DimensionValues otherSizes(const Graph& graph, const DimensionValues& values) {
+    const std::set<std::string> open = inputSymbols(graph);
+    DimensionValues base;
+    for (const std::string& name : open)
+        base[name] = values.contains(name) ? values.at(name) : 1;
+    const auto fits = [&](const DimensionValues& sizes) {
+        Graph bound = graph.clone();
+        bindTypes(bound, sizes);
+        return std::ranges::all_of(inferUntilContradiction(bound), [](const InferProblem& problem) {
+            return problem.kind == InferProblem::Kind::Declaration;
+        });
+    };
+    if (open.empty() || !fits(base))
+        return {};
+    DimensionValues apart = base, doubled = base;
+    int64_t next = 2;
+    for (auto& [name, size] : apart)
+        size = size <= 1 ? next++ : 2 * size;
+    for (auto& [name, size] : doubled)
+        size *= 2;
+    for (const DimensionValues& sizes : {apart, doubled})
+        if (fits(sizes))
+            return sizes;
+    for (const auto& [name, size] : doubled) {
+        DimensionValues alone = base;
+        alone[name] = size;
+        if (fits(alone))
+            return alone;
+    }
+    return {};
+}
+
 } // namespace fuselage

@@ -59,4 +59,8 @@ struct DimensionChoice {
 /// it is. Error "dim.open" names the dimensions that must be given.
 Result<DimensionChoice> chooseDimensions(const Graph& graph, const DimensionValues& given);
 
+/// Sizes for the open dimensions of the inputs that differ from `values` and fit as far as shape
+/// inference tells: each another one where that fits, else as many as do. Empty: none were found.
+DimensionValues otherSizes(const Graph& graph, const DimensionValues& values);
+
 } // namespace fuselage

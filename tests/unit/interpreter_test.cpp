@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // interpret(): order, fused bodies, subgraphs with captures, errors that name the node.
+#include "core/cpu/observe_bodies.h"
 #include "core/graph/subgraph.h"
 #include "core/plan/backend.h"
 #include "tests/unit/passes_support.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <thread>
 
 using namespace fuselage;
@@ -56,6 +58,19 @@ TEST(Interpret, FusedNodesRunTheirBody) {
     EXPECT_EQ((*out)[0].floats, (std::vector<double>{-2, -6}));
 }
 
+class Watcher final : public RunObserver {
+public:
+    void entered(const std::string& path) override { bodies.push_back(path); }
+
+    void computed(const std::string& path, const Graph& graph, ValueId id,
+                  const ReferenceValue& value) override {
+        seen[path + graph.value(id).name] = value.at(0);
+    }
+
+    std::vector<std::string> bodies;
+    std::map<std::string, double> seen;
+};
+
 TEST(Interpret, BranchesReadWhatTheyCapture) {
     auto branch = [](Op op) {
         GraphMaker inner;
@@ -76,6 +91,15 @@ TEST(Interpret, BranchesReadWhatTheyCapture) {
         auto out = run(m.graph, {c, floats({1}, {3})});
         ASSERT_TRUE(out) << out.error().text();
         EXPECT_EQ((*out)[0].floats[0], taken ? -3 : 3);
+        Watcher watcher;
+        ThreadPool threads(1);
+        Progress progress;
+        ASSERT_TRUE(interpretObserved(m.graph, {c, floats({1}, {3})}, threads, progress, watcher));
+        const std::string path = taken ? "y_node/then_branch/" : "y_node/else_branch/";
+        EXPECT_EQ(watcher.bodies, std::vector<std::string>{path});
+        EXPECT_EQ(watcher.seen.at(path + "r"), taken ? -3 : 3);
+        EXPECT_EQ(watcher.seen.at("x"), 3);
+        EXPECT_EQ(watcher.seen.size(), 5U) << "c, x, y and of the body x and r";
     }
 }
 

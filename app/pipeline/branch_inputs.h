@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs that make a model run a body of If or Loop which its usual inputs leave out. Only where
+// small inputs decide it through few nodes: a flag, a rate, a number of steps. Runs nothing but
+// those nodes.
+#pragma once
+
+#include "core/graph/bodies.h"
+#include "core/support/progress.h"
+#include "core/support/result.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+struct BranchInputs {
+    std::string what; ///< "cond = true": the input and its number
+    std::vector<Tensor> inputs;
+};
+
+/// `place`: a body of `graph`, which has static input shapes; `inputs`: parallel to the graph's, of
+/// a run that does not enter it. None: nothing that was tried leads there.
+std::optional<BranchInputs> inputsEntering(const Graph& graph, const BodyPlace& place,
+                                           const std::vector<Tensor>& inputs, ThreadPool& threads,
+                                           Progress& progress);
+
+} // namespace fuselage::app
