@@ -45,7 +45,9 @@ int run(Options& options) {
 Action addExplain(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
-    app.add_option("--node", options->explain.node, "only what concerns this node");
+    app.add_option("--node", options->explain.node,
+                   "only what concerns this node; one in a body has its path in front, "
+                   "If_0/then_branch/Conv_3");
     app.add_option("--rule", options->explain.rule, "only this rule");
     app.add_option("--limit", options->limit, "reasons to print")
         ->check(wholeNumber(0, 1'000'000'000))

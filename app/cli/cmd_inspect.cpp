@@ -7,6 +7,7 @@
 #include "app/pipeline/model.h"
 #include "app/pipeline/prepared.h"
 #include "app/report/format.h"
+#include "core/graph/bodies.h"
 #include "core/graph/text.h"
 
 #include <CLI/CLI.hpp>
@@ -25,10 +26,19 @@ struct Options {
     bool showGraph = false;
 };
 
+/// The graph itself, then its bodies.
+std::vector<BodyPlace> allGraphs(const Graph& graph) {
+    std::vector<BodyPlace> out{{"", &graph, nullptr, {}, "", 0}};
+    for (BodyPlace& body : bodiesOf(graph))
+        out.push_back(std::move(body));
+    return out;
+}
+
 std::string operatorsText(const Graph& graph) {
     std::map<std::string, size_t> counts;
-    for (NodeId id : graph.nodes())
-        ++counts[opText(graph.node(id))];
+    for (const BodyPlace& place : allGraphs(graph))
+        for (NodeId id : place.graph->nodes())
+            ++counts[opText(place.graph->node(id))];
     std::vector<std::pair<std::string, size_t>> sorted(counts.begin(), counts.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -49,20 +59,41 @@ std::string valuesText(const Graph& graph, const std::string& title,
 std::string factsText(const Graph& graph, size_t fileNodes) {
     int64_t parameters = 0, bytes = 0;
     size_t unknown = 0;
-    for (ValueId id : graph.values()) {
-        const Value& value = graph.value(id);
-        if (value.constant) {
-            parameters += value.constant->elementCount();
-            bytes += static_cast<int64_t>(value.constant->byteCount());
-        } else if (!value.type.shape) {
-            ++unknown;
+    for (const BodyPlace& place : allGraphs(graph))
+        for (ValueId id : place.graph->values()) {
+            const Value& value = place.graph->value(id);
+            if (value.constant) {
+                parameters += value.constant->elementCount();
+                bytes += static_cast<int64_t>(value.constant->byteCount());
+            } else if (!value.type.shape) {
+                ++unknown;
+            }
         }
-    }
-    return fmt::format("nodes {} in the file, {} after folding constants and shape arithmetic\n"
+    const size_t all = countNodes(graph), inside = all - graph.nodeCount();
+    return fmt::format("nodes {} in the file, {} after folding constants and shape arithmetic{}\n"
                        "parameters {} ({})\nvalues of unknown rank {}\n",
                        app::countText(static_cast<int64_t>(fileNodes)),
-                       app::countText(static_cast<int64_t>(graph.nodeCount())),
+                       app::countText(static_cast<int64_t>(all)),
+                       inside > 0 ? fmt::format(", {} of them in bodies", inside) : "",
                        app::countText(parameters), app::bytesText(bytes), unknown);
+}
+
+/// Their paths, which are what other commands call nodes in them by.
+std::string bodiesText(const Graph& graph) {
+    const std::vector<BodyPlace> bodies = bodiesOf(graph);
+    if (bodies.empty())
+        return {};
+    app::TextTable table({app::TextTable::Align::Left, app::TextTable::Align::Right});
+    std::string example;
+    for (const BodyPlace& body : bodies) {
+        table.row({body.path, fmt::format("{} nodes", body.graph->nodeCount())});
+        if (example.empty() && body.graph->nodeCount() > 0)
+            example = body.path + body.graph->node(topologicalOrder(*body.graph).front()).name;
+    }
+    return "bodies of If, Loop and Scan\n" + table.text() +
+           (example.empty()
+                ? ""
+                : "  a node in one is called by its path: `explain --node " + example + "`\n");
 }
 
 /// What the precision changed, with the reason of every node that stays in float32.
@@ -97,7 +128,7 @@ int run(const Options& options) {
                       app::notesText(model->notes) + precisionText(prepared->precision);
     out += valuesText(graph, "inputs", graph.inputs());
     out += valuesText(graph, "outputs", graph.outputs());
-    out += operatorsText(graph);
+    out += operatorsText(graph) + bodiesText(graph);
     if (options.showGraph)
         out += text(graph);
     for (const app::MissingOperator& missing : app::missingOperators(graph))

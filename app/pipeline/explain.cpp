@@ -47,8 +47,15 @@ Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
                                  "one of: " + dsl::listed(rules, 12));
         !known)
         return known;
+    const auto inBody = std::ranges::find_if(nodes, [&](const std::string& node) {
+        return !options.node.empty() && node.ends_with("/" + options.node);
+    });
     return requireName("usage.node", "node", options.node, nodes,
-                       "`fuselage inspect --graph` lists the nodes that are there after folding");
+                       inBody != nodes.end() && !contains(nodes, options.node)
+                           ? "a node in a body of If, Loop or Scan has its path in front: `" +
+                                 *inBody + "`"
+                           : "`fuselage inspect --graph` lists the nodes that are there after "
+                             "folding");
 }
 
 bool isBuiltIn(const std::string& file) {

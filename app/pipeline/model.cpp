@@ -3,6 +3,7 @@
 
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/stopwatch.h"
+#include "core/graph/bodies.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/ops/op_table.h"
@@ -116,7 +117,7 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     auto graph = model_io::load(request.path, reading, progress);
     if (!graph)
         return inFile(request.path, graph.error());
-    out.fileNodes = graph->nodeCount();
+    out.fileNodes = countNodes(*graph);
     out.seconds["load"] = watch.lap();
     if (!request.inputs.empty()) {
         auto inputs = readTensors(request.inputs, graph->inputs().size());

@@ -4,6 +4,7 @@
 #include "app/pipeline/match_verdicts.h"
 #include "core/graph/bodies.h"
 
+#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -17,8 +18,8 @@ double medianOf(const std::vector<double>& seconds) {
 
 /// Launches and logical bytes of the steps of a plan, by source node of the model.
 struct NodeCost {
-    int64_t launches = 0;
-    int64_t bytes = 0;
+    double launches = 0;
+    double bytes = 0;
 };
 
 std::string pathOf(const std::string& path, const Plan& plan, const Step& step,
@@ -26,22 +27,24 @@ std::string pathOf(const std::string& path, const Plan& plan, const Step& step,
     return bodyPath(path, plan.graph->node(step.node).name, body.attribute);
 }
 
-/// Calls visit(step, path) for the plan's steps and those of its bodies.
-template <typename Visit> void forEachStep(const Plan& plan, const std::string& path, Visit visit) {
+/// Calls visit(step, path, times) for the plan's steps and those of its bodies; `times`: how often
+/// one run of the plan counts the step.
+template <typename Visit>
+void forEachStep(const Plan& plan, const std::string& path, Visit visit, double times = 1) {
     for (const Step& step : plan.steps) {
-        visit(step, path);
+        visit(step, path, times);
         for (const BodyPlan& body : step.bodies)
             if (body.plan)
-                forEachStep(*body.plan, pathOf(path, plan, step, body), visit);
+                forEachStep(*body.plan, pathOf(path, plan, step, body), visit, times * body.times);
     }
 }
 
 std::unordered_map<std::string, NodeCost> costBySource(const Plan& plan) {
     std::unordered_map<std::string, NodeCost> out;
-    forEachStep(plan, "", [&](const Step& step, const std::string& path) {
+    forEachStep(plan, "", [&](const Step& step, const std::string& path, double times) {
         for (const std::string& source : step.sources) {
-            out[path + source].launches += 1;
-            out[path + source].bytes += step.traffic.logical();
+            out[path + source].launches += times;
+            out[path + source].bytes += times * static_cast<double>(step.traffic.logical());
         }
     });
     return out;
@@ -280,18 +283,21 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused,
             0,         0,         rule.hints};
         if (count.fused == 0)
             continue;
+        NodeCost saved;
         for (const std::string& source : sources[rule.name]) {
-            count.launchesSaved += unfused[source].launches;
-            count.bytesSaved += unfused[source].bytes;
+            saved.launches += unfused[source].launches;
+            saved.bytes += unfused[source].bytes;
         }
-        forEachStep(after, "", [&](const Step& step, const std::string&) {
+        forEachStep(after, "", [&](const Step& step, const std::string&, double times) {
             if (step.rule != rule.name)
                 return;
-            count.launchesSaved -= 1;
-            count.bytesSaved -= step.traffic.logical();
+            saved.launches -= times;
+            saved.bytes -= times * static_cast<double>(step.traffic.logical());
         });
-        if (rule.isRewrite)
-            count.launchesSaved = count.bytesSaved = 0;
+        if (!rule.isRewrite) {
+            count.launchesSaved = std::llround(saved.launches);
+            count.bytesSaved = std::llround(saved.bytes);
+        }
         out.push_back(count);
     }
     return out;

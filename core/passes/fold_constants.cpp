@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants, shape arithmetic with known results, and nodes that change nothing. Nodes are taken
 // once, in topological order, so that what one becomes is seen by the next.
+#include "core/graph/bodies.h"
 #include "core/graph/captures.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/evaluate.h"
@@ -84,6 +85,7 @@ private:
     bool foldByValue(NodeId id);
     bool foldByContents(NodeId id);
     bool inlineBranch(NodeId id);
+    void keepPath(const Graph& body, const std::string& path, size_t firstCopy);
     bool inlineConstantBody(NodeId id);
     bool bypass(ValueId out, ValueId in);
     bool bypassNoOp(NodeId id) {
@@ -281,6 +283,19 @@ bool Folder::foldByContents(NodeId id) {
     return !known.empty();
 }
 
+/// Copies of a body's nodes say where they come from: reports name those that stayed inside so.
+void Folder::keepPath(const Graph& body, const std::string& path, size_t firstCopy) {
+    size_t copy = firstCopy;
+    for (NodeId id : topologicalOrder(body)) {
+        std::vector<std::string> sources = body.node(id).provenance.sources;
+        if (sources.empty())
+            sources.push_back(body.node(id).name);
+        for (std::string& source : sources)
+            source.insert(0, path);
+        m_graph.edit(NodeId(static_cast<uint32_t>(copy++))).provenance.sources = std::move(sources);
+    }
+}
+
 bool Folder::inlineBranch(NodeId id) {
     const Node& node = m_graph.node(id);
     if (node.op != Op::If || node.explicitInputs != 1)
@@ -296,7 +311,10 @@ bool Folder::inlineBranch(NodeId id) {
         const std::vector<ValueId> captures(
             first, first + static_cast<std::ptrdiff_t>(ref.graph->captures().size()));
         const std::vector<ValueId> outputs = node.outputs;
+        const std::string path = bodyPath("", node.name, branch);
+        const size_t firstCopy = m_graph.nodeBound();
         std::vector<ValueId> results = inlineBody(m_graph, *ref.graph, {}, captures);
+        keepPath(*ref.graph, path, firstCopy);
         for (size_t i = 0; i < std::min(outputs.size(), results.size()); ++i) {
             if (!outputs[i].valid() || bypass(outputs[i], results[i]))
                 continue;

@@ -4,6 +4,7 @@
 // direction.
 #include "core/passes/precision.h"
 
+#include "core/graph/bodies.h"
 #include "core/graph/captures.h"
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
@@ -39,6 +40,7 @@ public:
 private:
     Form decide(const Node& node);
     const PrecisionOf* askedFor(const Node& node);
+    bool namesInBodies(const NodeChoice& choice) const;
     void refuse(std::string message, std::string fix);
     std::optional<Reason> refusal(const Node& node);
     bool followsWide(const Node& node) const;
@@ -73,8 +75,16 @@ bool PrecisionPass::flushes(ValueId constant) {
 
 /// Why the node must compute in float32, from its operator and its weights.
 std::optional<Reason> PrecisionPass::refusal(const Node& node) {
-    if (hasTrait(node.op, ControlFlow))
-        return Reason{"precision-control-flow", "bodies of control flow stay in float32", "", {}};
+    if (hasTrait(node.op, ControlFlow)) {
+        size_t inside = 0;
+        for (const SubgraphRef& ref : subgraphsOf(node))
+            inside += countNodes(*ref.graph);
+        return Reason{"precision-control-flow",
+                      fmt::format("bodies of control flow stay in float32, here {} node{}", inside,
+                                  inside == 1 ? "" : "s"),
+                      "",
+                      {{"nodes", std::to_string(inside)}}};
+    }
     if (const char* why = whyKept(node.op, m_storage))
         return Reason{"precision-op",
                       fmt::format("{} stays in float32: {}", nameOf(node.op), why),
@@ -169,6 +179,20 @@ const PrecisionOf* PrecisionPass::askedFor(const Node& node) {
             out = &m_except.of[i];
         }
     return out;
+}
+
+/// By their names or their paths.
+bool PrecisionPass::namesInBodies(const NodeChoice& choice) const {
+    for (const BodyPlace& body : bodiesOf(m_graph))
+        for (NodeId id : body.graph->nodes()) {
+            Node node = body.graph->node(id);
+            if (choice.names(node))
+                return true;
+            node.name.insert(0, body.path);
+            if (choice.names(node))
+                return true;
+        }
+    return false;
 }
 
 void PrecisionPass::refuse(std::string message, std::string fix) {
@@ -284,6 +308,12 @@ void PrecisionPass::run() {
         if (!m_named[i] && !m_except.of[i].rule.empty())
             refuse("`" + m_except.of[i].nodes.text() + "` names a rule, and no rules are read here",
                    "name nodes or operators");
+        else if (!m_named[i] && namesInBodies(m_except.of[i].nodes))
+            refuse(
+                fmt::format("`{}` names nodes in bodies of If, Loop and Scan only, which stay in "
+                            "float32",
+                            m_except.of[i].nodes.text()),
+                "leave it out");
         else if (!m_named[i])
             refuse(fmt::format("`{}` names no node that computes with float32",
                                m_except.of[i].nodes.text()),
