@@ -4,6 +4,7 @@
 #include "app/quantize/pair_lint_internal.h"
 #include "app/quantize/places.h"
 #include "core/ops/op_table.h"
+#include "core/ops/tensor_index.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +57,7 @@ public:
             else if (isProduct(node.op) && isStored(node.inputs[0]) && isStored(node.inputs[1]))
                 ofProduct(node);
         }
-        ofZeroPoints();
+        ofOthersRules();
         return std::move(m_out);
     }
 
@@ -85,21 +86,23 @@ private:
     }
 
     /// One finding for all: a model has them by choice.
-    void ofZeroPoints() {
+    void ofOthersRules() {
         const auto tell = [&](PairLint lint, const std::vector<const Node*>& nodes,
-                              const char* fix) {
+                              const char* what, const char* fix) {
             if (nodes.empty())
                 return;
             const std::string all =
                 nodes.size() == 1 ? " has" : fmt::format(" and {} more have", nodes.size() - 1);
             add(lint, *nodes.front(),
-                fmt::format("{}{} a zero point that is not 0, which TensorRT refuses",
-                            quoted(*nodes.front()), all),
+                fmt::format("{}{} {}, which TensorRT refuses", quoted(*nodes.front()), all, what),
                 fix);
         };
-        tell(PairLint::Asymmetric, m_asymmetric,
+        constexpr const char* zero = "a zero point that is not 0";
+        tell(PairLint::ActivationScales, m_manyScales, "several scales for an activation",
+             "give it one scale for the whole tensor: channels of a weight may have their own");
+        tell(PairLint::Asymmetric, m_asymmetric, zero,
              "quantise to int8 around zero, if the file is meant for TensorRT");
-        tell(PairLint::WeightZero, m_weightsWithZero,
+        tell(PairLint::WeightZero, m_weightsWithZero, zero,
              "quantise weights to int8 around zero: kernels subtract nothing then");
     }
 
@@ -115,6 +118,12 @@ private:
         return one != m_takenBy.end() && other != m_takenBy.end() &&
                std::any_of(one->second.begin(), one->second.end(),
                            [&](NodeId node) { return other->second.contains(node); });
+    }
+
+    /// Then the floats that it moves never leave a kernel.
+    bool isTakenWithItsMaker(const Node& node) const {
+        const Node* made = maker(node.inputs[0]);
+        return made && areTakenTogether(node, *made);
     }
 
     void ofDequantize(const Node& node) {
@@ -175,6 +184,9 @@ private:
             }))
             m_weightsWithZero.push_back(&node);
         const ValueId scale = node.inputs[1];
+        const auto scales = m_model.value(scale).type.elementCount();
+        if (scales && *scales > 1)
+            return ofWeightAxis(node);
         if (!m_model.isConstant(scale) || m_model.value(scale).constant->elementCount() != 1)
             return;
         for (const Use& use : uses) {
@@ -190,7 +202,31 @@ private:
         }
     }
 
+    /// One scale for each index of an axis that the product sums over cannot be applied behind it.
+    void ofWeightAxis(const Node& node) {
+        const Type& type = m_model.value(node.outputs[0]).type;
+        if (!type.hasRank() || node.attributes.integer("block_size") != 0)
+            return;
+        const auto axis = normalizedAxis(node.attributes.integer("axis", 1), type.rank());
+        for (const Use& use : m_model.value(node.outputs[0]).uses) {
+            const Node& reader = m_model.node(use.node);
+            const std::optional<int64_t> channels = channelAxis(m_model, use);
+            if (!isProduct(reader.op) || !channels || !axis ||
+                static_cast<int64_t>(*axis) == *channels)
+                continue;
+            add(PairLint::WrongAxis, node,
+                fmt::format("the weight of {} has its scales along axis {}, its output channels "
+                            "are axis {}: no integer kernel can scale the sums afterwards",
+                            quoted(reader), *axis, *channels),
+                fmt::format("quantise it again with axis = {}", *channels));
+            return;
+        }
+    }
+
     void ofQuantize(const Node& node) {
+        const auto scales = m_model.value(node.inputs[1]).type.elementCount();
+        if (scales && *scales > 1 && !m_model.isConstant(node.inputs[0]))
+            m_manyScales.push_back(&node);
         const Node* before = maker(node.inputs[0]);
         if (before && before->op == Op::DequantizeLinear) {
             add(PairLint::Twice, node,
@@ -201,7 +237,8 @@ private:
         }
         if (hasZeroPoint(m_model, node))
             m_asymmetric.push_back(&node);
-        if (before && moves(before->op) && m_model.value(before->outputs[0]).uses.size() == 1 &&
+        if (before && moves(before->op) && !isTakenWithItsMaker(*before) &&
+            m_model.value(before->outputs[0]).uses.size() == 1 &&
             !m_model.isGraphOutput(before->outputs[0]) && !isStored(before->inputs[0]))
             add(PairLint::Movable, node,
                 fmt::format("{} {} moves floats that are stored as integers only behind it",
@@ -257,7 +294,7 @@ private:
 
     const Graph& m_model;
     std::map<std::string, std::set<NodeId>> m_takenBy; ///< fused nodes, by a node they stand for
-    std::vector<const Node*> m_asymmetric, m_weightsWithZero;
+    std::vector<const Node*> m_asymmetric, m_weightsWithZero, m_manyScales;
     std::set<ValueId> m_badScales; ///< told of
     std::vector<PairFinding> m_out;
 };
@@ -265,10 +302,20 @@ private:
 } // namespace
 
 const char* nameOf(PairLint lint) {
-    constexpr const char* names[] = {
-        "pair-unused",  "pair-float-result", "pair-float-residual", "pair-asymmetric",
-        "pair-twice",   "pair-movable",      "pair-per-tensor",     "pair-scale",
-        "pair-unequal", "pair-weight-zero",  "pair-misfit",         "pair-before-activation"};
+    constexpr const char* names[] = {"pair-unused",
+                                     "pair-float-result",
+                                     "pair-float-residual",
+                                     "pair-asymmetric",
+                                     "pair-twice",
+                                     "pair-movable",
+                                     "pair-per-tensor",
+                                     "pair-scale",
+                                     "pair-unequal",
+                                     "pair-weight-zero",
+                                     "pair-misfit",
+                                     "pair-wrong-axis",
+                                     "pair-activation-scales",
+                                     "pair-before-activation"};
     return names[static_cast<size_t>(lint)];
 }
 

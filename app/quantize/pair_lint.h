@@ -22,6 +22,8 @@ enum class PairLint : uint8_t {
     Unequal,    ///< the two nodes of a pair have different scales or zero points
     WeightZero, ///< a constant weight with zero points: TensorRT takes symmetric ones only
     Misfit, ///< scales or zero points of a length, an axis or a type that do not go with the values
+    WrongAxis,        ///< a constant weight with scales along another axis than output channels
+    ActivationScales, ///< an activation with several scales: TensorRT takes one for the tensor
     BeforeActivation, ///< a pair between a product and the activation that its kernel would apply
 };
 

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <map>
 
 namespace fuselage::quantize {
@@ -38,6 +41,13 @@ Result<Range> readRange(PlanLine& line, size_t number) {
             "plan.range",
             fmt::format("line {}: the range {} .. {} ends before it begins", number, *low, *high),
             "", fmt::format("write {} .. {}", *high, *low));
+    const double farther = std::max(std::fabs(*low), std::fabs(*high));
+    if (farther > static_cast<double>(FLT_MAX) ||
+        (farther > 0 && farther < static_cast<double>(FLT_MIN)))
+        return failure("plan.range",
+                       fmt::format("line {}: the range {} .. {} is {} than float32 holds", number,
+                                   *low, *high, farther > 1 ? "larger" : "smaller"),
+                       "", "write what the value holds, or no range: it is taken from data then");
     return Range{*low, *high};
 }
 

@@ -128,6 +128,17 @@ TEST(QuantizePlan, ARangeThatIsNoneSaysWhatToWrite) {
     EXPECT_EQ(reversed.error().message, "line 2: the range 2 .. -1 ends before it begins");
     EXPECT_EQ(reversed.error().fix, "write -1 .. 2");
     EXPECT_TRUE(parsePairPlan("quantize 1\n\"n\"[0] P: int8 minmax -1 .. 2 by hand\n"));
+    for (const char* range : {"1 .. 1e39", "-4e38 .. 1", "0 .. 1e-40"}) {
+        auto beyond = parsePairPlan(std::string("quantize 1\n\"n\"[0] P: int8 minmax ") + range +
+                                    " by hand\n");
+        ASSERT_FALSE(beyond) << range;
+        EXPECT_EQ(beyond.error().code, "plan.range") << range;
+        EXPECT_NE(beyond.error().message.find("line 2"), std::string::npos);
+    }
+    for (const char* range : {"1 .. 3e38", "-1e-37 .. 0", "0 .. 0"})
+        EXPECT_TRUE(parsePairPlan(std::string("quantize 1\n\"n\"[0] P: int8 minmax ") + range +
+                                  " by hand\n"))
+            << range;
     auto none = parsePairPlan("quantize 1\n\"n\"[0] P: int8 minmax nan .. 1 by hand\n");
     ASSERT_FALSE(none);
     EXPECT_NE(none.error().message.find("finite"), std::string::npos) << none.error().message;
