@@ -83,17 +83,19 @@ public:
 
     Result<InsertCounts> run() {
         // All reads first: a pair changes what a node reads.
-        std::vector<std::pair<Use, ValueId>> reads;
+        std::vector<Read> reads;
         for (const Pair& pair : m_plan.pairs) {
             auto read = readOf(m_graph, pair);
             if (!read)
                 return failure(read.error());
-            reads.emplace_back(*read, m_graph.node(read->node).inputs[read->slot]);
+            const Use at = inFrontOfViews(*read);
+            reads.push_back({*read, at, m_graph.node(at.node).inputs[at.slot]});
         }
         for (size_t i = 0; i < reads.size(); ++i) {
-            const auto& [read, value] = reads[i];
-            auto done = m_graph.isConstant(value) ? constant(m_plan.pairs[i], read, value)
-                                                  : activation(m_plan.pairs[i], read, value);
+            const Read& read = reads[i];
+            auto done = m_graph.isConstant(read.value)
+                            ? constant(m_plan.pairs[i], read.asked, read.value)
+                            : activation(m_plan.pairs[i], read);
             if (!done)
                 return failure(done.error());
         }
@@ -105,6 +107,28 @@ public:
     }
 
 private:
+    /// A read that a pair is for, and where the pair stands.
+    struct Read {
+        Use asked, at;
+        ValueId value; ///< that is stored
+    };
+
+    /// What only gives numbers another shape moves integers as well: the pair goes in front of it.
+    Use inFrontOfViews(Use read) const {
+        for (;;) {
+            const ValueId value = m_graph.node(read.node).inputs[read.slot];
+            const NodeId maker = m_graph.producer(value);
+            if (!maker.valid() || !isReshaping(m_graph.node(maker).op) ||
+                m_graph.value(value).uses.size() != 1 || m_graph.isGraphOutput(value))
+                return read;
+            read = {maker, 0};
+        }
+    }
+
+    static bool isReshaping(Op op) {
+        return op == Op::Flatten || op == Op::Reshape || op == Op::Squeeze || op == Op::Unsqueeze;
+    }
+
     static Failure noScale(const Pair& pair, const std::string& value) {
         if (!pair.range)
             return atPair("quantize.range", pair, "`" + value + "` has no range",
@@ -120,7 +144,8 @@ private:
                                         "which is calibrated then");
     }
 
-    Result<void> activation(const Pair& pair, const Use& read, ValueId value) {
+    Result<void> activation(const Pair& pair, const Read& read) {
+        const ValueId value = read.value;
         if (pair.axis)
             return atPair("plan.axis", pair, "only constants have a scale for each index",
                           "leave `axis` out");
@@ -146,9 +171,9 @@ private:
                                    {stored, step, zero}, wide, pair, {});
             ++m_counts.pairs;
         }
-        m_graph.setInput(read.node, read.slot, made->second);
-        if (read.slot == 0 && isByte(pair.type))
-            m_inputScale[read.node] = scale->step;
+        m_graph.setInput(read.at.node, read.at.slot, made->second);
+        if (read.asked.slot == 0 && isByte(pair.type))
+            m_inputScale[read.asked.node] = scale->step;
         return {};
     }
 

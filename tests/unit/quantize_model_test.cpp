@@ -63,6 +63,37 @@ TEST(QuantizeModel, WeightsHaveAScaleForEachOutputChannelOfTheirReader) {
     }
 }
 
+TEST(QuantizeModel, APairStandsInFrontOfWhatOnlyGivesAnotherShape) {
+    const auto maker = [](const std::string& views) {
+        auto done = quantised(modelOf("g (float[2,2,1,1] x) => (y) <float[2,2] w = {1, 2, 3, 4}, "
+                                      "int64[2] s = {2, 2}> { i = Relu(x) " +
+                                      views + " y = MatMul(f, w) }"),
+                              optionsOf());
+        EXPECT_TRUE(done) << (done ? "" : done.error().text());
+        const Graph& graph = done->graph;
+        EXPECT_EQ(done->plan.pairs.size(), 2u);
+        EXPECT_EQ(done->plan.pairs[0].operand, 0u) << "the plan names the read of the product";
+        EXPECT_TRUE(verify(graph));
+        for (NodeId id : graph.nodes())
+            if (graph.node(id).op == Op::QuantizeLinear)
+                return std::string(nameOf(graph.node(graph.producer(graph.node(id).inputs[0])).op));
+        return std::string();
+    };
+    EXPECT_EQ(maker("f = Flatten(i)"), "Relu");
+    EXPECT_EQ(maker("r = Flatten<axis = 2>(i) f = Reshape(r, s)"), "Relu");
+    EXPECT_EQ(maker("t = Flatten(i) f = Transpose<perm = [1, 0]>(t)"), "Transpose");
+}
+
+TEST(QuantizeModel, AShapeThatOthersReadKeepsItsPairBehind) {
+    auto done = quantised(modelOf("g (float[2,2,1,1] x) => (y, z) <float[2,2] w = {1, 2, 3, 4}> "
+                                  "{ i = Relu(x) f = Flatten(i) y = MatMul(f, w) z = Neg(f) }"),
+                          optionsOf());
+    ASSERT_TRUE(done) << done.error().text();
+    for (NodeId id : done->graph.nodes())
+        if (const Node& node = done->graph.node(id); node.op == Op::QuantizeLinear)
+            EXPECT_EQ(done->graph.node(done->graph.producer(node.inputs[0])).op, Op::Flatten);
+}
+
 TEST(QuantizeModel, ValuesWrittenOutAreThoseOfTheDefinition) {
     auto done =
         quantised(modelOf("g (float[1,2] x) => (float[1,2] y) <float[2,2] w = {1, -4, 0.5, 2}>"
