@@ -256,4 +256,5 @@ def main():
         model.save(options.folder)
 
 
-main()
+if __name__ == '__main__':
+    main()
