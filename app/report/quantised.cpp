@@ -22,10 +22,15 @@ constexpr StoredRange ranges[] = {{"int8", -128, 127},
                                   {"uint8", 0, 255},
                                   {"int4", -8, 7},
                                   {"uint4", 0, 15},
+                                  {"int2", -2, 1},
+                                  {"uint2", 0, 3},
                                   {"int16", -32768, 32767},
                                   {"uint16", 0, 65535},
                                   {"float8e4m3fn", -448, 448},
-                                  {"float8e5m2", -57344, 57344}};
+                                  {"float8e5m2", -57344, 57344},
+                                  {"float8e4m3fnuz", -240, 240},
+                                  {"float8e5m2fnuz", -57344, 57344},
+                                  {"float4e2m1", -6, 6}};
 
 const GraphValueReport* valueAt(const GraphReport& graph, const std::vector<uint32_t>& list,
                                 size_t at) {

@@ -20,7 +20,7 @@ struct DTypeRow {
     int64_t onnxNumber;
 };
 
-constexpr std::array<DTypeRow, 19> rows{{
+constexpr std::array<DTypeRow, 24> rows{{
     {DType::Undefined, "undefined", 0, false, false, false, 0},
     {DType::Float32, "float", 4, true, false, true, 1},
     {DType::Float16, "float16", 2, true, false, true, 10},
@@ -40,21 +40,48 @@ constexpr std::array<DTypeRow, 19> rows{{
     {DType::Float8E5M2, "float8e5m2", 1, true, false, true, 19},
     {DType::Int4, "int4", 1, false, true, true, 22},
     {DType::UInt4, "uint4", 1, false, true, false, 21},
+    {DType::Float8E4M3FNUZ, "float8e4m3fnuz", 1, true, false, true, 18},
+    {DType::Float8E5M2FNUZ, "float8e5m2fnuz", 1, true, false, true, 20},
+    {DType::Float4E2M1, "float4e2m1", 1, true, false, true, 23},
+    {DType::Int2, "int2", 1, false, true, true, 26},
+    {DType::UInt2, "uint2", 1, false, true, false, 25},
 }};
 
 const DTypeRow& row(DType type) {
     return rows[static_cast<size_t>(type)];
 }
 
-/// An 8-bit float: sign, exponent, mantissa.
-struct Float8 {
-    int mantissaBits, bias;
+/// A float of 8 or 4 bits: sign, exponent, mantissa.
+struct SmallFloat {
+    int bits, mantissaBits, bias;
     double largest;
-    uint8_t overflow; ///< what is beyond the largest
+    uint8_t infinity; ///< its magnitude's code; 0: it has none
+    uint8_t nan;      ///< 0: it has none
+    bool signedZero = true;
+
+    uint8_t signBit() const { return static_cast<uint8_t>(1 << (bits - 1)); }
 };
 
-Float8 float8Of(DType type) {
-    return type == DType::Float8E5M2 ? Float8{2, 15, 57344, 0x7c} : Float8{3, 7, 448, 0x7f};
+SmallFloat smallFloatOf(DType type) {
+    switch (type) {
+    case DType::Float8E5M2:
+        return {8, 2, 15, 57344, 0x7c, 0x7f};
+    case DType::Float8E4M3FNUZ:
+        return {8, 3, 8, 240, 0, 0x80, false};
+    case DType::Float8E5M2FNUZ:
+        return {8, 2, 16, 57344, 0, 0x80, false};
+    case DType::Float4E2M1:
+        return {4, 1, 1, 6, 0, 0};
+    default:
+        return {8, 3, 7, 448, 0, 0x7f};
+    }
+}
+
+/// What is beyond the largest number and does not become it.
+uint8_t overflowOf(const SmallFloat& form, uint8_t sign) {
+    if (!form.signedZero)
+        return form.nan;
+    return sign | (form.infinity ? form.infinity : form.nan);
 }
 
 } // namespace
@@ -86,7 +113,21 @@ size_t sizeOf(DType type) {
 }
 
 int bitsOf(DType type) {
-    return type == DType::Int4 || type == DType::UInt4 ? 4 : static_cast<int>(8 * sizeOf(type));
+    switch (type) {
+    case DType::Int4:
+    case DType::UInt4:
+    case DType::Float4E2M1:
+        return 4;
+    case DType::Int2:
+    case DType::UInt2:
+        return 2;
+    default:
+        return static_cast<int>(8 * sizeOf(type));
+    }
+}
+
+bool isPacked(DType type) {
+    return bitsOf(type) == 4 || bitsOf(type) == 2;
 }
 
 bool isFloat(DType type) {
@@ -142,11 +183,15 @@ uint16_t floatToBfloat16(float value) {
 }
 
 float float8ToFloat(DType type, uint8_t bits) {
-    const Float8 form = float8Of(type);
-    const uint8_t magnitude = bits & 0x7fU;
-    const auto sign = static_cast<float>(bits & 0x80U ? -1 : 1);
-    if (magnitude >= form.overflow)
-        return type == DType::Float8E5M2 && magnitude == form.overflow ? sign * INFINITY : NAN;
+    const SmallFloat form = smallFloatOf(type);
+    if (!form.signedZero && bits == form.nan)
+        return NAN;
+    const auto magnitude = static_cast<uint8_t>(bits & (form.signBit() - 1));
+    const auto sign = static_cast<float>(bits & form.signBit() ? -1 : 1);
+    if (form.infinity && magnitude == form.infinity)
+        return sign * INFINITY;
+    if (form.signedZero && form.nan && magnitude >= (form.infinity ? form.infinity : form.nan))
+        return NAN;
     const int exponent = magnitude >> form.mantissaBits;
     const int mantissa = magnitude & ((1 << form.mantissaBits) - 1);
     const int implied = exponent > 0 ? 1 << form.mantissaBits : 0;
@@ -155,21 +200,26 @@ float float8ToFloat(DType type, uint8_t bits) {
 }
 
 uint8_t floatToFloat8(DType type, float value, bool saturates) {
-    const Float8 form = float8Of(type);
-    if (std::isnan(value))
-        return 0x7f;
-    const auto sign = static_cast<uint8_t>(std::signbit(value) ? 0x80 : 0);
-    const double magnitude = std::fabs(static_cast<double>(value));
+    const SmallFloat form = smallFloatOf(type);
+    if (std::isnan(value) && form.nan)
+        return form.nan;
+    const uint8_t sign = std::signbit(value) && !std::isnan(value) ? form.signBit() : uint8_t{0};
+    if (std::isinf(value) && !form.signedZero)
+        return form.nan;
+    const double magnitude =
+        std::isnan(value) ? form.largest : std::fabs(static_cast<double>(value));
     int exponent = 1 - form.bias;
     if (std::isfinite(magnitude) && magnitude > 0)
         exponent = std::max(exponent, std::ilogb(magnitude));
     const double steps = std::ldexp(magnitude, form.mantissaBits - exponent);
     double rounded = std::ldexp(std::nearbyint(steps), exponent - form.mantissaBits);
     if (!(rounded <= form.largest)) {
-        if (!saturates)
-            return sign | form.overflow;
+        if (!saturates && form.nan)
+            return overflowOf(form, sign);
         rounded = form.largest;
     }
+    if (rounded == 0 && !form.signedZero)
+        return 0;
     exponent = rounded > 0 ? std::max(1 - form.bias, std::ilogb(rounded)) : 1 - form.bias;
     const auto mantissa = static_cast<int>(std::ldexp(rounded, form.mantissaBits - exponent));
     const int one = 1 << form.mantissaBits; // of a normal number
@@ -187,6 +237,9 @@ double roundTo(DType type, double value) {
         return bfloat16ToFloat(floatToBfloat16(static_cast<float>(value)));
     case DType::Float8E4M3FN:
     case DType::Float8E5M2:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2FNUZ:
+    case DType::Float4E2M1:
         return float8ToFloat(type, floatToFloat8(type, static_cast<float>(value)));
     default:
         return value;
@@ -211,6 +264,10 @@ int64_t wrapTo(DType type, int64_t value) {
         return static_cast<int8_t>(static_cast<uint8_t>(value) << 4) >> 4;
     case DType::UInt4:
         return value & 15;
+    case DType::Int2:
+        return static_cast<int8_t>(static_cast<uint8_t>(value) << 6) >> 6;
+    case DType::UInt2:
+        return value & 3;
     case DType::Bool:
         return value != 0;
     default:

@@ -30,6 +30,11 @@ enum class DType : uint8_t {
     Float8E5M2,
     Int4, ///< one in a byte in memory; files have two
     UInt4,
+    Float8E4M3FNUZ, ///< neither infinities nor a negative zero, whose code is the one NaN
+    Float8E5M2FNUZ,
+    Float4E2M1, ///< 0.5 to 6, neither infinities nor NaN; one in a byte in memory, files have two
+    Int2,       ///< one in a byte in memory; files have four
+    UInt2,
 };
 
 /// "float", "float16", "int64" ...: the names of ONNX's textual syntax.
@@ -46,11 +51,13 @@ size_t sizeOf(DType type);
 /// Bits of one element in a file.
 int bitsOf(DType type);
 
-/// 8-bit floats and 4-bit integers: values are stored so between QuantizeLinear and
-/// DequantizeLinear, moved and cast; nothing computes on them.
+/// Bits of one element in a file are fewer than those of a byte.
+bool isPacked(DType type);
+
+/// 8-bit and 4-bit floats, integers of 4 and 2 bits: values are stored so between QuantizeLinear
+/// and DequantizeLinear, moved and cast; nothing computes on them.
 constexpr bool isStorageOnly(DType type) {
-    return type == DType::Float8E4M3FN || type == DType::Float8E5M2 || type == DType::Int4 ||
-           type == DType::UInt4;
+    return type >= DType::Float8E4M3FN;
 }
 
 bool isFloat(DType type);
@@ -69,13 +76,15 @@ uint16_t floatToHalf(float value);
 float bfloat16ToFloat(uint16_t bits);
 uint16_t floatToBfloat16(float value);
 
-/// The same of an 8-bit type. Numbers beyond the largest become the largest where it saturates,
-/// else infinite, or NaN in a type without infinity.
+/// The same of a type of 8 or 4 bits. Numbers beyond the largest become the largest where it
+/// saturates, else infinite, or NaN in a type without infinity; infinity does too, but is NaN in
+/// the types without a negative zero. Float4E2M1 always saturates, and its NaN is 6.
+/// ONNX: "Float stored in 8 bits", "Float stored in 4 bits".
 float float8ToFloat(DType type, uint8_t bits);
 uint8_t floatToFloat8(DType type, float value, bool saturates = true);
 
-/// The value that `type` stores for `value` (round to nearest even); identity for Float64;
-/// 8-bit types saturate.
+/// The value that `type` stores for `value` (round to nearest even); identity for Float64; types
+/// of 8 and 4 bits saturate.
 double roundTo(DType type, double value);
 
 /// Wraps an integer as storing it in `type` would.

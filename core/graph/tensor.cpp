@@ -123,6 +123,9 @@ double Tensor::at(int64_t index) const {
         return bfloat16ToFloat(load<uint16_t>(bytes(), index));
     case DType::Float8E4M3FN:
     case DType::Float8E5M2:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2FNUZ:
+    case DType::Float4E2M1:
         return float8ToFloat(m_dtype, load<uint8_t>(bytes(), index));
     case DType::UInt64:
         return static_cast<double>(load<uint64_t>(bytes(), index));
@@ -135,6 +138,7 @@ int64_t Tensor::intAt(int64_t index) const {
     switch (m_dtype) {
     case DType::Int8:
     case DType::Int4:
+    case DType::Int2:
         return load<int8_t>(bytes(), index);
     case DType::Int16:
         return load<int16_t>(bytes(), index);
@@ -145,6 +149,7 @@ int64_t Tensor::intAt(int64_t index) const {
         return load<int64_t>(bytes(), index);
     case DType::UInt8:
     case DType::UInt4:
+    case DType::UInt2:
     case DType::Bool:
         return load<uint8_t>(bytes(), index);
     case DType::UInt16:
@@ -171,6 +176,9 @@ void Tensor::set(int64_t index, double value) {
         return store(bytes(), index, floatToBfloat16(static_cast<float>(value)));
     case DType::Float8E4M3FN:
     case DType::Float8E5M2:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2FNUZ:
+    case DType::Float4E2M1:
         return store(bytes(), index,
                      floatToFloat8(m_dtype, static_cast<float>(value), std::isfinite(value)));
     default:

@@ -14,10 +14,17 @@ int64_t typeSince(DType type, bool quantises) {
     switch (type) {
     case DType::Float8E4M3FN:
     case DType::Float8E5M2:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2FNUZ:
         return 19;
     case DType::Int4:
     case DType::UInt4:
         return 21;
+    case DType::Float4E2M1:
+        return 23;
+    case DType::Int2:
+    case DType::UInt2:
+        return 25;
     case DType::Int16:
     case DType::UInt16:
         return quantises ? 21 : 1;
@@ -100,7 +107,9 @@ int64_t irVersionFor(int64_t opset) {
         return 9;
     if (opset <= 22)
         return 10;
-    return opset == 23 ? 11 : 12;
+    if (opset == 23)
+        return 11;
+    return opset == 24 ? 12 : 13;
 }
 
 } // namespace fuselage::model_io

@@ -13,25 +13,33 @@ namespace fuselage::model_io {
 
 namespace {
 
-/// Bytes that so many elements have in a file: two 4-bit ones share one.
+/// Bytes that so many elements have in a file: two 4-bit ones share one, four of 2 bits.
 int64_t fileBytes(DType dtype, int64_t count) {
-    return bitsOf(dtype) == 4 ? count / 2 + count % 2 : count * static_cast<int64_t>(sizeOf(dtype));
+    if (!isPacked(dtype))
+        return count * static_cast<int64_t>(sizeOf(dtype));
+    const int64_t inByte = 8 / bitsOf(dtype);
+    return count / inByte + (count % inByte != 0 ? 1 : 0);
 }
 
-/// From two elements a byte, the first in its low half.
+/// From several elements a byte, the first in its low bits.
 Tensor unpacked(DType dtype, Extents extents, const std::byte* packed) {
     Tensor out(dtype, std::move(extents));
-    for (int64_t i = 0; i < out.elementCount(); ++i)
-        out.setInt(i, static_cast<int64_t>(packed[i / 2] >> (i % 2 == 0 ? 0 : 4)));
+    const int bits = bitsOf(dtype), inByte = 8 / bits;
+    for (int64_t i = 0; i < out.elementCount(); ++i) {
+        const auto code = static_cast<int64_t>(packed[i / inByte] >> (i % inByte * bits)) &
+                          ((int64_t{1} << bits) - 1);
+        out.bytes()[i] = static_cast<std::byte>(isFloat(dtype) ? code : wrapTo(dtype, code));
+    }
     return out;
 }
 
 std::string packed(const Tensor& tensor) {
+    const int bits = bitsOf(tensor.dtype()), inByte = 8 / bits;
     std::string out(static_cast<size_t>(fileBytes(tensor.dtype(), tensor.elementCount())), '\0');
     for (int64_t i = 0; i < tensor.elementCount(); ++i) {
-        const auto half = static_cast<unsigned>(tensor.intAt(i) & 15) << (i % 2 == 0 ? 0 : 4);
-        char& byte = out[static_cast<size_t>(i / 2)];
-        byte = static_cast<char>(static_cast<unsigned char>(byte) | half);
+        const unsigned code = std::to_integer<unsigned>(tensor.bytes()[i]) & ((1U << bits) - 1);
+        char& byte = out[static_cast<size_t>(i / inByte)];
+        byte = static_cast<char>(static_cast<unsigned char>(byte) | code << (i % inByte * bits));
     }
     return out;
 }
@@ -77,7 +85,7 @@ Result<Tensor> fromField(const Field& field, DType dtype, const Extents& extents
     return out;
 }
 
-/// Of a typed field each entry is one byte, with two elements.
+/// Of a typed field each entry is one byte, with as many elements as fit.
 Result<Tensor> fromPackedField(const ::onnx::TensorProto& proto, DType dtype,
                                const Extents& extents, const std::string& where) {
     const int64_t wanted = fileBytes(dtype, *elementCount(extents));
@@ -127,10 +135,15 @@ Result<Tensor> fromFields(::onnx::TensorProto& proto, DType dtype, const Extents
         return fromField<int8_t>(proto.int32_data(), dtype, extents, where);
     case DType::Int4:
     case DType::UInt4:
+    case DType::Float4E2M1:
+    case DType::Int2:
+    case DType::UInt2:
         return fromPackedField(proto, dtype, extents, where);
     case DType::UInt8:
     case DType::Float8E4M3FN:
     case DType::Float8E5M2:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2FNUZ:
     case DType::Bool:
         return fromField<uint8_t>(proto.int32_data(), dtype, extents, where);
     default:
@@ -172,7 +185,7 @@ Result<Tensor> fromExternal(const ::onnx::TensorProto& proto, DType dtype, Exten
     auto storage = external.read(location, offset, bytes, sizeOf(dtype), where);
     if (!storage)
         return failure(storage.error());
-    if (bitsOf(dtype) == 4)
+    if (isPacked(dtype))
         return unpacked(dtype, std::move(extents), (*storage)->data());
     return Tensor(dtype, std::move(extents), std::move(*storage));
 }
@@ -219,7 +232,7 @@ Result<Tensor> tensorFrom(::onnx::TensorProto& proto, ExternalData& external,
             return fromFields(proto, *dtype, *extents, where);
         return sizeFailure(where, *extents, *dtype, bytes, proto.raw_data().size(), "bytes");
     }
-    if (bitsOf(*dtype) == 4)
+    if (isPacked(*dtype))
         return unpacked(*dtype, std::move(*extents),
                         reinterpret_cast<const std::byte*>(proto.raw_data().data()));
     return Tensor(*dtype, std::move(*extents),
@@ -273,7 +286,7 @@ void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto) {
             proto.add_string_data(value);
         return;
     }
-    if (bitsOf(tensor.dtype()) == 4)
+    if (isPacked(tensor.dtype()))
         return proto.set_raw_data(packed(tensor));
     proto.set_raw_data(tensor.bytes(), tensor.byteCount());
 }

@@ -101,6 +101,14 @@ Outputs convert(const Node& node, const ReferenceValue& from, DType to, Referenc
         }
         return std::vector<ReferenceValue>{std::move(out)};
     }
+    if (isFloat(from.dtype) && isStorageOnly(to)) { // rounded, then cut to so many bits
+        ReferenceValue out = ReferenceValue::tensor(to, from.extents);
+        for (size_t i = 0; i < out.ints.size(); ++i) {
+            const double number = std::nearbyint(from.floats[i]);
+            out.ints[i] = std::fabs(number) < 0x1p62 ? wrapTo(to, static_cast<int64_t>(number)) : 0;
+        }
+        return std::vector<ReferenceValue>{std::move(out)};
+    }
     Node cast = node;
     cast.op = Op::Cast;
     cast.attributes.set("to", onnxNumber(to));
