@@ -4,6 +4,7 @@
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/probes.h"
+#include "core/plan/step_work.h"
 #include "core/support/parallel.h"
 
 #include <fmt/format.h>
@@ -68,7 +69,9 @@ measureProbe(const Probe& probe, const CalibrateOptions& options, Progress& prog
     auto step = probeStep(probe, plan);
     if (!step || *step >= seconds->size() || !((*seconds)[*step] > 0))
         return std::optional<MeasuredProbe>();
-    return std::optional(measuredProbe(probe, plan.steps[*step], (*seconds)[*step]));
+    const Step& measured = plan.steps[*step];
+    return std::optional(measuredProbe(
+        probe, measured, workOf(plan, measured, &compiled->backend()), (*seconds)[*step]));
 }
 
 std::string today() {
@@ -96,6 +99,8 @@ void sign(DeviceProfile& after, const DeviceProfile& before, const CalibrateOpti
          "measured: 16 elements behind a large step"},
         {"dram_bandwidth", &DeviceProfile::dramBandwidth, "measured: weights beyond the caches"},
         {"l2_bandwidth", &DeviceProfile::l2Bandwidth, "measured: programs within the last cache"},
+        {"wait_bandwidth", &DeviceProfile::waitBandwidth,
+         "measured: rows and pools whose data a core has lost"},
         {"issue_efficiency", &DeviceProfile::issueEfficiency, "measured: elementwise programs"},
         {"reduce_issue", &DeviceProfile::reduceIssue, "measured: long rows"},
         {"row_issue", &DeviceProfile::rowIssue, "measured: short rows"},

@@ -32,6 +32,17 @@ Probe convolution(const char* name, ProbeOf of, const char* input, const char* w
         "w", "c"};
 }
 
+/// Between convolutions of 1x1, with which it shares an order of memory.
+Probe depthwise(const char* name, int64_t channels, int64_t size, int64_t kernel) {
+    return {
+        name, ProbeOf::LaneProduct,
+        fmt::format("(float[1,16,{1},{1}] x, float[{0},16,1,1] a, float[{0},1,{2},{2}] w, "
+                    "float[16,{0},1,1] b) => (float[1,16,{1},{1}] y) {{ r = Conv(x, a) "
+                    "c = Conv<pads = [{3}, {3}, {3}, {3}], group = {0}>(r, w) y = Conv(c, b) }}",
+                    channels, size, kernel, kernel / 2),
+        "a w b", "c"};
+}
+
 /// Behind a product whose weights leave nothing else in a core's cache, as in networks.
 Probe product(const char* name, int64_t m, int64_t k, int64_t n, ProbeOf of) {
     return {name, of,
@@ -49,13 +60,19 @@ Probe matrixTimesVector(const char* name, int64_t n, ProbeOf of) {
             "w", "c"};
 }
 
+/// Of heads that lie side by side in rows, as projections leave them.
 Probe attention(const char* name, int64_t heads, int64_t rows) {
-    return {
-        name, ProbeOf::Score,
-        fmt::format("(float[{0},{1},64] q, float[{0},64,{1}] k, float[{0},{1},64] v) => "
-                    "(float[{0},{1},64] y) {{ f = Constant<value = float {{0.125}}>() "
-                    "s = MatMul(q, k) t = Mul(s, f) p = Softmax<axis = -1>(t) y = MatMul(p, v) }}",
-                    heads, rows)};
+    return {name, ProbeOf::Score,
+            fmt::format(
+                "(float[{1},{2}] q, float[{1},{2}] k, float[{1},{2}] v) => (float[{1},{2}] y) {{ "
+                "h = Constant<value = int64[3] {{{1}, {0}, 64}}>() "
+                "r = Constant<value = int64[2] {{{1}, {2}}}>() "
+                "f = Constant<value = float {{0.125}}>() qr = Reshape(q, h) kr = Reshape(k, h) "
+                "vr = Reshape(v, h) qt = Transpose<perm = [1, 0, 2]>(qr) "
+                "kt = Transpose<perm = [1, 2, 0]>(kr) vt = Transpose<perm = [1, 0, 2]>(vr) "
+                "s = MatMul(qt, kt) t = Mul(s, f) p = Softmax<axis = -1>(t) o = MatMul(p, vt) "
+                "ot = Transpose<perm = [1, 0, 2]>(o) y = Reshape(ot, r) }}",
+                heads, rows, 64 * heads)};
 }
 
 /// Programs of a kind, sizes as networks have them.
@@ -72,12 +89,12 @@ std::vector<Probe> structured() {
         matrixTimesVector("matrix times vector, 256 MiB", 8192, ProbeOf::Dram),
         matrixTimesVector("matrix times vector, 16 MiB", 2048, ProbeOf::Cache),
         // Between products whose weights leave nothing else in a core's cache.
-        {"norm between products", ProbeOf::Cache,
+        {"norm between products", ProbeOf::Wait,
          "(float[197,768] x, float[768,3072] w, float[3072,768] u, float[768] s, float[768] b) => "
          "(float[197,768] y) { c = MatMul(x, w) d = MatMul(c, u) "
          "n = LayerNormalization(d, s, b) y = Relu(n) }",
          "w u s b", "n"},
-        {"copy 16 MiB", ProbeOf::Mixed,
+        {"copy 16 MiB", ProbeOf::Cache,
          "(float[2097152] x) => (float[1] y) { r = Relu(x) c = Neg(r) "
          "y = ReduceMax<keepdims = 1>(c) }",
          "", "c"},
@@ -172,10 +189,9 @@ std::vector<Probe> structured() {
                     "1,512,7,7"),
         convolution("conv 3x3 128 of 56x56, stride 2", ProbeOf::Mixed, "1,128,56,56", "128,128,3,3",
                     "<pads = [1, 1, 1, 1], strides = [2, 2]>", "1,128,28,28"),
-        convolution("depthwise 7x7 96 of 56x56", ProbeOf::LaneProduct, "1,96,56,56", "96,1,7,7",
-                    "<pads = [3, 3, 3, 3], group = 96>", "1,96,56,56"),
-        convolution("depthwise 3x3 64 of 56x56", ProbeOf::LaneProduct, "1,64,56,56", "64,1,3,3",
-                    "<pads = [1, 1, 1, 1], group = 64>", "1,64,56,56"),
+        depthwise("depthwise 7x7 96 of 56x56", 96, 56, 7),
+        depthwise("depthwise 5x5 120 of 28x28", 120, 28, 5),
+        depthwise("depthwise 3x3 64 of 56x56", 64, 56, 3),
         matrixTimesVector("matrix times vector, 64 MiB", 4096, ProbeOf::Mixed),
         {"copy 64 MiB", ProbeOf::Mixed,
          "(float[8388608] x) => (float[1] y) { r = Relu(x) c = Neg(r) "

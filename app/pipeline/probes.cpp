@@ -69,7 +69,9 @@ DeviceProfile fitted(DeviceProfile profile, const std::vector<MeasuredProbe>& pr
     // By the figure that they decide.
     std::map<std::pair<ProbeOf, size_t>, std::vector<const MeasuredProbe*>> parts;
     for (const MeasuredProbe& probe : probes) {
-        const ProbeOf of = probe.probe->of;
+        ProbeOf of = probe.probe->of;
+        if (of == ProbeOf::Wait && profile.coreBytes <= 0)
+            of = ProbeOf::Cache; // there is one cache
         parts[{of, of == ProbeOf::Tape ? static_cast<size_t>(probe.probe->op) : 0}].push_back(
             &probe);
     }
@@ -80,9 +82,12 @@ DeviceProfile fitted(DeviceProfile profile, const std::vector<MeasuredProbe>& pr
     for (const Price& price : prices)
         if (profile.*price.member <= 0 && !parts[{price.of, 0}].empty())
             profile.*price.member = price.start;
+    if (profile.waitBandwidth <= 0 && !parts[{ProbeOf::Wait, 0}].empty())
+        profile.waitBandwidth = profile.l2Bandwidth;
     for (int round = 0; round < rounds; ++round) {
         profile.dramBandwidth *= step(ProbeOf::Dram);
         profile.l2Bandwidth *= step(ProbeOf::Cache);
+        profile.waitBandwidth *= step(ProbeOf::Wait);
         profile.issueEfficiency *= step(ProbeOf::Issue);
         for (const Price& price : prices)
             if (!parts[{price.of, 0}].empty())
@@ -150,8 +155,8 @@ TimeEstimate predict(const MeasuredProbe& probe, const DeviceProfile& profile) {
     return predictTime(probe.program, probe.work, probe.traffic, profile);
 }
 
-MeasuredProbe measuredProbe(const Probe& probe, const Step& step, double seconds) {
-    return {&probe, step.program, workOf(step.program), step.traffic, seconds};
+MeasuredProbe measuredProbe(const Probe& probe, const Step& step, LaidWork work, double seconds) {
+    return {&probe, step.program, std::move(work), step.traffic, seconds};
 }
 
 DeviceProfile fitProfile(DeviceProfile start, const std::vector<MeasuredProbe>& probes) {

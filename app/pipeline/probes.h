@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/cost/cost.h"
-#include "core/kernel/program.h"
+#include "core/kernel/layout_work.h"
 #include "core/plan/plan.h"
 
 #include <string>
@@ -19,6 +19,7 @@ enum class ProbeOf : uint8_t {
     Fork,
     Dram,
     Cache,
+    Wait,
     Issue,
     Tape,
     Reduce,
@@ -59,13 +60,13 @@ std::optional<size_t> probeStep(const Probe& probe, const Plan& plan);
 struct MeasuredProbe {
     const Probe* probe = nullptr;
     KernelProgram program;
-    Work work;
+    LaidWork work;
     Traffic traffic; ///< of a run after a run; fitting changes no cache's size
     double seconds = 0;
 };
 
 /// A step that took this long, as it was planned for the caches of the profile.
-MeasuredProbe measuredProbe(const Probe& probe, const Step& step, double seconds);
+MeasuredProbe measuredProbe(const Probe& probe, const Step& step, LaidWork work, double seconds);
 
 TimeEstimate predict(const MeasuredProbe& probe, const DeviceProfile& profile);
 

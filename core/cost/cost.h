@@ -77,7 +77,10 @@ struct DeviceProfile {
     double fewChannels = 0;      ///< channels at which a convolution reaches half of its speed
     double vectorLanes = 1;      ///< results of a product are computed in multiples of so many
     double coreBytes = 0;        ///< cache of one core: programs that fit wait for no other
-    double forkSeconds = 0;      ///< to share a program among the cores
+    /// Of what that has lost, for kernels that compute with it before they ask for more; 0: as the
+    /// last cache sends a stream.
+    double waitBandwidth = 0;
+    double forkSeconds = 0; ///< to share a program among the cores
     /// Lane instructions of tape operations by TapeOp; 0: those of core/ops/tape.cpp.
     std::array<double, tapeOpCount> tapeIssue{};
     double overlap = 6;                         ///< p of the norm that combines the resources
@@ -104,9 +107,12 @@ std::string text(const DeviceProfile& profile);
 Traffic logicalTraffic(const KernelProgram& program);
 
 /// Adds L2 and DRAM predictions. `reuseDistance` gives, per input, the distinct bytes touched
-/// since it was produced (negative: it comes from DRAM for sure).
+/// since it was produced (negative: it comes from DRAM for sure); `placeDistance`, per output,
+/// those since its memory was last used (without it a processor has lost as much of what is written
+/// as of what is read); `codeDistance` those since a kernel of its kind ran.
 Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
-                       const std::vector<int64_t>& reuseDistance);
+                       const std::vector<int64_t>& reuseDistance,
+                       const std::vector<int64_t>& placeDistance = {}, int64_t codeDistance = 0);
 
 TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
                          const DeviceProfile& profile);

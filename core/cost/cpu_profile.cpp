@@ -174,8 +174,8 @@ DeviceProfile withCores(DeviceProfile profile, double cores) {
         std::min(cores, coresThatFillMemory) / std::min(profile.units, coresThatFillMemory);
     profile.units = cores;
     profile.dramBandwidth *= sharing;
-    for (double* rate : {&profile.l2Bandwidth, &profile.fp32Flops, &profile.fp16MatrixFlops,
-                         &profile.tf32MatrixFlops})
+    for (double* rate : {&profile.l2Bandwidth, &profile.waitBandwidth, &profile.fp32Flops,
+                         &profile.fp16MatrixFlops, &profile.tf32MatrixFlops})
         *rate *= more;
     return profile;
 }

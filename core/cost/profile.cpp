@@ -58,6 +58,7 @@ constexpr std::array figures{
     Figure{"few_channels", &DeviceProfile::fewChannels, true},
     Figure{"vector_lanes", &DeviceProfile::vectorLanes, true},
     Figure{"core_bytes", &DeviceProfile::coreBytes, true},
+    Figure{"wait_bandwidth", &DeviceProfile::waitBandwidth, true},
     Figure{"fork_seconds", &DeviceProfile::forkSeconds, true},
     Figure{"overlap", &DeviceProfile::overlap},
     Figure{"residency", &DeviceProfile::residency},

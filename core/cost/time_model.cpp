@@ -4,8 +4,8 @@
 #include "core/cost/time_model.h"
 
 #include "core/cost/operand_bytes_internal.h"
+#include "core/cost/product_time_internal.h"
 #include "core/cost/resources.h"
-#include "core/kernel/product_element.h"
 #include "core/kernel/row_reuse.h"
 #include "core/ops/tape_power.h"
 
@@ -25,86 +25,6 @@ constexpr double bytesInFlightPerThread = 16;
 constexpr double secondsWorthSharing = 30e-6;
 /// Relative half width of an estimate, by what limits it: matrix shapes vary most.
 constexpr double memoryUncertainty = 0.1, computeUncertainty = 0.2, launchUncertainty = 0.05;
-
-/// Products of 8-bit integers on a processor: what they take beyond their dot products. Measured on
-/// a Xeon with AMX, kernel by kernel, in INT8 mobilenet_v3_large beside the same in float32.
-struct IntegerProducts {
-    double staging = 1.5;   ///< rows gathered, sums written
-    double halfDepth = 16;  ///< terms of one result for which this takes as long as multiplying
-    double shallow = 64;    ///< terms below which the pieces of a window's rows are so short
-    double pieces = 3.5;    ///< that gathering takes so much longer
-    double groups = 5;      ///< one small product a group and strip
-    double depthwise = 1.3; ///< taps interleaved, then four at a time
-};
-constexpr IntegerProducts integerProducts;
-
-bool sumsIntegers(const KernelProgram& program, const DeviceProfile& profile) {
-    const auto* code = std::get_if<Contraction>(&program.code);
-    return code && code->accumulate == DType::Int32 && profile.kind == DeviceKind::Cpu;
-}
-
-/// Of one call of a library for a small product; attentions of 33 to 64 rows, on a Xeon.
-constexpr double callSeconds = 0.6e-6;
-
-/// Products that a processor asks its library for one by one: two for each matrix of an attention.
-double productCalls(const KernelProgram& program, const DeviceProfile& profile) {
-    const auto* code = std::get_if<Attention>(&program.code);
-    if (!code || profile.kind != DeviceKind::Cpu)
-        return 0;
-    return 2 * static_cast<double>(elementCount(code->batch).value_or(0));
-}
-
-/// Whether a device multiplies the 8-bit integers of a program faster than lane by lane.
-bool multipliesIntegers(const KernelProgram& program, const DeviceProfile& profile) {
-    const auto* code = std::get_if<Contraction>(&program.code);
-    if (!code || profile.integerGain <= 0 || code->accumulate != DType::Int32)
-        return false;
-    const OperandType& a = program.inputs[code->a.operand];
-    const OperandType& b = program.inputs[code->b.operand];
-    const bool depthwise =
-        code->kind != Contraction::Kind::MatMul && code->groups > 1 && b.extents[1] == 1;
-    return sizeOf(a.dtype) == 1 && sizeOf(b.dtype) == 1 && !depthwise;
-}
-
-double matrixPeak(const KernelProgram& program, const DeviceProfile& profile, bool tf32) {
-    if (multipliesIntegers(program, profile))
-        return profile.fp32Flops * profile.integerGain;
-    switch (productElement(program)) {
-    case DType::Float16:
-    case DType::BFloat16:
-        return profile.fp16MatrixFlops;
-    case DType::Float64:
-        return profile.fp32Flops / 2;
-    default:
-        return tf32 ? profile.tf32MatrixFlops : profile.fp32Flops;
-    }
-}
-
-int64_t productOf(const Extents& extents, size_t begin, size_t end) {
-    int64_t out = 1;
-    for (size_t d = begin; d < end; ++d)
-        out *= extents[d];
-    return out;
-}
-
-/// Tiles of a contraction's result, or of an attention's rows.
-double tilesOf(const KernelProgram& program, double tile) {
-    auto along = [&](int64_t extent) { return std::ceil(static_cast<double>(extent) / tile); };
-    if (const auto* code = std::get_if<Contraction>(&program.code)) {
-        if (code->kind == Contraction::Kind::MatMul) {
-            const size_t m = code->batchDims + code->mDims;
-            return static_cast<double>(productOf(code->space, 0, code->batchDims)) *
-                   along(productOf(code->space, code->batchDims, m)) *
-                   along(productOf(code->space, m, code->space.size()));
-        }
-        const int64_t channels = code->space[1];
-        return static_cast<double>(code->groups) * along(channels / code->groups) *
-               along(productOf(code->space, 0, code->space.size()) / channels);
-    }
-    if (const auto* code = std::get_if<Attention>(&program.code))
-        return static_cast<double>(productOf(code->batch, 0, code->batch.size())) * along(code->l);
-    return 1;
-}
 
 /// Lane instructions of one operation of tapes on this device.
 double priceOf(TapeOp op, const DeviceProfile& profile) {
@@ -233,68 +153,8 @@ double laneInstructions(const KernelProgram& program, const LaidWork& laid,
     add(work.turned, profile.turnIssue);
     add(work.routine, profile.routineIssue);
     add(laid.packed, 2);
-    if (!work.matrix && !multipliesIntegers(program, profile))
-        add(work.matrixFlops / 2,
-            profile.laneProductIssue *
-                (sumsIntegers(program, profile) ? integerProducts.depthwise : 1));
+    add(work.matrixFlops / 2, laneProductPrice(program, work, profile));
     return out;
-}
-
-/// Terms that are summed for one result.
-double depthOf(const KernelProgram& program, const Contraction& code) {
-    if (code.kind == Contraction::Kind::MatMul)
-        return static_cast<double>(std::max<int64_t>(1, productOf(code.k, 0, code.k.size())));
-    const Extents& weights = program.inputs[code.b.operand].extents;
-    return static_cast<double>(std::max<int64_t>(1, productOf(weights, 1, weights.size())));
-}
-
-/// The same for a product of 8-bit integers on a processor.
-double integerLoss(const KernelProgram& program, const Contraction& code) {
-    const double depth = depthOf(program, code);
-    const bool slides =
-        code.kind != Contraction::Kind::MatMul && elementCount(code.window.kernel).value_or(1) > 1;
-    return integerProducts.staging * (1 + integerProducts.halfDepth / depth) *
-           (slides && depth < integerProducts.shallow ? integerProducts.pieces : 1) *
-           (code.groups > 1 ? integerProducts.groups : 1);
-}
-
-/// How much longer a product takes than its FLOPs say: results in whole vectors, and operands of a
-/// convolution that are too short for its inner loop.
-double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
-    const auto* code = std::get_if<Contraction>(&program.code);
-    if (!code || code->kind == Contraction::Kind::ConvTranspose)
-        return 1;
-    const size_t m = code->batchDims + code->mDims;
-    const bool matMul = code->kind == Contraction::Kind::MatMul;
-    const auto columns = static_cast<double>(std::max<int64_t>(
-        1, matMul ? productOf(code->space, m, code->space.size()) : code->space[1] / code->groups));
-    double out = std::ceil(columns / profile.vectorLanes) * profile.vectorLanes / columns;
-    if (multipliesIntegers(program, profile) && profile.kind == DeviceKind::Cpu)
-        return out * integerLoss(program, *code);
-    if (!matMul)
-        out *= (1 + profile.fewChannels /
-                        static_cast<double>(program.inputs[code->b.operand].extents[1])) /
-               profile.convolutionShare;
-    return out;
-}
-
-/// Convolutions that minimal filtering (Winograd) computes with fewer products.
-const Contraction* smallFilter(const KernelProgram& program, const DeviceProfile& profile) {
-    const auto* code = std::get_if<Contraction>(&program.code);
-    if (!code || code->kind != Contraction::Kind::Conv || code->groups != 1 ||
-        profile.filterGain <= 1 || !isFloat(code->accumulate))
-        return nullptr;
-    const SlidingWindow& window = code->window;
-    auto all = [](const Extents& extents, int64_t wanted) {
-        return std::all_of(extents.begin(), extents.end(), [&](int64_t e) { return e == wanted; });
-    };
-    auto whole = [&](int64_t channels) {
-        return std::fmod(static_cast<double>(channels), profile.vectorLanes) == 0;
-    };
-    const bool small = window.kernel.size() == 2 && all(window.kernel, 3) &&
-                       all(window.strides, 1) && all(window.dilations, 1) &&
-                       whole(code->space[1]) && whole(program.inputs[code->b.operand].extents[1]);
-    return small ? code : nullptr;
 }
 
 /// How much longer issue takes where code does not fit the instruction cache: every warp waits for
@@ -311,56 +171,6 @@ double spilledBytes(const KernelProgram& program, const KernelResources& resourc
     for (const OperandType& output : program.outputs)
         results = std::max(results, static_cast<double>(elementCount(output.extents).value_or(0)));
     return 2 * resources.spilledBytes * results / resources.elements;
-}
-
-struct ProductSeconds {
-    double matrix = 0;
-    double dram = 0; ///< for more than the program's own bytes
-};
-
-/// Tiles of 4x4 results, whose weights are four times as large.
-ProductSeconds filteredSeconds(const KernelProgram& program, const Contraction& code, double direct,
-                               const Traffic& traffic, const DeviceProfile& profile) {
-    constexpr double tile = 4, moreWeights = 3;
-    double padded = 1;
-    for (size_t d = 2; d < code.space.size(); ++d)
-        padded *= std::ceil(static_cast<double>(code.space[d]) / tile) * tile /
-                  static_cast<double>(code.space[d]);
-    const OperandType& weights = program.inputs[code.b.operand];
-    const double bytes = static_cast<double>(elementCount(weights.extents).value_or(0)) *
-                         static_cast<double>(sizeOf(weights.dtype));
-    const double missed =
-        std::min(1.0, static_cast<double>(traffic.dram) / std::max(1.0, double(traffic.logical())));
-    return {direct * padded / profile.filterGain,
-            moreWeights * bytes * missed / profile.dramBandwidth};
-}
-
-/// Seconds on the tensor cores: smaller tiles fill more units and use each less well.
-ProductSeconds matrixSeconds(const KernelProgram& program, const LaidWork& laid,
-                             const Traffic& traffic, double peak, const DeviceProfile& profile,
-                             double units) {
-    const Work& work = laid.work;
-    if (work.matrixFlops == 0 || (!work.matrix && !multipliesIntegers(program, profile)))
-        return {};
-    struct TileChoice {
-        double extent, share; ///< of what large tiles reach
-    };
-    constexpr std::array choices{TileChoice{128, 1}, TileChoice{64, 2.0 / 3}, TileChoice{32, 0.4}};
-    const double ideal = static_cast<double>(work.matrixFlops) * shapeLoss(program, profile) / peak;
-    double best = std::numeric_limits<double>::infinity();
-    for (const TileChoice& choice : choices) {
-        const double tiles = std::max(1.0, tilesOf(program, choice.extent));
-        const double wave = std::ceil(tiles / units) * units / tiles;
-        // Splitting the reduced dims keeps units busy that have no tile of their own.
-        best =
-            std::min(best, ideal * std::min(wave, 8.0) / (choice.share * profile.matrixEfficiency));
-    }
-    const ProductSeconds direct{best, 0};
-    const Contraction* filter = laid.channelsTogether ? smallFilter(program, profile) : nullptr;
-    if (!filter)
-        return direct;
-    const ProductSeconds filtered = filteredSeconds(program, *filter, best, traffic, profile);
-    return filtered.matrix + filtered.dram < direct.matrix ? filtered : direct;
 }
 
 /// Products hold their own tiles, which their share of the peak knows; others hide memory by many
@@ -390,6 +200,15 @@ double lastCacheBytes(const Traffic& traffic, const DeviceProfile& profile) {
     return profile.coreBytes > 0 ? std::max(0.0, bytes - static_cast<double>(traffic.dram)) : bytes;
 }
 
+/// Kernels that compute with a row or a block before they ask for the next: nothing else is done
+/// while a core's own cache fetches it. Streams are fetched ahead.
+bool waitsForBytes(const KernelProgram& program, const DeviceProfile& profile) {
+    return profile.waitBandwidth > 0 && profile.coreBytes > 0 &&
+           !std::holds_alternative<Pointwise>(program.code) &&
+           !std::holds_alternative<Window>(program.code) &&
+           !std::holds_alternative<Contraction>(program.code);
+}
+
 /// Bytes of what is packed for which a core's own cache has no room.
 double packedBytes(const LaidWork& laid, double units, const DeviceProfile& profile) {
     const double bytes = 4 * static_cast<double>(laid.packed);
@@ -404,16 +223,20 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const LaidWork& 
     const double share = units / profile.units;
     TimeEstimate out;
     out.launch = profile.launchSeconds + (units > 1 ? profile.forkSeconds : 0) +
-                 productCalls(program, profile) * callSeconds / units;
+                 callSecondsOf(program, profile) / units;
     const bool isGpu = profile.kind == DeviceKind::Gpu;
     const KernelResources needs = isGpu ? predictResources(program, profile) : KernelResources{};
     const double spilled = isGpu ? spilledBytes(program, needs) : 0;
-    out.l2 = (lastCacheBytes(traffic, profile) + spilled + packedBytes(laid, units, profile)) /
-             (profile.l2Bandwidth * share);
+    const double waited = waitsForBytes(program, profile) ? lastCacheBytes(traffic, profile) : 0;
+    const double streamed = lastCacheBytes(traffic, profile) - waited;
+    const ProductSeconds product = productSeconds(program, laid, traffic, profile, tf32, units);
+    const double stream =
+        (streamed + spilled + packedBytes(laid, units, profile)) / (profile.l2Bandwidth * share) +
+        product.l2;
+    const double wait = waited > 0 ? waited / (profile.waitBandwidth * share) : 0;
+    out.l2 = stream + wait;
     out.issue = (laneInstructions(program, laid, profile) + spilled / 4) * fetchLoss(needs) /
                 (units * profile.lanesPerUnit * profile.clock * profile.issueEfficiency);
-    const ProductSeconds product = matrixSeconds(
-        program, laid, traffic, matrixPeak(program, profile, tf32) * share, profile, units);
     out.matrix = product.matrix;
     out.dram = dramSeconds(program, traffic, profile, needs) + product.dram;
     struct Resource {
@@ -421,7 +244,7 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const LaidWork& 
         double seconds, uncertainty;
     };
     const std::array resources{Resource{"dram", out.dram, memoryUncertainty},
-                               Resource{"l2", out.l2, memoryUncertainty},
+                               Resource{"l2", stream, memoryUncertainty},
                                Resource{"issue", out.issue, computeUncertainty},
                                Resource{"matrix", out.matrix, computeUncertainty}};
     const Resource* top = resources.data();
@@ -432,10 +255,12 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const LaidWork& 
     for (const Resource& resource : resources)
         if (top->seconds > 0)
             norm += std::pow(resource.seconds / top->seconds, profile.overlap);
-    const double busy = top->seconds * std::pow(norm, 1 / profile.overlap);
+    const double work = top->seconds * std::pow(norm, 1 / profile.overlap);
+    const double busy = work + wait;
     out.seconds = out.launch + busy;
-    out.limiter = out.launch > busy ? "launch" : top->name;
-    const double slack = busy * top->uncertainty + out.launch * launchUncertainty;
+    out.limiter = out.launch > busy ? "launch" : wait > work ? "l2" : top->name;
+    const double slack =
+        work * top->uncertainty + wait * memoryUncertainty + out.launch * launchUncertainty;
     out.low = out.seconds - slack;
     out.high = out.seconds + slack;
     return out;

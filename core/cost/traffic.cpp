@@ -36,6 +36,30 @@ double coreMissShare(double distance, double bytes, const DeviceProfile& profile
     return std::clamp(4 * (distance + bytes) / (profile.coreBytes * profile.units) - 3, 0.0, 1.0);
 }
 
+/// Code and tables of a kernel.
+constexpr double codeBytes = 65536;
+
+/// Of a line that is written into and not in a core's own cache: it is fetched first, but nothing
+/// waits for most of them.
+constexpr double fetchedShare = 0.5;
+
+/// Bytes of results whose memory a core's own cache does not hold any more; where nothing is known
+/// of it, as much as of what is read.
+double missedPlaces(const OperandBytes& bytes, const std::vector<int64_t>& distances,
+                    double missedRead, const DeviceProfile& profile) {
+    double read = 0, out = 0;
+    for (int64_t size : bytes.read)
+        read += static_cast<double>(size);
+    for (size_t i = 0; i < bytes.written.size(); ++i) {
+        const auto size = static_cast<double>(bytes.written[i]);
+        if (i < distances.size())
+            out += size * coreMissShare(static_cast<double>(distances[i]), size, profile);
+        else if (read > 0)
+            out += size * missedRead / read;
+    }
+    return out;
+}
+
 } // namespace
 
 double missShare(double distance, double bytes, const DeviceProfile& profile) {
@@ -62,7 +86,8 @@ Traffic logicalTraffic(const KernelProgram& program) {
 }
 
 Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
-                       const std::vector<int64_t>& reuseDistance) {
+                       const std::vector<int64_t>& reuseDistance,
+                       const std::vector<int64_t>& placeDistance, int64_t codeDistance) {
     const OperandBytes bytes = operandBytes(program);
     std::vector<double> passes = readPasses(program, profile.sharedBytesPerUnit);
     passes.resize(bytes.read.size(), 1.0);
@@ -88,12 +113,11 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
             missed += staged * coreMissShare(0, staged, profile);
     }
     out.l2 = static_cast<int64_t>(l2) + out.logicalWritten;
-    // A core cuts its work so that its own cache holds what it reads again; where it found its
-    // operands gone, the lines that it writes into are gone too, but nothing waits for most of
-    // them.
-    if (profile.coreBytes > 0 && out.logicalRead > 0)
+    // A core cuts its work so that its own cache holds what it reads again.
+    if (profile.coreBytes > 0)
         out.l2 = static_cast<int64_t>(
-            missed * (1 + 0.5 * static_cast<double>(out.logicalWritten) / double(out.logicalRead)));
+            missed + fetchedShare * missedPlaces(bytes, placeDistance, missed, profile) +
+            codeBytes * coreMissShare(static_cast<double>(codeDistance), codeBytes, profile));
     out.dram = static_cast<int64_t>(dram) + writtenToDram(bytes, profile, resident);
     return out;
 }

@@ -16,19 +16,6 @@ int64_t aligned(int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Bytes from the first to one past the last element of a layout with gaps or padding; of the
-/// images of one pass where it is given.
-int64_t spanBytes(const PlanValue& value, const Sweep* sweep = nullptr) {
-    int64_t last = 0;
-    for (size_t d = 0; d < value.extents.size(); ++d) {
-        const int64_t extent = sweep && d == 0 ? sweep->images : value.extents[d];
-        if (extent == 0)
-            return 0;
-        last += (extent - 1) * value.strides[d];
-    }
-    return (last + 1) * static_cast<int64_t>(sizeOf(value.dtype));
-}
-
 const Sweep* sweepOf(const Plan& plan, uint32_t step) {
     for (const Sweep& sweep : plan.sweeps)
         if (sweep.first <= step && step <= sweep.last)
@@ -218,6 +205,17 @@ int64_t peakOf(const Plan& plan, const std::vector<Block>& blocks) {
 }
 
 } // namespace
+
+int64_t spanBytes(const PlanValue& value, const Sweep* sweep) {
+    int64_t last = 0;
+    for (size_t d = 0; d < value.extents.size(); ++d) {
+        const int64_t extent = sweep && d == 0 ? sweep->images : value.extents[d];
+        if (extent == 0)
+            return 0;
+        last += (extent - 1) * value.strides[d];
+    }
+    return (last + 1) * static_cast<int64_t>(sizeOf(value.dtype));
+}
 
 void placeBuffers(Plan& plan, bool reuseMemory) {
     findLifetimes(plan);

@@ -4,8 +4,10 @@
 #include "core/cost/time_model.h"
 #include "core/kernel/product_element.h"
 #include "core/plan/backend.h"
+#include "core/plan/memory_uses.h"
 #include "core/plan/planner_internal.h"
 #include "core/plan/reuse_distance.h"
+#include "core/plan/step_work.h"
 
 #include <algorithm>
 #include <numeric>
@@ -50,13 +52,34 @@ OperandStrides orderOf(const Plan& plan, const Step& step, const Backend* backen
 /// From the traffic that the step has.
 void predictStep(const Plan& plan, Step& step, const DeviceProfile& profile,
                  const Backend* backend) {
-    if (plan.pricedLayouts)
-        step.predicted =
-            predictTime(step.program, laidWorkOf(step.program, orderOf(plan, step, backend)),
-                        step.traffic, profile, step.tf32);
-    else
-        step.predicted =
-            predictTime(step.program, workOf(step.program), step.traffic, profile, step.tf32);
+    step.predicted = predictTime(step.program, fuselage::workOf(plan, step, backend), step.traffic,
+                                 profile, step.tf32);
+}
+
+/// Since what a step reads was made.
+std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile) {
+    std::vector<int64_t> producedAt(plan.values.size(), -1);
+    ReuseDistances reuse(profile);
+    for (const Step& step : plan.steps)
+        reuse.add(logicalTraffic(step.program).logical());
+    std::vector<UseDistances> out(plan.steps.size());
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        for (uint32_t input : plan.steps[i].inputs)
+            out[i].read.push_back(
+                reuse.of(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
+        for (uint32_t output : plan.steps[i].outputs)
+            producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
+    }
+    return out;
+}
+
+/// Since the memory of what it reads and writes was last used.
+std::vector<UseDistances> distancesByMemory(const Plan& plan) {
+    MemoryUses uses(plan);
+    std::vector<UseDistances> out;
+    for (size_t i = 0; i < plan.steps.size(); ++i)
+        out.push_back(uses.next());
+    return out;
 }
 
 PlanValue planValueOf(const Graph& graph, ValueId id) {
@@ -136,23 +159,16 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
 }
 
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
-    std::vector<int64_t> producedAt(plan.values.size(), -1);
-    ReuseDistances reuse(profile);
-    for (const Step& step : plan.steps)
-        reuse.add(logicalTraffic(step.program).logical());
+    const std::vector<UseDistances> distances =
+        profile.kind == DeviceKind::Cpu ? distancesByMemory(plan) : distancesByMaker(plan, profile);
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         Step& step = plan.steps[i];
-        std::vector<int64_t> distances;
-        for (uint32_t input : step.inputs)
-            distances.push_back(
-                reuse.of(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
-        step.traffic = predictTraffic(step.program, profile, distances);
+        step.traffic = predictTraffic(step.program, profile, distances[i].read,
+                                      distances[i].written, distances[i].code);
         if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);
         else
             predictStep(plan, step, profile, backend);
-        for (uint32_t output : step.outputs)
-            producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
     }
     for (const Sweep& sweep : plan.sweeps)
         for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
@@ -163,6 +179,11 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
 }
 
 } // namespace planner
+
+LaidWork workOf(const Plan& plan, const Step& step, const Backend* backend) {
+    return plan.pricedLayouts ? laidWorkOf(step.program, planner::orderOf(plan, step, backend))
+                              : LaidWork{workOf(step.program)};
+}
 
 Traffic Plan::totalTraffic() const {
     Traffic total;

@@ -105,6 +105,10 @@ void groupSteps(Plan& plan, const PlanOptions& options);
 /// Phase 6b, which predicts: steps that run for a few images at a time (sweeps.cpp).
 void findSweeps(Plan& plan, const PlanOptions& options);
 
+/// Bytes from the first to one past the last element of a layout with gaps or padding; of the
+/// images of one pass where it is given.
+int64_t spanBytes(const PlanValue& value, const Sweep* sweep = nullptr);
+
 /// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
 void placeBuffers(Plan& plan, bool reuseMemory);
 

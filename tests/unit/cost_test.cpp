@@ -344,6 +344,71 @@ TEST(TimeModel, AProcessorKeepsSmallResultsAndFetchesLinesOfLargeOnes) {
         << "a GPU writes out what it has";
 }
 
+namespace {
+
+DeviceProfile processor() {
+    DeviceProfile out = h200();
+    out.kind = DeviceKind::Cpu;
+    out.units = 1;
+    out.coreBytes = 1 << 20;
+    out.l2Bytes = 1 << 30;
+    out.waitBandwidth = 1e9;
+    return out;
+}
+
+const char* const normalised = "(float[64,768] x, float[768] s, float[768] b) => (float[64,768] y) "
+                               "{ y = LayerNormalization(x, s, b) }";
+
+} // namespace
+
+TEST(TimeModel, APlaceThatACoreHasLostIsMissedLikeAnOperand) {
+    const DeviceProfile cpu = processor();
+    const KernelProgram row = programOf(bodyFrom(normalised));
+    const int64_t far = 4 << 20;
+    auto missed = [&](int64_t place, int64_t code = 0) {
+        return predictTraffic(row, cpu, {0, 0, 0}, {place}, code).l2;
+    };
+    EXPECT_EQ(missed(0), 0);
+    EXPECT_EQ(missed(far), 64 * 768 * 4 / 2);
+    int64_t before = 0;
+    for (int64_t place = 0; place <= far; place += far / 16) {
+        EXPECT_GE(missed(place), before) << place;
+        before = missed(place);
+    }
+    EXPECT_GT(missed(0, far), 0) << "its code";
+    // Where nobody knows, as much is gone as of the operands.
+    EXPECT_EQ(predictTraffic(row, cpu, {0, 0, 0}).l2, 0);
+    EXPECT_GT(predictTraffic(row, cpu, {far, far, far}).l2,
+              predictTraffic(row, cpu, {far, far, far}, {0}).l2);
+}
+
+TEST(TimeModel, PlacesAreNothingToAGpu) {
+    const KernelProgram row = programOf(bodyFrom(normalised));
+    const Traffic without = predictTraffic(row, h200(), {0, 0, 0});
+    const Traffic with = predictTraffic(row, h200(), {0, 0, 0}, {1 << 30}, 1 << 30);
+    EXPECT_EQ(with.l2, without.l2);
+    EXPECT_EQ(with.dram, without.dram);
+    DeviceProfile waits = h200();
+    waits.waitBandwidth = 1;
+    EXPECT_EQ(predictTime(row, without, waits).seconds, predictTime(row, without, h200()).seconds);
+}
+
+TEST(TimeModel, RowsWaitForWhatTheyMissAndStreamsDoNot) {
+    DeviceProfile cpu = processor();
+    auto more = [&](const char* body) {
+        const KernelProgram program = programOf(bodyFrom(body));
+        Traffic near = predictTraffic(program, cpu, {0, 0, 0});
+        near.dram = 0;
+        Traffic far = near;
+        far.l2 += 1'000'000;
+        return predictTime(program, far, cpu).seconds - predictTime(program, near, cpu).seconds;
+    };
+    EXPECT_NEAR(more(normalised), 1e-3, 1e-9);
+    EXPECT_LT(more("(float[64,768] x) => (float[64,768] y) { y = Exp(x) }"), 1e-4);
+    cpu.waitBandwidth = 0; // of a profile that does not know
+    EXPECT_LT(more(normalised), 1e-4);
+}
+
 TEST(TimeModel, FilteringSpeedsUpConvolutionsOfThreeByThreeOnly) {
     DeviceProfile profile = h200();
     auto matrix = [&](const std::string& body, double gain) {

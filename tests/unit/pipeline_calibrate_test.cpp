@@ -22,6 +22,7 @@ DeviceProfile machine() {
     out.clock = 4e9;
     out.dramBandwidth = 30e9;
     out.l2Bandwidth = 60e9;
+    out.waitBandwidth = 20e9;
     out.l2Bytes = 32 << 20;
     out.sharedBytesPerUnit = 48 << 10;
     out.fp32Flops = 500e9;
@@ -75,7 +76,7 @@ const std::vector<std::pair<const Probe*, Step>>& plannedProbes() {
 std::vector<MeasuredProbe> measuredBy(const DeviceProfile& truth) {
     std::vector<MeasuredProbe> out;
     for (const auto& [probe, step] : plannedProbes()) {
-        MeasuredProbe made = measuredProbe(*probe, step, 1);
+        MeasuredProbe made = measuredProbe(*probe, step, {workOf(step.program)}, 1);
         made.seconds = predict(made, truth).seconds;
         out.push_back(std::move(made));
     }
@@ -98,6 +99,7 @@ TEST(Calibrate, MeasurementsOfAKnownMachineLeadBackToIt) {
     start.issueEfficiency = 0.9;
     start.dramBandwidth = 11e9;
     start.l2Bandwidth = 25e9;
+    start.waitBandwidth = 0;
     start.matrixEfficiency = 0.75;
     start.filterGain = 1;
     start.launchSeconds = 1e-6;
@@ -106,7 +108,8 @@ TEST(Calibrate, MeasurementsOfAKnownMachineLeadBackToIt) {
     EXPECT_EQ(found.overlap, 1);
     for (double DeviceProfile::*figure :
          {&DeviceProfile::issueEfficiency, &DeviceProfile::dramBandwidth,
-          &DeviceProfile::l2Bandwidth, &DeviceProfile::matrixEfficiency, &DeviceProfile::filterGain,
+          &DeviceProfile::l2Bandwidth, &DeviceProfile::waitBandwidth,
+          &DeviceProfile::matrixEfficiency, &DeviceProfile::filterGain,
           &DeviceProfile::launchSeconds, &DeviceProfile::reduceIssue, &DeviceProfile::rowIssue,
           &DeviceProfile::windowIssue, &DeviceProfile::scoreIssue, &DeviceProfile::laneProductIssue,
           &DeviceProfile::epilogueShare, &DeviceProfile::fewChannels})

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What products (matrix products, convolutions, attentions) take beside their bytes: FLOPs, and how
+// their shapes suit tiles, vectors and the filters of a library.
+#pragma once
+
+#include "core/cost/cost.h"
+#include "core/kernel/layout_work.h"
+
+namespace fuselage {
+
+struct ProductSeconds {
+    double matrix = 0;
+    double dram = 0, l2 = 0; ///< for more than the program's own bytes
+};
+
+/// Seconds on so many of the profile's units; smaller tiles fill more of them and use each less
+/// well.
+ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid,
+                              const Traffic& traffic, const DeviceProfile& profile, bool tf32,
+                              double units);
+
+/// Lane instructions of a multiply-add that runs on lanes; 0: the device multiplies in a better
+/// way.
+double laneProductPrice(const KernelProgram& program, const Work& work,
+                        const DeviceProfile& profile);
+
+/// Of calls of a processor's library, which an attention makes for each of its matrices.
+double callSecondsOf(const KernelProgram& program, const DeviceProfile& profile);
+
+} // namespace fuselage

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step of a plan does, for callers that predict it for several profiles.
+#pragma once
+
+#include "core/kernel/layout_work.h"
+#include "core/plan/backend.h"
+
+namespace fuselage {
+
+/// With its operands as they lie, where the plan chose that by price.
+LaidWork workOf(const Plan& plan, const Step& step, const Backend* backend);
+
+} // namespace fuselage
