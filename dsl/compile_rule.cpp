@@ -71,6 +71,10 @@ bool RuleCompiler::compile(const ast::Rule& item, Rule& out) {
         return false;
     for (const ast::Clause& each : item.clauses)
         m_rule->isRewrite |= std::holds_alternative<ast::Rewrite>(each);
+    // What a literal of the match tolerates depends on the class.
+    for (const ast::Clause& each : item.clauses)
+        if (auto* numeric = std::get_if<ast::Numeric>(&each))
+            clause(*numeric);
     // The match binds the names that all other clauses use, wherever it stands.
     for (const ast::Clause& each : item.clauses)
         if (auto* match = std::get_if<ast::Match>(&each))

@@ -271,6 +271,8 @@ TermId RuleCompiler::number(const ast::Term& term) {
     out.number = numeralValue(term.number);
     if (!term.tolerance.empty())
         out.tolerance = numeralValue(term.tolerance);
+    else if (m_rule->isRewrite && m_rule->numeric == NumericClass::Exact)
+        out.tolerance = 0;
     return add(std::move(out));
 }
 

@@ -2,6 +2,7 @@
 #include "core/rewrite/draft.h"
 
 #include "core/ops/evaluate.h"
+#include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 
 #include <algorithm>
@@ -270,6 +271,13 @@ Quantity Draft::node(Op op, const Quantity::List& operands, const NamedQuantitie
         if (i >= spec.inputs.size() || !spec.inputs[i].valid())
             return fail(std::string(nameOf(op)) + " needs its operand " + std::to_string(i + 1) +
                         ", which is none here");
+    for (size_t i = 0; i < spec.inputs.size(); ++i) {
+        const DType type =
+            spec.inputs[i].valid() ? m_graph.value(spec.inputs[i]).type.dtype : DType::Undefined;
+        if (type != DType::Undefined && !inputTypesOf(op, i).allows(type))
+            return fail(std::string(nameOf(op)) + " takes no " + nameOf(type) + " as operand " +
+                        std::to_string(i + 1));
+    }
     spec.outputs.assign(outputs, nameOf(op));
     NodeId id = m_graph.addNode(std::move(spec));
     fillDefaults(m_graph.edit(id));

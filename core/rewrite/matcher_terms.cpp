@@ -18,6 +18,9 @@ bool isNumber(const Tensor& tensor, double number, double tolerance) {
     if (tensor.elementCount() == 0 || !tensor.defined() || tensor.dtype() == DType::String)
         return false;
     double stored = roundTo(tensor.dtype(), number);
+    const bool hasOtherSign = std::signbit(tensor.at(0)) != std::signbit(number);
+    if (tolerance == 0 && number == 0 && isFloat(tensor.dtype()) && hasOtherSign)
+        return false; // x - -0 is not x
     auto fits = [&](double value) {
         return value == number || value == stored || near(value, number, tolerance) ||
                (isFloat(tensor.dtype()) && near(value, stored, tolerance));
