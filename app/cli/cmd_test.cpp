@@ -59,17 +59,20 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, bool verbos
 
 /// Prints the proofs that failed and returns how many; in a strict run those without a sample too.
 size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options) {
-    size_t failed = 0, unsampled = 0;
+    size_t failed = 0, unsampled = 0, exact = 0, real = 0;
     for (const app::RuleProof& proof : proofs) {
         failed += proof.failing > 0 ? 1 : 0;
-        unsampled += proof.samples == 0 ? 1 : 0;
+        unsampled += proof.failing == 0 && !proof.passed() ? 1 : 0;
+        exact += proof.level == app::ProofLevel::Bits ? 1 : 0;
+        real += proof.level == app::ProofLevel::Reals ? 1 : 0;
         printOut(app::proofText(proof));
         if (options.verbose && proof.passed())
-            printOut(fmt::format("{}: {} agrees on {} samples of {} graphs\n", proof.where,
-                                 proof.rule, proof.samples, proof.attempts));
+            printOut(
+                fmt::format("{}: {} is {}\n", proof.where, proof.rule, app::verdictText(proof)));
     }
-    printOut(fmt::format("{} rules agree on all samples, {} unsound, {} without a sample\n",
-                         proofs.size() - failed - unsampled, failed, unsampled));
+    printOut(fmt::format(
+        "{} rules proved, {} proved over the reals, {} tested, {} unsound, {} without a sample\n",
+        exact, real, proofs.size() - exact - real - failed - unsampled, failed, unsampled));
     return failed + (options.strict ? unsampled : 0);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // prove: rules -> one line each: sound, or caught with a counterexample of at most 4 elements a
-// dimension and the guard that was suggested. The section `text` holds E0501 as it is printed.
+// dimension and the guard that was suggested. The section `text` holds E0501 as it is printed,
+// `verdict` the word for each rule with what it rests on or what stands in its way.
 #include "app/pipeline/prove/proof.h"
 #include "tests/filetest/commands.h"
 
@@ -40,6 +41,7 @@ Outcome runProve(const CaseFile& file) {
     for (const app::RuleProof& proof : *proofs) {
         outcome.sections["output"] += lineOf(proof);
         outcome.sections["text"] += app::proofText(proof);
+        outcome.sections["verdict"] += proof.rule + ": " + app::verdictText(proof) + "\n";
     }
     return outcome;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules whose soundness is known: all of tests/prove/unsound.fuse are caught, none of sound.fuse.
+// Rules whose soundness is known: all of tests/prove/unsound.fuse are caught, none of sound.fuse;
+// the exact level proves none that is wrong, and most of the library.
 #include "app/pipeline/prove/proof.h"
+#include "core/algebra/exact_proof.h"
+#include "tests/bench/mutants.h"
 
 #include <gtest/gtest.h>
 
@@ -8,18 +11,28 @@ using namespace fuselage;
 
 namespace {
 
-std::vector<app::RuleProof> proofsOf(const std::string& file, uint64_t seed) {
+app::RuleLibrary libraryOf(const std::string& file) {
     app::RuleOptions options;
-    options.builtin = false;
-    options.paths = {std::string(FUSELAGE_SOURCE_DIR) + "/tests/prove/" + file};
+    options.builtin = file.empty();
+    if (!file.empty())
+        options.paths = {std::string(FUSELAGE_SOURCE_DIR) + "/tests/prove/" + file};
     auto library = app::requireRuleLibrary(options);
     EXPECT_TRUE(library) << library.error().text();
+    return std::move(*library);
+}
+
+std::vector<app::RuleProof> proofsOf(const std::string& file, uint64_t seed) {
     app::ProofOptions proving;
     proving.seed = seed;
     Progress progress;
-    auto proofs = app::proveRules(*library, proving, progress);
+    auto proofs = app::proveRules(libraryOf(file), proving, progress);
     EXPECT_TRUE(proofs);
     return std::move(*proofs);
+}
+
+bool isProved(const Rule& rule) {
+    Progress progress;
+    return proveExactly(rule, progress).level != ExactProof::Level::None;
 }
 
 } // namespace
@@ -27,8 +40,10 @@ std::vector<app::RuleProof> proofsOf(const std::string& file, uint64_t seed) {
 TEST(ProofCorpus, UnsoundRulesAreCaught) {
     const auto proofs = proofsOf("unsound.fuse", 1);
     EXPECT_EQ(proofs.size(), 77U);
-    for (const app::RuleProof& proof : proofs)
+    for (const app::RuleProof& proof : proofs) {
         EXPECT_GT(proof.failing, 0U) << proof.rule;
+        EXPECT_STREQ(app::verdictOf(proof), "unsound") << proof.rule;
+    }
 }
 
 TEST(ProofCorpus, SoundRulesAreNotBlamed) {
@@ -40,4 +55,66 @@ TEST(ProofCorpus, SoundRulesAreNotBlamed) {
             EXPECT_EQ(proof.failing, 0U) << app::proofText(proof);
         }
     }
+}
+
+/// Without the samples, which would hide what the algebra does.
+TEST(ExactLevel, ProvesNothingThatIsWrong) {
+    for (const char* file : {"unsound.fuse", "nearly.fuse"}) {
+        const app::RuleLibrary library = libraryOf(file);
+        EXPECT_GE(library.loaded.rules.rules.size(), 30U);
+        for (const Rule& rule : library.loaded.rules.rules)
+            EXPECT_FALSE(isProved(rule)) << file << ": " << rule.name;
+    }
+}
+
+TEST(ExactLevel, ProvesWhatHolds) {
+    const app::RuleLibrary library = libraryOf("sound.fuse");
+    size_t proved = 0;
+    for (const Rule& rule : library.loaded.rules.rules)
+        proved += isProved(rule) ? 1 : 0;
+    EXPECT_GE(proved, 13U);
+}
+
+/// At least 60 of 100 rewrites and forms of the library; the others say why not.
+TEST(ExactLevel, ProvesMostOfTheLibrary) {
+    const app::RuleLibrary library = libraryOf("");
+    size_t rewrites = 0, proved = 0;
+    Progress progress;
+    for (const auto* rules : {&library.loaded.forms, &library.loaded.rules.rules})
+        for (const Rule& rule : *rules) {
+            const ExactProof proof = proveExactly(rule, progress);
+            const bool isProven = proof.level != ExactProof::Level::None;
+            EXPECT_NE(isProven, !proof.obstacle.empty()) << rule.name;
+            rewrites += rule.isRewrite ? 1 : 0;
+            proved += isProven ? 1 : 0;
+        }
+    EXPECT_GE(rewrites, 40U);
+    EXPECT_GE(100 * proved, 60 * rewrites);
+}
+
+/// Every mutant of the library that is proved agrees on samples too.
+TEST(ExactLevel, ProvesNoMutantThatDiffers) {
+    const app::RuleLibrary library = libraryOf("");
+    size_t mutants = 0, proved = 0;
+    Progress progress;
+    app::ProofOptions samples;
+    samples.seed = 77;
+    samples.samples = 60;
+    samples.exact = false;
+    for (const auto* rules : {&library.loaded.forms, &library.loaded.rules.rules})
+        for (const Rule& rule : *rules) {
+            if (!rule.isRewrite)
+                continue;
+            for (const bench::Mutant& mutant : bench::mutantsOf(rule)) {
+                ++mutants;
+                if (!isProved(mutant.rule))
+                    continue;
+                ++proved;
+                EXPECT_EQ(app::proveRule(mutant.rule, samples, progress).failing, 0U)
+                    << rule.name << ": " << mutant.kind << ", " << mutant.what;
+            }
+        }
+    EXPECT_GE(mutants, 600U);
+    EXPECT_GE(proved, 1U);
+    EXPECT_LT(proved, mutants / 3);
 }

@@ -50,9 +50,11 @@ void lintRewriteTypes(LintContext& context) {
             if (refusal && i == 0)
                 first = refusal->reason;
         }
-        // Witnesses know little of what operands must be; the proof's samples are chosen by operator.
+        // Witnesses know little of what operands must be; the proof's samples are chosen by
+        // operator.
         ProofOptions few;
         few.samples = 4;
+        few.exact = false;
         if (!always)
             continue;
         const RuleProof proof = proveRule(rule, few, context.silent);

@@ -3,9 +3,12 @@
 
 #include "app/pipeline/prove/guard.h"
 #include "app/pipeline/prove/judge.h"
+#include "app/pipeline/prove/unsampled.h"
+#include "core/algebra/exact_proof.h"
 #include "core/graph/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -156,7 +159,48 @@ uint32_t answersOf(const Rule& rule) {
     return static_cast<uint32_t>(std::min<size_t>(out, mostOfAnswers));
 }
 
+/// What was found wrong is not proved, whatever the algebra says.
+void decideLevel(const Rule& rule, const ProofOptions& options, RuleProof& proof,
+                 Progress& progress) {
+    if (proof.failing > 0)
+        return;
+    proof.level = proof.samples > 0 ? ProofLevel::Tested : ProofLevel::None;
+    if (!options.exact)
+        return;
+    ExactProof exact = proveExactly(rule, progress);
+    proof.obstacle = std::move(exact.obstacle);
+    if (exact.level == ExactProof::Level::None)
+        return;
+    proof.level = exact.level == ExactProof::Level::Bits ? ProofLevel::Bits : ProofLevel::Reals;
+    proof.conditions = std::move(exact.conditions);
+}
+
 } // namespace
+
+const char* verdictOf(const RuleProof& proof) {
+    if (proof.failing > 0)
+        return "unsound";
+    constexpr const char* words[] = {"without a sample", "tested", "proved over the reals",
+                                     "proved"};
+    return words[static_cast<size_t>(proof.level)];
+}
+
+std::string verdictText(const RuleProof& proof) {
+    std::string out = verdictOf(proof);
+    constexpr size_t mostNamed = 6;
+    if (proof.level == ProofLevel::Tested) {
+        out += fmt::format(" on {} samples; not proved: {}", proof.samples, proof.obstacle);
+        const size_t count = proof.unsampled.size();
+        if (count > 0)
+            out += "; not sampled: ";
+        for (size_t i = 0; i < std::min(count, mostNamed); ++i)
+            out += (i > 0 ? ", " : "") + proof.unsampled[i];
+        return count > mostNamed ? out + fmt::format(" and {} more", count - mostNamed) : out;
+    }
+    if (proof.isProved() && !proof.conditions.empty())
+        out += fmt::format(" (given: {})", fmt::join(proof.conditions, "; "));
+    return out;
+}
 
 RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress) {
     RuleProof proof;
@@ -172,6 +216,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     if (options.samples > 0)
         wanted = options.samples;
     PairCoverage coverage;
+    Met met;
     std::vector<Facts> passing, failing;
     std::optional<Failing> smallest;
     uint64_t seedOfSmallest = 0;
@@ -196,6 +241,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             continue;
         }
         ++proof.samples;
+        note(met, choices.structure());
         if (verdict.kind == Verdict::Kind::Agrees) {
             passing.push_back(sample->facts);
             continue;
@@ -216,6 +262,9 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         proof.guard = guard.suggested;
         proof.guarded = guard.agreeing;
     }
+    if (proof.samples > 0)
+        proof.unsampled = unsampled(rule, met);
+    decideLevel(rule, options, proof, progress);
     return proof;
 }
 

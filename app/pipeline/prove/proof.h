@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numeric proof of rules: graphs are generated from each rule's pattern, the rule fires in
 // them, and both sides are compared. A difference is shrunk to the smallest graph that shows it.
-// Deterministic by seed. A proof by samples: what passes is not false on anything that was tried.
+// Deterministic by seed. What passes is not false on anything that was tried: it is `tested`. What
+// core/algebra finds true for all inputs besides is `proved`.
 #pragma once
 
 #include "app/pipeline/rules.h"
@@ -16,8 +17,17 @@ struct ProofOptions {
     std::string rule;               ///< only this rule; empty: all
     std::vector<std::string> files; ///< only rules of these files; empty: all
     uint64_t seed = 1;
-    uint32_t samples = 0;   ///< of each rule; 0: what its `verify` says, else 96 and more for open patterns, or 24
+    uint32_t samples =
+        0; ///< of each rule; 0: what its `verify` says, else 96 and more for open patterns, or 24
     uint32_t attempts = 40; ///< graphs tried for one sample that fits, at most
+    bool exact = true;      ///< the exact level too
+};
+
+enum class ProofLevel : uint8_t {
+    None,   ///< no sample, or one that differs
+    Tested, ///< all samples agree
+    Reals,  ///< proved for all finite inputs, roundings and overflow aside
+    Bits,   ///< proved for all inputs, to the bit
 };
 
 struct Counterexample {
@@ -41,7 +51,14 @@ struct RuleProof {
     size_t guarded = 0;                          ///< samples that are left with it, all agree
     std::string unfit;                           ///< why the last graph did not fit, when none did
 
-    bool passed() const { return samples > 0 && failing == 0; }
+    ProofLevel level = ProofLevel::None;
+    std::vector<std::string> conditions; ///< that `proved` rests on
+    std::string obstacle;                ///< why it is not proved
+    std::vector<std::string> unsampled;  ///< of the pattern: what no sample has met
+
+    bool isProved() const { return level >= ProofLevel::Reals; }
+
+    bool passed() const { return failing == 0 && (samples > 0 || isProved()); }
 };
 
 /// In file order. Error "cancelled".
@@ -50,6 +67,12 @@ Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const Proo
 
 /// The proof of one rule.
 RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress);
+
+/// "proved", "proved over the reals", "tested", "unsound" or "without a sample".
+const char* verdictOf(const RuleProof& proof);
+
+/// The verdict with what it rests on or what stands in its way.
+std::string verdictText(const RuleProof& proof);
 
 /// E0501 as a person reads it; empty when the proof passed.
 std::string proofText(const RuleProof& proof);
