@@ -255,66 +255,77 @@ std::string bodiesText(const Report& r) {
            table.text();
 }
 
-/// Of lists that the JSON report has whole.
-constexpr size_t linesShown = 20;
+/// A list of decisions, which blocks of a model repeat: those with the same words and figures are
+/// one line. The JSON report has all of them.
+class Decisions {
+public:
+    void add(const std::string& decided, const std::string& of, const std::string& why) {
+        auto [known, isNew] = m_lineOf.try_emplace(decided + "\n" + why, m_lines.size());
+        if (isNew)
+            m_lines.push_back({decided, of, why, 0});
+        else
+            ++m_lines[known->second].more;
+    }
 
-std::string moreText(size_t all) {
-    return all > linesShown
-               ? fmt::format("  and {} more, in --report NAME.json\n", all - linesShown)
-               : "";
-}
+    /// Empty without lines.
+    std::string text(const std::string& title) const {
+        constexpr size_t shown = 20;
+        std::string out;
+        for (size_t i = 0; i < std::min(m_lines.size(), shown); ++i) {
+            const Line& line = m_lines[i];
+            const std::string more =
+                line.more > 0 ? fmt::format(" (and {} more like it)", line.more) : "";
+            out += fmt::format("  {}: {}{}; {}\n", line.decided, line.of, more, line.why);
+        }
+        if (m_lines.size() > shown)
+            out += fmt::format("  and {} more, in --report NAME.json\n", m_lines.size() - shown);
+        return out.empty() ? out : title + "\n" + out;
+    }
+
+private:
+    struct Line {
+        std::string decided, of, why;
+        size_t more = 0;
+    };
+
+    std::vector<Line> m_lines;
+    std::map<std::string, size_t> m_lineOf;
+};
 
 std::string splitsText(const Report& r) {
-    if (r.splits.empty())
-        return {};
-    std::string out = "fused nodes, in how many kernels and why\n";
-    size_t shown = 0;
+    Decisions list;
     for (const SplitReport& split : r.splits)
-        if (shown++ < linesShown)
-            out += fmt::format("  {} ({}): {}; {}\n", split.node, split.rule,
-                               split.isCut ? fmt::format("{} kernels", split.parts) : "1 kernel",
-                               split.reason.text());
-    return out + moreText(shown);
+        list.add(split.isCut ? fmt::format("{} kernels", split.parts) : "1 kernel",
+                 fmt::format("{} ({})", split.node, split.rule), split.reason.text());
+    return list.text("fused nodes, in how many kernels and why");
 }
 
 std::string recomputesText(const Report& r) {
-    if (r.recomputes.empty())
-        return {};
-    std::string out = "cheap work that several kernels read, and whether each does it itself\n";
+    Decisions list;
     for (const RecomputeReport& each : r.recomputes)
-        out += fmt::format("  {}: {} for {}, {} {}; {}\n", each.taken ? "again" : "once",
-                           sourcesText(each.nodes), sourcesText(each.readers),
-                           bytesText(each.bytesSaved), each.taken ? "saved" : "would be saved",
-                           each.reason.text());
-    return out;
+        list.add(each.taken ? "again" : "once",
+                 fmt::format("{} for {}", sourcesText(each.nodes), sourcesText(each.readers)),
+                 fmt::format("{} {}; {}", bytesText(each.bytesSaved),
+                             each.taken ? "saved" : "would be saved", each.reason.text()));
+    return list.text("cheap work that several kernels read, and whether each does it itself");
 }
 
 std::string groupsText(const Report& r) {
-    if (r.groups.empty())
-        return {};
-    std::string out = "kernels side by side and whether they share a launch\n";
+    Decisions list;
     for (const GroupReport& group : r.groups)
-        out += fmt::format("  {}: {}; {}\n", group.taken ? "shared" : "apart",
-                           sourcesText(group.members), group.reason.text());
-    return out;
+        list.add(group.taken ? "shared" : "apart", sourcesText(group.members), group.reason.text());
+    return list.text("kernels side by side and whether they share a launch");
 }
 
 std::string layoutsText(const Report& r) {
-    if (r.layouts.empty())
-        return {};
-    // Where both take the same to the digits that are shown, nothing was decided.
-    std::string out;
-    size_t shown = 0;
+    Decisions list;
     for (const LayoutReport& layout : r.layouts) {
+        // Where both take the same to the digits that are shown, nothing was decided.
         const std::vector<ReasonFact>& facts = layout.reason.facts;
-        const bool alike = facts.size() == 2 && facts[0].value == facts[1].value;
-        if (!alike && shown++ < linesShown)
-            out += fmt::format("  {}: {}; {}\n", layout.order, sourcesText(layout.values),
-                               layout.reason.text());
+        if (facts.size() != 2 || facts[0].value != facts[1].value)
+            list.add(layout.order, sourcesText(layout.values), layout.reason.text());
     }
-    return out.empty() ? ""
-                       : "orders of memory and what the best other one would take\n" + out +
-                             moreText(shown);
+    return list.text("orders of memory and what the best other one would take");
 }
 
 } // namespace
