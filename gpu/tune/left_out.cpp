@@ -32,7 +32,8 @@ std::set<std::string, std::less<>> measuredFamilies(const TimingCache& cache,
     std::set<std::string, std::less<>> out;
     for (const auto& [known, entry] : cache.entries())
         for (const CandidateRecord& record : entry)
-            if (record.rounds != 0 && known.device == key.device && known.software == key.software)
+            if (record.rounds != 0 && !record.fallback && known.device == key.device &&
+                known.software == key.software)
                 out.emplace(familyOf(record.name));
     return out;
 }

@@ -24,7 +24,8 @@ std::string_view familyOf(std::string_view tactic);
 std::set<std::string, std::less<>> condemnedFamilies(const TimingCache& cache,
                                                      const TacticKey& key);
 
-/// What was measured on this device with this software: what it begins with has run here.
+/// What was measured on this device with this software: what it begins with has run here. Not last
+/// resorts, which run anywhere.
 std::set<std::string, std::less<>> measuredFamilies(const TimingCache& cache, const TacticKey& key);
 
 /// Why the candidate is left out; none: it is not. `without`: families, `*` stands for anything.

@@ -321,6 +321,14 @@ TEST(TuneSteps, APredictionPrefersWhatRanOnThisDevice) {
     auto some = bench.tune(bench.tasks({"a"}));
     ASSERT_TRUE(some);
     EXPECT_EQ(some->at(0).tactic->name(), other);
+    CandidateRecord host = measured("host", 10);
+    host.fallback = true;
+    bench.cache = {};
+    bench.cache.add(syntheticKey("b"), {host});
+    bench.table["host"] = {};
+    auto last = bench.tune(bench.tasks({"a"}));
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->at(0).tactic->name(), preferred) << "a last resort runs anywhere";
 }
 
 TEST(TuneSteps, CancellingIsAnError) {
