@@ -287,7 +287,8 @@ Result<void> Tuning::measure(Work& work) {
             return failure(measured.error());
         if (measured->deviceGone) {
             keep(work, measured->entry);
-            if (m_context.deviceGone)
+            // A person who ends the program does not want it started again.
+            if (m_context.deviceGone && !m_progress.cancelled())
                 m_context.deviceGone(gone(work, *measured));
             return failure(gone(work, *measured));
         }

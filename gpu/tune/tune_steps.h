@@ -58,7 +58,8 @@ struct TuneContext {
     /// A key was measured; the cache has it. Saves now and then, so that little is lost.
     std::function<void()> learned;
     /// A candidate took the device with it; the cache knows which. Called before anything of the
-    /// device is given back: that waits for kernels that never end. May not return.
+    /// device is given back: that waits for kernels that never end. May not return. Not called
+    /// when the work was cancelled meanwhile.
     std::function<void(const Error&)> deviceGone;
 };
 

@@ -311,6 +311,24 @@ TEST(TuneSteps, AKeyWithoutMemoryToMeasureInCostsItsMeasurementOnly) {
     EXPECT_FALSE(bench.cache.find(syntheticKey("b"))) << "tried again another day";
 }
 
+TEST(TuneSteps, ALostDeviceStartsTheProgramAgainUnlessItWasCancelledMeanwhile) {
+    for (const bool cancelled : {false, true}) {
+        Bench bench;
+        bench.table["row_warp"].checkFails = "device.hung";
+        if (cancelled)
+            bench.table["row_warp"].duringCheck = [&] { bench.progress.cancel(); };
+        FakeDevice device(bench.table);
+        bench.context.device = &device;
+        size_t told = 0;
+        bench.context.deviceGone = [&](const Error&) { ++told; };
+        auto out = bench.tune(bench.tasks({"a"}));
+        ASSERT_FALSE(out);
+        EXPECT_EQ(out.error().code, "device.hung");
+        EXPECT_EQ(told, cancelled ? 0U : 1U);
+        ASSERT_TRUE(bench.cache.find(syntheticKey("a"))) << "what hung is known in any case";
+    }
+}
+
 TEST(TuneSteps, APredictionPrefersWhatRanOnThisDevice) {
     Bench bench;
     auto none = bench.tune(bench.tasks({"a"}));

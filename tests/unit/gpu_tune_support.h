@@ -26,6 +26,7 @@ struct SyntheticTactic {
     int result = 0;                       ///< what it computes: equal numbers agree
     std::string checkFails;               ///< code of the error of its first run; empty: works
     bool generated = false;               ///< a kernel of ours
+    std::function<void()> duringCheck;    ///< happens while it runs for the first time
 };
 
 using SyntheticTable = std::map<std::string, SyntheticTactic>;
@@ -98,6 +99,8 @@ private:
     Result<void> tried(size_t candidate) {
         checked.push_back(m_names.at(candidate));
         const std::string& code = m_table[m_names[candidate]].checkFails;
+        if (m_table[m_names[candidate]].duringCheck)
+            m_table[m_names[candidate]].duringCheck();
         return code.empty() ? Result<void>() : failure(code, "the synthetic check fails");
     }
 
