@@ -5,6 +5,7 @@
 #include "core/cpu/choice.h"
 #include "core/cpu/contraction.h"
 #include "core/cpu/integer_contraction.h"
+#include "core/cpu/integer_turned.h"
 #include "core/cpu/winograd.h"
 
 namespace fuselage::cpu {
@@ -18,6 +19,8 @@ KernelResult prepareWinograd(const Contraction& program, const PrepareContext& c
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context) {
     if (!unsupportedInteger(program, context)) {
+        if (auto turned = prepareTurnedInteger(program, context); turned && *turned)
+            return std::move(*turned);
         KernelResult kernel = prepareInteger(program, context);
         if (kernel)
             return kernel;

@@ -60,12 +60,15 @@ public:
     /// Memory of the thread that runs the plan, for use within one step.
     Scratch& stepScratch() { return m_stepScratch; }
 
+    /// For what a kernel hands to another one of the same step.
+    Scratch& handedScratch() { return m_handedScratch; }
+
     /// Memory of what is prepared: packed weights, the arena.
     Pages& pages() { return m_pages; }
 
 private:
     std::vector<Scratch> m_scratch;
-    Scratch m_stepScratch;
+    Scratch m_stepScratch, m_handedScratch;
     Pages m_pages;
 };
 

@@ -160,6 +160,41 @@ TEST(CpuInteger, AQLinearConvolutionTakesOnePassOverItsSums) {
     EXPECT_NE(tactic.find("requantisation"), std::string::npos) << tactic;
 }
 
+TEST(CpuInteger, BytesInTheModelsOrderAreTurnedBehindTheOnePass) {
+    for (int64_t group : {1, 16}) {
+        Draw draw(51);
+        Case drawn;
+        const Tensor zero(DType::UInt8, {});
+        drawn.add("x", draw.bytes(DType::UInt8, {1, 16, 9, 7}), false);
+        drawn.add("sx", draw.scales({}), true);
+        drawn.add("zx", zero.clone(), true);
+        drawn.add("w", draw.bytes(DType::Int8, {16, 16 / group, 3, 3}), true);
+        drawn.add("sw", draw.scales({}), true);
+        drawn.add("zw", Tensor(DType::Int8, {}), true);
+        drawn.add("sy", draw.scales({}), true);
+        drawn.add("zy", zero.clone(), true);
+        const std::string body = drawn.body(
+            "QLinearConv", "<group = " + std::to_string(group) + ">", DType::UInt8, {1, 16, 7, 5});
+        expectExact(drawn, body);
+        const LowerRequest request = bodyFrom(body, drawn.constants);
+        const KernelProgram program = programOf(request);
+        auto tacticIn = [&](testing_cpu::Order order) {
+            std::vector<ReferenceValue> inputs;
+            for (ValueId id : request.body->inputs()) {
+                const std::string& name = request.body->value(id).name;
+                const auto known = drawn.constants.find(name);
+                inputs.push_back(ReferenceValue::from(
+                    known == drawn.constants.end() ? drawn.inputs.at(name) : known->second));
+            }
+            return runOnCpu(program, inputs, request.constants, order, 1, prepareKernel,
+                            vectorTable(0))
+                .tactic;
+        };
+        EXPECT_NE(tacticIn(testing_cpu::Order::RowMajor).find("turned"), std::string::npos);
+        EXPECT_EQ(tacticIn(testing_cpu::Order::ChannelsLast).find("turned"), std::string::npos);
+    }
+}
+
 TEST(CpuInteger, StripsWithAnEpilogueAndAResidual) {
     // Several strips, the last one smaller, and operands of every broadcast shape behind them.
     for (int64_t height : {37, 64}) {
