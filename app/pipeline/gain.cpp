@@ -4,6 +4,7 @@
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
 #include "core/passes/passes.h"
+#include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
 
 #include <algorithm>
@@ -70,6 +71,25 @@ Affected affectedBy(const Graph& graph, const Match& match,
     return out;
 }
 
+/// A caller gives and gets all of a graph of few nodes: it is planned whole, since nobody else says
+/// in which order of memory its values lie. A rewrite names its values anew.
+bool isPlannedWhole(const Graph& graph, const Match& match) {
+    constexpr size_t mostNodes = 8;
+    return graph.nodeCount() <= mostNodes && !match.rule->isRewrite;
+}
+
+GainSides wholeSides(const Graph& graph, const Match& match,
+                     const std::map<std::string, int64_t>& dims) {
+    Graph before = graph.clone();
+    bindAllDimensions(before, dims);
+    auto fused = std::make_shared<Graph>(before.clone());
+    Provenance provenance;
+    provenance.rule = match.rule->name;
+    replaceByFused(*fused, match.nodes, cutOut(*fused, match.nodes, match.outputs), "match",
+                   provenance);
+    return {std::make_shared<const Graph>(std::move(before)), std::move(fused)};
+}
+
 /// What the gain of a match can depend on, without names: equal texts, equal gains. None when it
 /// holds subgraphs or fused nodes.
 std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
@@ -119,9 +139,11 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
 }
 
 /// What a graph costs as the planner runs it: fused nodes in one kernel or in the cheapest parts.
-Result<Cost> planned(std::shared_ptr<const Graph> graph, const DeviceProfile& profile) {
+Result<Cost> planned(std::shared_ptr<const Graph> graph, const DeviceProfile& profile,
+                     const Backend* backend) {
     PlanOptions options;
     options.profile = &profile;
+    options.backend = backend;
     Progress quiet;
     auto plan = makePlan(std::move(graph), options, quiet);
     if (!plan)
@@ -172,11 +194,11 @@ std::shared_ptr<const Graph> withoutLastSplits(const Graph& graph) {
 }
 
 /// The plan of the match's nodes against that of what the rule puts in their place.
-Gain gainBetween(const GainSides& sides, const DeviceProfile& profile) {
-    auto without = planned(withoutLastSplits(*sides.before), profile);
+Gain gainBetween(const GainSides& sides, const DeviceProfile& profile, const Backend* backend) {
+    auto without = planned(withoutLastSplits(*sides.before), profile, backend);
     if (!without)
         return refused({without.error().code, without.error().message, {}, {}});
-    auto with = planned(withoutLastSplits(*sides.after), profile);
+    auto with = planned(withoutLastSplits(*sides.after), profile, backend);
     if (!with)
         return refused({with.error().code, with.error().message, {}, {}});
     Gain gain = difference(*without, *with);
@@ -206,12 +228,17 @@ std::variant<GainSides, Reason> sidesOf(const Graph& graph, const Match& match,
 /// Predicted; measured where the prediction cannot tell. Graphs of rewrites name their inputs in
 /// orders of their own, so that only fused nodes are measured.
 Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
-            const std::map<std::string, int64_t>& dims, const std::optional<std::string>& key,
-            const GainMeasurer& measurer) {
+            const Backend* backend, const std::map<std::string, int64_t>& dims,
+            const std::optional<std::string>& key, const GainMeasurer& measurer) {
     auto sides = sidesOf(graph, match, dims);
     if (auto* reason = std::get_if<Reason>(&sides))
         return refused(std::move(*reason));
-    Gain gain = gainBetween(std::get<GainSides>(sides), profile);
+    Gain gain;
+    const bool whole = backend && isPlannedWhole(graph, match);
+    if (whole)
+        gain = gainBetween(wholeSides(graph, match, dims), profile, backend);
+    if (!whole || gain.refusal)
+        gain = gainBetween(std::get<GainSides>(sides), profile, nullptr);
     if (!measurer || !key || match.rule->isRewrite || match.nodes.size() == 1 ||
         std::abs(gain.us) > gain.error)
         return gain;
@@ -225,15 +252,19 @@ Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile
 
 GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
                       GainMeasurer measurer) {
+    std::shared_ptr<const Backend> backend;
+    if (profile.kind == DeviceKind::Cpu)
+        backend = makeCpuBackend({.threads = 1});
     auto known = std::make_shared<std::unordered_map<std::string, Gain>>();
-    return [&profile, dims = std::move(dims), measurer = std::move(measurer),
-            known](const Graph& graph, const Match& match) {
+    return [&profile, backend = std::move(backend), dims = std::move(dims),
+            measurer = std::move(measurer), known](const Graph& graph, const Match& match) {
         std::optional<std::string> key = keyOf(graph, match);
-        if (key)
+        const bool isKept = key && !isPlannedWhole(graph, match);
+        if (isKept)
             if (auto found = known->find(*key); found != known->end())
                 return found->second;
-        Gain gain = gainOf(graph, match, profile, dims, key, measurer);
-        if (key && !gain.refusal) // a refusal names nodes
+        Gain gain = gainOf(graph, match, profile, backend.get(), dims, key, measurer);
+        if (isKept && !gain.refusal) // a refusal names nodes
             known->emplace(std::move(*key), gain);
         return gain;
     };
