@@ -268,11 +268,21 @@ std::string svgElements(const Scene& scene, scene::Side side, double x, double y
 }
 
 std::string svgDocument(const Scene& scene, scene::Side side) {
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-                       "viewBox=\"0 0 {0} {1}\">\n<style>\n{2}</style>\n<rect class=\"bg\" "
-                       "width=\"100%\" height=\"100%\"/>\n{3}</svg>\n",
-                       number(scene.rect.w), number(scene.rect.h), svgStyle(""),
-                       svgElements(scene, side, 0, 0, ""));
+    return svgDocument(scene, side, {0, 0, scene.rect.w, scene.rect.h}, 1);
+}
+
+std::string svgDocument(const Scene& scene, scene::Side side, const scene::Rect& area,
+                        double zoom) {
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
+        "viewBox=\"{x} {y} {w} {h}\">\n<style>\n{}</style>\n<rect class=\"bg\" "
+        "{place}width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
+        number(area.w * zoom), number(area.h * zoom), svgStyle(""),
+        svgElements(scene, side, 0, 0, ""), fmt::arg("x", number(area.x)),
+        fmt::arg("y", number(area.y)), fmt::arg("w", number(area.w)), fmt::arg("h", number(area.h)),
+        fmt::arg("place", area.x == 0 && area.y == 0
+                              ? std::string()
+                              : fmt::format("x=\"{}\" y=\"{}\" ", number(area.x), number(area.y))));
 }
 
 } // namespace fuselage::app

@@ -29,6 +29,10 @@ std::string svgPageStyle(const std::string& scope);
 std::string svgDocument(const chart::Chart& chart);
 std::string svgDocument(const scene::Scene& scene, scene::Side side);
 
+/// A part of one side, `zoom` pixels a unit of the scene.
+std::string svgDocument(const scene::Scene& scene, scene::Side side, const scene::Rect& area,
+                        double zoom);
+
 /// What `--report x.svg` writes: both sides of the collapsed scene, legend, figures.
 std::string renderSvg(const Report& report);
 

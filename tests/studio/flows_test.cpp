@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each flow as a person goes through it, in a real window, by the keyboard where there are keys:
 // sample, open, find, select, measure, compare, export, restore.
+#include "app/studio/exports/picture_dialog.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/session/match_keys.h"
@@ -11,6 +12,7 @@
 #include "tests/studio/stall_watch.h"
 
 #include <QAccessible>
+#include <QDialogButtonBox>
 #include <QDockWidget>
 #include <QTabBar>
 #include <QTextBrowser>
@@ -162,6 +164,52 @@ private Q_SLOTS:
         QVERIFY(window.exporter().writeFile(m_folder.filePath("absent/folder/a.html")));
         QTRY_VERIFY(!window.session().problems().isEmpty());
         QVERIFY(!window.exporter().writeFile(m_folder.filePath("a.unknown")));
+    }
+
+    void aPictureOfTheViewHasTheChosenScaleAndNoSelection() {
+        QSettings settings(m_folder.filePath("picture.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        open(window);
+        Canvas& canvas = window.canvases().canvas(fuselage::scene::After);
+        QTRY_VERIFY(canvas.drawing());
+        QTRY_VERIFY(!window.canvases().drawing() && !window.canvases().refining());
+        canvas.fitAll();
+        PictureChoice choice{fuselage::scene::After, false,        false, 1.5,
+                             canvas.viewport(),      canvas.size()};
+        auto picture = [&](const QString& name) {
+            QSignalSpy written(&window.exporter(), &Exporter::written);
+            if (!window.exporter().writePicture(choice, m_folder.filePath(name)) ||
+                !written.wait(30'000))
+                return QImage();
+            return QImage(m_folder.filePath(name), "PNG");
+        };
+        const QImage plain = picture("as typed.picture"); // no ending is added
+        QCOMPARE(plain.size(), (QSizeF(canvas.size()) * 1.5).toSize());
+        window.selection().selectAfter(
+            {QString::fromStdString(window.session().report()->after.graph.nodes[0].name)});
+        QVERIFY(!canvas.style().faded.empty());
+        QCOMPARE(picture("selected.png"), plain);
+        choice.svg = true;
+        QVERIFY(window.exporter().writePicture(choice, m_folder.filePath("view.svg")));
+        QTRY_VERIFY(QFile::exists(m_folder.filePath("view.svg")));
+        choice.svg = false;
+        choice.whole = true;
+        choice.scale = 2 * mostScale(choice, *canvas.drawing());
+        QVERIFY(window.exporter().writePicture(choice, m_folder.filePath("large.png")));
+        QTRY_VERIFY(!window.session().problems().isEmpty());
+        QCOMPARE(window.session().problems().first().code, QString("save.picture"));
+        QVERIFY(!QFile::exists(m_folder.filePath("large.png")));
+        window.commands().find("file.exportPicture")->trigger();
+        auto* form = window.findChild<PictureDialog*>();
+        QVERIFY(form);
+        auto* scale = form->findChild<QDoubleSpinBox*>();
+        auto* save = form->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Save);
+        form->findChildren<QComboBox*>()[1]->setCurrentIndex(1); // the whole graph
+        scale->setValue(scale->maximum());
+        QVERIFY(!save->isEnabled());
+        scale->setValue(0.5);
+        QVERIFY(save->isEnabled());
+        QCOMPARE(form->choice().whole, true);
     }
 
     void notesOnTheModelStandAfterWhatIsWrong() {

@@ -2,6 +2,7 @@
 #include "app/studio/exports/exporter.h"
 
 #include "app/studio/exports/export_format.h"
+#include "app/studio/exports/picture_dialog.h"
 #include "app/studio/item_models/table_export.h"
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/workbench/file_dialogs.h"
@@ -52,22 +53,66 @@ bool Exporter::writeFile(const QString& path) {
     return format && writeAs(*format, path);
 }
 
-bool Exporter::writeAs(const ExportFormat& format, const QString& path) {
+/// What is open, as other people are to see it; none: nothing is.
+std::optional<ExportSource> Exporter::source() const {
     const Session& session = m_workbench.session;
     Canvas &before = m_canvases.canvas(scene::Before), &after = m_canvases.canvas(scene::After);
     if (!session.snapshot() || !before.drawing())
+        return std::nullopt;
+    return ExportSource{session.snapshot(),
+                        session.sharedReport(),
+                        before.drawing(),
+                        withoutSelection(before.style()),
+                        withoutSelection(after.style()),
+                        m_canvases.palette()};
+}
+
+bool Exporter::writeAs(const ExportFormat& format, const QString& path) {
+    const std::optional<ExportSource> from = source();
+    if (!from)
         return false;
-    // A picture for others has nothing of what is selected here.
-    const auto unselected = [](PaintStyle style) {
-        style.selected.clear();
-        style.faded.clear();
-        return style;
-    };
-    ExportSource source{session.snapshot(),        session.sharedReport(),
-                        before.drawing(),          unselected(before.style()),
-                        unselected(after.style()), m_canvases.palette()};
-    start(path, [write = format.write, source, path] { return write(source, path); });
+    start(path, [write = format.write, from, path] { return write(*from, path); });
     return true;
+}
+
+bool Exporter::writePicture(const PictureChoice& choice, const QString& path) {
+    const std::optional<ExportSource> from = source();
+    if (!from)
+        return false;
+    start(path, [choice, from, path] { return studio::writePicture(choice, *from, path); });
+    return true;
+}
+
+void Exporter::askPicture() {
+    if (!source())
+        return m_window.statusBar()->showMessage(tr("open a model first: Ctrl+O"), 5000);
+    PictureChoice views[2];
+    scene::Side focused = scene::Before;
+    for (scene::Side side : {scene::Before, scene::After}) {
+        Canvas& canvas = m_canvases.canvas(side);
+        PictureChoice& view = views[side == scene::Before ? 0 : 1];
+        view.side = side;
+        view.view = canvas.viewport();
+        view.canvas = canvas.size();
+        if (canvas.hasFocus())
+            focused = side;
+    }
+    auto* dialog =
+        new PictureDialog(m_canvases.canvas(scene::Before).drawing(), views, focused, &m_window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        const PictureChoice choice = dialog->choice();
+        const QString ending = choice.svg ? QStringLiteral(".svg") : QStringLiteral(".png");
+        const QString name =
+            QFileInfo(m_workbench.session.modelPath()).completeBaseName() +
+            (choice.side == scene::Before ? QStringLiteral(".before") : QStringLiteral(".after"));
+        askSaveFile(&m_window, tr("Export picture"), name + ending, {},
+                    [this, choice, ending](const QString& path) {
+                        writePicture(choice,
+                                     QFileInfo(path).suffix().isEmpty() ? path + ending : path);
+                    });
+    });
+    dialog->open();
 }
 
 bool Exporter::writeTable(const QString& panel, const QString& path) {

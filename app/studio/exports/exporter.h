@@ -4,6 +4,7 @@
 
 #include "app/studio/exports/export_dialog.h"
 #include "app/studio/exports/export_format.h"
+#include "app/studio/exports/picture.h"
 #include "app/studio/graph_view/canvas_pair.h"
 
 #include <QMainWindow>
@@ -19,11 +20,17 @@ public:
     /// Dialogs for what and where.
     void ask();
 
+    /// A form for a picture of what is on the screen or of the whole graph, then where.
+    void askPicture();
+
     /// Writes what the ending of the name says. False: no such format, or nothing is open.
     bool writeFile(const QString& path);
 
     /// The same in a format, whatever the name says. False: nothing is open.
     bool writeAs(const ExportFormat& format, const QString& path);
+
+    /// Under this very name. False: nothing is open.
+    bool writePicture(const PictureChoice& choice, const QString& path);
 
     /// Rows of the panel's table as shown.
     bool writeTable(const QString& panel, const QString& path);
@@ -34,6 +41,7 @@ Q_SIGNALS:
     void written(const QString& path);
 
 private:
+    std::optional<ExportSource> source() const;
     void askWhere(const ExportChoice& choice);
     void start(const QString& path, std::function<Result<void>()> work);
 

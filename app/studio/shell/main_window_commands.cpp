@@ -56,6 +56,9 @@ void MainWindow::addCommands() {
     m_commands.add({"file.export", "File", tr("Export ..."), {QKeySequence("Ctrl+E")}},
                    [this] { m_exporter->ask(); });
     m_commands.add(
+        {"file.exportPicture", "File", tr("Export picture ..."), {QKeySequence("Ctrl+Alt+E")}},
+        [this] { m_exporter->askPicture(); });
+    m_commands.add(
         {"file.copyCommand", "File", tr("Copy command line"), {QKeySequence("Ctrl+Shift+E")}},
         [this] { QGuiApplication::clipboard()->setText(m_measurements.command()); });
     m_commands.add({"file.nextModel", "File", tr("Next open model"), {QKeySequence("Ctrl+PgDown")}},

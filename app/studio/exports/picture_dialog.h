@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form "Export picture": side, view or whole graph, format and scale, with the size that comes
+// of it. Writes nothing.
+#pragma once
+
+#include "app/studio/exports/picture.h"
+
+#include <QComboBox>
+#include <QDialog>
+#include <QDoubleSpinBox>
+#include <QLabel>
+#include <QPushButton>
+
+namespace fuselage::studio {
+
+class PictureDialog : public QDialog {
+    Q_OBJECT
+
+public:
+    /// `views` are both canvases as they are now.
+    PictureDialog(DrawingPtr drawing, const PictureChoice (&views)[2], scene::Side side,
+                  QWidget* parent);
+
+    PictureChoice choice() const;
+
+private:
+    void showSize();
+
+    DrawingPtr m_drawing;
+    PictureChoice m_views[2];
+    QComboBox *m_side, *m_what, *m_format;
+    QDoubleSpinBox* m_scale;
+    QLabel* m_size;
+    QPushButton* m_save;
+};
+
+} // namespace fuselage::studio
