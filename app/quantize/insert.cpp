@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/insert.h"
 
+#include "core/graph/bodies.h"
 #include "core/ops/op_table.h"
 #include "core/ops/quantize.h"
 #include "core/ops/tensor_index.h"
@@ -88,8 +89,8 @@ public:
             auto read = readOf(m_graph, pair);
             if (!read)
                 return failure(read.error());
-            const Use at = inFrontOfViews(*read);
-            reads.push_back({*read, at, m_graph.node(at.node).inputs[at.slot]});
+            const Use at = inFrontOfViews(read->use);
+            reads.push_back({read->use, at, m_graph.node(at.node).inputs[at.slot]});
         }
         for (size_t i = 0; i < reads.size(); ++i) {
             const Read& read = reads[i];
@@ -361,27 +362,53 @@ std::optional<BiasForm> biasFormFromName(std::string_view name) {
     return std::nullopt;
 }
 
-Result<Use> readOf(const Graph& graph, const Pair& pair) {
-    const NodeId id = graph.findNode(pair.node);
-    if (!id.valid())
+Result<ReadPlace> readOf(const Graph& graph, const Pair& pair) {
+    const NodePlace place = findByPath(graph, pair.node);
+    if (!place.graph)
         return atPair("plan.node", pair, "the model has no such node",
                       "write the plan again with --plan-out");
-    const Node& node = graph.node(id);
+    const Node& node = place.graph->node(place.node);
     if (pair.operand >= node.explicitInputs || !node.inputs[pair.operand].valid())
         return atPair("plan.point", pair, fmt::format("the node has no operand {}", pair.operand),
                       "an operand that the node reads");
-    const Type& type = graph.value(node.inputs[pair.operand]).type;
+    const Type& type = place.graph->value(node.inputs[pair.operand]).type;
     if (type.kind != TypeKind::Tensor || type.dtype != DType::Float32)
         return atPair("plan.point", pair, "the operand is " + type.text() + ", not float",
                       "an operand of type float");
-    return Use{id, pair.operand};
+    return ReadPlace{place.graph, {place.node, pair.operand}, place.path};
 }
 
 Result<InsertCounts> insertPairs(Graph& graph, const PairPlan& plan, BiasForm bias) {
+    std::map<std::string, PairPlan> byBody; // with names as the body has them
+    for (const Pair& pair : plan.pairs) {
+        auto read = readOf(graph, pair);
+        if (!read)
+            return failure(read.error());
+        Pair& inside = byBody[read->body].pairs.emplace_back(pair);
+        inside.node = pair.node.substr(read->body.size());
+    }
     Graph changed = graph.clone();
-    auto counts = Inserter(changed, plan, bias).run();
-    if (counts)
-        graph = std::move(changed);
+    InsertCounts counts;
+    const auto insertInto = [&](Graph& one, const PairPlan& pairs) -> Result<bool> {
+        auto added = Inserter(one, pairs, bias).run();
+        if (!added)
+            return failure(added.error());
+        counts.pairs += added->pairs;
+        counts.constants += added->constants;
+        counts.biases += added->biases;
+        return true;
+    };
+    const auto outermost = byBody.extract("");
+    auto inBodies = changeBodies(changed, [&](Graph& body, const std::string& path, NodeId) {
+        const auto pairs = byBody.find(path);
+        return pairs == byBody.end() ? Result<bool>(false) : insertInto(body, pairs->second);
+    });
+    if (!inBodies)
+        return failure(inBodies.error());
+    if (!outermost.empty())
+        if (auto done = insertInto(changed, outermost.mapped()); !done)
+            return failure(done.error());
+    graph = std::move(changed);
     return counts;
 }
 

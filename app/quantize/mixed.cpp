@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/mixed.h"
 
+#include "core/graph/bodies.h"
 #include "core/graph/text.h"
 
 #include <fmt/format.h>
@@ -13,10 +14,16 @@
 namespace fuselage::quantize {
 
 int64_t constantBytes(const Graph& graph) {
+    std::vector<const Graph*> graphs{&graph};
+    for (const BodyPlace& body : bodiesOf(graph))
+        graphs.push_back(body.graph);
+    std::set<const Tensor*> counted; // of the graph, and again of the body that captures it
     int64_t sum = 0;
-    for (ValueId id : graph.values())
-        if (const TensorPtr& tensor = graph.value(id).constant)
-            sum += static_cast<int64_t>(tensor->byteCount());
+    for (const Graph* one : graphs)
+        for (ValueId id : one->values())
+            if (const TensorPtr& tensor = one->value(id).constant;
+                tensor && isReadAnywhere(*one, id) && counted.insert(tensor.get()).second)
+                sum += static_cast<int64_t>(tensor->byteCount());
     return sum;
 }
 
@@ -63,11 +70,11 @@ private:
             auto read = readOf(m_model, pair);
             if (!read)
                 return failure(read.error());
-            const Node& node = m_model.node(read->node);
-            const std::string name = m_options.perPoint ? pairText(pair) : node.name;
+            const Node& node = read->graph->node(read->use.node);
+            const std::string name = m_options.perPoint ? pairText(pair) : pair.node;
             auto [at, isNew] = byNode.try_emplace(name, m_out.units.size());
             if (isNew) {
-                auto seconds = m_options.nodeSeconds.find(node.name);
+                auto seconds = m_options.nodeSeconds.find(pair.node);
                 m_out.units.push_back({name,
                                        opText(node),
                                        pair.rule.empty() ? "by hand" : pair.rule,
@@ -81,7 +88,7 @@ private:
             }
             MixedUnit& unit = m_out.units[at->second];
             unit.pairs.push_back(i);
-            auto seen = m_histograms.find(node.inputs[read->slot]);
+            auto seen = read->body.empty() ? m_histograms.find(read->value()) : m_histograms.end();
             const auto scale = pair.range ? scaleOf(pair.type, *pair.range) : std::nullopt;
             if (seen != m_histograms.end() && scale)
                 unit.decibels =

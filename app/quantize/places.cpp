@@ -16,31 +16,27 @@ bool isView(Op op) {
     return hasTrait(op, View) || op == Op::Transpose;
 }
 
+/// Of the model, or of one of its bodies.
 class Finder {
 public:
-    explicit Finder(const Graph& model) : m_model(model) {
+    Finder(const Graph& model, std::string path, Placement& out)
+        : m_model(model), m_path(std::move(path)), m_out(out) {
         for (NodeId id : model.nodes()) {
             const Node& node = model.node(id);
             m_nodes[node.name].insert(id);
             for (const std::string& source : node.provenance.sources)
                 m_nodes[source].insert(id);
         }
-        for (const BodyPlace& body : bodiesOf(model))
-            m_bodies.push_back(body.path);
     }
+
+    const std::string& path() const { return m_path; }
 
     void add(const TraceEvent& event, const TracePoint& point, size_t fused) {
         if (!point.leftOut.empty()) {
             leaveOut(event, point, point.leftOut);
             return;
         }
-        if (std::any_of(m_bodies.begin(), m_bodies.end(),
-                        [&](const std::string& path) { return point.value.starts_with(path); })) {
-            leaveOut(event, point,
-                     "it is in a body of If, Loop or Scan, where no pairs are placed");
-            return;
-        }
-        const ValueId value = m_model.findValue(point.value);
+        const ValueId value = m_model.findValue(inside(point.value));
         std::vector<Use> reads;
         for (const TraceRead& read : point.reads)
             find(value, read, reads);
@@ -64,13 +60,16 @@ public:
                 leaveOut(event, point, "another point has the same read");
             else
                 m_out.places.push_back({read, input, fused, point.name, event.rule, event.file,
-                                        point.line, point.axis});
+                                        point.line, point.axis, &m_model, m_path});
         }
     }
 
-    Placement take() { return std::move(m_out); }
-
 private:
+    /// A name without the path in front of it.
+    std::string inside(const std::string& name) const {
+        return name.starts_with(m_path) ? name.substr(m_path.size()) : name;
+    }
+
     void leaveOut(const TraceEvent& event, const TracePoint& point, std::string why) {
         m_out.leftOut.push_back({event.rule, point.name, point.value, std::move(why)});
     }
@@ -79,7 +78,7 @@ private:
     void find(ValueId value, const TraceRead& read, std::vector<Use>& out) const {
         std::set<NodeId> sources;
         for (const std::string& name : read.sources)
-            if (const auto nodes = m_nodes.find(name); nodes != m_nodes.end())
+            if (const auto nodes = m_nodes.find(inside(name)); nodes != m_nodes.end())
                 sources.insert(nodes->second.begin(), nodes->second.end());
         const bool exists = value.valid() && m_model.alive(value);
         if (exists && !m_model.isConstant(value)) {
@@ -117,24 +116,33 @@ private:
     const Graph& m_model;
     /// By name, and by the names of what a node of a rewritten file stands for.
     std::unordered_map<std::string, std::set<NodeId>> m_nodes;
-    std::vector<std::string> m_bodies; ///< paths
-    Placement m_out;
+    std::string m_path;
+    Placement& m_out;
     std::set<std::pair<NodeId, uint32_t>> m_taken;
 };
 
 } // namespace
 
 Placement placesOf(const Graph& model, const Trace& trace) {
-    Finder finder(model);
+    Placement out;
+    std::vector<Finder> finders; // bodies inside others first, the model last
+    for (const BodyPlace& body : bodiesOf(model))
+        finders.emplace_back(*body.graph, body.path, out);
+    finders.emplace_back(model, "", out);
+    const auto finderOf = [&](const TracePoint& point) -> Finder& {
+        return *std::find_if(finders.begin(), finders.end(), [&](const Finder& finder) {
+            return point.value.starts_with(finder.path());
+        });
+    };
     size_t fused = 0;
     for (const TraceEvent& event : trace.events) {
         if (!event.applied())
             continue;
         for (const TracePoint& point : event.points)
-            finder.add(event, point, fused);
+            finderOf(point).add(event, point, fused);
         ++fused;
     }
-    return finder.take();
+    return out;
 }
 
 std::optional<int64_t> channelAxis(const Graph& graph, const Use& read) {

@@ -19,8 +19,17 @@ struct Place {
     size_t fused = 0; ///< number of the match, in the order of the trace
     std::string point, rule, file;
     uint32_t line = 0;
-    std::optional<int64_t> axis; ///< of a constant: one scale for each index along it; none: one
-                                 ///< scale for all, or for each output channel (channelAxis)
+    std::optional<int64_t> axis;  ///< of a constant: one scale for each index along it; none: one
+                                  ///< scale for all, or for each output channel (channelAxis)
+    const Graph* graph = nullptr; ///< that has the read: the model, or a body inside it
+    std::string body = {};        ///< path of that body; empty: of none
+
+    const Node& reader() const { return graph->node(read.node); }
+
+    /// As a line of a plan calls the node.
+    std::string nodePath() const { return body + reader().name; }
+
+    std::string valuePath() const { return body + graph->value(value).name; }
 };
 
 /// A point without a pair, and why.
@@ -33,8 +42,9 @@ struct Placement {
     std::vector<LeftOut> leftOut;
 };
 
-/// `model`: the graph that was fused. A value that a rewrite made is looked for in the nodes that
-/// its reader stands for: a view is looked through, merged weights are taken apart.
+/// `model`: the graph that was fused; it outlives the places. What its bodies capture and is
+/// constant must be theirs (takeCapturedConstants). A value that a rewrite made is looked for in
+/// the nodes that its reader stands for: a view is looked through, merged weights are taken apart.
 Placement placesOf(const Graph& model, const Trace& trace);
 
 /// The axis of a constant operand along which each index is an output channel of the node: where a

@@ -4,9 +4,11 @@
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/measure.h"
 #include "app/pipeline/take_pairs_out.h"
+#include "app/quantize/calibrate.h"
 #include "app/quantize/fold_norm.h"
 #include "app/quantize/selection.h"
 #include "app/quantize/smooth.h"
+#include "core/graph/bodies.h"
 #include "core/graph/text.h"
 
 #include <fmt/format.h>
@@ -57,13 +59,12 @@ Failure nothingToQuantise(const Graph& model, const Placement& placement, const 
 }
 
 /// What is quantised already gets no second pair.
-void leaveQuantised(const Graph& model, Placement& placement) {
+void leaveQuantised(Placement& placement) {
     std::erase_if(placement.places, [&](const Place& place) {
-        const NodeId maker = model.producer(place.value);
-        if (!maker.valid() || model.node(maker).op != Op::DequantizeLinear)
+        const NodeId maker = place.graph->producer(place.value);
+        if (!maker.valid() || place.graph->node(maker).op != Op::DequantizeLinear)
             return false;
-        placement.leftOut.push_back(
-            {place.rule, place.point, model.value(place.value).name, quantisedAlready});
+        placement.leftOut.push_back({place.rule, place.point, place.valuePath(), quantisedAlready});
         return true;
     });
 }
@@ -85,6 +86,7 @@ public:
             if (auto taken = app::takePairsOut(m_graph); !taken)
                 return failure(taken.error());
         m_float = m_graph.clone();
+        takeCapturedConstants(m_graph);
         const bool fold = m_options.plan ? m_options.plan->foldedNorm : m_options.foldNorm;
         if (fold)
             m_out.foldedNorms = foldNormalisation(m_graph);
@@ -136,7 +138,7 @@ private:
         if (!fused)
             return failure(fused.error());
         m_placement = placesOf(m_graph, fused->trace);
-        leaveQuantised(m_graph, m_placement);
+        leaveQuantised(m_placement);
         if (m_options.plan)
             return {};
         if (!m_options.type)
@@ -148,31 +150,30 @@ private:
 
     void leaveActivations() {
         std::erase_if(m_placement.places, [&](const Place& place) {
-            if (m_graph.isConstant(place.value))
+            if (place.graph->isConstant(place.value))
                 return false;
-            m_placement.leftOut.push_back({place.rule, place.point, m_graph.value(place.value).name,
-                                           "activations stay in float"});
+            m_placement.leftOut.push_back(
+                {place.rule, place.point, place.valuePath(), "activations stay in float"});
             return true;
         });
     }
 
     Pair pairOf(const Place& place) const {
-        const Node& node = m_graph.node(place.read.node);
         Pair pair;
-        pair.node = node.name;
+        pair.node = place.nodePath();
         pair.operand = place.read.slot;
         pair.point = place.point;
         pair.rule = place.rule;
         pair.file = place.file;
         pair.ruleLine = place.line;
-        if (!m_graph.isConstant(place.value)) {
+        if (!place.graph->isConstant(place.value)) {
             pair.type = *m_options.type;
             pair.method = m_options.range.method;
             return pair;
         }
         pair.type = m_options.weights;
-        pair.axis = place.axis ? place.axis : channelAxis(m_graph, place.read);
-        const auto summed = summedAxis(m_graph, place.read);
+        pair.axis = place.axis ? place.axis : channelAxis(*place.graph, place.read);
+        const auto summed = summedAxis(*place.graph, place.read);
         if (isOfConstants(pair.type) && m_options.block > 0 && summed) {
             pair.axis = summed;
             pair.block = m_options.block;
@@ -204,33 +205,30 @@ private:
                            "",
                            "give the model that the plan was made of, or take the line out: nodes "
                            "are looked up by their names then");
-        std::map<Use, const Place*, bool (*)(const Use&, const Use&)> asked(
-            [](const Use& a, const Use& b) {
-                return std::pair(a.node, a.slot) < std::pair(b.node, b.slot);
-            });
+        using Read = std::pair<std::string, uint32_t>;
+        std::map<Read, const Place*> asked;
         for (const Place& place : m_placement.places)
-            asked[place.read] = &place;
+            asked[{place.nodePath(), place.read.slot}] = &place;
         for (const Pair& pair : plan.pairs) {
             auto read = readOf(m_graph, pair);
             if (!read)
                 return failure(read.error());
-            auto found = asked.find(*read);
+            auto found = asked.find({pair.node, pair.operand});
             const bool kept = found != asked.end() && found->second->rule == pair.rule &&
                               found->second->point == pair.point;
             if (!pair.rule.empty() && !kept)
                 return lost(pair, found == asked.end() ? nullptr : found->second);
         }
         m_out.plan.pairs = plan.pairs;
-        std::map<std::pair<NodeId, uint32_t>, bool> byHand; // reads of the plan
+        std::map<Read, bool> byHand; // reads of the plan
         for (const Pair& pair : m_out.plan.pairs)
-            if (auto read = readOf(m_graph, pair))
-                byHand[{read->node, read->slot}] = pair.rule.empty();
+            byHand[{pair.node, pair.operand}] = pair.rule.empty();
         std::erase_if(m_placement.places, [&](const Place& place) {
-            const auto line = byHand.find({place.read.node, place.read.slot});
+            const auto line = byHand.find({place.nodePath(), place.read.slot});
             if (line != byHand.end() && !line->second)
                 return false;
             m_placement.leftOut.push_back(
-                {place.rule, place.point, m_graph.value(place.value).name,
+                {place.rule, place.point, place.valuePath(),
                  line == byHand.end() ? "not in the plan" : "the plan has the read by hand"});
             return true;
         });
@@ -253,32 +251,24 @@ private:
 
     /// Ranges for activations that have none.
     Result<void> calibrate() {
-        std::vector<std::pair<Pair*, ValueId>> open;
-        std::set<ValueId> values;
-        for (Pair& pair : m_out.plan.pairs) {
-            auto read = readOf(m_graph, pair);
-            if (!read)
-                return failure(read.error());
-            const ValueId value = m_graph.node(read->node).inputs[read->slot];
-            if (pair.range || m_graph.isConstant(value))
-                continue;
-            open.emplace_back(&pair, value);
-            values.insert(value);
-        }
-        if (open.empty()) {
+        auto calibrated =
+            calibratePlan(m_graph, m_out.plan, m_options.range, request(), m_progress);
+        if (!calibrated)
+            return failure(calibrated.error());
+        if (!calibrated->any) {
             m_out.plan.data = m_options.plan ? m_options.plan->data : m_out.plan.data;
             return {};
         }
-        auto seen = observe(m_graph, {values.begin(), values.end()}, request(), m_progress);
-        if (!seen)
-            return failure(seen.error());
-        m_histograms = std::move(*seen);
-        for (auto& [pair, value] : open) {
-            RangeChoice choice = m_options.range;
-            choice.method = pair->method;
-            pair->range = m_histograms.at(value).range(choice, pair->type);
-            pair->calibrated = true;
-        }
+        m_histograms = std::move(calibrated->histograms);
+        std::erase_if(m_placement.places, [&](const Place& place) {
+            if (!calibrated->lost.contains(place.nodePath()))
+                return false;
+            m_placement.leftOut.push_back({place.rule, place.point, place.valuePath(),
+                                           "no set of inputs enters the body that it is in"});
+            return true;
+        });
+        if (m_out.plan.pairs.empty())
+            return nothingToQuantise(m_graph, m_placement, m_model.path);
         m_rangesGenerated = m_sets.areGenerated();
         if (m_rangesGenerated)
             m_out.notes.push_back(fmt::format(
@@ -394,10 +384,10 @@ private:
         }
         m_out.plan.pairs = std::move(left);
         std::erase_if(m_placement.places, [&](const Place& place) {
-            if (!reads.contains({m_graph.node(place.read.node).name, place.read.slot}))
+            if (!reads.contains({place.nodePath(), place.read.slot}))
                 return false;
-            m_placement.leftOut.push_back({place.rule, place.point, m_graph.value(place.value).name,
-                                           "--mixed keeps it in float"});
+            m_placement.leftOut.push_back(
+                {place.rule, place.point, place.valuePath(), "--mixed keeps it in float"});
             return true;
         });
     }
@@ -410,6 +400,7 @@ private:
         if (!inserted)
             return failure(inserted.error());
         m_out.inserted = *inserted;
+        returnCapturedConstants(m_out.graph);
         sayHow();
         count();
         m_out.bytesBefore = constantBytes(m_graph);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/selection.h"
 
+#include "core/graph/bodies.h"
 #include "core/passes/node_choice.h"
 #include "core/support/wildcard.h"
 
@@ -35,20 +36,22 @@ Result<Skip> parse(const std::string& text) {
     return Skip{{}, {}, std::move(*nodes)};
 }
 
-bool names(const Skip& skip, const Graph& model, const Place& place) {
-    if (skip.nodes)
-        return skip.nodes->names(model.node(place.read.node));
+bool names(const Skip& skip, const Place& place) {
+    if (skip.nodes) {
+        Node named = place.reader();
+        named.name = place.nodePath();
+        return skip.nodes->names(named);
+    }
     return fitsWildcard(skip.name, skip.kind == "rule" ? place.rule : place.point);
 }
 
 /// Moves the places that `test` names; how many.
-template <typename Test>
-size_t moveOut(const Graph& model, Placement& placement, const std::string& why, Test test) {
+template <typename Test> size_t moveOut(Placement& placement, const std::string& why, Test test) {
     size_t moved = 0;
     std::erase_if(placement.places, [&](const Place& place) {
         if (!test(place))
             return false;
-        placement.leftOut.push_back({place.rule, place.point, model.value(place.value).name, why});
+        placement.leftOut.push_back({place.rule, place.point, place.valuePath(), why});
         ++moved;
         return true;
     });
@@ -74,8 +77,8 @@ Result<void> leaveOut(const Graph& model, const std::vector<std::string>& texts,
         auto skip = parse(text);
         if (!skip)
             return failure(skip.error());
-        auto test = [&](const Place& place) { return names(*skip, model, place); };
-        moveOut(model, placement, "--skip " + text, test);
+        auto test = [&](const Place& place) { return names(*skip, place); };
+        moveOut(placement, "--skip " + text, test);
         if (std::none_of(asked.begin(), asked.end(), test))
             return failure("usage.skip", "`" + text + "` names nothing that a rule asks for",
                            "--skip",
@@ -87,11 +90,10 @@ Result<void> leaveOut(const Graph& model, const std::vector<std::string>& texts,
 Result<void> keepFloat(const Graph& model, const std::vector<std::string>& nodes,
                        Placement& placement) {
     for (const std::string& name : nodes) {
-        const NodeId node = model.findNode(name);
-        if (!node.valid())
+        if (!findByPath(model, name).graph)
             return noSuchNode(name);
-        moveOut(model, placement, "--keep-float " + name,
-                [&](const Place& place) { return place.read.node == node; });
+        moveOut(placement, "--keep-float " + name,
+                [&](const Place& place) { return place.nodePath() == name; });
     }
     return {};
 }

@@ -161,6 +161,23 @@ Graph standaloneBody(const Graph& body, const std::vector<Type>& inputs,
     return out;
 }
 
+bool isReadAnywhere(const Graph& graph, ValueId value) {
+    if (graph.isGraphOutput(value))
+        return true;
+    for (const Use& use : graph.value(value).uses) {
+        const Node& node = graph.node(use.node);
+        if (use.slot < node.explicitInputs)
+            return true;
+        for (const SubgraphRef& ref : subgraphsOf(node)) {
+            const size_t position = size_t{use.slot} - ref.firstCapture;
+            if (use.slot >= ref.firstCapture && position < ref.graph->captures().size() &&
+                isReadAnywhere(*ref.graph, ref.graph->captures()[position]))
+                return true;
+        }
+    }
+    return false;
+}
+
 void takeCapturedConstants(Graph& graph) {
     takeIn(graph);
 }

@@ -59,6 +59,9 @@ void takeCapturedConstants(Graph& graph);
 /// Undoes it: such constants are captured again, so that a file holds them once.
 void returnCapturedConstants(Graph& graph);
 
+/// Whether a node, an output of the graph, or a node in a body that captures the value reads it.
+bool isReadAnywhere(const Graph& graph, ValueId value);
+
 /// A body as a graph of its own: after its explicit inputs come those of its captures that are no
 /// constants. `captured` and `constants` are parallel to the captures; null where they vary.
 Graph standaloneBody(const Graph& body, const std::vector<Type>& inputs,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs, subgraphs and nodes as messages.
+#include "core/graph/bodies.h"
 #include "core/onnx/denormalise_internal.h"
 #include "core/onnx/metadata_internal.h"
 #include "core/onnx/writer_internal.h"
@@ -191,8 +192,7 @@ void Writer::addConstant(const Tensor& tensor, const std::string& name, WriteSco
 void Writer::writeConstants(WriteScope& scope) {
     for (ValueId id : scope.graph->values()) {
         const Value& value = scope.graph->value(id);
-        if (!value.constant || scope.names.contains(id) ||
-            (value.uses.empty() && !scope.graph->isGraphOutput(id)))
+        if (!value.constant || scope.names.contains(id) || !isReadAnywhere(*scope.graph, id))
             continue;
         const std::string* outside = nullptr;
         for (WriteScope* at = scope.parent; at && !outside; at = at->parent)
