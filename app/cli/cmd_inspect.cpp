@@ -85,12 +85,17 @@ std::string bodiesText(const Graph& graph) {
         return {};
     app::TextTable table({app::TextTable::Align::Left, app::TextTable::Align::Right});
     std::string example;
+    constexpr size_t shown = 24;
+    size_t rows = 0;
     for (const BodyPlace& body : bodies) {
-        table.row({body.path, fmt::format("{} nodes", body.graph->nodeCount())});
+        if (++rows <= shown)
+            table.row({body.path, fmt::format("{} nodes", body.graph->nodeCount())});
         if (example.empty() && body.graph->nodeCount() > 0)
             example = body.path + body.graph->node(topologicalOrder(*body.graph).front()).name;
     }
-    return "bodies of If, Loop and Scan\n" + table.text() +
+    const std::string more =
+        rows > shown ? fmt::format("  and {} more, in --graph\n", rows - shown) : "";
+    return "bodies of If, Loop and Scan\n" + table.text() + more +
            (example.empty()
                 ? ""
                 : "  a node in one is called by its path: `explain --node " + example + "`\n");

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "core/graph/bodies.h"
+#include "core/support/parallel.h"
 #include "core/support/progress.h"
-#include "core/support/result.h"
 
 #include <optional>
 #include <string>

@@ -69,7 +69,10 @@ std::string agreementVerdict(const OutputAgreement& output) {
 }
 
 std::string AgreementLine::outputs() const {
-    return count == 1 ? worst.output : fmt::format("{} outputs, worst {}", count, worst.output);
+    if (count == 1)
+        return worst.output;
+    return fmt::format("{} outputs, {} {}", count, worst.empty ? "the first" : "worst",
+                       worst.output);
 }
 
 std::string AgreementLine::verdict() const {
@@ -89,16 +92,24 @@ std::vector<AgreementLine> agreementLines(const std::vector<OutputAgreement>& re
                limitText(a) == limitText(b);
     };
     std::vector<AgreementLine> out;
-    for (size_t from = 0, to = 0; from < results.size(); from = to) {
-        const OutputAgreement* worst = &results[from];
-        for (to = from; to < results.size() && (to == from || alike(results[from], results[to]));
-             ++to)
-            worst = results[to].maxRelative > worst->maxRelative ? &results[to] : worst;
-        if (to - from > apart)
-            out.push_back({*worst, to - from});
-        else
-            for (size_t i = from; i < to; ++i)
-                out.push_back({results[i]});
+    std::vector<bool> told(results.size(), false);
+    for (size_t first = 0; first < results.size(); ++first) {
+        if (told[first])
+            continue;
+        std::vector<size_t> group{first};
+        for (size_t i = first + 1; i < results.size(); ++i)
+            if (alike(results[first], results[i]))
+                group.push_back(i);
+        if (group.size() <= apart) {
+            out.push_back({results[first]});
+            continue;
+        }
+        size_t worst = first;
+        for (size_t i : group) {
+            told[i] = true;
+            worst = results[i].maxRelative > results[worst].maxRelative ? i : worst;
+        }
+        out.push_back({results[worst], group.size()});
     }
     return out;
 }

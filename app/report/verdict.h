@@ -36,7 +36,7 @@ struct AgreementLine {
     std::string verdict() const;
 };
 
-/// In the order of the results; up to three that are alike stay apart, and what failed does.
+/// In the order of the first of each; up to three that are alike stay apart, and what failed does.
 std::vector<AgreementLine> agreementLines(const std::vector<OutputAgreement>& results);
 
 /// "1e-04"; "none", and why where roundings alone move the output by its own size.

@@ -246,8 +246,11 @@ TEST(AgreementLines, ManyOutputsThatAgreeAreOneLineWithTheWorst) {
     EXPECT_EQ(lines[0].verdict(), "ok (limit 1e-04)");
     results[2].maxRelative = 1, results[2].ok = false;
     lines = app::agreementLines(results);
-    EXPECT_EQ(lines.size(), 5U) << "what failed stands alone, and two and two are few";
-    EXPECT_TRUE(lines[2].verdict().starts_with("FAILED"));
+    ASSERT_EQ(lines.size(), 2U) << "what failed stands alone";
+    EXPECT_EQ(lines[0].outputs(), "4 outputs, worst y3");
+    EXPECT_TRUE(lines[1].verdict().starts_with("FAILED"));
+    results.pop_back();
+    EXPECT_EQ(app::agreementLines(results).size(), 4U) << "three are few";
 }
 
 TEST(AgreementLines, AnEmptyOutputIsSaidToBeEmpty) {
