@@ -22,9 +22,9 @@ bool reduces(const std::string& function) {
 /// Elements keep their values and get another place, which depends on shapes alone.
 bool moves(const std::string& function) {
     static const std::set<std::string> names{
-        "Transpose", "Reshape",      "Flatten",     "Squeeze", "Unsqueeze",
-        "Slice",     "Gather",       "Expand",      "Tile",    "GatherElements",
-        "GatherND",  "DepthToSpace", "SpaceToDepth"};
+        "Transpose", "Reshape",      "Flatten",      "Squeeze", "Unsqueeze",
+        "Slice",     "Gather",       "Expand",       "Tile",    "GatherElements",
+        "GatherND",  "DepthToSpace", "SpaceToDepth", "channels"};
     return names.contains(function);
 }
 

@@ -61,7 +61,10 @@ bool implies(Algebra& algebra, const Demand& given, const Demand& wanted) {
     using Kind = Demand::Kind;
     const bool stronger =
         given.kind == wanted.kind || (given.kind == Kind::Positive && wanted.kind != Kind::Grows);
-    return stronger && algebra.equal(given.of, wanted.of);
+    auto spread = [&](const Expr& of) { return algebra.make("channels", {of}); };
+    return stronger &&
+           (algebra.equal(given.of, wanted.of) || algebra.equal(spread(given.of), wanted.of) ||
+            algebra.equal(given.of, spread(wanted.of)));
 }
 
 /// Views of one value with the same elements in the same order, behind the same functions of

@@ -41,6 +41,7 @@ private:
     std::optional<Expr> softmax();
     std::optional<Expr> normalization();
     std::optional<Expr> storage();
+    std::optional<Expr> channelwise();
     Expr unknown();
     Expr overRoot(const Expr& of, const Expr& variance);
 
@@ -232,6 +233,21 @@ std::optional<Expr> Meaning::normalization() {
     return has(2) ? m_algebra.add(out, in(2)) : out;
 }
 
+/// With numbers for each channel that were found before.
+std::optional<Expr> Meaning::channelwise() {
+    const Known* training = attribute("training_mode");
+    const Known* epsilon = attribute("epsilon");
+    if (m_algebra.arithmetic() != Arithmetic::Reals || m_at.outputs != 1 || !training ||
+        !training->literal || *training->literal != 0 || !epsilon ||
+        epsilon->kind != Known::Kind::Number || !has(4))
+        return std::nullopt;
+    auto channel = [&](size_t i) { return m_algebra.make("channels", {in(i)}); };
+    Expr out = overRoot(m_algebra.subtract(in(0), channel(3)), channel(4));
+    out = m_algebra.add(m_algebra.multiply(out, channel(1)), channel(2));
+    out.shape = in(0).shape;
+    return out;
+}
+
 /// Stores numbers as integers and reads them, with one scale for all: elements stay where they are.
 std::optional<Expr> Meaning::storage() {
     const bool isOne = has(1) && m_at.operands[1]->rank == 0U;
@@ -294,6 +310,9 @@ Expr Meaning::element() {
                     operands.push_back(operand->element);
             return m_algebra.make(std::string(rowOf(m_at.op).name) + " by axis", operands, tag());
         }
+        break;
+    case Op::BatchNormalization:
+        made = channelwise();
         break;
     case Op::AveragePool:
     case Op::MaxPool: {

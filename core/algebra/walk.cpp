@@ -16,7 +16,7 @@ namespace {
 constexpr int deepestTerm = 200;
 constexpr uint32_t mostRounds = 4;
 constexpr uint32_t mostRank = 6;
-constexpr double narrow = 3e-4; ///< as wide as the tolerance of a literal
+constexpr double narrow = 1e-5; ///< what rounding to float leaves of a number, with room
 
 size_t placeOf(const Term& term, size_t argument, Op op) {
     const std::string& name = term.arguments[argument].name;

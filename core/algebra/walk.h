@@ -127,6 +127,11 @@ private:
     Operand obstruct(std::string why);
     void settleBounds();
 
+    // walk_channels.cpp
+    Operand reshapedTo(size_t value, size_t items) const;
+    std::optional<Expr> perChannel(size_t value, size_t rank);
+    std::optional<Expr> convolved(const SymbolicNode& node);
+
     // walk_expressions.cpp: conditions and right-hand sides
     void assume(const Expression& expression);
     void assumeOrder(const std::string& symbol, const Known& a, const Known& b);

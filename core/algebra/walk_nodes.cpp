@@ -71,7 +71,8 @@ size_t Walk::applied(const SymbolicNode& given, size_t output, size_t outputs) {
     while (!application.operands.empty() && !application.operands.back())
         application.operands.pop_back();
     SymbolicValue made;
-    made.element = meaningOf(m_algebra, application);
+    auto known = convolved(node);
+    made.element = known ? *known : meaningOf(m_algebra, application);
     made.name = node.name;
     made.output = output;
     made.isUniform = !application.operands.empty() && hasTrait(node.op, Elementwise) &&
@@ -81,7 +82,14 @@ size_t Walk::applied(const SymbolicNode& given, size_t output, size_t outputs) {
                       node.op == Op::GlobalAveragePool;
     const bool keepsRank = node.op == Op::Transpose || node.op == Op::Pad || node.op == Op::Relu ||
                            node.op == Op::QuantizeLinear || node.op == Op::DequantizeLinear ||
-                           hasTrait(node.op, Pooling);
+                           node.op == Op::BatchNormalization || hasTrait(node.op, Pooling);
+    auto isRanked = [](const auto& each) { return !each || each->rank; };
+    if (hasTrait(node.op, Elementwise) && !application.operands.empty() &&
+        std::all_of(application.operands.begin(), application.operands.end(), isRanked))
+        for (const auto& operand : application.operands)
+            made.rank = std::max(made.rank.value_or(0), operand ? *operand->rank : 0);
+    if (node.op == Op::Conv && node.operands.size() > 1 && node.operands[1])
+        made.rank = m_values[*node.operands[1]].rank;
     if (keepsRank && !application.operands.empty() && application.operands[0])
         made.rank = application.operands[0]->rank;
     if (node.op == Op::Cast)
