@@ -110,8 +110,16 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
     out.text = expr.text;
     for (const ast::Expr& arg : expr.args)
         out.args.push_back(expression(arg, scope));
-    if (expr.kind == ExprKind::Binary)
+    if (expr.kind == ExprKind::Binary) {
         checkAxis(out);
+        checkDivisor(out);
+    }
+    if (expr.kind == ExprKind::Index && out.args[1].kind == Expression::Kind::Text) {
+        Diagnostic& d = error("E0219", expr.args[1].span, "a list has no element of that name");
+        d.found = "a text";
+        d.expected = "a number";
+        d.fix = "count from 0: `[0]` is the first element, `[-1]` the last";
+    }
     bool isNegative = expr.kind == ExprKind::Unary && expr.text == "-" &&
                       out.args[0].kind == Expression::Kind::Number;
     if (!isNegative)

@@ -202,6 +202,8 @@ private:
     void copyAttributes(const ast::Expr& expr, Expression& built, const Scope& scope);
     void checkParameters();
     void checkAxis(const Expression& comparison);
+    void checkDivisor(const Expression& quotient);
+    void checkGivenOnce(const ast::Expr& built);
     void checkCopied(const ParameterUse& use, const std::vector<Op>& makers);
 
     // check_escape.cpp

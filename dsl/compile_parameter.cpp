@@ -119,6 +119,7 @@ Expression RuleCompiler::parameter(const ast::Expr& expr, const Expression& obje
 /// `Conv(x, w)[pads = ..., ...c]`: all attributes that are not given are those of the node that
 /// makes `c`.
 void RuleCompiler::copyAttributes(const ast::Expr& expr, Expression& built, const Scope& scope) {
+    checkGivenOnce(expr);
     for (const ast::NamedExpr& named : expr.named) {
         if (!named.isSpread())
             continue;
@@ -215,6 +216,35 @@ void RuleCompiler::checkAxis(const Expression& comparison) {
         d.found = "a negative axis";
         d.fix = "test it behind the operator, `Op[" + axis.text + " " + comparison.text +
                 " ...]`, where both ways to count are one, or write `" + value + ".rank - 1`";
+    }
+}
+
+/// `x / 0` is no number: a condition with it is never known.
+void RuleCompiler::checkDivisor(const Expression& quotient) {
+    const bool divides = quotient.text == "/" || quotient.text == "%";
+    if (!divides || quotient.args.size() != 2 ||
+        quotient.args[1].kind != Expression::Kind::Number || quotient.args[1].number != 0)
+        return;
+    Diagnostic& d = error("E0221", quotient.args[1].span, "a division by zero is no number");
+    d.found = "0";
+    d.fix = "divide by another number";
+}
+
+/// An attribute is given once, and all others come from one node.
+void RuleCompiler::checkGivenOnce(const ast::Expr& built) {
+    std::set<std::string> given;
+    bool isCopied = false;
+    for (const ast::NamedExpr& named : built.named) {
+        const bool isNew = named.isSpread() ? !isCopied : given.insert(named.name.text).second;
+        isCopied = isCopied || named.isSpread();
+        if (isNew)
+            continue;
+        const std::string what =
+            named.isSpread() ? "`..." + named.value.text + "`" : "`" + named.name.text + "`";
+        Diagnostic& d = error("E0232", named.isSpread() ? named.value.span : named.name.span,
+                              what + " is given a second time");
+        d.fix = named.isSpread() ? "keep one `...`: it copies all attributes that are left"
+                                 : "keep one of them";
     }
 }
 
