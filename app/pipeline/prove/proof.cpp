@@ -159,6 +159,12 @@ uint32_t answersOf(const Rule& rule) {
     return static_cast<uint32_t>(std::min<size_t>(out, mostOfAnswers));
 }
 
+/// Samples beyond the usual number are worth fewer tries each.
+uint32_t mostAttempts(uint32_t wanted, const ProofOptions& options) {
+    const uint32_t usual = std::min(wanted, samplesOfRewrite);
+    return usual * options.attempts + (wanted - usual) * options.attempts / 4;
+}
+
 /// What was found wrong is not proved, whatever the algebra says.
 void decideLevel(const Rule& rule, const ProofOptions& options, RuleProof& proof,
                  Progress& progress) {
@@ -220,7 +226,8 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     std::vector<Facts> passing, failing;
     std::optional<Failing> smallest;
     uint64_t seedOfSmallest = 0;
-    while (proof.samples < wanted && proof.attempts < wanted * options.attempts &&
+    const uint32_t most = mostAttempts(wanted, options);
+    while (proof.samples < wanted && proof.attempts < most &&
            !(proof.samples == 0 && proof.attempts > hopeless * 4) && !progress.cancelled()) {
         ++proof.attempts;
         // Many optional steps that seldom go together: most of them left out is a sample at least.
