@@ -6,6 +6,7 @@
 #include "app/studio/item_models/node_table.h"
 #include "app/studio/item_models/problem_table.h"
 #include "app/studio/item_models/step_table.h"
+#include "app/studio/item_models/query_filter.h"
 #include "app/studio/item_models/table_export.h"
 
 #include <QAbstractItemModelTester>
@@ -141,6 +142,40 @@ private Q_SLOTS:
         QCOMPARE(rows[0].count, size_t(2));
         QCOMPARE(rows[0].nodes, (QStringList{"b", "c"}));
         QVERIFY(qFuzzyCompare(rows[0].seconds, 2e-3));
+        // One node alone saves nothing; two become one, whose dearer part stays.
+        QCOMPARE(rows[0].gain, 0.0);
+        miss("Pair", "a", "shape", 2);
+        report.nearMisses.back().bound = {"b", "a"};
+        miss("Pair", "b", "shape", 2); // shares a node with that place
+        const std::vector<NearMissRow> ranked = nearMissRows(report);
+        QCOMPARE(ranked[0].miss.rule, std::string("Pair"));
+        QVERIFY(qFuzzyCompare(ranked[0].gain, 1e-6));
+    }
+
+    void kernelsOfFusionsThatLoseSayWhichAndAreFound() {
+        app::Report report;
+        app::MatchReport loses;
+        loses.fusedNode = "f";
+        loses.measuredRatio = RatioSummary{17.5, 16, 19};
+        loses.measuredBefore = 4e-3;
+        loses.measuredAfter = 70e-3;
+        report.matches = {loses};
+        auto verdicts = std::make_shared<KernelVerdicts>();
+        verdicts->set(report);
+        auto* table = makeKernelTable(this, nullptr, verdicts);
+        auto fused = kernel("R", 70e-3, "a"), plain = kernel("", 1e-3, "b");
+        fused.node = "f";
+        plain.node = "b";
+        table->setRows({fused, plain});
+        QueryFilter filter(nullptr);
+        filter.setSourceModel(table);
+        filter.setQuery("slower");
+        QCOMPARE(filter.rowCount(), 1);
+        filter.setQuery("verdict:slower");
+        QCOMPARE(filter.rowCount(), 1);
+        QCOMPARE(filter.index(0, 2).data().toString(), QString("slower 17.50x"));
+        filter.setQuery("-verdict:slower");
+        QCOMPARE(filter.rowCount(), 1);
     }
 
     void copiedRowsKeepTheirUnitsAndOnlyTheirColumns() {
@@ -148,7 +183,7 @@ private Q_SLOTS:
         auto measured = kernel("A", 0.25, "n1");
         measured.measuredSeconds = 1.409e-3;
         table->setRows({measured});
-        const QString text = exportTable(*table, TableFormat::Words, {0}, {1, 2});
+        const QString text = exportTable(*table, TableFormat::Words, {0}, {1, 3});
         QCOMPARE(text, QString("time\trule\n1.41 ms\tA\n"));
     }
 

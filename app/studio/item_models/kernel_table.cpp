@@ -3,6 +3,7 @@
 
 #include "app/report/counted.h"
 #include "app/report/format.h"
+#include "app/studio/item_models/match_table.h"
 #include "app/studio/item_models/words.h"
 
 namespace fuselage::studio {
@@ -103,7 +104,26 @@ std::optional<double> KernelBaseline::seconds(const KernelReport& kernel) const 
     return shared.empty() ? std::nullopt : std::optional(sum);
 }
 
-KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseline> baseline) {
+void KernelVerdicts::set(const app::Report& report) {
+    m_verdicts.clear();
+    for (const app::MatchReport& match : report.matches)
+        if (QString text = judgedText(match); !text.isEmpty())
+            m_verdicts.insert_or_assign(match.fusedNode,
+                                        Verdict{std::move(text), judgedToken(match)});
+}
+
+QString KernelVerdicts::text(const KernelReport& kernel) const {
+    auto found = m_verdicts.find(kernel.node);
+    return found == m_verdicts.end() ? QString() : found->second.text;
+}
+
+const char* KernelVerdicts::token(const KernelReport& kernel) const {
+    auto found = m_verdicts.find(kernel.node);
+    return found == m_verdicts.end() ? "" : found->second.token;
+}
+
+KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseline> baseline,
+                             std::shared_ptr<const KernelVerdicts> verdicts) {
     constexpr Qt::Alignment right = Qt::AlignRight;
     using Row = const KernelReport&;
     std::vector<Column<KernelReport>> columns = {
@@ -112,6 +132,13 @@ KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseli
          [](Row row) { return QVariant(row.share); }},
         {"time", "median of the measured rounds, or predicted", right, timeText,
          [](Row row) { return QVariant(secondsOf(row)); }},
+        {"verdict",
+         "measured, the fused node against its nodes unfused",
+         Qt::AlignLeft,
+         [verdicts](Row row) { return verdicts ? verdicts->text(row) : QString(); },
+         [verdicts](Row row) { return QVariant(verdicts ? verdicts->text(row) : QString()); },
+         {},
+         [verdicts](Row row) { return verdicts ? verdicts->token(row) : ""; }},
         {"rule", "that made the fused node", Qt::AlignLeft,
          [](Row row) { return words(row.rule); }},
         {"kernel", "kind of the kernel program", Qt::AlignLeft,

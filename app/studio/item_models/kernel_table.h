@@ -34,11 +34,31 @@ private:
     std::unordered_map<std::string, std::vector<size_t>> m_byNode;
 };
 
+/// What a measurement said of the fused nodes, for their kernels.
+class KernelVerdicts {
+public:
+    void set(const app::Report& report);
+
+    /// Empty where none was said.
+    QString text(const app::KernelReport& kernel) const;
+    const char* token(const app::KernelReport& kernel) const;
+
+private:
+    struct Verdict {
+        QString text;
+        const char* token;
+    };
+
+    std::unordered_map<std::string, Verdict> m_verdicts; ///< by fused node
+};
+
 /// Column of the bytes that hardware counters saw: empty unless a run counted.
-constexpr int countedColumn = 5;
+constexpr int countedColumn = 6;
 
 /// The last two columns compare with `baseline`, which the caller fills; null: there are none.
+/// `verdicts` is the caller's, too.
 KernelTable* makeKernelTable(QObject* parent,
-                             std::shared_ptr<const KernelBaseline> baseline = nullptr);
+                             std::shared_ptr<const KernelBaseline> baseline = nullptr,
+                             std::shared_ptr<const KernelVerdicts> verdicts = nullptr);
 
 } // namespace fuselage::studio

@@ -24,7 +24,8 @@ bool isFaster(const MatchReport& match) {
     return match.measuredRatio && match.measuredRatio->high < 1;
 }
 
-/// "slower 17.42x", "faster 0.61x", "same 1.00x"; empty before a measurement.
+} // namespace
+
 QString judgedText(const MatchReport& match) {
     if (!match.measuredRatio)
         return match.unjudged.empty() ? QString() : QObject::tr("not judged");
@@ -34,7 +35,9 @@ QString judgedText(const MatchReport& match) {
     return QStringLiteral("%1 %2x").arg(word).arg(match.measuredRatio->ratio, 0, 'f', 2);
 }
 
-} // namespace
+const char* judgedToken(const MatchReport& match) {
+    return match.slower() ? "loss" : isFaster(match) ? "gain" : "";
+}
 
 MatchTable* makeMatchTable(QObject* parent) {
     constexpr Qt::Alignment right = Qt::AlignRight;
@@ -63,9 +66,7 @@ MatchTable* makeMatchTable(QObject* parent) {
         {"verdict", "measured, fused against its nodes unfused, with the 95 % interval",
          Qt::AlignLeft, judgedText, [](Row row) { return QVariant(judgedText(row)); },
          [](Row row) { return words(app::ratioText(row)); },
-         [](Row row) { return row.slower()    ? "loss"
-                              : isFaster(row) ? "gain"
-                                              : ""; }},
+         [](Row row) { return judgedToken(row); }},
         {"alternatives", "labels of the alternatives that were taken", Qt::AlignLeft,
          [](Row row) { return wordList(row.labels).join(' '); }},
         {"nodes",

@@ -9,6 +9,12 @@ namespace fuselage::studio {
 
 using MatchTable = RowTable<app::MatchReport>;
 
+/// "slower 17.42x", "faster 0.61x", "same 1.00x"; empty before a measurement.
+QString judgedText(const app::MatchReport& match);
+
+/// Its colour: "loss", "gain" or none.
+const char* judgedToken(const app::MatchReport& match);
+
 MatchTable* makeMatchTable(QObject* parent);
 
 } // namespace fuselage::studio

@@ -48,6 +48,17 @@ std::unordered_map<std::string_view, double> unfusedSeconds(const app::Report& r
     return out;
 }
 
+double gainAtMost(const std::vector<std::string_view>& place,
+                  const std::unordered_map<std::string_view, double>& seconds) {
+    double sum = 0, dearest = 0;
+    for (std::string_view node : place)
+        if (auto found = seconds.find(node); found != seconds.end()) {
+            sum += found->second;
+            dearest = std::max(dearest, found->second);
+        }
+    return sum - dearest;
+}
+
 } // namespace
 
 double nearness(const app::NearMissReport& miss) {
@@ -57,13 +68,14 @@ double nearness(const app::NearMissReport& miss) {
 std::vector<NearMissRow> nearMissRows(const app::Report& report) {
     using Key = std::tuple<std::string, std::string, std::string>;
     std::map<Key, size_t> known;
+    const auto seconds = unfusedSeconds(report);
     std::vector<NearMissRow> out;
     std::vector<Places> places;
     for (const app::NearMissReport& miss : report.nearMisses) {
         auto [entry, isNew] = known.try_emplace(
             {miss.rule, miss.reason.code, withoutNames(miss.reason.message)}, out.size());
         if (isNew) {
-            out.push_back({miss, {}, 0, 0});
+            out.push_back({miss, {}, 0, 0, 0});
             places.emplace_back();
         }
         NearMissRow& row = out[entry->second];
@@ -72,17 +84,25 @@ std::vector<NearMissRow> nearMissRows(const app::Report& report) {
         for (const std::string* node : {&miss.anchor, &miss.node})
             if (seen.ends.insert(*node).second)
                 row.nodes << words(*node);
-        for (const std::string& node : miss.bound)
+        std::vector<std::string_view> place(miss.bound.begin(), miss.bound.end());
+        place.push_back(miss.anchor);
+        place.push_back(miss.node);
+        std::sort(place.begin(), place.end());
+        place.erase(std::unique(place.begin(), place.end()), place.end());
+        const bool isNewPlace = std::none_of(place.begin(), place.end(),
+                                             [&](auto node) { return seen.known.contains(node); });
+        if (isNewPlace)
+            row.gain += gainAtMost(place, seconds);
+        for (std::string_view node : place)
             seen.add(node);
-        seen.add(miss.anchor);
-        seen.add(miss.node);
     }
-    const auto seconds = unfusedSeconds(report);
     for (size_t i = 0; i < out.size(); ++i)
         for (std::string_view node : places[i].concerned)
             if (auto found = seconds.find(node); found != seconds.end())
                 out[i].seconds += found->second;
     std::stable_sort(out.begin(), out.end(), [](const NearMissRow& a, const NearMissRow& b) {
+        if (a.gain != b.gain)
+            return a.gain > b.gain;
         const double left = a.seconds * nearness(a.miss), right = b.seconds * nearness(b.miss);
         return left != right ? left > right : nearness(a.miss) > nearness(b.miss);
     });
@@ -98,6 +118,14 @@ NearMissTable* makeNearMissTable(QObject* parent) {
         {"times", "how often the same rule ended for the same reason", Qt::AlignRight,
          [](Row row) { return QString::number(row.count); },
          [](Row row) { return QVariant::fromValue<qulonglong>(row.count); }},
+        {"gain",
+         "at most: of each place all but its dearest node, which one kernel would take, too",
+         Qt::AlignRight,
+         [](Row row) {
+             return row.gain > 0 ? QObject::tr("< %1").arg(words(app::secondsText(row.gain)))
+                                 : QString();
+         },
+         [](Row row) { return QVariant(row.gain); }},
         {"time", "of the nodes concerned, unfused: what a match could be about", Qt::AlignRight,
          [](Row row) { return words(app::secondsText(row.seconds)); },
          [](Row row) { return QVariant(row.seconds); }},

@@ -9,11 +9,13 @@ namespace fuselage::studio {
 
 QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
     auto baseline = std::make_shared<KernelBaseline>();
-    KernelTable* table = makeKernelTable(nullptr, baseline);
+    auto verdicts = std::make_shared<KernelVerdicts>();
+    KernelTable* table = makeKernelTable(nullptr, baseline, verdicts);
     auto* panel =
         new TablePanel(table, QObject::tr("kernels of the fused plan"), workbench, parent);
     panel->table().setColumnHidden(countedColumn, true);
-    panel->showReport(workbench.session, [table, panel](const app::Report& report) {
+    panel->showReport(workbench.session, [table, panel, verdicts](const app::Report& report) {
+        verdicts->set(report);
         table->setRows(report.after.kernels);
         panel->table().setColumnHidden(countedColumn, !app::anyCounted(report.after.kernels));
     });
