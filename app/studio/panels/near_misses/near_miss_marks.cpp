@@ -11,7 +11,7 @@ bool has(const std::vector<uint32_t>& values, uint32_t value) {
     return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-const app::GraphNodeReport* nodeNamed(const std::string& name, const app::GraphReport& graph) {
+const app::GraphNodeReport* markedNode(const std::string& name, const app::GraphReport& graph) {
     for (const app::GraphNodeReport& node : graph.nodes)
         if (node.name == name)
             return &node;
@@ -20,7 +20,7 @@ const app::GraphNodeReport* nodeNamed(const std::string& name, const app::GraphR
 
 /// The node that `place` names, or that makes or first reads the value that it names.
 QString nodeAt(const std::string& place, const app::GraphReport& graph) {
-    if (nodeNamed(place, graph))
+    if (markedNode(place, graph))
         return QString::fromStdString(place);
     auto value = std::find_if(graph.values.begin(), graph.values.end(),
                               [&](const app::GraphValueReport& v) { return v.name == place; });
@@ -58,7 +58,7 @@ QList<NodeMark> marksOf(const app::NearMissReport& miss, const app::GraphReport&
     QString failed = nodeAt(miss.node, before);
     for (const std::string& name : miss.bound) {
         QString node = QString::fromStdString(name);
-        if (node != failed && nodeNamed(name, before))
+        if (node != failed && markedNode(name, before))
             out.append({NodeMark::Kind::Bound, false, node});
     }
     if (failed.isEmpty())
