@@ -217,8 +217,10 @@ private Q_SLOTS:
             QVERIFY2(m_window->measurements().running(),
                      qPrintable(session().problems().value(0).message));
             QTRY_VERIFY_WITH_TIMEOUT(!m_window->measurements().running(), 120'000);
-            QVERIFY2(session().problems().isEmpty(),
-                     qPrintable(session().problems().value(0).message));
+            // On a machine with other work a fusion may well be measured as slower: that is a
+            // finding, and no failure of the measurement.
+            for (const Problem& problem : session().problems())
+                QVERIFY2(problem.code == "measure.slower", qPrintable(problem.message));
             QCOMPARE(m_window->measurements().runs().size(), run);
         }
         command("show runs");
