@@ -20,6 +20,9 @@ constexpr size_t maxSizeTries = 400;
 constexpr size_t maxNodesWalked = 400'000; ///< of all tries
 constexpr int64_t largestSize = 1 << 20;   ///< that a node's operands may suggest
 
+/// Sides of pictures whose sizes are open: one pixel often fits, and says nothing about a model.
+constexpr int64_t pictureSide = 224;
+
 /// Sides of images, then of anything else.
 constexpr std::array<int64_t, 11> imageSizes{32, 64, 96, 128, 160, 192, 224, 256, 320, 512, 640};
 constexpr std::array<int64_t, 36> plainSizes{1,   2,   3,   4,    5,    6,    7,    8,     10,
@@ -61,18 +64,24 @@ public:
 
     const std::set<std::string>& open() const { return m_open; }
 
+    /// Some are pictureSide although smaller ones may fit.
+    bool hasPictures() const { return m_hasPictures; }
+
 private:
+    void takePictures(ReachedNode& now);
     ReachedNode reach(const DimensionValues& values);
     std::optional<ReachedNode> improve(const ReachedNode& now);
     std::vector<SizeChange> changesFor(NodeId node) const;
     std::set<std::string> openAbove(NodeId node) const;
-    std::vector<SizeGroup> imagesAbove(const std::set<std::string>& open) const;
+    std::vector<SizeGroup> imagesAbove(const std::set<std::string>& open,
+                                       int64_t mostChannels = INT64_MAX) const;
     std::set<int64_t> suggestedBy(NodeId node) const;
 
     const Graph& m_graph;
     std::unordered_map<NodeId, size_t> m_position;
     DimensionValues m_values;
     std::set<std::string> m_open; ///< what nobody gave
+    bool m_hasPictures = false;
     size_t m_tries = 0, m_walked = 0;
 };
 
@@ -115,6 +124,7 @@ ReachedNode SizeSearch::reach(const DimensionValues& values) {
 
 ReachedNode SizeSearch::run() {
     ReachedNode now = reach(m_values);
+    takePictures(now);
     while (!now.fits() && !m_open.empty() && now.node.valid()) {
         auto better = improve(now);
         if (!better)
@@ -122,6 +132,22 @@ ReachedNode SizeSearch::run() {
         now = std::move(*better);
     }
     return now;
+}
+
+/// Inputs with the channels of a picture, where that fits no worse.
+void SizeSearch::takePictures(ReachedNode& now) {
+    constexpr int64_t mostChannels = 4;
+    for (const SizeGroup& picture : imagesAbove(m_open, mostChannels)) {
+        DimensionValues values = m_values;
+        for (const std::string& name : picture)
+            values[name] = pictureSide;
+        ReachedNode reached = reach(values);
+        if (reached < now)
+            continue;
+        m_hasPictures = true;
+        m_values = std::move(values);
+        now = std::move(reached);
+    }
 }
 
 std::optional<ReachedNode> SizeSearch::improve(const ReachedNode& now) {
@@ -186,13 +212,17 @@ std::set<std::string> SizeSearch::openAbove(NodeId node) const {
 }
 
 /// Heights and widths: two or more open axes of an input of rank 4 or 5, without batch and channel.
-std::vector<SizeGroup> SizeSearch::imagesAbove(const std::set<std::string>& open) const {
+std::vector<SizeGroup> SizeSearch::imagesAbove(const std::set<std::string>& open,
+                                               int64_t mostChannels) const {
     std::vector<SizeGroup> out;
     for (ValueId id : m_graph.inputs()) {
         const Type& type = m_graph.value(id).type;
         if (!type.shape || type.rank() < 4 || type.rank() > 5)
             continue;
         const bool channelsLast = type.shape->back().isNumber() && !(*type.shape)[1].isNumber();
+        const Dim& channels = channelsLast ? type.shape->back() : (*type.shape)[1];
+        if (mostChannels != INT64_MAX && channels.number().value_or(INT64_MAX) > mostChannels)
+            continue;
         std::set<std::string> sides;
         const size_t from = channelsLast ? 1 : 2, to = type.rank() - (channelsLast ? 1 : 0);
         for (size_t axis = from; axis < to; ++axis)
@@ -272,9 +302,10 @@ Result<DimensionChoice> chooseDimensions(const Graph& graph, const DimensionValu
     const bool ones = std::all_of(open.begin(), open.end(), [&](const std::string& name) {
         return out.values.at(name) == 1;
     });
-    const std::string taken =
-        ones ? fmt::format("1 is taken for {}", namesText(open))
-             : "the smallest that were found to fit are " + sizesText(open, out.values);
+    const std::string taken = ones ? fmt::format("1 is taken for {}", namesText(open))
+                              : search.hasPictures() ? "taken are " + sizesText(open, out.values)
+                                                     : "the smallest that were found to fit are " +
+                                                           sizesText(open, out.values);
     out.note =
         fmt::format("nothing gives sizes for open dimensions: {}; --dim {}=SIZE takes another",
                     taken, *open.begin());

@@ -55,7 +55,8 @@ struct DimensionChoice {
 };
 
 /// The sizes in `given`, and for the others the smallest that shape inference accepts: 1 where that
-/// fits, multiples of 32 for images, sizes that the first failing node mentions. The graph stays as
+/// fits, multiples of 32 for images, sizes that the first failing node mentions; but 224 for both
+/// sides of an input with up to four channels, where that fits as well. The graph stays as
 /// it is. Error "dim.open" names the dimensions that must be given.
 Result<DimensionChoice> chooseDimensions(const Graph& graph, const DimensionValues& given);
 

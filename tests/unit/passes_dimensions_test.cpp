@@ -171,8 +171,26 @@ TEST(ChooseDimensions, OneWhereThatFits) {
     EXPECT_EQ(chosen->note, "");
 }
 
-TEST(ChooseDimensions, AnImageGetsAMultipleOf32) {
+TEST(ChooseDimensions, APictureHasMoreThanOnePixel) {
     GraphMaker m = pooled({symbol("N"), 3, symbol("H"), symbol("W")});
+    auto chosen = chooseDimensions(m.graph, {});
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->values, (DimensionValues{{"H", 224}, {"N", 1}, {"W", 224}}));
+    EXPECT_EQ(chosen->note, "nothing gives sizes for open dimensions: taken are H=224, N=1, "
+                            "W=224; --dim H=SIZE takes another");
+}
+
+TEST(ChooseDimensions, APictureThatDoesNotFitIsTheSmallestThatDoes) {
+    GraphMaker m;
+    ValueId x = m.input("x", {symbol("N"), 3, symbol("H"), symbol("W")});
+    m.output(m.node(Op::Add, {x, m.input("y", {1, 3, 64, 64})}, "sum"));
+    auto chosen = chooseDimensions(m.graph, {});
+    ASSERT_TRUE(chosen);
+    EXPECT_NE(chosen->values.at("H"), 224);
+}
+
+TEST(ChooseDimensions, AnImageGetsAMultipleOf32) {
+    GraphMaker m = pooled({symbol("N"), 8, symbol("H"), symbol("W")}); // no picture
     auto chosen = chooseDimensions(m.graph, {});
     ASSERT_TRUE(chosen);
     EXPECT_EQ(chosen->values, (DimensionValues{{"H", 32}, {"N", 1}, {"W", 32}}));
