@@ -42,6 +42,7 @@ private Q_SLOTS:
         MainWindow window(settings);
         window.show();
         HelpPanel& help = show(window);
+        QVERIFY(!help.open().isVisible()); // no page yet, so no example
         help.search().setText("xyzzyplugh");
         QCOMPARE(help.list().count(), 1);
         QCOMPARE(help.list().item(0)->flags(), Qt::NoItemFlags);

@@ -51,6 +51,7 @@ HelpPanel::HelpPanel(Workbench& workbench, QWidget* parent)
     m_words->setAccessibleName(tr("options of the example"));
     m_words->hide();
     m_back->hide();
+    m_open->hide(); // until a page is an example
     auto* buttons = new QHBoxLayout;
     buttons->addWidget(m_open);
     buttons->addWidget(m_back);
