@@ -21,6 +21,7 @@ constexpr uint32_t samplesOfFusion = 24; ///< kernels are prepared for each
 constexpr int maxShrinkSteps = 1500;
 constexpr uint32_t samplesOfAnswer = 4; ///< more, for each way that a rewrite's pattern leaves open
 constexpr uint32_t mostOfAnswers = 384;
+constexpr uint32_t clearlyFailing = 12;
 constexpr uint32_t hopeless = 400; ///< attempts without one sample that fits
 
 const char* nameOf(Contents contents) {
@@ -227,7 +228,10 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     std::optional<Failing> smallest;
     uint64_t seedOfSmallest = 0;
     const uint32_t most = mostAttempts(wanted, options);
-    while (proof.samples < wanted && proof.attempts < most &&
+    auto isClear = [&] { // where samples are rare, these many differences say enough
+        return proof.failing >= clearlyFailing && proof.attempts > 20 * proof.samples;
+    };
+    while (proof.samples < wanted && proof.attempts < most && !isClear() &&
            !(proof.samples == 0 && proof.attempts > hopeless * 4) && !progress.cancelled()) {
         ++proof.attempts;
         // Many optional steps that seldom go together: most of them left out is a sample at least.
