@@ -5,7 +5,6 @@
 #include "core/ops/tape.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -284,7 +283,7 @@ Expr Algebra::apply(const std::string& function, std::vector<Expr> arguments,
     std::string widths;
     if (!keepsWidths(function))
         for (const Expr& argument : arguments)
-            widths += fmt::format("[{}]", fmt::join(argument.shape, ", "));
+            widths += textOf(argument.shape);
     for (size_t id = 0; id < m_atoms.size(); ++id) {
         const Atom atom = m_atoms[id];
         if (atom.function != function || atom.tag != tag || atom.widths != widths ||

@@ -4,7 +4,6 @@
 #include "core/algebra/algebra.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -58,7 +57,7 @@ std::string composed(const std::string& inner, const std::string& outer) {
             return inner + "[" + outer + "]";
         out.push_back((*first)[static_cast<size_t>(place)]);
     }
-    return fmt::format("[{}]", fmt::join(out, ", "));
+    return textOf(out);
 }
 
 bool isIdentity(const std::string& order, const std::string& variable) {
@@ -82,7 +81,7 @@ std::optional<Expr> Algebra::reduced(const std::string& function, const Expr& bo
         return std::nullopt;
     ShapeSources shape;
     if (!body.shape.empty()) {
-        const std::string word = fmt::format("reduced({}; {})", tag, fmt::join(body.shape, ", "));
+        const std::string word = fmt::format("reduced({}; {})", tag, textOf(body.shape));
         m_reducedFrom[word] = body.shape;
         shape = {word};
     }

@@ -52,6 +52,20 @@ std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {
     return out;
 }
 
+std::string textOf(const std::vector<int64_t>& numbers) {
+    std::string out = "[";
+    for (int64_t number : numbers)
+        out += (out.size() > 1 ? ", " : "") + std::to_string(number);
+    return out + "]";
+}
+
+std::string textOf(const ShapeSources& words) {
+    std::string out = "[";
+    for (const std::string& word : words)
+        out += (out.size() > 1 ? ", " : "") + word;
+    return out + "]";
+}
+
 bool isNumber(const Polynomial& polynomial) {
     return polynomial.empty() || (polynomial.size() == 1 && polynomial.begin()->first.empty());
 }

@@ -56,4 +56,8 @@ std::optional<Fraction> numberOf(const Expr& expr);
 std::optional<AtomId> atomOf(const Expr& expr);
 bool isNumber(const Polynomial& polynomial);
 
+/// "[0, 2, 1]".
+std::string textOf(const std::vector<int64_t>& numbers);
+std::string textOf(const ShapeSources& words);
+
 } // namespace fuselage::algebra

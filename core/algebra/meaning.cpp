@@ -5,7 +5,6 @@
 #include "core/ops/op_table.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -169,7 +168,7 @@ std::optional<Expr> Meaning::reduction() {
         std::vector<int64_t> spatial;
         for (size_t i = *rank - 2; i > 0; --i)
             spatial.push_back(-static_cast<int64_t>(i));
-        return m_algebra.make("rmean", {in(0)}, fmt::format("[{}]", fmt::join(spatial, ", ")));
+        return m_algebra.make("rmean", {in(0)}, textOf(spatial));
     }
     if (m_algebra.arithmetic() == Arithmetic::Bits && !plain.contains(m_at.op))
         return std::nullopt;
@@ -283,12 +282,12 @@ Expr Meaning::element() {
     switch (m_at.op) {
     case Op::Cast: {
         const Known* to = attribute("to");
-        const auto from = has(0) ? m_at.operands[0]->type : std::nullopt;
-        const auto type =
-            to && to->literal ? dtypeFromOnnx(static_cast<int64_t>(*to->literal)) : std::nullopt;
-        if (!from || !type)
+        if (!has(0) || !m_at.operands[0]->type || !to || !to->literal)
             return unknown();
-        return m_algebra.make("Cast", {in(0)}, std::string(nameOf(*from)) + ">" + nameOf(*type));
+        const DType type =
+            dtypeFromOnnx(static_cast<int64_t>(*to->literal)).value_or(DType::Undefined);
+        return m_algebra.make("Cast", {in(0)},
+                              std::string(nameOf(*m_at.operands[0]->type)) + ">" + nameOf(type));
     }
     case Op::Softmax:
     case Op::LogSoftmax:
@@ -362,7 +361,7 @@ std::optional<std::string> axesFromBack(const Known& axes, std::optional<size_t>
         out.push_back(axis >= 0 ? axis - static_cast<int64_t>(*rank) : axis);
     }
     std::sort(out.begin(), out.end());
-    return fmt::format("[{}]", fmt::join(out, ", "));
+    return textOf(out);
 }
 
 Expr meaningOf(Algebra& algebra, const Application& application) {
