@@ -73,7 +73,7 @@ struct Before {
         nodes = *planner::lowerNodes(graph, options, cache, plan.splits, progress);
         plan.graph = graph;
         planner::makeValuesAndSteps(plan, nodes);
-        items.emplace(plan, nodes, options);
+        items.emplace(plan, nodes, options, cache);
     }
 
     double chosen() { return planner::cheapestOrders(*items, plan.values.size()).seconds; }
