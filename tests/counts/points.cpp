@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 namespace fuselage::counts {
 
 namespace {
@@ -23,7 +25,7 @@ CountTable countsOf(const quantize::Placement& placement) {
 
 /// The model as it is quantised, and what its rules ask for.
 struct Asked {
-    Graph model;
+    std::unique_ptr<const Graph> model; ///< places refer to it
     quantize::Placement placement;
 };
 
@@ -35,11 +37,12 @@ std::optional<Asked> askedOf(const std::string& name, const app::RuleLibrary& li
     if (!graph || !prepareGraph(*graph, progress))
         return std::nullopt;
     quantize::foldNormalisation(*graph);
-    auto fused = app::fuseGraph(*graph, library, options, progress);
+    auto model = std::make_unique<const Graph>(std::move(*graph));
+    auto fused = app::fuseGraph(*model, library, options, progress);
     if (!fused)
         return std::nullopt;
-    quantize::Placement placement = quantize::placesOf(*graph, fused->trace);
-    return Asked{std::move(*graph), std::move(placement)};
+    quantize::Placement placement = quantize::placesOf(*model, fused->trace);
+    return Asked{std::move(model), std::move(placement)};
 }
 
 int checkNetwork(const std::string& name, const toml::table& entry,
@@ -57,7 +60,7 @@ int checkNetwork(const std::string& name, const toml::table& entry,
             continue;
         const std::string skip(key.str());
         quantize::Placement left = asked->placement;
-        if (auto done = quantize::leaveOut(asked->model, {skip}, left); !done) {
+        if (auto done = quantize::leaveOut(*asked->model, {skip}, left); !done) {
             fmt::print("FAILED {}: {}\n", name, done.error().text());
             ++wrong;
             continue;
