@@ -10,11 +10,11 @@
 
 namespace fuselage::quantize {
 
-namespace {
-
-bool isView(Op op) {
+bool movesOnly(Op op) {
     return hasTrait(op, View) || op == Op::Transpose;
 }
+
+namespace {
 
 /// Of the model, or of one of its bodies.
 class Finder {
@@ -102,7 +102,7 @@ private:
         if (!sources.contains(use.node))
             return;
         const Node& node = m_model.node(use.node);
-        if (!isView(node.op) || sources.size() == 1) {
+        if (!movesOnly(node.op) || sources.size() == 1) {
             out.push_back(use);
             return;
         }

@@ -32,6 +32,9 @@ struct Place {
     std::string valuePath() const { return body + graph->value(value).name; }
 };
 
+/// Operators that change no element: a pair means the same in front of them and behind.
+bool movesOnly(Op op);
+
 /// A point without a pair, and why.
 struct LeftOut {
     std::string rule, point, value, why;

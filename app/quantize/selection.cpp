@@ -36,12 +36,25 @@ Result<Skip> parse(const std::string& text) {
     return Skip{{}, {}, std::move(*nodes)};
 }
 
-bool names(const Skip& skip, const Place& place) {
-    if (skip.nodes) {
-        Node named = place.reader();
-        named.name = place.nodePath();
-        return skip.nodes->names(named);
+/// The place's reader, or what reads it through nodes that only move elements.
+bool namesReader(const NodeChoice& choice, const Place& place) {
+    for (NodeId id = place.read.node;;) {
+        Node named = place.graph->node(id);
+        named.name = place.body + named.name;
+        if (choice.names(named))
+            return true;
+        if (!movesOnly(named.op))
+            return false;
+        const auto& uses = place.graph->value(named.outputs[0]).uses;
+        if (uses.size() != 1)
+            return false;
+        id = uses[0].node;
     }
+}
+
+bool names(const Skip& skip, const Place& place) {
+    if (skip.nodes)
+        return namesReader(*skip.nodes, place);
     return fitsWildcard(skip.name, skip.kind == "rule" ? place.rule : place.point);
 }
 
