@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <unistd.h>
 
 namespace fuselage::cli {
@@ -52,6 +53,8 @@ struct ConsoleProgress::State {
     Clock::time_point start = Clock::now();
     Clock::time_point drawn = start;
     std::string stage;
+    std::set<std::string, std::less<>> told; ///< stages that a log has a line of: work that
+                                             ///< repeats would write it again and again
     bool quiet = false;
     bool terminal = false;
     bool onScreen = false;
@@ -88,7 +91,8 @@ void ConsoleProgress::report(std::string_view stage, size_t done, size_t total) 
     state.stage = stage;
     state.drawn = now;
     if (!state.terminal) {
-        fmt::print(stderr, "{} ...\n", stage);
+        if (state.told.emplace(stage).second)
+            fmt::print(stderr, "{} ...\n", stage);
         return;
     }
     fmt::print(stderr, "\r\033[K{:<12} [{}] {}", stage, bar(done, total),
