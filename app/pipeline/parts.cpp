@@ -3,6 +3,7 @@
 
 #include "app/pipeline/amplification.h"
 #include "app/pipeline/verify.h"
+#include "core/graph/makers.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
 
@@ -18,24 +19,13 @@ namespace fuselage::app {
 
 namespace {
 
-/// Nodes that make the values, back to where `isGiven` says that a value is there.
+/// What makes the values, as a graph of its own, back to where `isGiven` says that a value is
+/// there.
 template <typename IsGiven>
-std::vector<NodeId> makersOf(const Graph& graph, const std::vector<ValueId>& values,
-                             const IsGiven& isGiven) {
-    std::vector<NodeId> out;
-    std::unordered_set<NodeId> seen;
-    std::vector<ValueId> open = values;
-    while (!open.empty()) {
-        const NodeId maker = graph.producer(open.back());
-        open.pop_back();
-        if (!maker.valid() || !seen.insert(maker).second)
-            continue;
-        out.push_back(maker);
-        for (ValueId input : graph.node(maker).inputs)
-            if (input.valid() && !graph.isConstant(input) && !isGiven(input))
-                open.push_back(input);
-    }
-    return out;
+Cut cutBackTo(const Graph& graph, const std::vector<ValueId>& values, const IsGiven& isGiven,
+              const CutOptions& options) {
+    const auto makers = makersOf(graph, values, isGiven);
+    return cutOut(graph, {makers.begin(), makers.end()}, values, options);
 }
 
 /// Nothing adds up in a part: tighter than what a whole model may lose.
@@ -201,14 +191,14 @@ Result<void> PartsCheck::runPart(const std::vector<ValueId>& outputs) {
     std::vector<ValueId> wanted;
     for (ValueId id : outputs)
         wanted.push_back(m_model.findValue(m_made.value(id).name));
-    const Cut model = cutOut(m_model, makersOf(m_model, wanted, isKept(m_model)), wanted, all);
+    const Cut model = cutBackTo(m_model, wanted, isKept(m_model), all);
     auto expected = judged(model, std::nullopt);
     ++m_parts;
     if (!expected) { // its readers make what they need of it themselves
         ++m_notRun;
         return {};
     }
-    auto actual = computed(cutOut(m_made, makersOf(m_made, outputs, isKept(m_made)), outputs, all));
+    auto actual = computed(cutBackTo(m_made, outputs, isKept(m_made), all));
     std::vector<std::vector<ReferenceValue>> moved;
     for (size_t i = 0; actual && i < outputs.size(); ++i) {
         const std::string& name = m_made.value(outputs[i]).name;

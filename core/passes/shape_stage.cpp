@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/passes/shape_stage.h"
 
+#include "core/graph/makers.h"
 #include "core/graph/run_shapes.h"
 #include "core/graph/subgraph.h"
 #include "core/passes/inference.h"
@@ -34,21 +35,6 @@ Deciders decidersOf(const Graph& graph) {
             for (ValueId output : node.outputs)
                 if (output.valid())
                     out.made.push_back(output);
-    }
-    return out;
-}
-
-/// The nodes that these values need.
-std::unordered_set<NodeId> makersOf(const Graph& graph, const std::vector<ValueId>& values) {
-    std::unordered_set<NodeId> out;
-    std::vector<ValueId> waiting = values;
-    while (!waiting.empty()) {
-        const NodeId maker = graph.producer(waiting.back());
-        waiting.pop_back();
-        if (maker.valid() && out.insert(maker).second)
-            for (ValueId input : graph.node(maker).inputs)
-                if (input.valid())
-                    waiting.push_back(input);
     }
     return out;
 }

@@ -3,6 +3,7 @@
 #include "app/batch/reduce/smaller.h"
 
 #include "app/batch/reduce/rebuild_internal.h"
+#include "core/graph/makers.h"
 #include "core/graph/subgraph.h"
 #include "core/graph/verify.h"
 #include "core/passes/passes.h"
@@ -68,21 +69,7 @@ std::optional<Graph> keepNodes(const Graph& graph, const std::vector<NodeId>& no
 }
 
 std::optional<Graph> keepOutputs(const Graph& graph, const std::vector<ValueId>& outputs) {
-    std::unordered_set<NodeId> needed;
-    std::vector<NodeId> waiting;
-    auto need = [&](ValueId value) {
-        const NodeId producer = graph.producer(value);
-        if (producer.valid() && needed.insert(producer).second)
-            waiting.push_back(producer);
-    };
-    for (ValueId output : outputs)
-        need(output);
-    while (!waiting.empty()) {
-        const NodeId node = waiting.back();
-        waiting.pop_back();
-        for (ValueId input : graph.node(node).inputs)
-            need(input);
-    }
+    const auto needed = makersOf(graph, outputs);
     return rebuild(graph, {needed.begin(), needed.end()}, outputs, sameLeaf);
 }
 
