@@ -111,6 +111,10 @@ private Q_SLOTS:
         view->select(at, at);
         m_panel->renameTo("lower");
         QTRY_VERIFY2(m_panel->message().contains("upper-case"), qPrintable(m_panel->message()));
+        Q_EMIT view->factsChanged(); // what is found meanwhile does not hide the answer
+        QVERIFY2(m_panel->message().contains("upper-case"), qPrintable(m_panel->message()));
+        QTest::keyClicks(view, " ");
+        QVERIFY2(!m_panel->message().contains("upper-case"), qPrintable(m_panel->message()));
     }
 
     void formattingKeepsTheMeaning() {

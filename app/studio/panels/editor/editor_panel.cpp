@@ -147,7 +147,10 @@ void EditorPanel::addView(const QString& file) {
     made->setUsual(operatorCounts());
     connect(made, &QPlainTextEdit::textChanged, this, [this, made] { edited(made); });
     connect(made, &QPlainTextEdit::cursorPositionChanged, this, &EditorPanel::showMistake);
-    connect(made, &CodeView::factsChanged, this, &EditorPanel::showMistake);
+    connect(made, &CodeView::factsChanged, this, [this] {
+        if (!m_answered)
+            showMistake();
+    });
     m_tabs->setCurrentIndex(m_tabs->addTab(made, {}));
     showTitle(file);
     showNotice();
@@ -157,6 +160,7 @@ void EditorPanel::edited(CodeView* view) {
     const RuleText* text = m_texts.find(view->file());
     if (!text || text->text == view->toPlainText()) // only the colours changed
         return;
+    m_answered = false;
     QString words = view->toPlainText();
     m_language.set(view->file(), words, m_texts.importPath(view->file()));
     m_texts.edit(view->file(), words);
@@ -270,18 +274,21 @@ void EditorPanel::showNotice() {
 }
 
 void EditorPanel::showMistake() {
+    m_answered = false;
     CodeView* at = current();
     const Mistake* mistake = at ? at->mistakeAt(at->textCursor().position()) : nullptr;
     if (mistake)
-        say(mistake->code + ": " + mistake->message +
-            (mistake->fix.isEmpty() ? QString() : tr(" — %1").arg(mistake->fix)));
+        m_message->setText(mistake->code + ": " + mistake->message +
+                           (mistake->fix.isEmpty() ? QString() : tr(" — %1").arg(mistake->fix)));
     else if (at && at->facts() && !at->facts()->mistakes.empty())
-        say(tr("%1 mistakes; F8 goes to the next").arg(at->facts()->mistakes.size()));
+        m_message->setText(
+            tr("%1 mistakes; F8 goes to the next").arg(at->facts()->mistakes.size()));
     else
-        say({});
+        m_message->clear();
 }
 
 void EditorPanel::say(const QString& message) {
+    m_answered = true;
     m_message->setText(message);
 }
 

@@ -68,6 +68,7 @@ private:
     void showTitle(const QString& file);
     void showNotice();
     void showMistake();
+    /// Answers what the person asked for; stands until the text or the cursor changes.
     void say(const QString& message);
     QHash<QString, int> operatorCounts() const;
     void tell(const QString& message); ///< where it is seen with the panel shut, too
@@ -86,7 +87,8 @@ private:
     MatchStrip* m_strip;
     InputBar* m_input;
     QLabel* m_message;
-    QString m_found; ///< words of the last search
+    QString m_found;         ///< words of the last search
+    bool m_answered = false; ///< the message answers a question
 };
 
 QWidget* makeEditorPanel(Workbench& workbench, QWidget* parent);
