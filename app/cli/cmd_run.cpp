@@ -6,6 +6,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/run_model.h"
+#include "app/pipeline/tensor_facts.h"
 #include "app/report/verdict.h"
 #include "core/onnx/model_file.h"
 
@@ -64,8 +65,14 @@ int run(Options& options) {
         if (auto saved = saveOutputs(ran->outputs, ran->names, options.output); !saved)
             return reportError(saved.error());
     std::string out;
-    for (size_t i = 0; i < ran->names.size(); ++i)
-        out += fmt::format("{}: {}\n", ran->names[i], ran->outputs[i].type().text());
+    const size_t outputs = ran->names.size() - ran->inner;
+    for (size_t i = 0; i < ran->names.size(); ++i) {
+        const Tensor& tensor = ran->outputs[i];
+        const std::string holds =
+            i < outputs ? "" : factsText(*app::factsOf(tensor, [] { return false; }));
+        out += fmt::format("{}: {}{}{}\n", ran->names[i], tensor.type().text(),
+                           holds.empty() ? "" : "  ", holds);
+    }
     bool right = true;
     for (const app::AgreementLine& line : app::agreementLines(ran->checked)) {
         const app::OutputAgreement& worst = line.worst;
@@ -104,6 +111,12 @@ Action addRun(CLI::App& app) {
                  "wrong. "
                  "bench compares both sides with the interpreter always");
     addRunOptions(app, options->run.run, options->run.seed, options->inputs);
+    app.add_option("--value", options->run.values,
+                   "also give out what is inside: the name of a value, or of a node for all that "
+                   "it makes; `*` stands for any text; repeatable. Prints what each holds; "
+                   "--verify compares it where the model has a value of that name, -o saves it")
+        ->type_name("NAME ...")
+        ->allow_extra_args(false);
     app.add_option("-o,--save-outputs", options->output,
                    "folder for output_N.pb; each tensor keeps its name");
     return [options, &app] {

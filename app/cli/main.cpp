@@ -88,6 +88,7 @@ constexpr Row rows[] = {
     {"run", "run a model on given or generated inputs and save the outputs", addRun,
      "  fuselage run model.onnx --inputs folder_of_input_N.pb -o outputs\n"
      "  fuselage run model.onnx --fuse --verify --seed 7 -o outputs\n"
+     "  fuselage run model.onnx --fuse --verify --value '*'   (which layer differs first?)\n"
      "  fuselage run model.onnx --backend reference"},
     {"check", "parse and check .fuse files; no model needed", addCheck,
      "  fuselage check my_rules.fuse\n"

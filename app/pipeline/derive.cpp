@@ -62,7 +62,8 @@ std::string testText(const std::string& title, const Graph& graph, const std::st
 
 /// The rule's matches in a graph, when all of them are applied.
 uint32_t firesIn(const Graph& graph, const RuleLibrary& library, Progress& progress) {
-    auto out = fuseGraph(graph, library, {}, progress);
+    const FuseOptions usual;
+    auto out = fuseGraph(graph, library, usual, progress);
     return out ? out->trace.applied(library.loaded.rules.rules[0].name) : 0;
 }
 

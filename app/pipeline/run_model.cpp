@@ -3,6 +3,7 @@
 
 #include "app/pipeline/amplification.h"
 #include "app/pipeline/check_elsewhere.h"
+#include "app/pipeline/inner_values.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/precision_rules.h"
 #include "app/pipeline/prepared.h"
@@ -48,7 +49,11 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     auto chosen = graphToRun(model, options, compile, progress);
     if (!chosen)
         return failure(chosen.error());
-    auto graph = withSizes((*chosen)->clone(), model.dims, progress);
+    Graph open = (*chosen)->clone();
+    auto inner = giveOut(open, options.values);
+    if (!inner)
+        return failure(inner.error());
+    auto graph = withSizes(std::move(open), model.dims, progress);
     if (!graph)
         return failure(graph.error());
     auto inputs = model.inputs.empty() ? generateInputs(*graph, options.seed)
@@ -56,6 +61,7 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     if (!inputs)
         return failure(inputs.error());
     RunModelResult out;
+    out.inner = inner->size();
     for (ValueId id : graph->outputs())
         out.names.push_back(graph->value(id).name);
     auto compiled = CompiledGraph::compile(std::move(*graph), compile, progress);
@@ -68,10 +74,16 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     out.outputs = std::move(*outputs);
     if (!options.verify)
         return out;
-    auto judged = withSizes(model.graph.clone(), model.dims, progress);
+    Graph original = model.graph.clone();
+    const std::vector<bool> shared = giveOutKnown(original, *inner);
+    auto judged = withSizes(std::move(original), model.dims, progress);
     if (!judged)
         return failure(judged.error());
-    auto checked = checkRun(*judged, options.fused, *inputs, out.outputs, compile, progress);
+    std::vector<Tensor> comparable;
+    for (size_t i = 0, first = out.outputs.size() - out.inner; i < out.outputs.size(); ++i)
+        if (i < first || shared[i - first])
+            comparable.push_back(out.outputs[i]);
+    auto checked = checkRun(*judged, options.fused, *inputs, comparable, compile, progress);
     if (!checked)
         return failure(checked.error());
     out.checked = std::move(*checked);

@@ -21,11 +21,13 @@ struct RunModelOptions {
     /// Backend, threads, tactics; runModel() sets the rest.
     CompileOptions run = {.backend = BackendKind::Auto};
     uint64_t seed = 1; ///< of generated inputs, where the model was loaded without any
+    std::vector<std::string> values; ///< inside, to give out besides the outputs (inner_values.h)
 };
 
 struct RunModelResult {
-    std::vector<std::string> names; ///< of the outputs
+    std::vector<std::string> names; ///< of the outputs, then of the values inside
     std::vector<Tensor> outputs;
+    size_t inner = 0;                     ///< how many of them are values inside
     std::vector<OutputAgreement> checked; ///< with `verify`, as checkRun() and checkElsewhere() say
     std::vector<std::string> checkNotes;  ///< what the check did not see
     bool jumps = false;                   ///< small differences may become large ones
@@ -33,8 +35,8 @@ struct RunModelResult {
 };
 
 /// A declared shape of the model that the run proves wrong is forgotten, with a note in the model,
-/// and the run begins again. Errors: "load.missing", "dim.open", those of loading rules, fusing,
-/// compiling and running, "cancelled".
+/// and the run begins again. Errors: "load.missing", "dim.open", "run.value", those of loading
+/// rules, fusing, compiling and running, "cancelled".
 Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& options,
                                 Progress& progress);
 

@@ -47,8 +47,8 @@ Result<std::string> toBytes(const Graph& graph);
 /// "<file>.data" beside the model.
 Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options = {});
 
-/// One TensorProto file (backend test data, reference inputs and outputs).
-Result<Tensor> loadTensor(const std::string& path);
+/// One TensorProto file (backend test data, reference inputs and outputs); `name`: that it has.
+Result<Tensor> loadTensor(const std::string& path, std::string* name = nullptr);
 /// With the name that the value has in its model; may be empty.
 Result<void> saveTensor(const Tensor& tensor, const std::string& path,
                         const std::string& name = {});

@@ -11,10 +11,12 @@
 
 namespace fuselage::model_io {
 
-Result<Tensor> loadTensor(const std::string& path) {
+Result<Tensor> loadTensor(const std::string& path, std::string* name) {
     ::onnx::TensorProto proto;
     if (auto ok = parseFile(path, INT_MAX, proto); !ok)
         return failure(ok.error());
+    if (name)
+        *name = proto.name();
     ExternalData external(std::filesystem::path(path).parent_path().string(), INT_MAX);
     return tensorFrom(proto, external, path);
 }

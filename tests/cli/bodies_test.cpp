@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with bodies of If on the command line: what is counted, what nodes in them are called, and
 // what `run --verify` says of those that it did not see.
-#include "core/onnx/model_file.h"
 #include "tests/cli/cli.h"
 
 using namespace fuselage::cli_test;
@@ -10,23 +9,11 @@ namespace {
 
 class CliBodies : public Command {
 protected:
-    void write(const std::string& text) const {
-        auto graph = fuselage::model_io::loadText(text);
-        ASSERT_TRUE(graph) << graph.error().text();
-        ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("m.onnx")));
-    }
-
     /// A flag chooses between three nodes and one.
     void writeFlagged() const {
-        write("g (bool c, float[N,4] x) => (float[N,4] y) <float[4] k = {1, 2, 3, 4}> {"
-              " y = If (c) <then_branch = t () => (float[N,4] r) { a = Add(x, k) b = Neg(a)"
-              " r = Exp(b) }, else_branch = e () => (float[N,4] s) { s = Abs(x) }> }");
-    }
-
-    std::string outputOf(const std::vector<std::string>& arguments) const {
-        auto done = run(arguments);
-        EXPECT_EQ(done.exitCode, ExitOk) << done.errors;
-        return done.output;
+        writeText("g (bool c, float[N,4] x) => (float[N,4] y) <float[4] k = {1, 2, 3, 4}> {"
+                  " y = If (c) <then_branch = t () => (float[N,4] r) { a = Add(x, k) b = Neg(a)"
+                  " r = Exp(b) }, else_branch = e () => (float[N,4] s) { s = Abs(x) }> }");
     }
 
     /// The name that a node got, as inspect teaches it.
@@ -41,10 +28,6 @@ protected:
     }
 };
 
-void expectHas(const std::string& text, const std::string& piece) {
-    EXPECT_NE(text.find(piece), std::string::npos) << "no `" << piece << "` in:\n" << text;
-}
-
 } // namespace
 
 TEST_F(CliBodies, InspectCountsThemAndSaysTheirPaths) {
@@ -55,7 +38,7 @@ TEST_F(CliBodies, InspectCountsThemAndSaysTheirPaths) {
     expectHas(output, "then_branch/");
     for (const char* op : {"If ", "Add", "Neg", "Exp", "Abs"})
         expectHas(output, op);
-    write("g (float[4] x) => (float[4] y) { y = Neg(x) }");
+    writeText("g (float[4] x) => (float[4] y) { y = Neg(x) }");
     const std::string plain = outputOf({"inspect", "m.onnx"});
     EXPECT_EQ(plain.find("bodies"), std::string::npos) << plain;
 }
@@ -88,9 +71,10 @@ TEST_F(CliBodies, VerifyTakesBothBranchesAndAnotherSize) {
 }
 
 TEST_F(CliBodies, VerifySaysWhatNoInputLedTo) {
-    write("g (float[4096] x) => (float[4096] y) <float k = {1000000}> { s = ReduceSum<keepdims = "
-          "0>(x) c = Greater(s, k) y = If (c) <then_branch = t () => (float[4096] r) { r = Neg(x) "
-          "}, else_branch = e () => (float[4096] q) { q = Abs(x) }> }");
+    writeText(
+        "g (float[4096] x) => (float[4096] y) <float k = {1000000}> { s = ReduceSum<keepdims = "
+        "0>(x) c = Greater(s, k) y = If (c) <then_branch = t () => (float[4096] r) { r = Neg(x) "
+        "}, else_branch = e () => (float[4096] q) { q = Abs(x) }> }");
     for (const char* command : {"run", "bench"}) {
         std::vector<std::string> arguments{command, "m.onnx", "-q"};
         if (std::string(command) == "run")
@@ -104,8 +88,8 @@ TEST_F(CliBodies, VerifySaysWhatNoInputLedTo) {
 }
 
 TEST_F(CliBodies, AnEmptyOutputIsSaidInOneLine) {
-    write("g (float[8] x) => (int64[1,K] y) <float k = {1000000}> { c = Greater(x, k) y = "
-          "NonZero(c) }");
+    writeText("g (float[8] x) => (int64[1,K] y) <float k = {1000000}> { c = Greater(x, k) y = "
+              "NonZero(c) }");
     const std::string output = outputOf({"run", "m.onnx", "--fuse", "--verify", "-q"});
     expectHas(output, "verify y: fused, against unfused: empty in this run: nothing to compare\n");
     EXPECT_EQ(output.find("max abs"), std::string::npos) << output;

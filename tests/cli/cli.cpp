@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/cli.h"
 
+#include "core/onnx/model_file.h"
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -50,6 +52,22 @@ std::set<std::string> Command::files() const {
 void Command::zoo(const std::string& name) const {
     ProcessResult ran = run({"zoo", name});
     ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+}
+
+std::string Command::outputOf(const std::vector<std::string>& arguments) const {
+    ProcessResult done = run(arguments);
+    EXPECT_EQ(done.exitCode, ExitOk) << done.errors;
+    return done.output;
+}
+
+void Command::writeText(const std::string& text) const {
+    auto graph = model_io::loadText(text);
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(model_io::save(*graph, folder.file("m.onnx")));
+}
+
+void expectHas(const std::string& text, const std::string& piece) {
+    EXPECT_NE(text.find(piece), std::string::npos) << "no `" << piece << "` in:\n" << text;
 }
 
 std::string readAll(const std::string& path) {

@@ -26,7 +26,10 @@ protected:
     /// FUSELAGE_PROGRAM with these arguments, in `folder`.
     ProcessResult run(std::vector<std::string> arguments) const;
 
-    /// The same, still running.
+    /// Standard output of a command that succeeds.
+    std::string outputOf(const std::vector<std::string>& arguments) const;
+
+    /// The same as run(), still running.
     Process start(std::vector<std::string> arguments) const;
 
     /// Runs; the exit code, every piece of standard error, and nothing new in the folder.
@@ -39,8 +42,14 @@ protected:
     /// Writes a network of the zoo to NAME.onnx in the folder.
     void zoo(const std::string& name) const;
 
+    /// A graph in ONNX's textual syntax as m.onnx in the folder.
+    void writeText(const std::string& text) const;
+
     TemporaryFolder folder;
 };
+
+/// A failure that shows all of `text` when `piece` is not in it.
+void expectHas(const std::string& text, const std::string& piece);
 
 /// Contents of a file, "" when it cannot be read.
 std::string readAll(const std::string& path);

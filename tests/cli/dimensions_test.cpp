@@ -88,12 +88,6 @@ protected:
                 tensor, folder.file("data/input_" + std::to_string(i) + ".pb")));
         }
     }
-
-    std::string outputOf(const std::vector<std::string>& arguments) const {
-        auto done = run(arguments);
-        EXPECT_EQ(done.exitCode, ExitOk) << done.errors;
-        return done.output;
-    }
 };
 
 } // namespace
