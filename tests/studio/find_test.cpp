@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding and looking inside: hits on the canvases, places that are alike, blocks opened around a
 // node, breadcrumbs, bodies of If, values of constants.
+#include "app/pipeline/tensor_facts.h"
 #include "app/report/json.h"
 #include "app/studio/graph_view/canvas_pair.h"
-#include "app/studio/item_models/tensor_facts.h"
+#include "app/studio/item_models/tensor_values.h"
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/panels/values/values_panel.h"
 #include "app/studio/session/run_store.h"
@@ -168,7 +169,7 @@ private Q_SLOTS:
 
     void aTensorsFactsAreExact() {
         Tensor tensor = Tensor::ofFloats({2, 3}, {-1, 0, 0, 1, 3, INFINITY});
-        const auto facts = factsOf(tensor, [] { return false; });
+        const auto facts = app::factsOf(tensor, [] { return false; });
         QVERIFY(facts);
         QCOMPARE(facts->count, int64_t(6));
         QCOMPARE(facts->zeros, int64_t(2));
@@ -182,8 +183,8 @@ private Q_SLOTS:
         QCOMPARE(counted, int64_t(5));
         QCOMPARE(facts->histogram.front(), int64_t(1));
         QCOMPARE(facts->histogram.back(), int64_t(1));
-        QVERIFY(!factsOf(tensor, [] { return true; }));
-        QVERIFY(factsOf(Tensor(DType::Float32, {0, 4}), [] { return false; }));
+        QVERIFY(!app::factsOf(tensor, [] { return true; }));
+        QVERIFY(app::factsOf(Tensor(DType::Float32, {0, 4}), [] { return false; }));
     }
 
     void anNpyFileHasItsHeaderOnTheGridAndTheBytes() {
@@ -219,6 +220,35 @@ private Q_SLOTS:
         const QString path = m_folder.filePath("w.npy");
         QVERIFY(values->save(path));
         QVERIFY(QFile(path).size() > 64);
+    }
+
+    void whatANodeComputesIsShownBesideItsFusedForm() {
+        QSettings settings(m_folder.filePath("g.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, m_model));
+        window.commands().find("panel.values")->trigger();
+        auto* values =
+            qobject_cast<ValuesPanel*>(window.findChild<QDockWidget*>("values")->widget());
+        const auto rowOf = [&](const QString& name) { return values->choice().findText(name); };
+        QVERIFY(!values->compute().isEnabled());
+        // A block's end is kept by the fused graph, a convolution's own result is not.
+        window.selection().selectBefore({"/layer1/0/Relu_1", "/layer1/0/conv1/Conv"});
+        QVERIFY(QTest::qWaitFor([&] { return values->compute().isEnabled(); }));
+        values->compute().click();
+        const QString kept = "/layer1/0/Relu_output_0_1 (result)",
+                      inside = "/layer1/0/conv1/Conv_output_0 (result)";
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return rowOf(kept) >= 0 && rowOf(inside) >= 0 && !window.measurements().running();
+            },
+            60'000));
+        values->choice().setCurrentIndex(rowOf(kept));
+        QTRY_VERIFY2(values->facts().contains("after fusion: at most"),
+                     qPrintable(values->facts()));
+        values->choice().setCurrentIndex(rowOf(inside));
+        QTRY_VERIFY2(values->facts().contains("after fusion: not stored"),
+                     qPrintable(values->facts()));
+        QVERIFY(window.session().problems().isEmpty());
     }
 
     void severalModelsHaveTabsAndKeepTheirView() {

@@ -35,6 +35,16 @@ QStringList ruleArguments(const SessionOptions& options) {
     return out;
 }
 
+/// What runs it, where it is not the default.
+QStringList machineArguments(const MeasureSettings& settings) {
+    QStringList out;
+    if (settings.backend != "auto")
+        out << "--backend" << settings.backend;
+    if (settings.threads > 0)
+        out << "--threads" << QString::number(settings.threads);
+    return out;
+}
+
 /// A name that starts with a dash would be taken for an option.
 QString fileArgument(const QString& path) {
     return path.startsWith('-') ? QStringLiteral("./") + path : path;
@@ -45,13 +55,9 @@ QString fileArgument(const QString& path) {
 QStringList benchArguments(const QString& model, const SessionOptions& options,
                            const MeasureSettings& settings) {
     QStringList out{"bench", fileArgument(model)};
-    out += ruleArguments(options);
-    if (settings.backend != "auto")
-        out << "--backend" << settings.backend;
+    out += ruleArguments(options) + machineArguments(settings);
     if (options.device != "cpu")
         out << "--device" << options.device;
-    if (settings.threads > 0)
-        out << "--threads" << QString::number(settings.threads);
     if (settings.seconds != MeasureSettings().seconds)
         out << "--seconds" << QString::number(settings.seconds);
     if (!settings.verify)
@@ -59,6 +65,18 @@ QStringList benchArguments(const QString& model, const SessionOptions& options,
     if (settings.counters)
         out << "--counters";
     return out;
+}
+
+QStringList runArguments(const QString& model, const SessionOptions& options,
+                         const MeasureSettings& settings, bool fused, const QStringList& values,
+                         const QString& folder) {
+    QStringList out{"run", fileArgument(model)};
+    out += ruleArguments(options) + machineArguments(settings);
+    if (fused)
+        out << "--fuse";
+    for (const QString& value : values)
+        out << QStringLiteral("--value=") + value;
+    return out << "-o" << folder;
 }
 
 QStringList fuseArguments(const QString& model, const SessionOptions& options,

@@ -23,6 +23,12 @@ struct MeasureSettings {
 QStringList benchArguments(const QString& model, const SessionOptions& options,
                            const MeasureSettings& settings);
 
+/// "run MODEL --value NAME ... -o FOLDER": values inside, computed on generated inputs, of the
+/// model or of its fused form.
+QStringList runArguments(const QString& model, const SessionOptions& options,
+                         const MeasureSettings& settings, bool fused, const QStringList& values,
+                         const QString& folder);
+
 /// "fuse MODEL -o FILE ..."
 QStringList fuseArguments(const QString& model, const SessionOptions& options,
                           const QString& output);

@@ -4,8 +4,10 @@
 #include "app/pipeline/fuse_plan.h"
 #include "app/pipeline/machine.h"
 #include "app/report/measured.h"
+#include "core/onnx/model_file.h"
 #include "core/support/file.h"
 
+#include <QDir>
 #include <algorithm>
 #include <cstdlib>
 
@@ -17,6 +19,7 @@ app::FusePlan planOf(const Snapshot& snapshot) {
     return app::planOf(snapshot.model->graph, snapshot.analysis.trace, snapshot.precision);
 }
 
+const QString reportFile = QStringLiteral("run.json"), valuesFolder = QStringLiteral("values");
 constexpr double disturbing = 0.5; ///< load for each core from which times are in doubt
 
 Problem problemWith(const QString& code, const QString& message, const QString& fix) {
@@ -40,12 +43,10 @@ QString loadText() {
 
 Measurements::Measurements(Session& session, QObject* parent)
     : QObject(parent), m_session(session) {
-    connect(&m_process, &Measurement::runningChanged, this, &Measurements::runningChanged);
-    connect(&m_process, &Measurement::progressed, this, &Measurements::progressed);
-    connect(&m_process, &Measurement::finished, this, [this](const QByteArray& json) {
-        m_job == Job::Measure ? take(json) : takeErrors(json);
-    });
-    connect(&m_process, &Measurement::failed, &m_session, &Session::addProblem);
+    connect(&m_process, &EngineProcess::runningChanged, this, &Measurements::runningChanged);
+    connect(&m_process, &EngineProcess::progressed, this, &Measurements::progressed);
+    connect(&m_process, &EngineProcess::finished, this, &Measurements::read);
+    connect(&m_process, &EngineProcess::failed, &m_session, &Session::addProblem);
     connect(&m_session, &Session::snapshotChanged, this, &Measurements::findRunOf);
     connect(&m_session, &Session::busyChanged, this, &Measurements::beginWaiting,
             Qt::QueuedConnection);
@@ -73,6 +74,12 @@ void Measurements::start() {
 
 void Measurements::startErrors() {
     begin(Job::Errors);
+}
+
+void Measurements::startValues(const QStringList& values) {
+    m_wanted = values;
+    m_values.clear();
+    begin(Job::Values);
 }
 
 void Measurements::cancel() {
@@ -118,17 +125,25 @@ void Measurements::begin(Job job) {
     if (!rules)
         return m_session.addProblem(problemOf(rules.error(), {}));
     options.rules = *rules;
-    QStringList arguments = benchArguments(m_session.modelPath(), options, m_settings);
-    if (!options.fuse.disabled.empty()) { // the matches that are left are a plan
-        const QString file = folder->filePath(QStringLiteral("matches.fuseplan"));
-        const app::FusePlan plan = planOf(*m_session.snapshot());
-        if (auto saved = writeFile(app::planText(plan), file.toStdString()); !saved)
-            return m_session.addProblem(problemOf(saved.error(), {}));
-        arguments << QStringLiteral("--plan") << file;
+    QStringList arguments;
+    if (job == Job::Values || job == Job::FusedValues) {
+        const bool fused = job == Job::FusedValues;
+        arguments = runArguments(m_session.modelPath(), options, m_settings, fused,
+                                 fused ? valuesAfter() : m_wanted, folder->filePath(valuesFolder));
+    } else {
+        arguments = benchArguments(m_session.modelPath(), options, m_settings);
+        if (!options.fuse.disabled.empty()) { // the matches that are left are a plan
+            const QString file = folder->filePath(QStringLiteral("matches.fuseplan"));
+            const app::FusePlan plan = planOf(*m_session.snapshot());
+            if (auto saved = writeFile(app::planText(plan), file.toStdString()); !saved)
+                return m_session.addProblem(problemOf(saved.error(), {}));
+            arguments << QStringLiteral("--plan") << file;
+        }
+        if (job == Job::Errors)
+            arguments << QStringLiteral("--no-measure") << QStringLiteral("--no-verify")
+                      << QStringLiteral("--errors");
+        arguments << QStringLiteral("--report") << folder->filePath(reportFile);
     }
-    if (job == Job::Errors)
-        arguments << QStringLiteral("--no-measure") << QStringLiteral("--no-verify")
-                  << QStringLiteral("--errors");
     m_next = Run{0,
                  QDateTime::currentDateTime(),
                  m_session.modelPath(),
@@ -137,6 +152,16 @@ void Measurements::begin(Job job) {
                  m_session.snapshot(),
                  nullptr};
     m_process.start(program, arguments, std::move(folder));
+}
+
+void Measurements::read(const QString& folder) {
+    if (m_job == Job::Values || m_job == Job::FusedValues)
+        return takeValues(QDir(folder).filePath(valuesFolder));
+    auto json = readFile(QDir(folder).filePath(reportFile).toStdString());
+    if (!json)
+        return problem("measure.json", tr("the measurement wrote no results"), tr("measure again"));
+    const QByteArray bytes = QByteArray::fromStdString(*json);
+    m_job == Job::Measure ? take(bytes) : takeErrors(bytes);
 }
 
 QString Measurements::command() const {
@@ -192,6 +217,36 @@ void Measurements::takeErrors(const QByteArray& json) {
         return m_session.addProblem(problemOf(added.error(), {}));
     m_session.setMeasured(asked.snapshot, report);
     Q_EMIT errorsKnown();
+}
+
+/// Wanted values that the graph after has; none where single matches are switched off, which `run`
+/// cannot be told.
+QStringList Measurements::valuesAfter() const {
+    QStringList out;
+    const SnapshotPtr& now = m_session.snapshot();
+    if (now && m_session.options().fuse.disabled.empty())
+        for (const QString& name : m_wanted)
+            if (now->after().findValue(name.toStdString()).valid())
+                out << name;
+    return out;
+}
+
+void Measurements::takeValues(const QString& folder) {
+    const QDir dir(folder);
+    for (const QString& file : dir.entryList(QDir::Files)) {
+        std::string name;
+        auto tensor = model_io::loadTensor(dir.filePath(file).toStdString(), &name);
+        if (!tensor)
+            return m_session.addProblem(problemOf(tensor.error(), {}));
+        if (!m_wanted.contains(QString::fromStdString(name)))
+            continue; // an output that nobody asked for
+        ComputedValue& at = m_values[QString::fromStdString(name)];
+        (m_job == Job::Values ? at.unfused : at.fused) =
+            std::make_shared<const Tensor>(std::move(*tensor));
+    }
+    Q_EMIT valuesKnown(m_values);
+    if (m_job == Job::Values && m_next.snapshot == m_session.snapshot() && !valuesAfter().isEmpty())
+        begin(Job::FusedValues);
 }
 
 void Measurements::saySlower(const app::Report& report) {

@@ -4,10 +4,11 @@
 #pragma once
 
 #include "app/studio/session/command_line.h"
-#include "app/studio/session/measurement.h"
+#include "app/studio/session/engine_process.h"
 #include "app/studio/session/verdict.h"
 
 #include <QDateTime>
+#include <QMap>
 
 namespace fuselage::studio {
 
@@ -19,6 +20,12 @@ struct Run {
     QString load;         ///< of the machine when it began
     SnapshotPtr snapshot; ///< null: of an earlier start of the program
     std::shared_ptr<const app::Report> report;
+};
+
+/// One value of the model, computed on generated inputs.
+struct ComputedValue {
+    TensorPtr unfused;
+    TensorPtr fused; ///< null: not asked for, or a fused node keeps it to itself
 };
 
 class Measurements : public QObject {
@@ -37,7 +44,7 @@ public:
     /// Runs of earlier starts, before what is measured now.
     void addEarlier(std::vector<Run> runs);
 
-    Measurement& process() { return m_process; }
+    EngineProcess& process() { return m_process; }
 
     /// Measures the present snapshot; a Problem says why not. Edits that are still to be matched
     /// are waited for.
@@ -46,6 +53,10 @@ public:
     /// The error of every node against float (app/quantize/node_error.h), for the overlay: the same
     /// process, nothing is timed.
     void startErrors();
+
+    /// Computes values of the model by name, unfused and, where the graph after still has them,
+    /// fused: `fuselage run`, twice.
+    void startValues(const QStringList& values);
 
     void cancel();
 
@@ -73,28 +84,34 @@ public:
 Q_SIGNALS:
     void runningChanged(bool running);
     void progressed(const QString& stage);
-    void runsChanged();                                    ///< the list or the baseline
-    void measured(const Run& run, const QByteArray& json); ///< a run was added to the list
+    void runsChanged();                                           ///< the list or the baseline
+    void measured(const Run& run, const QByteArray& json);        ///< a run was added to the list
+    void valuesKnown(const QMap<QString, ComputedValue>& values); ///< by name
     void errorsKnown(); ///< of nodes: the session's report has them
 
 private:
-    enum class Job { Measure, Errors };
+    enum class Job { Measure, Errors, Values, FusedValues };
 
     void begin(Job job);
     void beginWaiting();
+    void read(const QString& folder); ///< what the process left there
     void take(const QByteArray& json);
     void takeErrors(const QByteArray& json);
+    void takeValues(const QString& folder);
+    QStringList valuesAfter() const;
     void saySlower(const app::Report& report);
     void findRunOf(const SnapshotPtr& now);
     void problem(const QString& code, const QString& message, const QString& fix);
 
     Session& m_session;
-    Measurement m_process;
+    EngineProcess m_process;
     MeasureSettings m_settings;
     QString m_program;
     std::vector<Run> m_runs;
     Run m_next; ///< of the process that runs
     Job m_job = Job::Measure;
+    QStringList m_wanted; ///< values to compute
+    QMap<QString, ComputedValue> m_values;
     bool m_waiting = false; ///< until the rules are matched
     int m_count = 0, m_baseline = 0;
     bool m_comparing = true;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/values/values_panel.h"
 
+#include "app/pipeline/verify.h"
 #include "app/studio/graph_view/colours.h"
+#include "app/studio/item_models/tensor_values.h"
 #include "app/studio/workbench/file_dialogs.h"
 #include "core/graph/captures.h"
 
@@ -19,6 +21,7 @@ namespace {
 
 constexpr int64_t valuesShown = 400;
 constexpr int histogramHeight = 90;
+constexpr int nodesLookedAt = 20;
 
 struct Constant {
     QString name;
@@ -63,22 +66,36 @@ std::vector<Constant> constantsOf(const Graph& graph, const std::string& path,
     return out;
 }
 
-QString factsText(const Tensor& tensor, const TensorFacts& facts) {
-    const auto number = [](double value) { return QString::number(value, 'g', 5); };
+/// What the node makes, by name; bodies are not run by themselves.
+QStringList resultsOf(const Graph& graph, const std::string& name) {
+    QStringList out;
+    if (const NodeId id = graph.findNode(name); id.valid())
+        for (ValueId output : graph.node(id).outputs)
+            if (output.valid() && graph.value(output).type.kind == TypeKind::Tensor)
+                out << QString::fromStdString(graph.value(output).name);
+    return out;
+}
+
+QString factsText(const Tensor& tensor, const app::TensorFacts& facts) {
+    const QString held = QString::fromStdString(app::factsText(facts));
     QStringList out{QString::fromStdString(tensor.type().text()),
-                    QObject::tr("%1 values, %2 zero")
-                        .arg(facts.count)
-                        .arg(facts.count > 0
-                                 ? QStringLiteral("%1 %").arg(
-                                       100.0 * double(facts.zeros) / double(facts.count), 0, 'f', 1)
-                                 : QStringLiteral("none"))};
-    if (facts.count > facts.notFinite && tensor.dtype() != DType::String)
-        out << QObject::tr("from %1 to %2, mean %3, standard deviation %4")
-                   .arg(number(facts.least), number(facts.most), number(facts.mean),
-                        number(facts.deviation));
-    if (facts.notFinite > 0)
-        out << QObject::tr("%1 are not finite").arg(facts.notFinite);
+                    QObject::tr("%n values", nullptr, static_cast<int>(facts.count))};
+    if (!held.isEmpty())
+        out << held;
     return out.join('\n');
+}
+
+/// How far the fused form is from the unfused one.
+QString differenceText(const Tensor& unfused, const TensorPtr& fused) {
+    if (!fused)
+        return QObject::tr("after fusion: not stored, or not computed");
+    if (unfused.dtype() == DType::String || fused->elementCount() != unfused.elementCount())
+        return QObject::tr("after fusion: %1").arg(QString::fromStdString(fused->type().text()));
+    const app::OutputAgreement found =
+        app::compareOutput({}, {}, ReferenceValue::from(unfused), *fused);
+    return QObject::tr("after fusion: at most %1 away, %2 of the largest value")
+        .arg(found.maxAbsolute, 0, 'g', 3)
+        .arg(found.maxRelative, 0, 'g', 2);
 }
 
 } // namespace
@@ -88,7 +105,7 @@ Histogram::Histogram(QWidget* parent) : QWidget(parent) {
     setFixedHeight(histogramHeight);
 }
 
-void Histogram::show(const std::optional<TensorFacts>& facts) {
+void Histogram::show(const std::optional<app::TensorFacts>& facts) {
     m_facts = facts;
     update();
 }
@@ -104,7 +121,7 @@ void Histogram::paintEvent(QPaintEvent*) {
     const int64_t most = *std::max_element(bins.begin(), bins.end());
     if (most <= 0)
         return;
-    const double step = double(width()) / TensorFacts::bins;
+    const double step = double(width()) / app::TensorFacts::bins;
     for (size_t i = 0; i < bins.size(); ++i) {
         const double high = double(floor) * double(bins[i]) / double(most);
         // What is there at all is seen.
@@ -122,39 +139,54 @@ void Histogram::paintEvent(QPaintEvent*) {
 
 ValuesPanel::ValuesPanel(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_choice(new QComboBox(this)),
+      m_compute(new QPushButton(tr("Compute results"), this)),
       m_save(new QPushButton(tr("Save as .npy ..."), this)), m_facts(new QLabel(this)),
-      m_histogram(new Histogram(this)), m_values(new QPlainTextEdit(this)) {
-    m_choice->setAccessibleName(tr("constant of the selected node"));
-    m_choice->view()->setAccessibleName(tr("constants of the selected node"));
+      m_histogram(new Histogram(this)), m_text(new QPlainTextEdit(this)) {
+    m_choice->setAccessibleName(tr("value of the selected node"));
+    m_choice->view()->setAccessibleName(tr("values of the selected node"));
     m_choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_facts->setAccessibleName(tr("statistics of the values"));
     m_facts->setWordWrap(true);
     m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    m_values->setAccessibleName(tr("first values"));
-    m_values->setReadOnly(true);
-    m_values->setTabChangesFocus(true);
-    m_values->setLineWrapMode(QPlainTextEdit::NoWrap);
-    m_values->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-    auto* top = new QHBoxLayout;
-    top->addWidget(m_choice, 1);
-    top->addWidget(m_save);
+    m_text->setAccessibleName(tr("first values"));
+    m_text->setReadOnly(true);
+    m_text->setTabChangesFocus(true);
+    m_text->setLineWrapMode(QPlainTextEdit::NoWrap);
+    m_text->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+    auto* buttons = new QHBoxLayout;
+    buttons->addWidget(m_compute);
+    buttons->addWidget(m_save);
+    buttons->addStretch();
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
-    layout->addLayout(top);
+    layout->addWidget(m_choice);
+    layout->addLayout(buttons);
     layout->addWidget(m_facts);
     layout->addWidget(m_histogram);
-    layout->addWidget(m_values, 1);
+    layout->addWidget(m_text, 1);
     setFocusProxy(m_choice);
     auto changed = [this] {
         m_outdated = true;
         if (isVisible())
             collect();
     };
+    m_compute->setToolTip(tr("run the model on generated inputs, unfused and fused, and show what "
+                             "the selected nodes give"));
+    connect(m_compute, &QPushButton::clicked, this,
+            [this] { m_workbench.measurements.startValues(m_results); });
+    connect(&workbench.measurements, &Measurements::valuesKnown, this,
+            [this](const QMap<QString, ComputedValue>& values) {
+                for (auto at = values.begin(); at != values.end(); ++at)
+                    m_values[at.key()] = at.value();
+                collect();
+            });
     connect(&workbench.selection, &SelectionHub::changed, this, changed);
     connect(&workbench.session, &Session::snapshotChanged, this, changed);
+    connect(&workbench.measurements, &Measurements::runningChanged, this, changed);
     connect(m_choice, &QComboBox::currentIndexChanged, this, &ValuesPanel::look);
     connect(m_save, &QPushButton::clicked, this, [this] {
-        const QString proposed = m_choice->currentText().replace('/', '_') + ".npy";
+        const QString proposed =
+            m_rows[static_cast<size_t>(m_choice->currentIndex())].name.replace('/', '_') + ".npy";
         askSaveFile(this, tr("Save values"), proposed, tr("numpy (*.npy)"),
                     [this](const QString& path) { save(path); });
     });
@@ -169,22 +201,34 @@ void ValuesPanel::showEvent(QShowEvent* event) {
 
 void ValuesPanel::collect() {
     m_outdated = false;
-    std::vector<Constant> found;
-    if (const SnapshotPtr& snapshot = m_workbench.session.snapshot())
-        for (const QString& node : m_workbench.selection.selection().before.mid(0, 20))
-            for (Constant& each : constantsOf(snapshot->before(), node.toStdString(),
-                                              [](ValueId) { return TensorPtr(); }))
-                found.push_back(std::move(each));
+    const QString chosen = m_choice->currentText();
+    m_rows.clear();
+    m_results.clear();
+    const SnapshotPtr& snapshot = m_workbench.session.snapshot();
+    if (m_of != snapshot) {
+        m_values.clear();
+        m_of = snapshot;
+    }
+    if (snapshot)
+        for (const QString& path : m_workbench.selection.selection().before.mid(0, nodesLookedAt)) {
+            const std::string node = path.toStdString();
+            m_results += resultsOf(snapshot->before(), node);
+            for (Constant& each :
+                 constantsOf(snapshot->before(), node, [](ValueId) { return TensorPtr(); }))
+                m_rows.push_back({each.name, std::move(each.data), nullptr, false});
+        }
+    for (const QString& name : m_results)
+        if (const auto at = m_values.constFind(name); at != m_values.cend())
+            m_rows.push_back({name, at->unfused, at->fused, true});
     {
         const QSignalBlocker quiet(m_choice);
         m_choice->clear();
-        m_tensors.clear();
-        for (const Constant& each : found) {
-            m_choice->addItem(each.name);
-            m_tensors.push_back(each.data);
-        }
+        for (const Row& row : m_rows)
+            m_choice->addItem(row.result ? tr("%1 (result)").arg(row.name) : row.name);
+        m_choice->setCurrentIndex(std::max(0, m_choice->findText(chosen)));
     }
-    m_choice->setEnabled(!found.empty());
+    m_choice->setEnabled(!m_rows.empty());
+    m_compute->setEnabled(!m_results.isEmpty() && !m_workbench.measurements.running());
     look();
 }
 
@@ -192,24 +236,29 @@ void ValuesPanel::look() {
     const int at = m_choice->currentIndex();
     m_save->setEnabled(at >= 0);
     m_histogram->show({});
-    m_values->clear();
+    m_text->clear();
     if (at < 0) {
         m_lane.cancel();
-        m_facts->setText(m_workbench.session.sketch()
-                             ? tr("this model can only be looked at: its weights were not loaded")
-                             : tr("select a node with constants: their values are shown here"));
+        m_facts->setText(
+            m_workbench.session.sketch() ? tr("this model can only be looked at: it cannot be run, "
+                                              "or its weights are absent")
+            : m_results.isEmpty() ? tr("select a node: what it reads and gives is shown here")
+                                  : tr("this node reads no constants; Compute results runs the "
+                                       "model and shows what it gives"));
         return;
     }
-    const TensorPtr tensor = m_tensors[static_cast<size_t>(at)];
+    const Row row = m_rows[static_cast<size_t>(at)];
     m_facts->setText(tr("counting ..."));
-    m_values->setPlainText(valuesText(*tensor, valuesShown));
-    m_lane.start([this, tensor](Progress& progress) -> JobLane::Delivery {
-        auto facts = factsOf(*tensor, [&] { return progress.cancelled(); });
+    m_text->setPlainText(valuesText(*row.data, valuesShown));
+    m_lane.start([this, row](Progress& progress) -> JobLane::Delivery {
+        auto facts = app::factsOf(*row.data, [&] { return progress.cancelled(); });
         if (!facts)
             return {};
-        return [this, tensor, facts] {
-            m_facts->setText(factsText(*tensor, *facts));
-            m_histogram->show(tensor->dtype() == DType::String ? std::nullopt : facts);
+        const QString differs =
+            row.result ? '\n' + differenceText(*row.data, row.fused) : QString();
+        return [this, row, facts, differs] {
+            m_facts->setText(factsText(*row.data, *facts) + differs);
+            m_histogram->show(row.data->dtype() == DType::String ? std::nullopt : facts);
         };
     });
 }
@@ -218,7 +267,7 @@ bool ValuesPanel::save(const QString& path) {
     const int at = m_choice->currentIndex();
     if (at < 0)
         return false;
-    const QByteArray bytes = npyOf(*m_tensors[static_cast<size_t>(at)]);
+    const QByteArray bytes = npyOf(*m_rows[static_cast<size_t>(at)].data);
     if (bytes.isEmpty()) {
         m_facts->setText(tr("numpy has no element type for this one"));
         return false;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/studio/session/measurement.h"
-
-#include "core/support/file.h"
+#include "app/studio/session/engine_process.h"
 
 namespace fuselage::studio {
 
@@ -13,50 +11,52 @@ constexpr int verificationFailed = 4; ///< exit code of `fuselage`: measured, bu
 
 } // namespace
 
-Measurement::Measurement(QObject* parent) : QObject(parent) {
+EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
     m_limit.setSingleShot(true);
     m_limit.setInterval(defaultLimit);
     connect(&m_limit, &QTimer::timeout, this, [this] {
         fail("measure.time",
-             tr("the measurement did not end within %1 s and was stopped")
+             tr("`%1` did not end within %2 s and was stopped")
+                 .arg(m_job)
                  .arg(m_limit.interval() / 1000.0),
-             tr("measure for fewer seconds, or bind smaller dimensions"));
+             tr("bind smaller dimensions, or measure for fewer seconds"));
     });
 }
 
-Measurement::~Measurement() {
+EngineProcess::~EngineProcess() {
     release();
 }
 
-void Measurement::start(const QString& program, const QStringList& arguments,
-                        std::unique_ptr<QTemporaryDir> folder) {
+void EngineProcess::start(const QString& program, const QStringList& arguments,
+                          std::unique_ptr<QTemporaryDir> folder) {
     cancel();
     m_folder = std::move(folder);
+    m_job = QStringLiteral("fuselage ") + arguments.value(0);
     m_errors.clear();
     m_line.clear();
     m_process = new QProcess(this);
     m_process->setStandardInputFile(QProcess::nullDevice());
     m_process->setStandardOutputFile(QProcess::nullDevice());
-    connect(m_process, &QProcess::readyReadStandardError, this, &Measurement::readErrors);
-    connect(m_process, &QProcess::finished, this, &Measurement::ended);
+    connect(m_process, &QProcess::readyReadStandardError, this, &EngineProcess::readErrors);
+    connect(m_process, &QProcess::finished, this, &EngineProcess::ended);
     connect(m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart)
-            fail("measure.start", tr("the measuring program cannot be started"),
-                 tr("`fuselage` must stand beside fuselage-studio or in PATH"));
+            fail("measure.start", tr("`fuselage` cannot be started"),
+                 tr("it must stand beside fuselage-studio or in PATH"));
     });
     m_limit.start();
     Q_EMIT runningChanged(true);
-    m_process->start(program, arguments + QStringList{"--report", m_folder->filePath("run.json")});
+    m_process->start(program, arguments);
 }
 
-void Measurement::cancel() {
+void EngineProcess::cancel() {
     if (!running())
         return;
     release();
     Q_EMIT runningChanged(false);
 }
 
-void Measurement::release() {
+void EngineProcess::release() {
     m_limit.stop();
     if (!m_process)
         return;
@@ -73,7 +73,7 @@ void Measurement::release() {
     process->kill();
 }
 
-void Measurement::readErrors() {
+void EngineProcess::readErrors() {
     m_line += m_process->readAllStandardError();
     qsizetype end = 0;
     while ((end = m_line.indexOf('\n')) >= 0) {
@@ -87,27 +87,25 @@ void Measurement::readErrors() {
     }
 }
 
-void Measurement::ended(int code, QProcess::ExitStatus status) {
+void EngineProcess::ended(int code, QProcess::ExitStatus status) {
     readErrors();
     QString said = m_errors.filter(QStringLiteral("fuselage: ")).join(' ').mid(10);
     if (status == QProcess::CrashExit)
         return fail(
             "measure.crash",
-            tr("the measurement crashed (signal %1); this window is not affected").arg(code),
-            tr("choose another backend in the options, or measure without the last rules"));
+            tr("`%1` crashed (signal %2); this window is not affected").arg(m_job).arg(code),
+            tr("choose another backend in the options, or leave out the last rules"));
     if (code != 0 && code != verificationFailed)
         return fail("measure.failed",
-                    said.isEmpty() ? tr("the measurement ended with code %1").arg(code) : said,
+                    said.isEmpty() ? tr("`%1` ended with code %2").arg(m_job).arg(code) : said,
                     m_errors.filter(QStringLiteral("fix: ")).join(' ').section("fix: ", 1));
-    auto json = readFile(m_folder->filePath("run.json").toStdString());
-    if (!json)
-        return fail("measure.json", tr("the measurement wrote no results"), tr("measure again"));
+    const std::unique_ptr<QTemporaryDir> folder = std::move(m_folder);
     release();
     Q_EMIT runningChanged(false);
-    Q_EMIT finished(QByteArray::fromStdString(*json));
+    Q_EMIT finished(folder->path());
 }
 
-void Measurement::fail(const QString& code, const QString& message, const QString& fix) {
+void EngineProcess::fail(const QString& code, const QString& message, const QString& fix) {
     Problem problem;
     problem.code = code;
     problem.message = message;

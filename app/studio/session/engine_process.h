@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measurement in a process of its own: `fuselage bench`, so that a crashing backend takes nothing
-// with it. Starts, follows, ends that process; what it measured is text for addMeasurements().
+// `fuselage` in a process of its own, so that a crashing backend takes nothing with it. Starts,
+// follows, ends that process; what it wrote lies in a folder that is kept until it was read.
 #pragma once
 
 #include "app/studio/session/session.h"
@@ -13,15 +13,15 @@
 
 namespace fuselage::studio {
 
-class Measurement : public QObject {
+class EngineProcess : public QObject {
     Q_OBJECT
 
 public:
-    explicit Measurement(QObject* parent = nullptr);
-    ~Measurement() override; ///< ends the process
+    explicit EngineProcess(QObject* parent = nullptr);
+    ~EngineProcess() override; ///< ends the process
 
-    /// Runs `program arguments --report FILE`; `folder` holds FILE and what else the process reads,
-    /// and is kept as long. Another one that runs is cancelled.
+    /// Runs `program arguments`; `folder` holds what the process reads and writes, and is kept as
+    /// long. Another one that runs is cancelled.
     void start(const QString& program, const QStringList& arguments,
                std::unique_ptr<QTemporaryDir> folder);
 
@@ -36,7 +36,7 @@ public:
 Q_SIGNALS:
     void runningChanged(bool running);
     void progressed(const QString& stage); ///< a line of its standard error
-    void finished(const QByteArray& json); ///< the JSON report
+    void finished(const QString& folder);  ///< gone after this
     void failed(const Problem& problem);
 
 private:
@@ -49,6 +49,7 @@ private:
     std::unique_ptr<QTemporaryDir> m_folder;
     QTimer m_limit;
     QByteArray m_line;
+    QString m_job;        ///< "fuselage bench"
     QStringList m_errors; ///< last lines of its standard error
 };
 

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/studio/item_models/tensor_facts.h"
+#include "app/studio/item_models/tensor_values.h"
 
 #include <QStringList>
 #include <algorithm>
-#include <cmath>
 
 namespace fuselage::studio {
 
 namespace {
-
-constexpr int64_t lookEvery = 65536; ///< elements between two looks at `stop`
-
-/// Calls `each` with every element as a number; false when stopped.
-bool forEach(const Tensor& tensor, const std::function<bool()>& stop,
-             const std::function<void(double)>& each) {
-    for (int64_t i = 0; i < tensor.elementCount(); ++i) {
-        if (i % lookEvery == 0 && stop())
-            return false;
-        each(tensor.at(i));
-    }
-    return true;
-}
 
 const char* numpyName(DType dtype) {
     switch (dtype) {
@@ -54,42 +40,6 @@ const char* numpyName(DType dtype) {
 }
 
 } // namespace
-
-std::optional<TensorFacts> factsOf(const Tensor& tensor, const std::function<bool()>& stop) {
-    TensorFacts out;
-    out.count = tensor.elementCount();
-    if (tensor.dtype() == DType::String || !tensor.defined())
-        return out;
-    double sum = 0, squares = 0;
-    int64_t finite = 0;
-    const bool first = forEach(tensor, stop, [&](double value) {
-        out.zeros += value == 0;
-        if (!std::isfinite(value)) {
-            ++out.notFinite;
-            return;
-        }
-        out.least = finite == 0 ? value : std::min(out.least, value);
-        out.most = finite == 0 ? value : std::max(out.most, value);
-        sum += value;
-        squares += value * value;
-        ++finite;
-    });
-    if (!first)
-        return std::nullopt;
-    if (finite > 0) {
-        out.mean = sum / static_cast<double>(finite);
-        out.deviation =
-            std::sqrt(std::max(0.0, squares / static_cast<double>(finite) - out.mean * out.mean));
-    }
-    const double width = (out.most - out.least) / TensorFacts::bins;
-    const bool second = forEach(tensor, stop, [&](double value) {
-        if (!std::isfinite(value))
-            return;
-        const double at = width > 0 ? (value - out.least) / width : 0;
-        ++out.histogram[std::min(static_cast<size_t>(at), TensorFacts::bins - 1)];
-    });
-    return second ? std::optional(out) : std::nullopt;
-}
 
 QString valuesText(const Tensor& tensor, int64_t most) {
     if (tensor.dtype() == DType::String || !tensor.defined())
