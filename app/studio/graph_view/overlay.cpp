@@ -106,7 +106,7 @@ std::vector<OverlayKey> ruleKeys(const scene::Scene& scene, const Colours& colou
     std::vector<OverlayKey> out;
     for (const scene::LegendRow& row : scene.legend)
         if (out.size() < most)
-            out.push_back({QStringLiteral("%1 %2 ×%3")
+            out.push_back({QStringLiteral("%1\u00a0%2\u00a0×%3")
                                .arg(QString::fromStdString(row.letter),
                                     row.rule.empty() ? QObject::tr("rewritten")
                                                      : QString::fromStdString(row.rule))

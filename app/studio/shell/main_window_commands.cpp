@@ -21,7 +21,7 @@ namespace fuselage::studio {
 
 namespace {
 
-constexpr int sideWidth = 320; ///< of the panels left and right at first
+constexpr int sideLetters = 46; ///< width of the panels left and right at first
 
 /// Commands that stand together, by how their ids begin: a menu of forty rows is none.
 struct Submenu {
@@ -235,7 +235,8 @@ void MainWindow::addPanels() {
     }
     for (QDockWidget* dock : first)
         dock->raise();
-    resizeDocks(first.values(), QList<int>(first.size(), sideWidth), Qt::Horizontal);
+    const int side = std::min(sideLetters * fontMetrics().averageCharWidth(), width() / 4);
+    resizeDocks(first.values(), QList<int>(first.size(), side), Qt::Horizontal);
 }
 
 void MainWindow::addMenus() {
