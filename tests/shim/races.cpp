@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/shim/races.h"
 
+#include "tests/shim/crossings.h"
 #include "tests/shim/memory_counts.h"
 #include "tests/shim/simt_internal.h"
 
@@ -304,6 +305,7 @@ namespace {
 
 void accessed(const void* address, size_t bytes, bool write, const void* place) {
     simt::races::note(address, bytes, write, place);
+    simt::crossings::note(address, bytes, write, place);
     simt::counts::note(address, bytes, write, place);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/shim/simt.h"
 
+#include "tests/shim/crossings.h"
 #include "tests/shim/memory_counts.h"
 #include "tests/shim/races.h"
 #include "tests/shim/simt_internal.h"
@@ -199,6 +200,7 @@ void startBlock(const Launch& launch) {
         warp = {};
     machine.done = machine.atBarrier = 0;
     races::startBlock(machine.fibers.size());
+    crossings::startBlock(machine.fibers.size());
     counts::startBlock();
     startWarpgroups(machine.fibers.size(), launch.earlyCopies);
     startTma(machine.fibers.size(), launch.earlyCopies);
@@ -245,13 +247,15 @@ void runBlock(const Launch& launch) {
 }
 
 void runBlocks(const Launch& launch) {
-    for (block.z = 0; block.z < gridSize.z; ++block.z)
-        for (block.y = 0; block.y < gridSize.y; ++block.y)
-            for (block.x = 0; block.x < gridSize.x; ++block.x) {
-                runBlock(launch);
-                if (!machine.outcome.ok())
-                    return;
-            }
+    crossings::startLaunch(launch.passed, launch.passedBytes);
+    const size_t blocks = size_t{gridSize.x} * gridSize.y * gridSize.z;
+    for (size_t i = 0; i < blocks && machine.outcome.ok(); ++i) {
+        const size_t number = launch.lastBlockFirst ? blocks - 1 - i : i;
+        block.x = static_cast<unsigned>(number % gridSize.x);
+        block.y = static_cast<unsigned>(number / gridSize.x % gridSize.y);
+        block.z = static_cast<unsigned>(number / gridSize.x / gridSize.y);
+        runBlock(launch);
+    }
 }
 
 } // namespace
@@ -271,8 +275,18 @@ void barrier(int line) {
     machine.atBarrier = 0;
     counts::settle(machine.fibers.size());
     races::barrier();
+    crossings::barrier();
     for (Fiber& other : machine.fibers)
         other.state = State::Ready;
+}
+
+void fence() {
+    crossings::fence();
+}
+
+unsigned addToWord(unsigned* word, unsigned add) {
+    checkAlignment(word, 4);
+    return crossings::take(word, add);
 }
 
 void waitForSignal() {

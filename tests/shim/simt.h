@@ -33,6 +33,12 @@ extern Index thread, block, blockSize, gridSize;
 /// All threads of the block meet here; a thread that left, or waits at another line, is an error.
 void barrier(int line);
 
+/// What the thread wrote to memory comes before what it does next, for all blocks.
+void fence();
+
+/// Adds to a word of memory; no other thread comes between. Returns what it was.
+unsigned addToWord(unsigned* word, unsigned add);
+
 /// All lanes in `mask` meet; each gets the bits that lane `source` brought.
 uint64_t shuffle(unsigned mask, uint64_t bits, unsigned source, int line);
 unsigned ballot(unsigned mask, bool vote, int line);
@@ -88,6 +94,8 @@ extern unsigned char sharedMemory[];
 #define gridDim simt::gridSize
 #define __syncthreads() simt::barrier(__LINE__)
 #define __syncwarp() simt::syncWarp(__LINE__)
+#define __threadfence() simt::fence()
+#define atomicAdd(word, add) simt::addToWord(word, add)
 #define __shfl_sync(mask, value, source)                                                           \
     simt::shuffleValue(mask, value, static_cast<unsigned>(source), __LINE__)
 #define __shfl_xor_sync(mask, value, distance)                                                     \

@@ -30,6 +30,11 @@ struct Launch {
     /// Asynchronous copies are done when they are asked for: else when they are waited for. A
     /// device may do either, so a kernel must be right with both.
     bool earlyCopies = false;
+    /// Blocks come in any order; the last one first is as good.
+    bool lastBlockFirst = false;
+    /// Memory by which blocks pass values to each other: looked at (crossings.h).
+    const void* passed = nullptr;
+    size_t passedBytes = 0;
 };
 
 /// Stops the program where the kernel does what it must not.
