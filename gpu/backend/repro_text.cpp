@@ -275,11 +275,12 @@ namespace {
 /// "in[0]", the vector's element that an argument's memory is.
 std::string memoryText(const KernelArgument& argument) {
     using Kind = KernelArgument::Kind;
-    const char* group = argument.kind == Kind::Input    ? "in"
-                        : argument.kind == Kind::Output ? "out"
-                        : argument.kind == Kind::Table  ? "table"
-                        : argument.kind == Kind::Packed ? "packed"
-                                                        : "scratch";
+    const char* group = argument.kind == Kind::Input     ? "in"
+                        : argument.kind == Kind::Output  ? "out"
+                        : argument.kind == Kind::Table   ? "table"
+                        : argument.kind == Kind::Packed  ? "packed"
+                        : argument.kind == Kind::Tickets ? "tickets"
+                                                         : "scratch";
     return fmt::format("address(static_cast<char*>({}[{}]) + {})", group,
                        argument.kind == Kind::Scratch ? 0 : argument.index, argument.offset);
 }
@@ -346,7 +347,7 @@ std::string ReproText::text(const std::string& arch) const {
     out += "    };\n    const Operand outputs[] = {\n";
     for (size_t i = 0; i < m_request.outputs.size(); ++i)
         out += operandRow(m_request.outputs[i], 0, expectedFile(i));
-    out += "    };\n    std::vector<void*> in, out, table, packed, scratch;\n"
+    out += "    };\n    std::vector<void*> in, out, table, packed, scratch, tickets;\n"
            "    const auto address = [](char* at) { return static_cast<void*>(at); };\n"
            "    for (const Operand& operand : inputs)\n        in.push_back(input(operand));\n"
            "    for (const Operand& operand : outputs)\n        out.push_back(output(operand));\n";
@@ -356,6 +357,8 @@ std::string ReproText::text(const std::string& arch) const {
         out += fmt::format("    packed.push_back(upload(readFile(\"{}\")));\n", packedFile(i));
     out +=
         fmt::format("    scratch.push_back(upload(std::vector<char>({})));\n", m_set.scratchBytes);
+    out += fmt::format("    tickets.push_back(upload(std::vector<char>({}, 0)));\n",
+                       m_set.tickets * 4);
     out += launches();
     out += fmt::format("    check(cudaDeviceSynchronize(), \"run\");\n    bool good = true;\n"
                        "    for (size_t i = 0; i < out.size(); ++i)\n"

@@ -235,6 +235,7 @@ EmitResult finishInOrder(const char* variant, const KernelRequest& request,
     auto& out = std::get<KernelSet>(set);
     out.packed = std::move(needs.packed);
     out.scratchBytes = needs.scratchBytes;
+    out.tickets = needs.tickets;
     out.tables = std::move(needs.tables);
     for (KernelPart& part : launches) {
         if (part.blocks == 0)

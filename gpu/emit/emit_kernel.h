@@ -53,7 +53,8 @@ EmitResult finish(const char* variant, const KernelRequest& request, PartResult 
 struct SetNeeds {
     std::vector<PackedOperand> packed;
     int64_t scratchBytes = 0;
-    std::vector<std::string> tables; ///< bytes
+    std::vector<std::string> tables = {}; ///< bytes
+    int64_t tickets = 0;                  ///< words, see KernelSet
 };
 
 /// One kernel a part, launched in order.

@@ -22,6 +22,7 @@ struct KernelArgument {
         Output,  ///< operand `index` of the program's outputs
         Scratch, ///< the step's scratch memory, `offset` bytes in
         Table,   ///< constant bytes `KernelSet::tables[index]`, uploaded once
+        Tickets, ///< `KernelSet::tickets` words of the step's own: zero between launches
         Packed,  ///< a weight as `KernelSet::packed[index]` wants it, made once (recipeOf)
     };
 
@@ -86,13 +87,14 @@ struct PackedOperand {
     Extents extents;             ///< in that order
 };
 
-/// What computes one kernel program: usually one kernel; a split reduction has two.
+/// What computes one kernel program: usually one kernel.
 struct KernelSet {
     std::string variant;             ///< name of the row that made it, "row_warp"
     std::vector<KernelText> kernels; ///< launched in order on one stream
     std::vector<std::string> tables; ///< bytes of constant tables
     std::vector<PackedOperand> packed;
     int64_t scratchBytes = 0;
+    int64_t tickets = 0; ///< 32-bit words that are zero before each launch and after it
     NumericClass numeric = NumericClass::Exact;
     double tolerance = 0; ///< relative to the largest output, against the reference backend
 };

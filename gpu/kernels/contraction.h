@@ -15,7 +15,7 @@ std::vector<VariantRow> tmaVariants();
 
 /// Tiles of m x n results a block: by tensor cores from shared memory (wgmma), by tensor cores from
 /// registers (mma), by float32 arithmetic for operands that may not be rounded. A row each, and one
-/// more where k may be cut into parts that a second kernel adds: few results, long sums.
+/// more where k may be cut into parts that the last block adds: few results, long sums.
 std::vector<VariantRow> tileVariants();
 
 /// Up to 8 rows: the weight is streamed once, threads share k.

@@ -122,7 +122,7 @@ EmitResult emitTile(const std::string& name, const KernelRequest& request, const
         needs.packed = {*view.packed};
     if (plan.splits > 1) {
         needs.scratchBytes = partialBytes(plan);
-        parts.push_back(splitSumPart(plan, epilogue));
+        needs.tickets = plan.blocks();
     }
     if (tf32) { // the request's permission is for this
         parts[0].numeric = NumericClass::Approximate;
@@ -176,7 +176,7 @@ std::vector<VariantRow> tileVariants() {
                        [name, &tile, split](const KernelRequest& request) {
                            return emitTile(name, request, tile, split);
                        },
-                       split ? "the same with k in parts, added by a second kernel"
+                       split ? "the same with k in parts, added by the block that is last"
                              : fmt::format("{}, {} x {} results a block of {} threads",
                                            unit.summary, tile.m, tile.n, tile.threads())});
     };

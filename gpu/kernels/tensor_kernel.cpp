@@ -11,10 +11,6 @@ namespace fuselage::gpu {
 
 namespace {
 
-ExtraParameter scratchParameter(bool read) {
-    return {read ? "const float*" : "float*", "partial", {KernelArgument::Kind::Scratch, 0, 0}};
-}
-
 class TensorEmitter {
 public:
     TensorEmitter(const TensorPlan& plan, const EpilogueText& epilogue)
@@ -43,6 +39,7 @@ private:
     std::string groupProducts() const;
     std::string results() const;
     std::string partialStore() const;
+    std::string partialSums() const;
     std::string comment() const;
 
     const TensorPlan& m_plan;
@@ -165,6 +162,37 @@ std::string TensorEmitter::partialStore() const {
                                   : fmt::format("store({}, x[0])", at);
 }
 
+/// The block whose part came last adds all parts of the tile, in order of k, and ends the results.
+std::string TensorEmitter::partialSums() const {
+    const ResultLanes lanes = m_epilogue.lanes();
+    const int width = lanes.width, perLine = (lanes.alongM ? m_tile.m : m_tile.n) / width;
+    const std::string line = fmt::format("part / {}", perLine);
+    const std::string along = fmt::format("part % {} * {}", perLine, width);
+    std::string out = fmt::format(
+        "    __syncthreads();\n"
+        "    if (!lastOfParts(tickets + block % {0}u, {1}u, "
+        "reinterpret_cast<unsigned*>(sharedMemory)))\n        return;\n"
+        "#pragma unroll 1\n    for (int part = threadIdx.x; part < {2}; part += {3}) {{\n"
+        "        const unsigned m = tileM * {4}u + {5}, n = tileN * {6}u + {7};\n"
+        "        if (m < {8}u && n < {9}u) {{\n"
+        "            const float* const parts = partial + ((batch * {8}ll + m) * {9}ll + n);\n"
+        "            float x[{10}] = {{}};\n"
+        "#pragma unroll 8\n            for (int s = 0; s < {1}; ++s)\n",
+        m_plan.blocks(), m_plan.splits, m_tile.m * m_tile.n / width, m_tile.threads(), m_tile.m,
+        lanes.alongM ? along : line, m_tile.n, lanes.alongM ? line : along, m_view.mCount,
+        m_view.nCount, width);
+    const int64_t results = m_view.batchCount * m_view.mCount * m_view.nCount;
+    if (lanes.alongM)
+        out +=
+            fmt::format("#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
+                        "                    addPart<1>(parts + (s * {}ll + v * {}ll), x + v);\n",
+                        width, results, m_view.nCount);
+    else
+        out += fmt::format("                addPart<{}>(parts + s * {}ll, x);\n", width, results);
+    return out + fmt::format("            {};\n        }}\n    }}\n",
+                             m_epilogue.call("x", "batch", "m", "n"));
+}
+
 /// The sums of the i-th 16 rows of the warp to its slab. Its units of 4 floats change places in
 /// pairs, by slabTurn(), so that neither these stores nor the wide reads meet in a bank.
 std::string TensorEmitter::intoSlab() const {
@@ -231,6 +259,8 @@ std::string TensorEmitter::results() const {
     out +=
         fmt::format("                {};\n            }}\n        }}\n    }}\n",
                     m_plan.splits > 1 ? partialStore() : m_epilogue.call("x", "batch", "m", "n"));
+    if (m_plan.splits > 1)
+        out += partialSums();
     return out;
 }
 
@@ -244,7 +274,10 @@ std::string TensorEmitter::comment() const {
         "{} x {} x {} products of {} x {}, {} warps, {} stages of {} bytes; A moved {}, B {}{}",
         m_view.batchCount, m_view.mCount, m_view.nCount, m_tile.name, m_plan.kElements(),
         m_tile.warpsM * m_tile.warpsN, m_tile.stages, m_tile.stageBytes(), how(m_a.load()),
-        how(m_b.load()), m_plan.splits > 1 ? fmt::format("; k in {} parts", m_plan.splits) : "");
+        how(m_b.load()),
+        m_plan.splits > 1 ? fmt::format("; k in {} parts, added in order by the block that is last",
+                                        m_plan.splits)
+                          : "");
 }
 
 KernelPart TensorEmitter::emit() {
@@ -254,9 +287,9 @@ KernelPart TensorEmitter::emit() {
     if (m_tile.matrix)
         part.helpers.push_back(m_tile.warpgroup ? "wgmma" : "mma");
     part.ownArch = m_tile.warpgroup;
-    part.functions = m_a.functions() + m_b.functions();
-    if (m_plan.splits == 1)
-        part.functions += m_epilogue.text();
+    if (m_plan.splits > 1)
+        part.helpers.push_back("tickets");
+    part.functions = m_a.functions() + m_b.functions() + m_epilogue.text();
     part.body = place() + m_a.setup() + m_b.setup() + m_a.fragmentSetup() + m_b.fragmentSetup() +
                 pipeline() + results();
     part.blocks = m_plan.blocks() * m_plan.splits;
@@ -265,8 +298,10 @@ KernelPart TensorEmitter::emit() {
         m_tile.stages * m_tile.stageBytes(), m_tile.warpsM * m_tile.warpsN * m_tile.slabBytes()));
     part.residentBlocks = m_tile.residentBlocks;
     part.extra = packedParameters(m_view);
-    if (m_plan.splits > 1)
-        part.extra.push_back(scratchParameter(false));
+    if (m_plan.splits > 1) {
+        part.extra.push_back({"float*", "partial", {KernelArgument::Kind::Scratch, 0, 0}});
+        part.extra.push_back({"unsigned*", "tickets", {KernelArgument::Kind::Tickets, 0, 0}});
+    }
     part.numeric =
         std::max({NumericClass::Reassociated, m_a.numeric(), m_b.numeric(), m_epilogue.numeric()});
     return part;
@@ -284,48 +319,6 @@ int64_t partialBytes(const TensorPlan& plan) {
 
 KernelPart tensorPart(const TensorPlan& plan, const EpilogueText& epilogue) {
     return TensorEmitter(plan, epilogue).emit();
-}
-
-KernelPart splitSumPart(const TensorPlan& plan, const EpilogueText& epilogue) {
-    const ContractionView& view = plan.view;
-    const ResultLanes lanes = epilogue.lanes();
-    const int64_t results = view.batchCount * view.mCount * view.nCount;
-    const int64_t count = results / lanes.width;
-    KernelPart part;
-    part.comment = {
-        fmt::format("adds {} partial sums of each of {} results in order", plan.splits, results)};
-    part.helpers = {"vectors"};
-    part.functions = epilogue.text();
-    part.numeric = epilogue.numeric();
-    part.extra = {scratchParameter(true)};
-    part.blocks = (count + defaultThreads - 1) / defaultThreads;
-    const int64_t inner = lanes.alongM ? view.mCount / lanes.width : view.nCount / lanes.width;
-    const int64_t outer = lanes.alongM ? view.nCount : view.mCount;
-    part.body =
-        fmt::format("    const unsigned index = block * {0}u + threadIdx.x;\n"
-                    "    if (index >= {1}u)\n        return;\n"
-                    "    const unsigned inner = index % {2}u * {3}u, outer = index / {2}u % "
-                    "{4}u, batch = index / {5}u;\n"
-                    "    const unsigned m = {6}, n = {7};\n"
-                    "    const unsigned at = (batch * {8}u + m) * {9}u + n;\n"
-                    "    float x[{3}] = {{}};\n"
-                    "#pragma unroll\n    for (unsigned s = 0; s < {10}u; ++s) {{\n",
-                    defaultThreads, count, inner, lanes.width, outer, inner * outer,
-                    lanes.alongM ? "inner" : "outer", lanes.alongM ? "outer" : "inner", view.mCount,
-                    view.nCount, plan.splits);
-    if (!lanes.alongM && lanes.width > 1)
-        part.body += fmt::format("        float more[{0}];\n"
-                                 "        loadLanes<{0}>(partial + (at + s * {1}u), more);\n",
-                                 lanes.width, results);
-    part.body += fmt::format("#pragma unroll\n        for (int v = 0; v < {}; ++v)\n"
-                             "            x[v] += {};\n    }}\n    {};\n",
-                             lanes.width,
-                             !lanes.alongM && lanes.width > 1
-                                 ? "more[v]"
-                                 : fmt::format("partial[at + v * {}u + s * {}u]",
-                                               lanes.alongM ? view.nCount : 1, results),
-                             epilogue.call("x", "batch", "m", "n"));
-    return part;
 }
 
 } // namespace fuselage::gpu

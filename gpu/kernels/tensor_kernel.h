@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of one tensor-core tile: a pipeline of copies into shared memory, matrix products from
 // it, and the epilogue on sums that went through a slab of shared memory so that neighbours lie in
-// one thread. With a split of k, partial sums go to scratch memory and a second kernel adds them.
+// one thread. With a split of k, partial sums go to scratch memory, and of the blocks of a tile the
+// one that is last adds them.
 #pragma once
 
 #include "gpu/kernels/contraction_epilogue.h"
@@ -30,8 +31,5 @@ std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Co
 int64_t partialBytes(const TensorPlan& plan);
 
 KernelPart tensorPart(const TensorPlan& plan, const EpilogueText& epilogue);
-
-/// Adds the partial sums of all splits, in order, and ends the results.
-KernelPart splitSumPart(const TensorPlan& plan, const EpilogueText& epilogue);
 
 } // namespace fuselage::gpu

@@ -62,6 +62,7 @@ private:
     std::vector<LoadedKernel> m_loaded;
     bool m_ready = false;
     std::vector<DeviceMemory> m_tables, m_packed;
+    DeviceMemory m_tickets; ///< of this step alone: each launch leaves zeros
 };
 
 Result<void> GeneratedTactic::build(Progress& progress) {
@@ -145,6 +146,15 @@ Result<void> GeneratedTactic::load(Device& device) {
         if (auto sent = device.upload(m_tables.back().address(), table.data(), table.size()); !sent)
             return sent;
     }
+    if (m_set.tickets > 0) {
+        const std::vector<uint32_t> zeros(static_cast<size_t>(m_set.tickets), 0);
+        auto memory = device.allocate(m_set.tickets * 4);
+        if (!memory)
+            return failure(memory.error());
+        m_tickets = std::move(*memory);
+        if (auto sent = device.upload(m_tickets.address(), zeros.data(), zeros.size() * 4); !sent)
+            return sent;
+    }
     for (const PackedOperand& packed : m_set.packed)
         if (auto sent = uploadPacked(device, packed); !sent)
             return sent;
@@ -164,6 +174,8 @@ DevicePointer GeneratedTactic::addressOf(const KernelArgument& argument,
         return from.workspace + offset;
     case Kind::Table:
         return m_tables[argument.index].address() + offset;
+    case Kind::Tickets:
+        return m_tickets.address() + offset;
     case Kind::Packed:
         return m_packed[argument.index].address() + offset;
     }

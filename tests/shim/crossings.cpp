@@ -39,14 +39,11 @@ struct Launch {
     std::vector<uint32_t> met;    ///< fences of each thread before the last meeting
 };
 
-Launch& launch() {
-    static Launch instance;
-    return instance;
-}
+Launch state;
 
 /// What was written is there for a thread that comes after some of the writer's tickets.
 bool ordered(const Write& write, const Thread& reader) {
-    for (const auto& [word, fences] : launch().blocks[write.block])
+    for (const auto& [word, fences] : state.blocks[write.block])
         if (reader.after.contains(word) && fences[write.thread] > write.fences)
             return true;
     return false;
@@ -64,30 +61,30 @@ bool ordered(const Write& write, const Thread& reader) {
 } // namespace
 
 void startLaunch(const void* memory, size_t bytes) {
-    launch() = {};
-    launch().memory = reinterpret_cast<uintptr_t>(memory);
-    launch().words.resize(bytes / 4);
-    launch().blocks.resize(1);
+    state = {};
+    state.memory = reinterpret_cast<uintptr_t>(memory);
+    state.words.resize(bytes / 4);
+    state.blocks.resize(1);
 }
 
 void startBlock(size_t threads) {
-    launch().blocks.emplace_back();
-    launch().threads.assign(threads, {});
-    launch().met.assign(threads, 0);
+    state.blocks.emplace_back();
+    state.threads.assign(threads, {});
+    state.met.assign(threads, 0);
 }
 
 void barrier() {
     std::set<const void*> after;
-    for (const Thread& thread : launch().threads)
+    for (const Thread& thread : state.threads)
         after.insert(thread.after.begin(), thread.after.end());
-    for (size_t i = 0; i < launch().threads.size(); ++i) {
-        launch().threads[i].after = after;
-        launch().met[i] = launch().threads[i].fences;
+    for (size_t i = 0; i < state.threads.size(); ++i) {
+        state.threads[i].after = after;
+        state.met[i] = state.threads[i].fences;
     }
 }
 
 void fence() {
-    Thread& self = launch().threads[currentThread()];
+    Thread& self = state.threads[currentThread()];
     ++self.fences;
     self.after.merge(self.taken);
     self.taken.clear();
@@ -95,24 +92,24 @@ void fence() {
 
 unsigned take(unsigned* word, unsigned add) {
     const size_t thread = currentThread();
-    std::vector<uint32_t> fences = launch().met;
-    fences[thread] = launch().threads[thread].fences;
-    launch().blocks.back()[word] = std::move(fences);
-    launch().threads[thread].taken.insert(word);
+    std::vector<uint32_t> fences = state.met;
+    fences[thread] = state.threads[thread].fences;
+    state.blocks.back()[word] = std::move(fences);
+    state.threads[thread].taken.insert(word);
     const unsigned before = *word;
     *word = before + add;
     return before;
 }
 
 void note(const void* address, size_t bytes, bool write, const void* place) {
-    const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - launch().memory;
-    if (!running() || offset / 4 >= launch().words.size())
+    const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - state.memory;
+    if (!running() || offset / 4 >= state.words.size())
         return;
-    const auto self = static_cast<uint32_t>(launch().blocks.size() - 1);
+    const auto self = static_cast<uint32_t>(state.blocks.size() - 1);
     const auto number = static_cast<uint32_t>(currentThread());
-    const Thread& thread = launch().threads[number];
+    const Thread& thread = state.threads[number];
     for (size_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) {
-        Write& last = launch().words.at(word);
+        Write& last = state.words.at(word);
         if (last.block != 0 && last.block != self && !ordered(last, thread))
             report(last, write, place);
         if (write)

@@ -89,6 +89,8 @@ void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<Referen
         std::memcpy(arena.packed.back().data(), made->data(), made->size());
     }
     arena.scratch.emplace_back(static_cast<size_t>(set.scratchBytes));
+    arena.tickets.emplace_back(static_cast<size_t>(set.tickets) * 4);
+    std::memset(arena.tickets.back().data(), 0, arena.tickets.back().size());
     for (const std::string& table : set.tables) {
         arena.tables.emplace_back(table.size());
         std::memcpy(arena.tables.back().data(), table.data(), table.size());
@@ -163,6 +165,8 @@ void* addressOf(const gpu::KernelArgument& argument, const Arena& arena) {
         return arena.scratch[0].data() + argument.offset;
     case gpu::KernelArgument::Kind::Table:
         return arena.tables[argument.index].data() + argument.offset;
+    case gpu::KernelArgument::Kind::Tickets:
+        return arena.tickets[0].data() + argument.offset;
     }
     return nullptr;
 }
@@ -188,7 +192,7 @@ MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
 
 } // namespace
 
-void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies) {
+void launchAll(const gpu::KernelSet& set, const Arena& arena, bool otherOrder) {
     for (const gpu::KernelText& kernel : set.kernels) {
         const simt::KernelRow* row = find(kernel.name);
         ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
@@ -201,9 +205,13 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies) 
             maps.push_back(mapOf(map, arena));
         for (MapMemory& map : maps)
             arguments.push_back(&map);
-        const simt::Outcome outcome =
-            simt::tryRun({kernel.name, row->entry, arguments.data(), kernel.grid, kernel.block,
-                          kernel.sharedBytes, earlyCopies});
+        simt::Launch launch{kernel.name,  row->entry,         arguments.data(), kernel.grid,
+                            kernel.block, kernel.sharedBytes, otherOrder,       otherOrder};
+        if (set.tickets > 0) {
+            launch.passed = arena.scratch[0].data();
+            launch.passedBytes = arena.scratch[0].size() / 4 * 4;
+        }
+        const simt::Outcome outcome = simt::tryRun(launch);
         ASSERT_TRUE(outcome.ok()) << outcome.message;
     }
 }
@@ -212,13 +220,17 @@ namespace {
 
 void runOnce(const gpu::KernelRequest& request, const gpu::KernelSet& set,
              const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted,
-             bool earlyCopies) {
-    SCOPED_TRACE(set.variant + (earlyCopies ? ", copies done early" : ""));
+             bool otherOrder) {
+    SCOPED_TRACE(set.variant + (otherOrder ? ", copies done early, the last block first" : ""));
     Arena arena = arenaFor(request, inputs);
     addNeeds(arena, set, inputs);
-    launchAll(set, arena, earlyCopies);
-    for (const auto* memories :
-         {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch, &arena.tables})
+    launchAll(set, arena, otherOrder);
+    if (set.tickets > 0) { // one launch, and what it left is good for another
+        EXPECT_EQ(set.kernels.size(), 1U);
+        launchAll(set, arena, !otherOrder);
+    }
+    for (const auto* memories : {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch,
+                                 &arena.tables, &arena.tickets})
         for (const simt::GuardedMemory& memory : *memories)
             EXPECT_TRUE(memory.intact()) << "bytes beside an operand were written";
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -238,9 +250,9 @@ bool copiesLater(const gpu::KernelSet& set) {
 
 void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
-    for (const bool early : {false, true})
-        if (!early || copiesLater(set))
-            runOnce(request, set, inputs, wanted, early);
+    for (const bool other : {false, true})
+        if (!other || copiesLater(set) || set.tickets > 0)
+            runOnce(request, set, inputs, wanted, other);
 }
 
 } // namespace fuselage::gpu_suite

@@ -15,7 +15,7 @@ namespace fuselage::gpu_suite {
 /// The device's memory for one request: inputs, then outputs.
 struct Arena {
     std::vector<simt::GuardedMemory> inputs, outputs;
-    std::vector<simt::GuardedMemory> packed, scratch, tables; ///< of the set that runs
+    std::vector<simt::GuardedMemory> packed, scratch, tables, tickets; ///< of the set that runs
 };
 
 Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceValue>& values);
@@ -23,8 +23,9 @@ Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceVal
 /// Weights as the set wants them, its tables and its scratch memory.
 void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<ReferenceValue>& values);
 
-/// Launches the kernels of a set; all must be in the linked suite.
-void launchAll(const gpu::KernelSet& set, const Arena& arena, bool earlyCopies = false);
+/// Launches the kernels of a set; all must be in the linked suite. `otherOrder`: asynchronous
+/// copies are done early, blocks come in the other order.
+void launchAll(const gpu::KernelSet& set, const Arena& arena, bool otherOrder = false);
 
 /// An element as a double.
 double loadFloat(const std::byte* at, DType type);
