@@ -312,27 +312,38 @@ void ContractionKernel::addPool(const PrepareContext& context) {
 }
 
 /// Operands that no engine takes as they lie, or only oneDNN's reference loops, are packed: a copy
-/// costs less than such loops.
+/// costs less than such loops. So are those of which an engine says that packed ones are faster.
 void ContractionKernel::findEngine(const PrepareContext& context) {
     auto attempt = [&](bool allowSlow) {
         if (context.strict() || !tryMatched(context))
             useBare(context, allowSlow);
         return m_engine != nullptr;
     };
-    if (attempt(false) || m_native || m_winograd)
-        return;
     const size_t scratch = m_scratchBytes;
-    const HiddenWork unpacked = hidden;
-    for (bool isA : {true, false}) {
-        stage(context, isA, true);
-        if (attempt(false))
+    const HiddenWork before = hidden;
+    auto stageAnew = [&](bool packA, bool packB) {
+        m_engine.reset();
+        m_pass.reset();
+        m_sumCopy.reset();
+        m_cIsOutput = m_cMayBeOutput = m_sumInPlace = false;
+        m_scratchBytes = scratch;
+        hidden = before;
+        numeric = NumericClass::Exact;
+        stage(context, true, packA);
+        stage(context, false, packB);
+    };
+    stageAnew(false, false);
+    const bool found = attempt(false);
+    if (m_native || m_winograd || (found && !m_engine->wantsPacked))
+        return;
+    for (const auto& [packA, packB] :
+         {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+        stageAnew(packA, packB);
+        if (attempt(false) && !(found && m_engine->wantsPacked))
             return;
     }
-    m_scratchBytes = scratch;
-    hidden = unpacked;
-    stage(context, true);
-    stage(context, false);
-    attempt(true);
+    stageAnew(false, false);
+    attempt(!found);
 }
 
 std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) {
@@ -345,8 +356,6 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     bool narrow = m_program.accumulate == DType::Float32 && isFloat(a) && isFloat(b) &&
                   a != DType::Float64 && b != DType::Float64;
     m_plain = !narrow;
-    stage(context, true);
-    stage(context, false);
     m_output = m_program.poolWindow ? accumulatorLayout() : context.outputs[0];
     if (m_program.poolWindow) {
         DType result = m_program.epilogue.tape.type(m_program.epilogue.tape.outputs[0]);
@@ -358,8 +367,12 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         if (!m_pool)
             return Reason{"support", "no kernel for such a window", {}, {}};
     }
-    if (narrow)
+    if (narrow) {
         findEngine(context);
+    } else {
+        stage(context, true);
+        stage(context, false);
+    }
     if (!m_engine && m_native)
         return Reason{"support", "oneDNN multiplies no such operands as they are stored", {}, {}};
     if (!m_engine && m_winograd)

@@ -31,6 +31,9 @@ public:
     size_t scratchBytes = 0;
     std::string implementation;
     bool slow = false; ///< an implementation that is many times slower than the usual ones
+    /// Whether copies of the operands that lie matrix after matrix are likely to be multiplied
+    /// faster, copying included.
+    bool wantsPacked = false;
     std::optional<uint32_t> sumRead; ///< an epilogue read that must be in c before
 };
 

@@ -12,6 +12,16 @@ namespace {
 using namespace onednn;
 using dnnl::memory;
 
+/// Where a batch of small matrices is multiplied one matrix after the other, as oneDNN does when
+/// they lie in no order that its own loops know. Measured with 12 matrices of 7 to 512 rows and
+/// columns and 16 to 128 terms: half the time up to 33 rows, 0.8 at 197, nothing beyond 256.
+bool isWorthPacking(const MatMulShape& shape) {
+    constexpr int64_t mostResults = int64_t(1) << 16, fewestUses = 3;
+    return !shape.batch.empty() && shape.m <= mostResults && shape.n <= mostResults &&
+           shape.m * shape.n <= mostResults &&
+           shape.m * shape.n >= fewestUses * (shape.m + shape.n);
+}
+
 class MatMulEngine final : public EngineBase {
 public:
     MatMulEngine(const MatMulShape& shape, std::vector<Loop> repeats, const OperandLayout& b,
@@ -36,6 +46,8 @@ public:
         dnnl::matmul::primitive_desc pd(desc, postOps.attributes, engine());
         implementation = pd.impl_info_str();
         slow = implementation.find("ref") != std::string::npos;
+        wantsPacked =
+            !packedWeights && paceOf(implementation) == Pace::Products && isWorthPacking(shape);
         bind(dnnl::matmul(pd), source, pd.src_desc(), pd.dst_desc(), pd.scratchpad_desc(),
              std::move(postOps));
         bindBias(used.shift, shape.n, pd.bias_desc());
@@ -120,6 +132,13 @@ std::vector<Loop> takeRepeats(MatMulShape& shape) {
     return out;
 }
 
+/// oneDNN 2.6 knows matrices whose rows lie apart, as heads of a layer's columns do, by the order
+/// of four dimensions.
+void addBatchOfOne(MatMulShape& shape) {
+    if (shape.batch.size() == 1 && shape.batch[0].strides[0] != 0 && shape.batch[0].strides[1] != 0)
+        shape.batch.insert(shape.batch.begin(), Loop{1, {0, 0, 0}});
+}
+
 bool isEmpty(const MatchedEpilogue& epilogue) {
     return epilogue.scale.empty() && epilogue.shift.empty() && epilogue.postOps.empty();
 }
@@ -179,6 +198,7 @@ EngineResult engineFor(MatMulShape shape, const OperandLayout& b, DType result,
     for (const Loop& loop : shape.batch)
         sharedB = sharedB && loop.strides[1] == 0;
     const bool packed = b.constant && sharedB;
+    addBatchOfOne(shape);
     if (!shape.wholeRows && hasChannels(epilogue))
         return Reason{"layout", "the channels of the epilogue are not one run of columns", {}, {}};
     if (!isNested(shape) && needsOperands(epilogue, packed && canScale(b)))

@@ -170,6 +170,31 @@ TEST(CpuMatMul, BatchesBroadcastAndStrides) {
                2e-5);
 }
 
+// oneDNN's fast products know few orders of memory; what lies otherwise must not cost its slow
+// ones.
+TEST(CpuMatMul, SmallMatricesAreAsFastWhereverTheyLie) {
+    const std::string scores = "s = MatMul(q, k)  y = Add(s, m) }";
+    const std::string result = ", float[17,17] m) => (float[6,17,17] y) { ";
+    const CpuRun dense = expectRuns("(float[6,17,16] q, float[6,17,16] t" + result +
+                                        "k = Transpose<perm=[0,2,1]>(t) " + scores,
+                                    "Contraction", 2e-5);
+    const CpuRun behindRows = expectRuns("(float[17,6,16] a, float[17,6,16] b" + result +
+                                             "q = Transpose<perm=[1,0,2]>(a) "
+                                             "k = Transpose<perm=[1,2,0]>(b) " +
+                                             scores,
+                                         "Contraction", 2e-5);
+    EXPECT_EQ(behindRows.tactic, dense.tactic);
+    const CpuRun pieces =
+        expectRuns("(float[17,6,48] p" + result +
+                       "o = Constant<value_ints=[0]>()  i = Constant<value_ints=[16]>() "
+                       "j = Constant<value_ints=[32]>()  x = Constant<value_ints=[2]>() "
+                       "a = Slice(p, o, i, x)  b = Slice(p, i, j, x) "
+                       "q = Transpose<perm=[1,0,2]>(a)  k = Transpose<perm=[1,2,0]>(b) " +
+                       scores,
+                   "Contraction", 2e-5);
+    EXPECT_EQ(pieces.tactic, dense.tactic);
+}
+
 // A product whose columns lie in two places of the result: heads before rows, a batch on the right.
 TEST(CpuMatMul, ChannelsInSeveralRunsOfColumns) {
     const std::map<std::string, Tensor> constants = {
