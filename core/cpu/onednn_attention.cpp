@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks are (batch, block of query rows); each runs both products on one thread, with the softmax
-// between them while the scores are in its cache.
+// Tasks are (batch, block of query rows), or several whole matrices where these are small; each
+// runs both products on one thread, with the softmax between them while the scores are in its
+// cache.
 #include "core/cpu/attention.h"
 #include "core/cpu/onednn_internal.h"
 #include "core/cpu/tile_pointwise.h"
@@ -28,17 +29,18 @@ struct Matrices {
     int64_t colStride() const { return access.strides.back(); }
 };
 
-/// A product of one size with what each worker needs to run it.
+/// Products of one size, of so many matrices one after the other, with what each worker needs to
+/// run them.
 struct Product {
     dnnl::matmul primitive;
     memory::desc a, b, c, scratchpad;
 
     Product() = default;
 
-    Product(int64_t m, int64_t k, int64_t n, Extents aStrides, Extents bStrides, Extents cStrides)
-        : a(describe({m, k}, aStrides, DType::Float32)),
-          b(describe({k, n}, bStrides, DType::Float32)),
-          c(describe({m, n}, cStrides, DType::Float32)) {
+    Product(int64_t count, int64_t m, int64_t k, int64_t n, const Extents& aStrides,
+            const Extents& bStrides, const Extents& cStrides)
+        : a(matrices(count, m, k, aStrides)), b(matrices(count, k, n, bStrides)),
+          c(matrices(count, m, n, cStrides)) {
         dnnl::primitive_attr attributes;
         attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
         dnnl::matmul::primitive_desc pd({a, b, c}, attributes, engine());
@@ -58,6 +60,14 @@ struct Product {
     }
 
     std::string implementation;
+
+private:
+    static memory::desc matrices(int64_t count, int64_t rows, int64_t cols,
+                                 const Extents& strides) {
+        if (count == 1)
+            return describe({rows, cols}, strides, DType::Float32);
+        return describe({count, rows, cols}, {rows * cols, strides[0], strides[1]}, DType::Float32);
+    }
 };
 
 /// How the rows of one mask lie; those that are no float32 or bool side by side are loaded first.
@@ -76,6 +86,8 @@ public:
 private:
     Matrices matrices(const Access& access, int64_t rows, int64_t cols,
                       const PrepareContext& context);
+    void chooseTasks(int threads);
+    Extents batchAt(int64_t number) const;
     void runTask(const Operands& operands, std::byte* step, std::byte* scratch, size_t task) const;
     SoftmaxRows::Mask maskAt(size_t number, const Operands& operands, const Extents& batch,
                              int64_t first, int64_t rows, std::byte* loaded) const;
@@ -88,12 +100,24 @@ private:
     StridedAccess m_output;
     DType m_outputType = DType::Float32;
     std::vector<MaskOperand> m_masks;
+    bool m_packs = false; ///< operands lie densely, matrix after matrix
     int64_t m_blockRows = 0, m_lastRows = 0, m_blocks = 0, m_tasks = 0, m_scoreStride = 0;
-    Product m_scores[2], m_results[2]; ///< of a full block, of the last one
+    int64_t m_batches = 0, m_matrices = 1; ///< in all, of a task; several only of one block
+    Product m_scores[2], m_results[2];     ///< of a full task, of the last one
     size_t m_stagedBytes = 0, m_workerBytes = 0, m_scratchpadBytes = 0;
 };
 
-/// Dense float copies of 16-bit operands, and where neither rows nor columns are contiguous.
+/// oneDNN multiplies small matrices fastest where they lie densely, and several in one call. The
+/// copies cost more than that where keys are read for few rows only.
+bool isWorthPacking(const Attention& program) {
+    constexpr int64_t mostScores = int64_t(1) << 16, fewestUses = 3;
+    return program.l <= mostScores && program.s <= mostScores &&
+           program.l * program.s <= mostScores &&
+           program.l * program.s >= fewestUses * (program.l + program.s);
+}
+
+/// Dense float copies of 16-bit operands, where neither rows nor columns are contiguous, and where
+/// the kernel packs.
 Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t cols,
                                    const PrepareContext& context) {
     Extents space = m_program.batch;
@@ -102,10 +126,16 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
     out.operand = access.operand;
     out.access = stridedFor(access, context.inputs[access.operand], space.size());
     const DType dtype = context.inputs[access.operand].dtype;
-    const bool contiguous = out.colStride() == 1 || out.rowStride() == 1 || cols == 1;
-    if (contiguous && dtype == DType::Float32)
-        return out;
     OperandLayout dense{DType::Float32, space, rowMajorStrides(space), nullptr};
+    const bool contiguous = out.colStride() == 1 || out.rowStride() == 1 || cols == 1;
+    bool packed = true;
+    for (size_t d = 0; d < space.size(); ++d)
+        packed = packed && (space[d] == 1 || out.access.strides[d] == dense.strides[d]);
+    if (dtype == DType::Float32 && (packed || (contiguous && !m_packs))) {
+        if (packed)
+            out.access.strides = dense.strides;
+        return out;
+    }
     TapeBuilder builder;
     Pointwise copy{space, {access}, {}, {identityAccess(0, space.size())}};
     Scalar element = builder.input(dtype);
@@ -118,37 +148,50 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
     return out;
 }
 
+/// Scores of a task stay in the second-level cache; small problems still make enough tasks.
+void AttentionKernel::chooseTasks(int threads) {
+    const int64_t parts = threads == 1 ? 1 : 2 * threads;
+    const int64_t mostScores = 65536;
+    int64_t most = std::max<int64_t>(64, mostScores / std::max<int64_t>(m_program.s, 1));
+    if (m_batches < parts)
+        most = std::min(most, std::max<int64_t>(32, m_program.l * m_batches / parts));
+    m_blocks = (m_program.l + most - 1) / most;
+    m_blockRows = (m_program.l + m_blocks - 1) / m_blocks;
+    m_blocks = (m_program.l + m_blockRows - 1) / m_blockRows;
+    m_lastRows = m_program.l - (m_blocks - 1) * m_blockRows;
+    m_tasks = m_batches * m_blocks;
+    if (m_blocks > 1 || !m_packs || m_batches == 0)
+        return;
+    m_matrices = std::clamp<int64_t>(mostScores / (m_program.l * m_program.s), 1,
+                                     (m_batches + parts - 1) / parts);
+    m_tasks = (m_batches + m_matrices - 1) / m_matrices;
+}
+
 AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext& context)
-    : m_program(program), m_table(context.table) {
+    : m_program(program), m_table(context.table), m_packs(isWorthPacking(program)) {
     size_t dims = program.batch.size() + 2;
     m_q = matrices(program.q, program.l, program.d, context);
     m_k = matrices(program.k, program.s, program.d, context);
     m_v = matrices(program.v, program.s, program.e, context);
     m_output = stridedFor(program.output, context.outputs[program.output.operand], dims);
     m_outputType = context.outputs[program.output.operand].dtype;
-    int64_t batches = std::accumulate(program.batch.begin(), program.batch.end(), int64_t{1},
-                                      std::multiplies<>());
-    // Scores of a block stay in the second-level cache; small problems still make enough tasks.
-    int64_t most = std::max<int64_t>(64, 65536 / std::max<int64_t>(program.s, 1));
-    if (batches < 2 * context.threads.count())
-        most = std::min(most,
-                        std::max<int64_t>(32, program.l * batches / (2 * context.threads.count())));
-    m_blocks = (program.l + most - 1) / most;
-    m_blockRows = (program.l + m_blocks - 1) / m_blocks;
-    m_blocks = (program.l + m_blockRows - 1) / m_blockRows;
-    m_lastRows = program.l - (m_blocks - 1) * m_blockRows;
-    m_tasks = batches * m_blocks;
-    m_scoreStride = static_cast<int64_t>(roundUpToGroup(static_cast<size_t>(program.s)));
+    m_batches = std::accumulate(program.batch.begin(), program.batch.end(), int64_t{1},
+                                std::multiplies<>());
+    chooseTasks(context.threads.count());
+    m_scoreStride =
+        m_packs ? program.s : static_cast<int64_t>(roundUpToGroup(static_cast<size_t>(program.s)));
     for (int i = 0; i < 2; ++i) {
-        int64_t rows = i == 0 ? m_blockRows : m_lastRows;
-        m_scores[i] = Product(rows, program.d, program.s, {m_q.rowStride(), m_q.colStride()},
+        const int64_t rows = i == 0 ? m_blockRows : m_lastRows;
+        const int64_t count =
+            i == 0 || m_matrices == 1 ? m_matrices : m_batches - (m_tasks - 1) * m_matrices;
+        m_scores[i] = Product(count, rows, program.d, program.s, {m_q.rowStride(), m_q.colStride()},
                               {m_k.colStride(), m_k.rowStride()}, {m_scoreStride, 1});
-        m_results[i] = Product(rows, program.s, program.e, {m_scoreStride, 1},
+        m_results[i] = Product(count, rows, program.s, program.e, {m_scoreStride, 1},
                                {m_v.rowStride(), m_v.colStride()}, {program.e, 1});
         m_scratchpadBytes = std::max({m_scratchpadBytes, m_scores[i].scratchpad.get_size(),
                                       m_results[i].scratchpad.get_size()});
     }
-    auto rows = static_cast<size_t>(m_blockRows);
+    auto rows = static_cast<size_t>(m_blockRows * m_matrices);
     auto stride = static_cast<size_t>(m_scoreStride);
     m_workerBytes = aligned(rows * stride * 4) + aligned(rows * 4) +
                     aligned(rows * static_cast<size_t>(program.e) * 4) + aligned(m_scratchpadBytes);
@@ -185,20 +228,25 @@ void AttentionKernel::run(const Operands& operands, RunContext& context) {
         });
 }
 
+Extents AttentionKernel::batchAt(int64_t number) const {
+    Extents out(m_program.batch.size());
+    for (size_t d = out.size(); d-- > 0;) {
+        out[d] = number % m_program.batch[d];
+        number /= m_program.batch[d];
+    }
+    return out;
+}
+
 void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::byte* scratch,
                               size_t task) const {
-    auto rest = static_cast<int64_t>(task);
-    int64_t block = rest % m_blocks;
-    rest /= m_blocks;
-    Extents batch(m_program.batch.size());
-    for (size_t d = batch.size(); d-- > 0;) {
-        batch[d] = rest % m_program.batch[d];
-        rest /= m_program.batch[d];
-    }
-    int64_t first = block * m_blockRows;
-    bool last = block == m_blocks - 1;
-    int64_t rows = last ? m_lastRows : m_blockRows;
-    auto offset = [&](const StridedAccess& access) {
+    const auto number = static_cast<int64_t>(task);
+    const int64_t block = number % m_blocks;
+    const int64_t firstMatrix = number / m_blocks * m_matrices;
+    const int64_t count = std::min(m_matrices, m_batches - firstMatrix);
+    const int64_t first = block * m_blockRows;
+    const bool last = m_matrices == 1 ? block == m_blocks - 1 : number == m_tasks - 1;
+    const int64_t rows = block == m_blocks - 1 ? m_lastRows : m_blockRows;
+    auto offset = [](const StridedAccess& access, const Extents& batch) {
         int64_t at = access.offset;
         for (size_t d = 0; d < batch.size(); ++d)
             at += batch[d] * access.strides[d];
@@ -206,7 +254,7 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     };
     auto data = [&](const Matrices& x) {
         const std::byte* base = x.stage ? step + x.stagedAt : operands.inputs[x.operand];
-        return reinterpret_cast<const float*>(base) + offset(x.access);
+        return reinterpret_cast<const float*>(base) + offset(x.access, batchAt(firstMatrix));
     };
     std::byte* free = scratch;
     auto take = [&](size_t bytes) {
@@ -214,28 +262,29 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
         free += aligned(bytes);
         return reinterpret_cast<float*>(out);
     };
-    auto blockRows = static_cast<size_t>(m_blockRows);
+    auto mostRows = static_cast<size_t>(m_blockRows * m_matrices);
     auto stride = static_cast<size_t>(m_scoreStride);
     auto width = static_cast<size_t>(m_program.e);
-    float* scores = take(blockRows * stride * 4);
-    float* sums = take(blockRows * 4);
-    float* results = take(blockRows * width * 4);
+    float* scores = take(mostRows * stride * 4);
+    float* sums = take(mostRows * 4);
+    float* results = take(mostRows * width * 4);
 
     m_scores[last].run(data(m_q) + first * m_q.rowStride(), data(m_k), scores, free);
     std::vector<SoftmaxRows::Mask> masks;
-    for (size_t i = 0; i < m_masks.size(); ++i)
-        masks.push_back(maskAt(i, operands, batch, first, rows, scratch + m_masks[i].loadedAt));
-    m_table.softmax({scores, static_cast<size_t>(rows), static_cast<size_t>(m_program.s), stride,
-                     static_cast<float>(m_program.scale), masks.data(), masks.size(), sums});
+    for (int64_t matrix = 0; matrix < count; ++matrix) {
+        masks.clear();
+        for (size_t i = 0; i < m_masks.size(); ++i)
+            masks.push_back(maskAt(i, operands, batchAt(firstMatrix + matrix), first, rows,
+                                   scratch + m_masks[i].loadedAt));
+        const auto at = static_cast<size_t>(matrix * rows);
+        m_table.softmax(
+            {scores + at * stride, static_cast<size_t>(rows), static_cast<size_t>(m_program.s),
+             stride, static_cast<float>(m_program.scale), masks.data(), masks.size(), sums + at});
+    }
     m_results[last].run(scores, data(m_v), results, free);
 
-    auto store = m_table.store[static_cast<size_t>(m_outputType)];
     auto multiply = m_table.op[static_cast<size_t>(TapeOp::Mul)][static_cast<size_t>(Lane::F32)][1];
-    size_t dims = m_output.strides.size();
-    std::byte* target = operands.outputs[m_program.output.operand] +
-                        (offset(m_output) + first * m_output.strides[dims - 2]) *
-                            static_cast<int64_t>(sizeOf(m_outputType));
-    for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
+    for (size_t r = 0; r < static_cast<size_t>(rows * count); ++r) {
         float inverse = 1 / sums[r];
         float* row = results + r * width;
         size_t whole = width / laneGroup * laneGroup;
@@ -244,8 +293,17 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
         for (size_t i = whole; i < width; ++i)
             row[i] *= inverse;
     }
-    store(target, results, static_cast<size_t>(rows), width, m_output.strides[dims - 2],
-          m_output.strides[dims - 1]);
+    auto store = m_table.store[static_cast<size_t>(m_outputType)];
+    size_t dims = m_output.strides.size();
+    for (int64_t matrix = 0; matrix < count; ++matrix) {
+        std::byte* target =
+            operands.outputs[m_program.output.operand] +
+            (offset(m_output, batchAt(firstMatrix + matrix)) + first * m_output.strides[dims - 2]) *
+                static_cast<int64_t>(sizeOf(m_outputType));
+        store(target, results + static_cast<size_t>(matrix * rows) * width,
+              static_cast<size_t>(rows), width, m_output.strides[dims - 2],
+              m_output.strides[dims - 1]);
+    }
 }
 
 SoftmaxRows::Mask AttentionKernel::maskAt(size_t number, const Operands& operands,

@@ -192,6 +192,19 @@ TEST(CpuAttention, HeadsOfAProjection) {
                "Attention", 1e-5);
 }
 
+// Several matrices a task, fewer in the last one, each with a mask of its own.
+TEST(CpuAttention, SmallMatricesTogether) {
+    expectRuns("(float[9,15,8] q, float[11,15,8] k, float[15,11,5] v, float[15,1,11] m) => "
+               "(float[9,15,5] y) { a = Transpose<perm=[1,0,2]>(q)  b = Transpose<perm=[1,2,0]>(k) "
+               "s = MatMul(a, b)  x = Add(s, m)  p = Softmax<axis=-1>(x)  o = MatMul(p, v) "
+               "y = Transpose<perm=[1,0,2]>(o) }",
+               "Attention", 1e-5);
+    expectRuns("(float[5,3,7,8] q, float[5,1,7,8] k, float[5,1,7,8] v) => (float[5,3,7,8] y) "
+               "{ b = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, b)  p = Softmax<axis=-1>(s) "
+               "y = MatMul(p, v) }",
+               "Attention", 1e-5);
+}
+
 TEST(CpuAttention, StridedOperandsAndMask) {
     expectRuns("(float[2,19,3,16] q, float[2,19,3,16] k, float[2,19,3,16] v, float[2,1,1,19] m) => "
                "(float[2,19,48] y) { a = Transpose<perm=[0,2,1,3]>(q) "
