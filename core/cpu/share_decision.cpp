@@ -9,6 +9,9 @@ namespace {
 
 constexpr double lateFactor = 1.5; ///< of the best run
 constexpr int trialRuns = 4;       ///< before one way is compared with the other
+/// Then being alone is tried for the first time: beside a process that is busy from the beginning
+/// no shared run is late by the best of them.
+constexpr int firstTrial = 16;
 
 } // namespace
 
@@ -19,6 +22,7 @@ void ShareDecision::Mean::add(double seconds) {
 
 void ShareDecision::turn(bool alone) {
     m_alone = alone;
+    m_wasTried = true;
     m_runs = 0;
     m_late = 0;
     (alone ? m_aloneMean : m_sharedMean) = {};
@@ -37,7 +41,8 @@ void ShareDecision::ranShared(double seconds) {
     m_sharedMean.add(seconds);
     m_late = std::max(0, m_late + (seconds > lateFactor * m_best ? 1 : -1));
     if (!m_probing) {
-        if (m_late >= m_needed)
+        m_wasLate = m_late >= m_needed;
+        if (m_wasLate || (!m_wasTried && m_runs == firstTrial))
             turn(true);
         return;
     }
@@ -53,7 +58,8 @@ void ShareDecision::ranShared(double seconds) {
 void ShareDecision::ranAlone(double seconds) {
     m_aloneMean.add(seconds);
     if (m_runs == trialRuns && m_aloneMean.value >= m_sharedMean.value) {
-        m_needed = std::min(2 * m_needed, mostLate); // being alone was no help
+        if (m_wasLate)
+            m_needed = std::min(2 * m_needed, mostLate); // being alone was no help
         turn(false);
     } else if (m_runs >= m_patience) {
         m_probing = true;

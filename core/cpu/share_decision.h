@@ -33,8 +33,10 @@ private:
     void turn(bool alone);
 
     bool m_alone = false, m_probing = false;
-    double m_best = 0; ///< of all shared runs; 0: none yet
-    int m_late = 0;    ///< shared runs that were, less those that were not
+    bool m_wasTried = false; ///< being alone
+    bool m_wasLate = false;  ///< shared runs were, when they were last given up
+    double m_best = 0;       ///< of all shared runs; 0: none yet
+    int m_late = 0;          ///< shared runs that were, less those that were not
     int m_needed = fewestLate, m_patience = shortestPatience;
     int m_runs = 0; ///< since the last turn
     Mean m_sharedMean, m_aloneMean;
