@@ -149,17 +149,21 @@ struct Counter {
                 return piece.read ? loop.strides[1] : int64_t{0};
             };
             const bool isRow = !loops.empty() && loops.back().strides[0] == 1;
-            // What lies along no dimension of either side waits for memory.
-            constexpr int64_t apart = 4;
-            if (!isRow) // each element is a run
+            // What lies along no dimension of either side waits for memory. Elements that change
+            // places move in tiles, each of which begins anew as several runs do.
+            constexpr int64_t apart = 4, runsOfTile = 4;
+            const auto own = std::find_if(loops.begin(), loops.end(),
+                                          [&](const Loop& loop) { return reads(loop) == 1; });
+            if (!isRow) { // each element is a run
                 out.runs += elements;
-            else if (reads(loops.back()) == 0 || reads(loops.back()) == 1)
+            } else if (reads(loops.back()) == 0 || reads(loops.back()) == 1) {
                 out.runs += elements / std::max<int64_t>(loops.back().extent, 1);
-            else
-                out.turned += std::any_of(loops.begin(), loops.end(),
-                                          [&](const Loop& loop) { return reads(loop) == 1; })
-                                  ? elements
-                                  : apart * elements;
+            } else if (own == loops.end()) {
+                out.turned += apart * elements;
+            } else {
+                out.turned += elements;
+                out.runs += runsOfTile * elements / own->extent / loops.back().extent;
+            }
         }
     }
 
