@@ -35,6 +35,26 @@ double loss(const MatchReport& match) {
     return match.measuredAfter.value_or(0) - match.measuredBefore.value_or(0);
 }
 
+/// How much longer the steps outside of judged fused nodes take than unfused: the plan also changes
+/// how they read and what they are joined with. None where a step was not timed.
+std::optional<double> lossOfOthers(const Report& report) {
+    double out = 0;
+    for (const KernelReport& kernel : report.before.kernels) {
+        if (!kernel.measuredSeconds)
+            return std::nullopt;
+        out -= *kernel.measuredSeconds;
+    }
+    for (const KernelReport& kernel : report.after.kernels) {
+        if (!kernel.measuredSeconds)
+            return std::nullopt;
+        out += *kernel.measuredSeconds;
+    }
+    for (const MatchReport& match : report.matches)
+        if (match.measuredRatio)
+            out -= loss(match);
+    return out;
+}
+
 } // namespace
 
 std::string fallbackText(const Report& report) {
@@ -177,6 +197,11 @@ std::string slowerText(const Report& report) {
         out += fmt::format(", by {}{}", secondsText(lost), slower.size() > 1 ? " together" : "");
     if (unjudged > 0)
         out += fmt::format(" ({} more could not be judged)", unjudged);
+    const bool isSlower = report.hasSpeedUp() && report.ratio->low > 1;
+    if (const auto others = isSlower ? lossOfOthers(report) : std::nullopt; others && *others > 0)
+        out += fmt::format(", {} what is planned beside {} takes {} longer than unfused",
+                           slower.empty() ? "but" : "and", judged == 1 ? "it" : "them",
+                           secondsText(*others));
     if (report.hasSpeedUp()) // what steps take alone is not all that a model takes
         out += fmt::format("; the whole model runs at {:.2f}x of its unfused speed",
                            1 / report.ratio->ratio);

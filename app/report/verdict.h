@@ -53,8 +53,8 @@ std::vector<const MatchReport*> slowerMatches(const Report& report);
 std::vector<const MatchReport*> costlyMatches(const Report& report);
 
 /// "2 of 31 fused nodes are slower than their nodes one by one, by 8.30 ms together; the whole
-/// model runs at 1.07x of its unfused speed"; "none of ..." when all won; empty when no step was
-/// timed.
+/// model runs at 1.07x of its unfused speed"; "none of ..." when all won, with what other steps
+/// lost where the model is slower; empty when no step was timed.
 std::string slowerText(const Report& report);
 
 /// "1.31x (1.25 .. 1.38)": the time of a fused node over that of its nodes; why there is none.

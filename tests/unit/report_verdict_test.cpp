@@ -137,6 +137,25 @@ TEST(MatchVerdict, SaysHowTheWholeModelDidToo) {
     EXPECT_NE(app::renderText(report).find("results not compared"), std::string::npos);
 }
 
+TEST(MatchVerdict, SaysWhatIsLostBesideTheFusedNodes) {
+    Report report = twoSides();
+    const app::Measured measured{timed({1e-3, 2e-3, 1e-3}), timed({2e-3, 4e-3}), {}};
+    app::judgeMatches(measured, report);
+    for (size_t i = 0; i < report.before.kernels.size(); ++i)
+        report.before.kernels[i].measuredSeconds = measured.before.stepSeconds[i][0];
+    for (size_t i = 0; i < report.after.kernels.size(); ++i)
+        report.after.kernels[i].measuredSeconds = measured.after.stepSeconds[i][0];
+    report.ratio = {1.5, 1.4, 1.6};
+    ASSERT_TRUE(report.hasSpeedUp());
+    EXPECT_EQ(
+        app::slowerText(report),
+        "none of 1 fused node is slower than its nodes one by one, but what is planned beside "
+        "it takes 3.00 ms longer than unfused; the whole model runs at 0.67x of its unfused "
+        "speed");
+    report.ratio = {0.9, 0.8, 1.1};
+    EXPECT_EQ(app::slowerText(report).find("beside"), std::string::npos);
+}
+
 TEST(MatchVerdict, NamesTheSideThatFailed) {
     Report report;
     app::OutputAgreement good{.output = "y", .side = "unfused", .ok = true};
