@@ -8,6 +8,7 @@
 #include "core/kernel/loops.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 namespace fuselage::cpu {
@@ -49,14 +50,24 @@ struct Product {
         implementation = pd.impl_info_str();
     }
 
-    void run(const float* x, const float* y, float* z, std::byte* scratch) const {
-        auto at = [](const memory::desc& desc, const void* data) {
-            return memory(desc, engine(), const_cast<void*>(data));
-        };
-        execute(primitive, {{DNNL_ARG_SRC, at(a, x)},
-                            {DNNL_ARG_WEIGHTS, at(b, y)},
-                            {DNNL_ARG_DST, at(c, z)},
-                            {DNNL_ARG_SCRATCHPAD, at(scratchpad, scratch)}});
+    using Memories = std::unordered_map<int, memory>;
+
+    /// Objects for the addresses of a run: making them takes longer than a small product.
+    Memories memories() const {
+        auto of = [](const memory::desc& desc) { return memory(desc, engine(), nullptr); };
+        return {{DNNL_ARG_SRC, of(a)},
+                {DNNL_ARG_WEIGHTS, of(b)},
+                {DNNL_ARG_DST, of(c)},
+                {DNNL_ARG_SCRATCHPAD, of(scratchpad)}};
+    }
+
+    void run(Memories& memories, const float* x, const float* y, float* z,
+             std::byte* scratch) const {
+        memories.at(DNNL_ARG_SRC).set_data_handle(const_cast<float*>(x));
+        memories.at(DNNL_ARG_WEIGHTS).set_data_handle(const_cast<float*>(y));
+        memories.at(DNNL_ARG_DST).set_data_handle(z);
+        memories.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratch);
+        execute(primitive, memories);
     }
 
     std::string implementation;
@@ -86,9 +97,17 @@ public:
 private:
     Matrices matrices(const Access& access, int64_t rows, int64_t cols,
                       const PrepareContext& context);
+    /// What one thread runs the products with.
+    struct Arguments {
+        std::atomic_flag inUse = ATOMIC_FLAG_INIT;
+        Product::Memories scores[2], results[2];
+    };
+
+    void fill(Arguments& arguments) const;
     void chooseTasks(int threads);
     Extents batchAt(int64_t number) const;
-    void runTask(const Operands& operands, std::byte* step, std::byte* scratch, size_t task) const;
+    void runTask(const Operands& operands, std::byte* step, std::byte* scratch, size_t task,
+                 Arguments& arguments) const;
     SoftmaxRows::Mask maskAt(size_t number, const Operands& operands, const Extents& batch,
                              int64_t first, int64_t rows, std::byte* loaded) const;
 
@@ -104,6 +123,7 @@ private:
     int64_t m_blockRows = 0, m_lastRows = 0, m_blocks = 0, m_tasks = 0, m_scoreStride = 0;
     int64_t m_batches = 0, m_matrices = 1; ///< in all, of a task; several only of one block
     Product m_scores[2], m_results[2];     ///< of a full task, of the last one
+    std::vector<std::unique_ptr<Arguments>> m_arguments; ///< by worker
     size_t m_stagedBytes = 0, m_workerBytes = 0, m_scratchpadBytes = 0;
 };
 
@@ -146,6 +166,13 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
     m_stagedBytes += aligned(static_cast<size_t>(dense.span()) * sizeof(float));
     out.access = {0, dense.strides};
     return out;
+}
+
+void AttentionKernel::fill(Arguments& arguments) const {
+    for (int i = 0; i < 2; ++i) {
+        arguments.scores[i] = m_scores[i].memories();
+        arguments.results[i] = m_results[i].memories();
+    }
 }
 
 /// Scores of a task stay in the second-level cache; small problems still make enough tasks.
@@ -191,6 +218,8 @@ AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext&
         m_scratchpadBytes = std::max({m_scratchpadBytes, m_scores[i].scratchpad.get_size(),
                                       m_results[i].scratchpad.get_size()});
     }
+    for (int i = 0; i < context.threads.count(); ++i)
+        fill(*m_arguments.emplace_back(std::make_unique<Arguments>()));
     auto rows = static_cast<size_t>(m_blockRows * m_matrices);
     auto stride = static_cast<size_t>(m_scoreStride);
     m_workerBytes = aligned(rows * stride * 4) + aligned(rows * 4) +
@@ -223,8 +252,16 @@ void AttentionKernel::run(const Operands& operands, RunContext& context) {
     context.threads.forRange(
         static_cast<size_t>(m_tasks), 1, [&](size_t worker, size_t begin, size_t end) {
             std::byte* scratch = context.threads.scratch(worker).reserve(m_workerBytes);
+            Arguments* kept = worker < m_arguments.size() ? m_arguments[worker].get() : nullptr;
+            // Runs at the same time each need their own.
+            const bool isFree = kept && !kept->inUse.test_and_set(std::memory_order_acquire);
+            std::optional<Arguments> own;
+            if (!isFree)
+                fill(own.emplace());
             for (size_t task = begin; task < end; ++task)
-                runTask(operands, step, scratch, task);
+                runTask(operands, step, scratch, task, isFree ? *kept : *own);
+            if (isFree)
+                kept->inUse.clear(std::memory_order_release);
         });
 }
 
@@ -238,7 +275,7 @@ Extents AttentionKernel::batchAt(int64_t number) const {
 }
 
 void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::byte* scratch,
-                              size_t task) const {
+                              size_t task, Arguments& arguments) const {
     const auto number = static_cast<int64_t>(task);
     const int64_t block = number % m_blocks;
     const int64_t firstMatrix = number / m_blocks * m_matrices;
@@ -269,7 +306,8 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     float* sums = take(mostRows * 4);
     float* results = take(mostRows * width * 4);
 
-    m_scores[last].run(data(m_q) + first * m_q.rowStride(), data(m_k), scores, free);
+    m_scores[last].run(arguments.scores[last], data(m_q) + first * m_q.rowStride(), data(m_k),
+                       scores, free);
     std::vector<SoftmaxRows::Mask> masks;
     for (int64_t matrix = 0; matrix < count; ++matrix) {
         masks.clear();
@@ -281,7 +319,7 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
             {scores + at * stride, static_cast<size_t>(rows), static_cast<size_t>(m_program.s),
              stride, static_cast<float>(m_program.scale), masks.data(), masks.size(), sums + at});
     }
-    m_results[last].run(scores, data(m_v), results, free);
+    m_results[last].run(arguments.results[last], scores, data(m_v), results, free);
 
     auto multiply = m_table.op[static_cast<size_t>(TapeOp::Mul)][static_cast<size_t>(Lane::F32)][1];
     for (size_t r = 0; r < static_cast<size_t>(rows * count); ++r) {
