@@ -149,6 +149,8 @@ std::optional<double> Algebra::literalOf(const Expr& expr) const {
 }
 
 Expr Algebra::variable(const std::string& name, ShapeSources shape, bool isUniform) {
+    if (nans.contains(name))
+        return nan();
     Atom atom{"", name, {}, std::move(shape), {}};
     if (isUniform)
         atom.constantOn = {"*"};

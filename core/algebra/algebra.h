@@ -76,6 +76,9 @@ public:
     /// Words that are known to mean the same, set before anything is made.
     std::map<std::string, std::string> aliases;
 
+    /// Variables that are NaN, by name; set before anything is made, so that none cancels.
+    std::set<std::string> nans;
+
     /// What was taken for granted, in words: "0.1666666667 for 1/6".
     const std::set<std::string>& notes() const { return m_notes; }
 

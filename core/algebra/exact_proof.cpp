@@ -14,7 +14,7 @@ namespace {
 using namespace algebra;
 
 constexpr uint32_t mostWays = 3000;
-constexpr size_t mostNans = 4; ///< variables that are tried as NaN together
+constexpr size_t mostNans = 8; ///< variables that are tried as NaN, alone and together
 constexpr int mostRounds = 7;  ///< of finding what conditions settle
 
 /// One way through the rule, in one arithmetic.
@@ -43,7 +43,8 @@ public:
 private:
     std::string compare(Algebra& algebra, const Walk& walk, const std::vector<Demand>& before,
                         const std::vector<Demand>& after);
-    std::string compareNan(Algebra& algebra, const Walk& walk, const Replacement& replacement);
+    std::string compareNan(const Walk& walk, const Settled& settled) const;
+    bool goesAlong(const Settled& settled, std::set<std::string> nans) const;
     std::string missing(Algebra& algebra, const std::vector<Demand>& wanted,
                         const std::vector<Demand>& given, bool isNew);
 
@@ -110,33 +111,36 @@ std::string Way::missing(Algebra& algebra, const std::vector<Demand>& wanted,
     return {};
 }
 
-/// Where an input is NaN both sides are, or neither.
-std::string Way::compareNan(Algebra& algebra, const Walk& walk, const Replacement& replacement) {
-    std::vector<AtomId> variables;
-    for (const Expr& variable : walk.variables())
-        if (auto atom = atomOf(variable))
-            variables.push_back(*atom);
-    const size_t sets = variables.size() <= mostNans ? size_t(1) << variables.size() : 0;
-    auto differs = [&](const std::vector<AtomId>& nans) {
-        Expr before = replacement.before, after = replacement.after;
-        for (AtomId each : nans) {
-            before = algebra.substitute(before, each, algebra.nan());
-            after = algebra.substitute(after, each, algebra.nan());
-        }
-        return !agreeInAllCases(algebra, before, after, {});
-    };
-    const std::string what = "NaN goes another way";
+/// Whether both sides are NaN where these variables are, or neither.
+bool Way::goesAlong(const Settled& settled, std::set<std::string> nans) const {
+    algebra::Ways ways = m_start;
+    Algebra algebra(m_arithmetic, m_type);
+    algebra.aliases = settled.words;
+    algebra.nans = std::move(nans);
+    Walk walk(*m_rule, algebra, ways, settled, m_ranked);
+    if (!walk.match() || !walk.rewrite())
+        return false;
+    const auto& all = walk.replacements();
+    return std::all_of(all.begin(), all.end(), [&](const Replacement& each) {
+        return agreeInAllCases(algebra, each.before, each.after, {});
+    });
+}
+
+/// Where an input is NaN both sides are, or neither. Walked again for each: what a law cancels
+/// would be gone, and its NaN with it.
+std::string Way::compareNan(const Walk& walk, const Settled& settled) const {
+    const std::vector<std::string>& variables = walk.variables();
+    if (variables.size() > mostNans)
+        return "too many operands that may be NaN";
+    const size_t sets = size_t(1) << variables.size();
     for (size_t set = 1; set < sets; ++set) {
-        std::vector<AtomId> nans;
+        std::set<std::string> nans;
         for (size_t i = 0; i < variables.size(); ++i)
             if ((set >> i & 1U) != 0)
-                nans.push_back(variables[i]);
-        if (differs(nans))
-            return what;
+                nans.insert(variables[i]);
+        if (!goesAlong(settled, std::move(nans)))
+            return "NaN goes another way";
     }
-    for (size_t i = 0; i < variables.size() && sets == 0; ++i)
-        if (differs({variables[i]}))
-            return what;
     return {};
 }
 
@@ -161,10 +165,6 @@ std::string Way::compare(Algebra& algebra, const Walk& walk, const std::vector<D
             }
         if (!shapes.empty())
             m_conditions.insert("the result keeps its shape");
-        if (!isReal)
-            continue;
-        if (std::string why = compareNan(algebra, walk, each); !why.empty())
-            return why;
     }
     std::string why = missing(algebra, after, before, true);
     return why.empty() ? missing(algebra, before, after, false) : why;
@@ -204,6 +204,8 @@ std::string Way::obstacle() {
         m_hasIntegers = walk.mayComputeIntegers();
         m_hasFloats = walk.mayComputeFloats();
         std::string why = compare(algebra, walk, before, after);
+        if (why.empty() && m_arithmetic == Arithmetic::Reals)
+            why = compareNan(walk, settled);
         for (const std::string& reading : algebra.notes())
             m_conditions.insert(reading);
         return why;
@@ -308,7 +310,7 @@ ExactProof Proving::run(Progress& progress) {
     } while (m_isAgain || m_ways.next());
     proof.level = m_areBits ? ExactProof::Level::Bits : ExactProof::Level::Reals;
     if (!m_areBits)
-        m_conditions.insert("finite inputs, nothing leaves its type on the way");
+        m_conditions.insert("no infinite inputs, nothing leaves its type on the way");
     proof.conditions.assign(m_conditions.begin(), m_conditions.end());
     return proof;
 }

@@ -262,7 +262,7 @@ Walk::Operand Walk::leaf(const TypePattern* type, const std::string& name) {
     } else {
         made.element = m_algebra.variable(made.name, shape, made.isUniform);
         if (!made.isConstant)
-            m_variables.push_back(made.element);
+            m_variables.push_back(made.name);
     }
     const size_t out = addValue(std::move(made));
     if (type)

@@ -75,7 +75,8 @@ public:
 
     const std::vector<Replacement>& replacements() const { return m_replacements; }
 
-    const std::vector<Expr>& variables() const { return m_variables; }
+    /// Names of what is computed with and not constant.
+    const std::vector<std::string>& variables() const { return m_variables; }
 
     /// What the proof takes for granted, in words.
     const std::set<std::string>& conditions() const { return m_conditions; }
@@ -168,7 +169,7 @@ private:
     std::vector<uint32_t> m_types; ///< bits of the element types that are possible
     std::vector<Fact> m_facts;
     std::vector<Replacement> m_replacements;
-    std::vector<Expr> m_variables;
+    std::vector<std::string> m_variables;
     std::vector<Expr> m_borders; ///< that must not cut
     std::set<std::string> m_conditions;
     size_t m_matched = 0;         ///< values of the pattern

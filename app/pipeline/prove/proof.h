@@ -26,7 +26,7 @@ struct ProofOptions {
 enum class ProofLevel : uint8_t {
     None,   ///< no sample, or one that differs
     Tested, ///< all samples agree
-    Reals,  ///< proved for all finite inputs, roundings and overflow aside
+    Reals,  ///< proved for all inputs but infinite ones, roundings and overflow aside
     Bits,   ///< proved for all inputs, to the bit
 };
 
