@@ -53,11 +53,12 @@ public:
     }
 
     /// `spread`: per element, what roundings alone may do; empty: nothing.
-    /// `orNone`: beside what was no number before, others may become none.
+    /// `orNone`: beside what was no number before, others may become none; none becomes a number.
     bool holds(const std::vector<double>& spread, bool orNone) const {
         for (int64_t i = 0; i < m_have.elementCount(); ++i) {
             const double want = m_want.at(i), have = m_have.at(i);
-            if (!sameKind(want, have) && !(orNone && m_hasNone))
+            const bool mayBecomeNone = orNone && m_hasNone && std::isfinite(want);
+            if (!sameKind(want, have) && !mayBecomeNone)
                 return false;
             if (!std::isfinite(want) || !std::isfinite(have))
                 continue;
