@@ -44,7 +44,7 @@ int64_t wholeNumberOf(DType dtype, Contents kind, std::mt19937_64& random) {
     const int64_t low = isSigned(dtype) ? -9 : 0;
     if (kind != Contents::Wide)
         return low + static_cast<int64_t>(random() % static_cast<uint64_t>(10 - low));
-    constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40};
+    constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40, 62};
     const int own = static_cast<int>(sizeOf(dtype)) * 8 - 1;
     const int end = std::min(own, bits[random() % std::size(bits)]);
     const auto near = (int64_t{1} << end) - 2 + static_cast<int64_t>(random() % 3);
@@ -136,6 +136,14 @@ Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t
     return tensor;
 }
 
+Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    Tensor tensor(dtype, extents);
+    for (int64_t at = 0; at < tensor.elementCount(); ++at)
+        tensor.setInt(at, wholeNumberOf(dtype, kind, random));
+    return tensor;
+}
+
 Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint64_t seed) {
     auto inputs = generateInputs(graph, seed);
     if (!inputs)
@@ -144,9 +152,7 @@ Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint
         Tensor& tensor = (*inputs)[i];
         bool small = tensor.dtype() == DType::UInt8 || tensor.dtype() == DType::Int8;
         if (isInteger(tensor.dtype()) && isData(graph, graph.inputs()[i])) {
-            std::mt19937_64 random(seed * 31 + i);
-            for (int64_t at = 0; at < tensor.elementCount(); ++at)
-                tensor.setInt(at, wholeNumberOf(tensor.dtype(), kind, random));
+            tensor = sampleIntegers(tensor.dtype(), tensor.extents(), kind, seed * 31 + i);
         } else if (isFloat(tensor.dtype()) && mustBePositive(graph, graph.inputs()[i])) {
             tensor = sampleTensor(tensor.dtype(), tensor.extents(), kind, seed * 31 + i, true);
         } else if (isFloat(tensor.dtype()) || small)

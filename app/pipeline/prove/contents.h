@@ -27,6 +27,9 @@ enum class Contents : uint8_t {
 Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t seed,
                     bool positive = false);
 
+/// Integers that are computed with: their products may leave the type where the kind is Wide.
+Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64_t seed);
+
 /// Whether integers may be computed with: not those that only index, shape or select.
 bool takesIntegers(Op op);
 

@@ -138,7 +138,10 @@ ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Exte
     if (!elementCount(extents) || *elementCount(extents) > 1 << 20)
         return fail();
     auto kind = static_cast<Contents>(m_choices.pick(static_cast<uint32_t>(Contents::Specials)));
-    Tensor tensor = sampleTensor(dtype, extents, kind, m_choices.pick(1000), wish.positive);
+    const uint64_t seed = m_choices.pick(1000);
+    const bool isData = isInteger(dtype) && wish.broadcast && !wish.contents;
+    Tensor tensor = isData ? sampleIntegers(dtype, extents, kind, seed)
+                           : sampleTensor(dtype, extents, kind, seed, wish.positive);
     if (scalar && isFloat(dtype)) {
         constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3, 1e-6, 60};
         double value = scalars[m_choices.pick(10)];
