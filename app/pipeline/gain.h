@@ -32,9 +32,9 @@ using GainMeasurer =
 /// With `gain` and `device` of this profile, which must outlive them. Symbolic dimensions count as
 /// `dims` says, others as 1. A body in several kernels gains what those save. Nodes that stay for
 /// readers outside are in both plans: what a fused node computes again beside them, it pays. Of
-/// few nodes on a processor the whole graph is planned, with the orders of memory that its plan
-/// will have; in larger ones the steps around a match choose these with it. What lies within the
-/// error of the prediction is asked of `measurer`, where there is one.
+/// few nodes on a processor the whole graph is planned, with the orders of memory that its plan will
+/// have; in larger ones the steps around a match choose these with it.
+/// What lies within the error of the prediction is asked of `measurer`, where there is one.
 EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
                             GainMeasurer measurer = {});
 

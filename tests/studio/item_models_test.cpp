@@ -5,8 +5,8 @@
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/node_table.h"
 #include "app/studio/item_models/problem_table.h"
-#include "app/studio/item_models/query_filter.h"
 #include "app/studio/item_models/step_table.h"
+#include "app/studio/item_models/query_filter.h"
 #include "app/studio/item_models/table_export.h"
 
 #include <QAbstractItemModelTester>
