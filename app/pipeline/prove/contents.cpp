@@ -34,6 +34,10 @@ double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
             return specials[random() % 4];
         [[fallthrough]];
     }
+    case Contents::Nans:
+        if (kind == Contents::Nans && random() % 4 == 0)
+            return NAN;
+        [[fallthrough]];
     default:
         return 0.25 * (static_cast<double>(random() % 17) - 8);
     }

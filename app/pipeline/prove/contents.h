@@ -20,6 +20,7 @@ enum class Contents : uint8_t {
     Normal,   ///< any number around 0
     Wide,     ///< magnitudes from 1e-4 to 1e4, and from 88 to 100; integers: the ends of types
     Specials, ///< quarters with NaN and infinities among them
+    Nans,     ///< quarters with NaN among them
     Count_,
 };
 

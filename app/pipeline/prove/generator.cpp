@@ -316,12 +316,12 @@ std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
                                      Progress& progress) {
     constexpr Contents kinds[] = {Contents::Distinct, Contents::Quarters, Contents::Edges,
                                   Contents::Normal,   Contents::Wide,     Contents::Wide,
-                                  Contents::Specials};
+                                  Contents::Specials, Contents::Nans};
     Contents contents = kinds[choices.pick(std::size(kinds))];
     // Kernels may find another way past what is no number, where their class allows it.
     const bool mayDiffer = rule.rule.numeric == NumericClass::Approximate ||
                            (!rule.rule.isRewrite && rule.rule.numeric != NumericClass::Exact);
-    if (contents == Contents::Specials && mayDiffer)
+    if (contents >= Contents::Specials && mayDiffer)
         contents = Contents::Quarters;
     Generator generator(rule, choices);
     if (!generator.build())

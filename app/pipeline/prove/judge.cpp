@@ -20,8 +20,10 @@ Verdict unfit(std::string reason) {
     return {Verdict::Kind::Unfit, std::move(reason)};
 }
 
-/// Both are numbers, or neither is.
-bool sameKind(double a, double b) {
+/// Both are numbers, or neither is. What an infinity meets may be either on the way.
+bool sameKind(double a, double b, Contents contents) {
+    if (contents == Contents::Nans && std::isnan(a) != std::isnan(b))
+        return false;
     return std::isfinite(a) == std::isfinite(b);
 }
 
@@ -43,8 +45,9 @@ bool neighbours(const ReferenceValue& want, const Tensor& have) {
 /// One output of both sides, as a rule that is not exact must keep it.
 class Agreement {
 public:
-    Agreement(const ReferenceValue& want, const Tensor& have, double tolerance, bool byElement)
-        : m_want(want), m_have(have), m_tolerance(tolerance), m_byElement(byElement) {
+    Agreement(const Rule& rule, Contents contents, const ReferenceValue& want, const Tensor& have)
+        : m_want(want), m_have(have), m_contents(contents), m_tolerance(proofTolerance(rule)),
+          m_byElement(rule.isRewrite && contents == Contents::Wide) {
         for (int64_t i = 0; i < have.elementCount(); ++i)
             if (!std::isfinite(want.at(i)))
                 m_hasNone = true;
@@ -52,13 +55,14 @@ public:
                 m_largest = std::max(m_largest, std::fabs(want.at(i)));
     }
 
-    /// `spread`: per element, what roundings alone may do; empty: nothing.
-    /// `orNone`: beside what was no number before, others may become none; none becomes a number.
-    bool holds(const std::vector<double>& spread, bool orNone) const {
+    /// `spread`: per element, what roundings alone may do; empty: nothing. Beside an infinity
+    /// others may become none; none becomes a number.
+    bool holds(const std::vector<double>& spread) const {
         for (int64_t i = 0; i < m_have.elementCount(); ++i) {
             const double want = m_want.at(i), have = m_have.at(i);
-            const bool mayBecomeNone = orNone && m_hasNone && std::isfinite(want);
-            if (!sameKind(want, have) && !mayBecomeNone)
+            const bool mayBecomeNone =
+                m_contents == Contents::Specials && m_hasNone && std::isfinite(want);
+            if (!sameKind(want, have, m_contents) && !mayBecomeNone)
                 return false;
             if (!std::isfinite(want) || !std::isfinite(have))
                 continue;
@@ -75,6 +79,7 @@ private:
 
     const ReferenceValue& m_want;
     const Tensor& m_have;
+    Contents m_contents;
     double m_tolerance;
     bool m_byElement;
     double m_largest = 0;
@@ -118,9 +123,7 @@ bool agrees(const Rule& rule, const Sample& sample, const ReferenceValue& refere
         return false;
     const bool exact = rule.numeric == NumericClass::Exact;
     if (!exact && isFloat(reference.dtype))
-        return Agreement(reference, have, proofTolerance(rule),
-                         rule.isRewrite && sample.contents == Contents::Wide)
-            .holds({}, sample.contents == Contents::Specials);
+        return Agreement(rule, sample.contents, reference, have).holds({});
     if (!exact && quantized(sample.graph, output) && neighbours(reference, have))
         return true;
     const double tolerance = isFloat(reference.dtype) ? proofTolerance(rule) : 0;
@@ -192,7 +195,7 @@ public:
         }
         for (double& each : spread)
             each *= moreThanTried;
-        return agreement.holds(spread, m_sample.contents == Contents::Specials);
+        return agreement.holds(spread);
     }
 
     /// Whether the kernels of the nodes one by one give what the fused one gives.
@@ -258,9 +261,8 @@ Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
         const bool mayRound = rule.numeric != NumericClass::Exact && isFloat(reference.dtype) &&
                               have.extents() == reference.extents &&
                               have.dtype() == reference.dtype;
-        const bool byElement = rule.isRewrite && sample.contents == Contents::Wide;
-        if (mayRound && difference.isRounding({reference, have, proofTolerance(rule), byElement},
-                                              *wanted, *made, i))
+        if (mayRound &&
+            difference.isRounding({rule, sample.contents, reference, have}, *wanted, *made, i))
             continue;
         for (const std::string& lost : {wanted->overflow, wanted->unsettled})
             if (!lost.empty())

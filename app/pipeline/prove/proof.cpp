@@ -30,7 +30,8 @@ const char* nameOf(Contents contents) {
                                      "0, 1 and -1",
                                      "normal numbers",
                                      "magnitudes from 1e-4 to 1e4",
-                                     "NaN and infinities among them"};
+                                     "NaN and infinities among them",
+                                     "NaN among them"};
     return names[static_cast<size_t>(contents)];
 }
 
