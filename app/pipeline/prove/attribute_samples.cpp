@@ -101,7 +101,11 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
     if (name == "group" || name == "num_groups")
         return int64_t{1 + context.choices.pick(3)};
     if (name == "to")
-        return onnxNumber(context.wanted.value_or(DType::Float32));
+        return onnxNumber(
+            context.wanted ? *context.wanted
+                           : oneOf<DType>(context.choices,
+                                          {DType::Float32, DType::Int32, DType::Int64, DType::Int8,
+                                           DType::Float16, DType::UInt8, DType::Bool}));
     return std::nullopt; // training modes, seeds and the like stay as they are
 }
 

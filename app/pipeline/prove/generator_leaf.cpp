@@ -129,6 +129,12 @@ ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Exte
     std::string name = m_graph.freshName("c");
     if (wish.contents && extents == *wish.extents && dtype == DType::Int64)
         return m_graph.addConstant(name, std::make_shared<Tensor>(Tensor::ofInts(*wish.contents)));
+    if (wish.numbers && extents == *wish.extents && dtype == DType::Float32) {
+        Tensor tensor(dtype, extents);
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.set(i, (*wish.numbers)[static_cast<size_t>(i)]);
+        return m_graph.addConstant(name, std::make_shared<Tensor>(std::move(tensor)));
+    }
     if (wish.contents && extents.size() == 1 && isInteger(dtype)) {
         // A rule that wants another length gets what is there, then zeros.
         std::vector<int64_t> items = *wish.contents;

@@ -313,7 +313,9 @@ ValueId Generator::buildRegion(const Term& term, const Wish& wish, const SourceF
         node.op = term.ops[m_choices.pick(static_cast<uint32_t>(term.ops.size()))];
         OperandContext context{node, {typeOf(last)}, {}, m_choices};
         Term plain;
-        sampleAttributes(plain, node, typeOf(last).rank(), {}, false);
+        Wish sameType;
+        sameType.dtype = typeOf(last).dtype;
+        sampleAttributes(plain, node, typeOf(last).rank(), sameType, false);
         node.inputs = {last};
         for (int operand = 1; operand < rowOf(node.op).minInputs && operand < 4; ++operand) {
             node.inputs.push_back(

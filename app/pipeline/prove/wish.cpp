@@ -28,6 +28,26 @@ Wish parameter(Ints contents) {
     return wish;
 }
 
+/// A region of interest, which only one mode reads, scales of the image alone, sizes beside none.
+Wish resizeWish(OperandContext& context, size_t operand) {
+    if (operand == 0)
+        return ofExtents(
+            {1, 1 + context.choices.pick(2), context.dimension() + 1, context.dimension() + 1});
+    auto x = context.extents(0);
+    if (!x || operand > 2)
+        return {};
+    Wish wish;
+    wish.dtype = DType::Float32;
+    wish.constant = true;
+    wish.numbers.emplace();
+    for (size_t i = 0; operand == 2 && i < x->size(); ++i) {
+        constexpr double scales[] = {2, 1, 0.5, 1.5, 3};
+        wish.numbers->push_back(i < 2 ? 1 : scales[context.choices.pick(5)]);
+    }
+    wish.extents = Extents{static_cast<int64_t>(wish.numbers->size())};
+    return wish;
+}
+
 size_t axisOf(const OperandContext& context, size_t rank, int64_t fallback = -1) {
     int64_t axis = context.node.attributes.integer("axis", fallback);
     axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
@@ -363,6 +383,8 @@ Wish operandWish(OperandContext& context, size_t operand) {
         return transposeWish(context);
     case Op::Gather:
         return gatherWish(context, operand);
+    case Op::Resize:
+        return resizeWish(context, operand);
     default:
         break;
     }

@@ -18,6 +18,7 @@ struct Wish {
     bool positive = false;                        ///< variances, scales of quantisation
     bool broadcast = false;                       ///< may also be smaller, or widen the result
     std::optional<std::vector<int64_t>> contents; ///< of an integer constant
+    std::optional<std::vector<double>> numbers;   ///< of a float constant
 };
 
 /// What is known when an operand is made.
