@@ -68,6 +68,17 @@ bool implies(Algebra& algebra, const Demand& given, const Demand& wanted) {
             algebra.equal(given.of, spread(wanted.of)));
 }
 
+bool isView(const Atom& atom) {
+    return atom.function == "Reshape" || atom.function == "Flatten";
+}
+
+/// What a view of views shows.
+Expr viewed(const Algebra& algebra, Expr of) {
+    for (auto id = atomOf(of); id && isView(algebra.atom(*id)); id = atomOf(of))
+        of = Expr(algebra.atom(*id).arguments[0]);
+    return of;
+}
+
 /// Views of one value with the same elements in the same order, behind the same functions of
 /// elements: one result, since its shape stays.
 bool areOneView(Algebra& algebra, const Expr& before, const Expr& after) {
@@ -75,13 +86,10 @@ bool areOneView(Algebra& algebra, const Expr& before, const Expr& after) {
     if (!a || !b)
         return false;
     const Atom first = algebra.atom(*a), second = algebra.atom(*b);
-    auto isView = [](const Atom& atom) {
-        return atom.function == "Reshape" || atom.function == "Flatten";
-    };
     if (first.arguments.empty() || second.arguments.empty())
         return false;
     if (isView(first) && isView(second))
-        return algebra.equal(first.arguments[0], second.arguments[0]);
+        return algebra.equal(viewed(algebra, before), viewed(algebra, after));
     if (first.function != second.function || first.tag != second.tag ||
         first.arguments.size() != second.arguments.size() ||
         (first.function != "QuantizeLinear" && first.function != "DequantizeLinear"))
