@@ -335,7 +335,7 @@ ParsedFile parse(const SourceSet& sources, uint32_t source) {
         return out;
 
     const char* first = text.data() + markLength(text);
-    const char* last = first + text.size();
+    const char* last = text.data() + text.size();
     try {
         bool whole =
             x3::phrase_parse(first, last, x3::with<StateTag>(std::ref(state))[grammar::file],

@@ -181,6 +181,15 @@ TEST(DslParse, AMegabyteOfRulesTakesUnderASecond) {
     EXPECT_LT(seconds.count(), 5.0) << "aim: under one second on an idle machine";
 }
 
+TEST(DslParse, AByteOrderMarkIsNoText) {
+    const std::string mark = "\xef\xbb\xbf";
+    for (const char* text :
+         {"fuse 1;", "fuse 1;\n", "fuse 1; class A = Relu;", "fuse 1;\r\n\r\n"}) {
+        Parsed parsed(mark + text);
+        EXPECT_EQ(parsed.rendered(), "") << text;
+    }
+}
+
 TEST(DslParse, NoMessageShowsTheInsideOfTheParser) {
     std::string text = test::exampleText();
     SourceSet sources;
