@@ -46,16 +46,6 @@ Pipeline compilePipeline(const ast::Pipeline& item) {
     return out;
 }
 
-/// An `opset` line holds for the rules below it, up to the next one.
-void applyOpset(const ast::File& file, Rule& rule) {
-    for (const ast::Item& item : file.items)
-        if (auto* opset = std::get_if<ast::Opset>(&item);
-            opset && opset->span.end <= rule.span.begin) {
-            rule.minOpset = opset->least;
-            rule.maxOpset = opset->below.value_or(0);
-        }
-}
-
 } // namespace
 
 RuleCompiler::RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file,
@@ -102,7 +92,6 @@ void RuleCompiler::header(const ast::Rule& item) {
     rule.span = item.name.span;
     rule.file = source.name();
     rule.line = source.position(item.name.span.begin).line;
-    applyOpset(m_file, rule);
     for (const ast::Modifier& modifier : item.modifiers) {
         if (modifier.word == "in")
             rule.phase = modifier.name.text;
@@ -333,13 +322,18 @@ Compiled compile(const Library& library, Diagnostics& diagnostics) {
     const Forms forms = compileForms(library, diagnostics, facts, made.forms);
     std::map<std::string, Span> places;
     for (const auto& parsed : library.files()) {
+        Rule fresh; // with the opsets of the last `opset` line above
         for (const ast::Item& item : parsed->file.items) {
+            if (auto* opset = std::get_if<ast::Opset>(&item)) {
+                fresh.minOpset = opset->least;
+                fresh.maxOpset = opset->below.value_or(0);
+            }
             if (auto* pipeline = std::get_if<ast::Pipeline>(&item))
                 out.pipelines.push_back(compilePipeline(*pipeline));
             auto* rule = std::get_if<ast::Rule>(&item);
             if (!rule || overlapsError(parsed->diagnostics, rule->span))
                 continue; // what a syntax error left of a rule would only raise follow-up errors
-            Rule compiled;
+            Rule compiled = fresh;
             RuleCompiler compiler(library, diagnostics, parsed->file, forms, facts);
             bool isGood = compiler.compile(*rule, compiled);
             auto [place, isNew] = places.emplace(rule->name.text, rule->name.span);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 using namespace fuselage;
 using fuselage::dsl::test::Loaded;
 
@@ -30,6 +32,20 @@ TEST(DslCompile, TheExamplesOfTheManualCompile) {
     EXPECT_EQ(loaded.result.rules.rules.size(), 10U);
     EXPECT_EQ(loaded.result.rules.pipelines.size(), 1U);
     EXPECT_EQ(loaded.result.tests.size(), 2U);
+}
+
+/// Forty thousand rules take about four times as long as ten thousand.
+TEST(DslCompile, TimeGrowsWithTheNumberOfRules) {
+    auto seconds = [](int rules) {
+        std::string text = "fuse 1;";
+        for (int i = 0; i < rules; ++i)
+            text += "rule R" + std::to_string(i) + " { match { y = Exp(x) -> Neg; } }\n";
+        const std::clock_t begin = std::clock();
+        const Loaded loaded(text);
+        EXPECT_EQ(loaded.result.rules.rules.size(), static_cast<size_t>(rules));
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    EXPECT_LT(seconds(40000), 10 * seconds(10000));
 }
 
 TEST(DslCompile, EveryStandardFileCompilesAlone) {
