@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -50,6 +51,21 @@ TEST(EditorGrammar, namesTheWordsOfTheLanguage) {
         EXPECT_EQ(alternatives(grammar["repository"][entry]["match"]), words) << entry;
         EXPECT_NE(grammar["patterns"].dump().find("#" + entry + "\""), std::string::npos) << entry;
     }
+}
+
+/// `\"` does not end a text, in either grammar.
+TEST(EditorGrammar, escapedQuotesDoNotEndATextThere) {
+    const auto grammar =
+        nlohmann::json::parse(std::ifstream(FUSELAGE_EDITORS "/fuse.tmLanguage.json"));
+    const std::string escape = grammar["repository"]["strings"]["patterns"][0]["match"];
+    EXPECT_TRUE(std::regex_match("\\\"", std::regex(escape)));
+    EXPECT_FALSE(std::regex_match("\"", std::regex(escape)));
+    std::stringstream kate;
+    kate << std::ifstream(FUSELAGE_EDITORS "/kate/fuse.xml").rdbuf();
+    const std::string text = kate.str();
+    const size_t context = text.find("<context name=\"String\"");
+    const size_t escaped = text.find("String=\"\\\\.\"", context);
+    EXPECT_LT(escaped, text.find("context=\"#pop\"", context)) << "before the quote that ends it";
 }
 
 } // namespace
