@@ -108,7 +108,8 @@ int severityOf(Severity severity) {
 
 } // namespace
 
-Json diagnosticJson(Group& group, const Diagnostic& diagnostic, const Document& document) {
+Json diagnosticJson(Group& group, const SourceSet& sources, const Diagnostic& diagnostic,
+                    const Document& document) {
     const PositionMap map(document.text);
     // An empty range is drawn nowhere.
     const uint32_t end = std::max(diagnostic.span.end, diagnostic.span.begin + 1);
@@ -118,7 +119,7 @@ Json diagnosticJson(Group& group, const Diagnostic& diagnostic, const Document& 
                 {"source", "fuselage"},
                 {"message", messageOf(diagnostic)}};
     for (const Label& label : diagnostic.labels) {
-        const std::string& name = group.service->sources()[label.span.source].name();
+        const std::string& name = sources[label.span.source].name();
         auto where = group.documents.find(name);
         if (where != group.documents.end())
             out["relatedInformation"].push_back(

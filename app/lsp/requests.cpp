@@ -89,6 +89,23 @@ Answer hover(State& state, const Json& params) {
          {"range", rangeJson(map, found->begin, found->end)}}};
 }
 
+Answer signatureHelp(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    auto found =
+        cursor ? cursor->service().signature(cursor->document->name, cursor->offset) : std::nullopt;
+    if (!found)
+        return {};
+    Json parameters = Json::array();
+    for (const auto& [begin, end] : found->parameters)
+        parameters.push_back({{"label", found->label.substr(begin, end - begin)}});
+    return {{{"signatures",
+              {{{"label", found->label},
+                {"documentation", {{"kind", "markdown"}, {"value", found->documentation}}},
+                {"parameters", std::move(parameters)}}}},
+             {"activeSignature", 0},
+             {"activeParameter", found->active}}};
+}
+
 Answer definition(State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
     if (!cursor)
@@ -195,6 +212,7 @@ Answer codeAction(State& state, const Json& params) {
 constexpr RequestRow rows[] = {
     {"textDocument/completion", completion},
     {"textDocument/hover", hover},
+    {"textDocument/signatureHelp", signatureHelp},
     {"textDocument/definition", definition},
     {"textDocument/references", references},
     {"textDocument/prepareRename", prepareRename},
@@ -217,6 +235,7 @@ Json capabilities() {
             {"textDocumentSync", {{"openClose", true}, {"change", 2}}},
             {"completionProvider", {{"triggerCharacters", {".", "[", "@", "\"", "/"}}}},
             {"hoverProvider", true},
+            {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},
             {"definitionProvider", true},
             {"referencesProvider", true},
             {"renameProvider", {{"prepareProvider", true}}},

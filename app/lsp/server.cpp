@@ -134,7 +134,8 @@ void Server::State::publish(Group& group) {
             continue;
         Json list = Json::array();
         for (const Diagnostic& diagnostic : group.service->diagnose(name))
-            list.push_back(diagnosticJson(group, diagnostic, document));
+            list.push_back(
+                diagnosticJson(group, group.service->sources(name), diagnostic, document));
         notify("textDocument/publishDiagnostics",
                {{"uri", document.uri}, {"diagnostics", std::move(list)}});
     }

@@ -70,7 +70,8 @@ Json locationJson(const Workspace& workspace, Group& group, const dsl::Place& pl
 /// {changes: {uri: [edits]}}.
 Json workspaceEditJson(Group& group, const std::vector<dsl::TextEdit>& edits);
 
-Json diagnosticJson(Group& group, const Diagnostic& diagnostic, const Document& document);
+Json diagnosticJson(Group& group, const SourceSet& sources, const Diagnostic& diagnostic,
+                    const Document& document);
 
 struct RequestRow {
     const char* method;

@@ -5,6 +5,7 @@
 #include "core/support/file.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -50,6 +51,26 @@ std::set<std::string> bareImports(const Group& group) {
     return out;
 }
 
+/// A file of the built-in library as a person may look at it: a copy that is not to be edited.
+/// Empty: there is no such file, or no place for it.
+std::string libraryFile(const std::string& name) {
+    auto text = app::builtinImport(name);
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    if (!text || (!cache && !home))
+        return {};
+    const fs::path path =
+        (cache ? fs::path(cache) : fs::path(home) / ".cache") / "fuselage" / (name + ".fuse");
+    if (auto known = ruleText(path); known && *known == *text)
+        return path.string();
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (!writeFile(*text, path.string()))
+        return {};
+    fs::permissions(path, fs::perms::owner_read | fs::perms::group_read, error);
+    return path.string();
+}
+
 std::string withoutSlash(std::string folder) {
     while (folder.size() > 1 && folder.back() == '/')
         folder.pop_back();
@@ -77,7 +98,8 @@ Group& Workspace::groupOf(const std::string& name) {
 }
 
 void Workspace::load(Group& group) {
-    group.service = std::make_unique<dsl::LanguageService>(resolver(group), m_words);
+    group.service =
+        std::make_unique<dsl::LanguageService>(resolver(group), m_words, group.ofProject);
     if (!group.ofProject)
         return;
     auto files = app::ruleFiles(group.folder);
@@ -165,7 +187,9 @@ Document* Workspace::document(const std::string& uri) {
 std::string Workspace::uriOf(const Group& group, const std::string& name) const {
     if (auto found = group.documents.find(name); found != group.documents.end())
         return found->second.uri;
-    const std::string file = app::importedFile(importFolders(group), name);
+    std::string file = app::importedFile(importFolders(group), name);
+    if (file.empty())
+        file = libraryFile(name);
     return file.empty() ? std::string() : uriOfPath(file);
 }
 

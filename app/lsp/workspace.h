@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule texts that an editor works on: those that are open, the other files of the project's
-// rule folders, and what they import from disk. Texts of one folder are checked together; each
-// folder has a language service of its own.
+// rule folders, and what they import from disk. Each folder has a language service of its own; the
+// texts of a rule folder of the project are checked together, others each with what it imports.
 #pragma once
 
 #include "app/lsp/project.h"

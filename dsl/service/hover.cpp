@@ -66,9 +66,9 @@ std::string valueMarkdown(const ParsedText& text, const Occurrence& use) {
 }
 
 /// Where the forms of an operator stand, and what they say of themselves.
-std::string formsMarkdown(Texts& texts, const std::string& op) {
+std::string formsMarkdown(Texts& texts, const std::string& name, const std::string& op) {
     std::string list;
-    for (const Rule& form : texts.loaded().rules.forms)
+    for (const Rule& form : texts.loaded(name).rules.forms)
         if (form.name == "form " + op)
             list += fmt::format("- {}:{} {}\n", form.file, form.line, form.documentation);
     return list.empty() ? "" : fmt::format("\nforms that `spec {}` finds\n{}", op, list);
@@ -107,7 +107,7 @@ std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& 
         return itemMarkdown(*definition);
     if (thing.kind == Kind::Operator)
         if (auto op = operatorNamed(thing.text))
-            return operatorMarkdown(*op) + formsMarkdown(texts, thing.text);
+            return operatorMarkdown(*op) + formsMarkdown(texts, name, thing.text);
     if (thing.kind == Kind::Function)
         if (const FunctionRow* row = findFunction(thing.text))
             return codeBlock(row->signature) + row->documentation;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/service/service.h"
 
+#include "core/rewrite/functions.h"
 #include "dsl/lint.h"
 #include "dsl/service/format.h"
 #include "dsl/service/texts_internal.h"
+#include "dsl/service/words.h"
 
 #include <algorithm>
 
@@ -88,6 +90,31 @@ bool sameCase(const std::string& a, const std::string& b) {
     return upper(a[0]) == upper(b[0]);
 }
 
+bool isAlike(const Occurrence& a, const Occurrence& b) {
+    return a.kind == b.kind || (isCallable(a.kind) && isCallable(b.kind));
+}
+
+/// A text where the new name is used or known already; empty when there is none.
+std::string meansOtherwise(Texts& texts, const Occurrence& thing, const std::string& to) {
+    for (const std::string& name : texts.names()) {
+        const std::vector<Occurrence>& all = texts.find(name)->occurrences;
+        auto isUsed = [&](const Occurrence& other) {
+            return other.text == to && isAlike(other, thing);
+        };
+        if (std::any_of(all.begin(), all.end(), isUsed))
+            return name;
+        const bool readsThing = std::any_of(all.begin(), all.end(), [&](const Occurrence& other) {
+            return other.text == thing.text && isAlike(other, thing);
+        });
+        Occurrence wanted = thing;
+        wanted.text = to;
+        if (readsThing)
+            if (auto known = texts.define(name, wanted))
+                return known->place.name;
+    }
+    return {};
+}
+
 /// "did you mean `x`?" and "write `x`": the last words in backticks replace the place.
 std::optional<std::string> replacementIn(const Diagnostic& diagnostic) {
     if (diagnostic.fix.find("did you mean") == std::string::npos)
@@ -135,8 +162,8 @@ Symbol symbolOf(const ast::Item& item) {
     return std::visit(Describe{}, item);
 }
 
-LanguageService::LanguageService(ImportResolver resolver, ServiceWords words)
-    : m_state(new State{Texts(std::move(resolver)), std::move(words)}) {}
+LanguageService::LanguageService(ImportResolver resolver, ServiceWords words, bool areOneProgram)
+    : m_state(new State{Texts(std::move(resolver), areOneProgram), std::move(words)}) {}
 
 LanguageService::~LanguageService() = default;
 
@@ -160,7 +187,7 @@ const std::string& LanguageService::text(const std::string& name) const {
 }
 
 std::vector<Diagnostic> LanguageService::diagnose(const std::string& name) {
-    const Texts::Loaded& loaded = m_state->texts.loaded();
+    const Texts::Loaded& loaded = m_state->texts.loaded(name);
     std::vector<Diagnostic> out;
     for (const Diagnostic& diagnostic : loaded.rules.diagnostics.all())
         if (loaded.sources[diagnostic.span.source].name() == name)
@@ -172,8 +199,8 @@ std::vector<Diagnostic> LanguageService::diagnose(const std::string& name) {
     return out;
 }
 
-const SourceSet& LanguageService::sources() {
-    return m_state->texts.loaded().sources;
+const SourceSet& LanguageService::sources(const std::string& name) {
+    return m_state->texts.loaded(name).sources;
 }
 
 std::vector<Highlight> LanguageService::highlight(const std::string& name) {
@@ -191,6 +218,10 @@ std::vector<Completion> LanguageService::complete(const std::string& name, uint3
 
 std::optional<Hover> LanguageService::hover(const std::string& name, uint32_t offset) {
     return hoverAt(m_state->texts, name, offset);
+}
+
+std::optional<Signature> LanguageService::signature(const std::string& name, uint32_t offset) {
+    return signatureAt(m_state->texts, name, offset);
 }
 
 std::optional<Place> LanguageService::definition(const std::string& name, uint32_t offset) {
@@ -270,6 +301,12 @@ Result<std::vector<TextEdit>> LanguageService::rename(const std::string& name, u
     for (const Occurrence& other : text->occurrences)
         if (sameThing(other, wanted))
             return refuse("`" + to + "` is taken");
+    const WordRow* word = findWord(to);
+    if (local ? word && word->place == WordPlace::Root : findFunction(to) != nullptr)
+        return refuse("`" + to + "` is a word of the language");
+    if (!local)
+        if (std::string where = meansOtherwise(texts, *thing, to); !where.empty())
+            return refuse("`" + to + "` means something else in `" + where + "`");
     std::vector<TextEdit> edits;
     for (const Place& place : references(name, offset))
         edits.push_back({place, to});

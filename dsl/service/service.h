@@ -53,6 +53,14 @@ struct Hover {
     std::string markdown;
 };
 
+/// What the brackets around the cursor want.
+struct Signature {
+    std::string label;                                     ///< "Conv(X, W, B?)"
+    std::string documentation;                             ///< Markdown, may be empty
+    std::vector<std::pair<uint32_t, uint32_t>> parameters; ///< places in the label
+    uint32_t active = 0; ///< the parameter at the cursor; none where it is past the last one
+};
+
 /// A piece of a text of the service, by its name.
 struct Place {
     std::string name;
@@ -93,7 +101,8 @@ struct ServiceWords {
 
 class LanguageService {
 public:
-    LanguageService(ImportResolver resolver, ServiceWords words);
+    /// `areOneProgram`: all texts are loaded together; else each with what it imports alone.
+    LanguageService(ImportResolver resolver, ServiceWords words, bool areOneProgram = true);
     ~LanguageService();
 
     /// Opens or replaces a text. `importPath` as in RuleInput.
@@ -102,17 +111,19 @@ public:
     bool has(const std::string& name) const;
     const std::string& text(const std::string& name) const;
 
-    /// Mistakes in this text; spans point into sources() until the next set() or remove().
+    /// Mistakes in this text; spans point into sources(name) until the next set() or remove().
     std::vector<Diagnostic> diagnose(const std::string& name);
-    const SourceSet& sources();
+    const SourceSet& sources(const std::string& name);
 
     std::vector<Highlight> highlight(const std::string& name);
     std::vector<Completion> complete(const std::string& name, uint32_t offset);
     std::optional<Hover> hover(const std::string& name, uint32_t offset);
+    std::optional<Signature> signature(const std::string& name, uint32_t offset);
     /// Also in imported files, whose name is then that of the import.
     std::optional<Place> definition(const std::string& name, uint32_t offset);
     std::vector<Place> references(const std::string& name, uint32_t offset);
-    /// Error "rename.refused" says why: not a name of the person's own, or the new one is taken.
+    /// Error "rename.refused" says why: not a name of the person's own, or the new one is taken or
+    /// means something else where it would come to stand.
     Result<std::vector<TextEdit>> rename(const std::string& name, uint32_t offset,
                                          const std::string& to);
     std::vector<Symbol> symbols(const std::string& name);

@@ -42,12 +42,12 @@ void Texts::set(const std::string& name, std::string text, const std::string& im
     if (entry.parsed && entry.text == text && entry.importPath == importPath)
         return;
     entry = {std::move(text), importPath, nullptr};
-    m_loaded.reset();
+    m_loaded.clear();
 }
 
 void Texts::remove(const std::string& name) {
     m_texts.erase(name);
-    m_loaded.reset();
+    m_loaded.clear();
 }
 
 const ParsedText* Texts::find(const std::string& name) {
@@ -78,15 +78,23 @@ std::vector<std::string> Texts::names() const {
     return out;
 }
 
-const Texts::Loaded& Texts::loaded() {
-    if (m_loaded)
-        return *m_loaded;
-    m_loaded = std::make_unique<Loaded>();
+const Texts::Loaded& Texts::loaded(const std::string& name) {
+    std::unique_ptr<Loaded>& known = m_loaded[m_areOneProgram ? "" : name];
+    if (known)
+        return *known;
+    known = std::make_unique<Loaded>();
     std::vector<RuleInput> inputs;
-    for (const auto& [name, entry] : m_texts)
-        inputs.push_back({name, entry.text, entry.importPath});
-    m_loaded->rules = loadRules(m_loaded->sources, inputs, m_resolver);
-    return *m_loaded;
+    for (const auto& [other, entry] : m_texts)
+        if (m_areOneProgram || other == name)
+            inputs.push_back({other, entry.text, entry.importPath});
+    auto resolve = [this](const std::string& path) -> Result<std::string> {
+        for (const auto& [other, entry] : m_texts)
+            if (!m_areOneProgram && entry.importPath == path)
+                return entry.text;
+        return m_resolver(path);
+    };
+    known->rules = loadRules(known->sources, inputs, resolve);
+    return *known;
 }
 
 std::vector<std::pair<std::string, const ParsedText*>> Texts::reach(const std::string& name) {

@@ -27,7 +27,8 @@ struct Definition {
 
 class Texts {
 public:
-    explicit Texts(ImportResolver resolver) : m_resolver(std::move(resolver)) {}
+    Texts(ImportResolver resolver, bool areOneProgram)
+        : m_resolver(std::move(resolver)), m_areOneProgram(areOneProgram) {}
 
     void set(const std::string& name, std::string text, const std::string& importPath);
     void remove(const std::string& name);
@@ -41,13 +42,14 @@ public:
     /// All texts of the service.
     std::vector<std::string> names() const;
 
-    /// Everything compiled together, for diagnostics.
+    /// What is compiled together, for diagnostics.
     struct Loaded {
         SourceSet sources;
         LoadedRules rules;
     };
 
-    const Loaded& loaded();
+    /// All texts, or the text and what it imports where each is a program of its own.
+    const Loaded& loaded(const std::string& name);
 
     /// Where the thing is defined: in the text itself, then in what it imports, then in the others.
     std::optional<Definition> define(const std::string& name, const Occurrence& thing);
@@ -67,7 +69,8 @@ private:
     ImportResolver m_resolver;
     std::map<std::string, Entry> m_texts;
     std::map<std::string, std::unique_ptr<ParsedText>> m_imports;
-    std::unique_ptr<Loaded> m_loaded;
+    std::map<std::string, std::unique_ptr<Loaded>> m_loaded; ///< "": all together
+    bool m_areOneProgram;
 };
 
 struct LanguageService::State {
@@ -76,6 +79,7 @@ struct LanguageService::State {
 };
 
 std::optional<Hover> hoverAt(Texts& texts, const std::string& name, uint32_t offset);
+std::optional<Signature> signatureAt(Texts& texts, const std::string& name, uint32_t offset);
 std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
                                       const std::string& name, uint32_t offset);
 

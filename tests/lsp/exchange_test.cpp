@@ -116,6 +116,49 @@ TEST(Lsp, definitionAndReferencesReachOtherOpenFiles) {
     EXPECT_TRUE(client.diagnostics[file].empty()) << client.diagnostics[file].dump(2);
 }
 
+TEST(Lsp, definitionsInTheLibraryOpenACopyOfIt) {
+    testing_support::TemporaryFolder cache;
+    const char* before = std::getenv("XDG_CACHE_HOME");
+    const std::string kept = before ? before : "";
+    setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+    Client client;
+    client.initialize();
+    client.open(file, "fuse 1;\nimport \"std/activation\";\n"
+                      "rule R { match { y = Conv(x, w) -> A‸ct; } }\n");
+    const Json found = client.at("textDocument/definition");
+    const std::string path = cache.file("fuselage/std/activation.fuse");
+    EXPECT_EQ(found["uri"], "file://" + path);
+    std::ifstream copy(path);
+    std::string line;
+    for (int i = 0; i <= found["range"]["start"]["line"].get<int>(); ++i)
+        std::getline(copy, line);
+    EXPECT_EQ(line.substr(found["range"]["start"]["character"], 3), "Act");
+
+    client.open("file://" + path, "fuse 1;\npattern Own(x) -> y { y = Relu(x); }\n");
+    client.server().idle();
+    EXPECT_TRUE(client.diagnostics[file].empty()) << client.diagnostics[file].dump(2);
+    before ? setenv("XDG_CACHE_HOME", kept.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+}
+
+TEST(Lsp, filesOfAFolderThatIsNoProjectDoNotClash) {
+    Client client;
+    client.initialize();
+    client.open("file:///rules/one.fuse", "fuse 1;\nrule R { match { y = Relu(x); } }\n");
+    client.open("file:///rules/two.fuse", "fuse 1;\nrule R { match { y = Abs(x); } }\n");
+    client.server().idle();
+    EXPECT_TRUE(client.diagnostics["file:///rules/one.fuse"].empty());
+    EXPECT_TRUE(client.diagnostics["file:///rules/two.fuse"].empty());
+}
+
+TEST(Lsp, signatureHelpNamesTheOperandAtTheCursor) {
+    Client client;
+    client.initialize();
+    client.open(file, "fuse 1;\nrule R { match { y = Conv(x, ‸");
+    const Json found = client.at("textDocument/signatureHelp");
+    EXPECT_EQ(found["signatures"][0]["label"], "Conv(X, W, B?)");
+    EXPECT_EQ(found["activeParameter"], 1);
+}
+
 TEST(Lsp, importsAreFoundBesideTheFileAndOnTheProjectsPath) {
     testing_support::TemporaryFolder folder;
     for (const char* name : {"rules", "shared"})

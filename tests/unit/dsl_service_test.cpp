@@ -177,6 +177,81 @@ TEST(Service, renameIsRefusedWithAReason) {
     EXPECT_NE(refused.error().message.find("not defined"), std::string::npos);
 }
 
+TEST(Service, renameNeverChangesWhatANameMeans) {
+    Editor imported("fuse 1;\nimport \"std/activation\";\n"
+                    "pattern P‸re(x) -> y { y = Conv(x, w) -> Act; }\n"
+                    "rule R { match { y = Pre(x); } }");
+    auto refused = imported.service.rename("a.fuse", imported.cursor, "Act");
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("means something else"), std::string::npos);
+    EXPECT_TRUE(imported.service.rename("a.fuse", imported.cursor, "Before"));
+
+    // Not used, but imported: the file's own would take its place in files that import both.
+    Editor unused("fuse 1;\nimport \"std/activation\";\n"
+                  "pattern P‸re(x) -> y { y = Conv(x, w) -> Relu; }\n"
+                  "rule R { match { y = Pre(x); } }");
+    EXPECT_FALSE(unused.service.rename("a.fuse", unused.cursor, "Act"));
+
+    Editor function("fuse 1;\nfn ha‸lf(a) = a / 2;\nrule R { match { y = Relu(x: [N]); where "
+                    "half(N) > max(1, 2); } }");
+    EXPECT_FALSE(function.service.rename("a.fuse", function.cursor, "max"));
+    Editor root("fuse 1;\nrule R { match { y = Relu(‸x); } gate gain.us > 1; }");
+    EXPECT_FALSE(root.service.rename("a.fuse", root.cursor, "gain"));
+}
+
+TEST(Service, anOtherFileThatUsesTheNewNameRefusesIt) {
+    Editor editor("fuse 1;\npattern P‸re(x) -> y { y = Conv(x, w) -> Relu; }\n");
+    editor.service.set("b.fuse", "fuse 1;\nimport \"a\";\nimport \"std/activation\";\n"
+                                 "rule R { match { y = Pre(x) -> Act; } }\n");
+    auto refused = editor.service.rename("a.fuse", editor.cursor, "Act");
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("`b.fuse`"), std::string::npos);
+}
+
+TEST(Service, signaturesOfOperatorsPatternsAndFunctions) {
+    auto at = [](const std::string& text) {
+        Editor editor("fuse 1;\nimport \"std/activation\";\npattern Mine(a, b: const) -> y { y = "
+                      "Add(a, b); }\n" +
+                      text);
+        auto found = editor.service.signature("a.fuse", editor.cursor);
+        if (!found)
+            return std::string("none");
+        std::string out = found->label;
+        if (found->active < found->parameters.size()) {
+            const auto& [begin, end] = found->parameters[found->active];
+            out += " at " + found->label.substr(begin, end - begin);
+        }
+        return out;
+    };
+    EXPECT_EQ(at("rule R { match { y = Conv(x, ‸"), "Conv(X, W, B?) at W");
+    EXPECT_EQ(at("rule R { match { y = Conv(Relu(x), w, ‸b) -> Relu; } }"), "Conv(X, W, B?) at B?");
+    EXPECT_EQ(at("rule R { match { y = Conv(Relu(‸x), w); } }"), "Relu(X) at X");
+    EXPECT_EQ(at("rule R { match { y = Mine(p, ‸q); } }"), "Mine(a, b: const) at b: const");
+    EXPECT_EQ(at("rule R { match { y = Relu(x); where lookup(1, ‸"),
+              "lookup(key, keys, values) at keys");
+    EXPECT_EQ(at("rule R { match { y = Conv(x, w)[‸]; } }"), "none");
+    EXPECT_EQ(at("rule R { match { y = Conv(x, w); z = ‸"), "none");
+    EXPECT_EQ(at("rule R { match { y = Conv(x, // w, ‸"), "none");
+    EXPECT_EQ(at("rule R { match { y = Concat(a, b, c, ‸"), "Concat(inputs...) at inputs...");
+}
+
+/// Two files of one folder that have nothing to do with each other.
+TEST(Service, programsOfTheirOwnDoNotClash) {
+    LanguageService service(testing_support::standardImport, {}, false);
+    service.set("a.fuse", "fuse 1;\nrule R { match { y = Relu(x); } }\n", "a");
+    service.set("b.fuse", "fuse 1;\nrule R { match { y = Abs(x); } }\n", "b");
+    EXPECT_TRUE(service.diagnose("a.fuse").empty());
+    EXPECT_TRUE(service.diagnose("b.fuse").empty());
+    service.set("c.fuse", "fuse 1;\nimport \"a\";\nrule R { match { y = Neg(x); } }\n", "c");
+    EXPECT_EQ(service.diagnose("c.fuse").size(), 1U);
+    EXPECT_TRUE(service.diagnose("a.fuse").empty());
+
+    LanguageService together(testing_support::standardImport, {});
+    together.set("a.fuse", service.text("a.fuse"));
+    together.set("b.fuse", service.text("b.fuse"));
+    EXPECT_EQ(together.diagnose("b.fuse").size(), 1U);
+}
+
 TEST(Service, diagnosticsComeWithAFixToApply) {
     Editor editor("fuse 1;\nrule R { match { y = Cnov(x, w); } }");
     auto found = editor.service.diagnose("a.fuse");
