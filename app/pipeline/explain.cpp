@@ -110,7 +110,7 @@ auto rankOf(const Finding& finding) {
                 : finding.openSites() == 0                ? 1
                                                           : 0;
     const auto& outcome = finding.outcome;
-    bool fails = outcome && outcome->fires <= outcome->before;
+    bool fails = outcome && !outcome->helps();
     return std::tuple(order, theirs && finding.openSites() == 0,
                       -static_cast<int64_t>(finding.step), missing, fails,
                       -static_cast<int64_t>(finding.openSites()),
@@ -124,7 +124,8 @@ void rank(std::vector<FindingList::Entry>& entries) {
 }
 
 void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOptions& options,
-                const Trace& now, std::vector<FindingList::Entry>& entries, Progress& progress) {
+                const Trace& now, size_t nodesNow, std::vector<FindingList::Entry>& entries,
+                Progress& progress) {
     size_t tried = 0;
     for (FindingList::Entry& entry : entries) {
         if (tried == options.tries || progress.cancelled())
@@ -135,7 +136,10 @@ void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOpt
         auto flip = tryFlip(graph, library, options.rules, options.fuse, entry.finding.rule, now,
                             *entry.edit, progress);
         if (flip)
-            entry.finding.outcome = ChangeOutcome{flip->before, flip->fires, flip->us};
+            entry.finding.outcome =
+                ChangeOutcome{flip->before, flip->fires, flip->us,
+                              static_cast<int64_t>(flip->nodes) - static_cast<int64_t>(nodesNow),
+                              flip->isUnsound};
         else if (!progress.cancelled()) // the changed rule does not load
             entry.finding.reason.flip.clear();
     }
@@ -227,7 +231,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     if (options.rule.empty())
         setNormalAside(library, entries, out);
     rank(entries);
-    tryChanges(model.graph, library, options, analysis->trace, entries, progress);
+    tryChanges(model.graph, library, options, analysis->trace, out.nodesAfter, entries, progress);
     if (progress.cancelled())
         return cancelledFailure("explaining");
     rank(entries);

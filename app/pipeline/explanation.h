@@ -32,6 +32,11 @@ struct TextChange {
 struct ChangeOutcome {
     uint32_t before = 0, fires = 0; ///< matches of the rule that are applied now and then
     double us = 0;                  ///< predicted gain of the rule then, minus now
+    int64_t nodes = 0;              ///< of the whole model then, minus now
+    bool isUnsound = false;         ///< a rewrite that the proof lets pass now and not then
+
+    /// The rule takes more then: in other places, or more nodes in the same ones.
+    bool helps() const { return !isUnsound && us >= 0 && (fires > before || nodes < 0); }
 };
 
 /// Where in the model.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/flip.h"
 
+#include "app/pipeline/prove/proof.h"
+#include "core/graph/bodies.h"
+
 #include <algorithm>
 
 namespace fuselage::app {
@@ -86,6 +89,23 @@ double gainOf(const Trace& trace, const std::string& rule) {
     return sum;
 }
 
+/// The first rule of that name.
+const Rule* ruleNamed(const RuleLibrary& library, const std::string& name) {
+    const auto& rules = library.loaded.rules.rules;
+    auto found = std::find_if(rules.begin(), rules.end(),
+                              [&](const Rule& rule) { return rule.name == name; });
+    return found == rules.end() ? nullptr : &*found;
+}
+
+bool isBlamed(const RuleLibrary& library, const std::string& name, Progress& progress) {
+    const Rule* rule = ruleNamed(library, name);
+    if (!rule || !rule->isRewrite)
+        return false;
+    ProofOptions options;
+    options.exact = false;
+    return proveRule(*rule, options, progress).failing > 0;
+}
+
 } // namespace
 
 std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& edit) {
@@ -130,8 +150,11 @@ Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const R
     auto after = fuseGraph(graph, *loaded, quick, progress);
     if (!after)
         return failure(after.error());
-    return FlipGain{after->trace.applied(rule), now.applied(rule),
-                    gainOf(after->trace, rule) - gainOf(now, rule)};
+    FlipGain out{after->trace.applied(rule), now.applied(rule),
+                 gainOf(after->trace, rule) - gainOf(now, rule), countNodes(after->graph), false};
+    out.isUnsound =
+        out.fires > 0 && isBlamed(*loaded, rule, progress) && !isBlamed(library, rule, progress);
+    return out;
 }
 
 } // namespace fuselage::app

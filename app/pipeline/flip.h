@@ -24,12 +24,15 @@ std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& e
 std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit& edit);
 
 struct FlipGain {
-    uint32_t fires = 0;  ///< matches of the rule that are applied then
-    uint32_t before = 0; ///< and now
-    double us = 0;       ///< their gains together, then minus now
+    uint32_t fires = 0;     ///< matches of the rule that are applied then
+    uint32_t before = 0;    ///< and now
+    double us = 0;          ///< their gains together, then minus now
+    size_t nodes = 0;       ///< of the whole model then
+    bool isUnsound = false; ///< the proof blames the rewrite then, and does not now
 };
 
-/// Error when the changed rules do not load; the first message of what is wrong.
+/// Error when the changed rules do not load; the first message of what is wrong. Rewrites that fire
+/// then are put to the proof.
 Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
                          const FuseOptions& options, const std::string& rule, const Trace& now,
                          const RuleEdit& edit, Progress& progress);

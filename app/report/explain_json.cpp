@@ -35,6 +35,8 @@ template <typename A> void fields(A& a, ChangeOutcome& o) {
     a("fires_before", o.before);
     a("fires", o.fires);
     a("gain_us", o.us);
+    a("nodes", o.nodes);
+    a("unsound", o.isUnsound);
 }
 
 template <typename A> void fields(A& a, FindingSite& s) {

@@ -126,11 +126,19 @@ std::string adviceText(const Finding& finding) {
     if (!finding.outcome)
         return change;
     const ChangeOutcome& outcome = *finding.outcome;
-    if (outcome.fires <= outcome.before || outcome.us < 0)
+    if (outcome.isUnsound)
+        return "   = no advice: what would let it match makes the rewrite unsound, says the "
+               "proof\n";
+    if (!outcome.helps())
         return {};
-    return change + fmt::format("   = tried: it fires {} instead of {}, predicted gain {}\n",
-                                counted(outcome.fires, "time"), outcome.before,
-                                secondsText(outcome.us * 1e-6));
+    const std::string gain = "predicted gain " + secondsText(outcome.us * 1e-6) + "\n";
+    if (outcome.fires > outcome.before)
+        return change + fmt::format("   = tried: it fires {} instead of {}, {}",
+                                    counted(outcome.fires, "time"), outcome.before, gain);
+    return change +
+           fmt::format("   = tried: it fires {} as now and takes more, {} fewer are left, {}",
+                       counted(outcome.fires, "time"),
+                       counted(static_cast<size_t>(-outcome.nodes), "node"), gain);
 }
 
 std::string full(const Finding& finding) {

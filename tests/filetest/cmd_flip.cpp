@@ -2,6 +2,7 @@
 // flip: a graph and a rule that does not fire -> what explain suggests, and whether the rule fires
 // once that is written into its text.
 #include "app/pipeline/flip.h"
+#include "core/graph/bodies.h"
 #include "core/passes/passes.h"
 #include "tests/filetest/commands.h"
 
@@ -65,6 +66,10 @@ Outcome runFlip(const CaseFile& file) {
                                 *nearest->edit, progress);
     out += flipped ? fmt::format("fires {} -> {}\n", flipped->before, flipped->fires)
                    : flipped.error().text() + "\n";
+    if (flipped && flipped->fires <= flipped->before)
+        out += fmt::format("nodes {} -> {}\n", countNodes(now->graph), flipped->nodes);
+    if (flipped && flipped->isUnsound)
+        out += "unsound then\n";
     return outcome;
 }
 

@@ -249,6 +249,29 @@ R (r.fuse:2) fires 0 times; 3 places came near
 )");
 }
 
+/// An optional step that starts to fit takes more nodes in the same places.
+TEST(Explain, AChangeThatTakesMoreInTheSamePlacesHelps) {
+    const std::string text =
+        textOf({"g (float[4,8,6] x, float[6] b) => (float[4,8,6] y)"
+                "{ e = Exp(x) s = Add(e, b) y = Tanh(s) }",
+                "rule R { match { y = Exp(x) -> Add(_, b: [_, _])? -> Tanh?; } }"});
+    EXPECT_NE(text.find("= tried: it fires 1 time as now and takes more"), std::string::npos)
+        << text;
+}
+
+/// M3 of a review: `axis in {-1, 0}` would match, and the rewrite be wrong.
+TEST(Explain, AChangeThatMakesARewriteUnsoundIsNotOffered) {
+    const Question question{"g (float[3,4] x) => (float[3,4] y)"
+                            "{ s = Softmax<axis = 0>(x) l = Log(s) y = Neg(l) }",
+                            "rule R in convert { match { y = Softmax(x)[axis == -1] -> Log; } "
+                            "rewrite { y = LogSoftmax(x)[axis = -1]; } }\n"
+                            "pipeline default = convert;"};
+    const std::string text = textOf(question);
+    EXPECT_NE(text.find("makes the rewrite unsound"), std::string::npos) << text;
+    EXPECT_EQ(text.find("= change:"), std::string::npos) << text;
+    expectSchema(explain(question));
+}
+
 TEST(Explain, RulesOutsideOfThePipelineOrTheOpsetSaySo) {
     EXPECT_EQ(textOf({chain, "rule A in elsewhere { match { y = Relu(x) -> Tanh; } }\n"
                              "opset >= 30;\nrule B { match { y = Relu(x) -> Tanh; } }"}),
