@@ -4,6 +4,7 @@
 #include "app/pipeline/derive_internal.h"
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/prove/sample.h"
+#include "app/pipeline/rule_tests.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 
@@ -67,11 +68,10 @@ uint32_t firesIn(const Graph& graph, const RuleLibrary& library, Progress& progr
     return out ? out->trace.applied(library.loaded.rules.rules[0].name) : 0;
 }
 
-/// The smallest of some generated graphs in which the rule fires once and all can be written.
-std::optional<Graph> firingGraph(const RuleLibrary& library, Progress& progress) {
+/// Generated graphs in which the rule fires once and all can be written, smallest first.
+std::vector<Graph> firingGraphs(const RuleLibrary& library, Progress& progress) {
     auto prepared = prepareRule(library.loaded.rules.rules[0]);
-    std::optional<Graph> best;
-    std::string bestText;
+    std::vector<std::pair<size_t, Graph>> found;
     PairCoverage coverage;
     for (uint32_t seed = 0; seed < graphsTried && !progress.cancelled(); ++seed) {
         Choices choices = seed == 0 ? Choices(std::vector<uint32_t>()) : Choices(seed, coverage);
@@ -80,14 +80,16 @@ std::optional<Graph> firingGraph(const RuleLibrary& library, Progress& progress)
             continue;
         TextOptions options;
         options.maxConstant = 64;
-        std::string text = fuselage::text(sample->graph, options);
-        auto again = model_io::loadText(text);
-        if (!again || (best && text.size() >= bestText.size()))
-            continue;
-        best = std::move(sample->graph);
-        bestText = std::move(text);
+        const std::string text = fuselage::text(sample->graph, options);
+        if (model_io::loadText(text))
+            found.emplace_back(text.size(), std::move(sample->graph));
     }
-    return best;
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Graph> out;
+    for (auto& [size, graph] : found)
+        out.push_back(std::move(graph));
+    return out;
 }
 
 /// The graph with one more reader of a value that the match makes and reads: it must be refused.
@@ -113,19 +115,35 @@ std::optional<Graph> escapingGraph(const Graph& graph, const RuleLibrary& librar
     return std::nullopt;
 }
 
-/// Tests to go into the rule: one that fires, one in which a value is read elsewhere.
-std::string testsFor(const RuleLibrary& library, uint32_t& count, Progress& progress) {
-    auto fires = firingGraph(library, progress);
-    if (!fires)
-        return {};
-    count = 1;
-    std::string out = testText("fires", *fires, "    expect fires 1;\n    expect same 1e-4;\n");
-    if (auto escapes = escapingGraph(*fires, library, progress)) {
+/// Whether the tests in the text of one rule pass.
+bool allPass(const std::string& text, Progress& progress) {
+    auto library = libraryOf(text);
+    auto results = library ? runRuleTests(*library, {}, progress)
+                           : Result<std::vector<RuleTestResult>>(failure(library.error()));
+    return results && !results->empty() &&
+           std::all_of(results->begin(), results->end(),
+                       [](const RuleTestResult& result) { return result.passed(); });
+}
+
+/// Tests to go into the rule, which pass: one that fires, one in which a value is read elsewhere.
+std::string testsFor(const RuleLibrary& library,
+                     FunctionRef<std::string(const std::string&)> ruleWith, uint32_t& count,
+                     Progress& progress) {
+    for (const Graph& fires : firingGraphs(library, progress)) {
+        std::string out = testText("fires", fires, "    expect fires 1;\n    expect same 1e-4;\n");
+        if (!allPass(ruleWith(out), progress))
+            continue;
+        count = 1;
+        auto escapes = escapingGraph(fires, library, progress);
+        const std::string more = escapes ? testText("a value inside is read elsewhere", *escapes,
+                                                    "    expect fires 0;\n    expect miss M0305;\n")
+                                         : "";
+        if (more.empty() || !allPass(ruleWith(more), progress))
+            return out;
         ++count;
-        out += testText("a value inside is read elsewhere", *escapes,
-                        "    expect fires 0;\n    expect miss M0305;\n");
+        return out + more;
     }
-    return out;
+    return {};
 }
 
 /// How often the rule fires on the sites and elsewhere; an error names a site without.
@@ -202,10 +220,13 @@ Result<DerivedRule> deriveShared(const Graph& graph,
         return failure(library.error());
     if (auto counted = countSites(graph, *sites, *library, out, progress); !counted)
         return failure(counted.error());
-    std::string tests = testsFor(*library, out.tests, progress);
+    auto ruleWith = [&](const std::string& tests) {
+        return ruleText(*pattern, out.name, options, note, tests);
+    };
+    std::string tests = testsFor(*library, ruleWith, out.tests, progress);
     if (progress.cancelled())
         return cancelledFailure("deriving");
-    out.text = ruleText(*pattern, out.name, options, note, tests);
+    out.text = ruleWith(tests);
     if (auto checked = libraryOf(out.text); !checked)
         return failure(checked.error());
     return out;

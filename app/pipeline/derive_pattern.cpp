@@ -240,6 +240,29 @@ private:
         return alternatives(nodes, byOp);
     }
 
+    /// "Add(x, b) -> Relu?" where some sites go on behind the node in which the others end; empty:
+    /// they do not.
+    std::string optionalEnd(const Nodes& nodes, const std::map<Op, Nodes>& byOp) {
+        for (const auto& [op, longer] : byOp) {
+            Nodes before = nodes;
+            bool fits = byOp.size() == 2;
+            for (size_t i = 0; fits && i < longer.size(); ++i) {
+                const NodeId maker =
+                    makerOf(longer.sites[i], mainOperand(longer.sites[i], longer.ids[i]));
+                fits = maker.valid() && opOf(maker) != op && byOp.contains(opOf(maker)) &&
+                       isInlined(longer.sites[i], maker) &&
+                       m_graph.node(longer.ids[i]).outputs.size() == 1;
+                auto at = std::find(before.sites.begin(), before.sites.end(), longer.sites[i]);
+                before.ids[static_cast<size_t>(at - before.sites.begin())] = maker;
+            }
+            if (!fits)
+                continue;
+            const std::string text = nodeTerm(before);
+            return text + " -> " + stepText(longer) + "?";
+        }
+        return {};
+    }
+
     /// "x -> (Relu | Clip(_, 0, 6))"
     std::string alternatives(const Nodes& nodes, const std::map<Op, Nodes>& byOp) {
         Values source;
@@ -312,6 +335,8 @@ private:
             std::map<Op, Nodes> byOp;
             for (size_t i = 0; i < nodes.size(); ++i)
                 byOp[opOf(nodes.ids[i])].add(nodes.sites[i], nodes.ids[i]);
+            if (std::string text = optionalEnd(nodes, byOp); !text.empty())
+                return text;
             return alternatives(nodes, byOp);
         }
         std::vector<Values> operands = operandsOf(nodes);

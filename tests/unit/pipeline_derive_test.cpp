@@ -161,6 +161,27 @@ TEST(DeriveShared, ANodeThatOnlySomeHaveIsOptional) {
               "y = MatMul(x, other) -> Mul(_, 0.5)? -> Relu;");
 }
 
+TEST(DeriveShared, WhereOnlySomeGoOnTheEndIsOptional) {
+    Graph graph =
+        graphOf("g (float[4,8] x, float[8,8] w, float[8] b) => (float[4,8] y, float[4,8] u)"
+                "{ m = MatMul(x, w) y = Add(m, b) n = MatMul(x, w) a = Add(n, b)"
+                "u = Relu(a) }");
+    for (const Sites& sites : {Sites{{"m", "y"}, {"n", "a", "u"}}, {{"n", "a", "u"}, {"m", "y"}}})
+        EXPECT_EQ(patternOf(shared(graph, sites), 2),
+                  "y = MatMul(x, other) -> Add(_, res) -> Relu?;");
+}
+
+/// Operands of integers are made as such, in the tests too.
+TEST(DeriveShared, TestsOfIntegerConvolutionsPass) {
+    Graph graph = graphOf(
+        "g (uint8[1,2,6,6] x, uint8[3,2,3,3] w, uint8 zx, uint8 zw, float s) => (float[1,3,4,4] y)"
+        "{ c = ConvInteger(x, w, zx, zw) f = Cast<to = 1>(c) y = Mul(f, s) }");
+    auto derived = shared(graph, {{"c", "f", "y"}});
+    ASSERT_TRUE(derived) << derived.error().text();
+    EXPECT_GE(derived->tests, 1U) << derived->text;
+    patternOf(derived, derived->tests);
+}
+
 TEST(DeriveShared, NumbersThatDifferBecomeConstants) {
     Graph graph = graphOf(std::string(twoTails) +
                           "a = Relu(x) y = Mul(a, half) b = Relu(z) u = Mul(b, two) }");
