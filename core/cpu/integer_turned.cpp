@@ -7,6 +7,7 @@
 #include "core/cpu/threads.h"
 #include "core/cpu/tile_copy.h"
 #include "core/kernel/layout_work.h"
+#include "core/kernel/loops.h"
 
 namespace fuselage::cpu {
 
