@@ -184,16 +184,25 @@ Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
         m_progress.report("load", m_nodes, std::max(m_nodes, m_totalNodes));
     }
     ::onnx::FunctionProto* function = functionFor(proto);
+    std::string refused;
+    if (!function && m_options.inlineFunctions) {
+        auto body = bodyFor(proto, scope, refused);
+        if (!body)
+            return failure(body.error());
+        if (*body)
+            return inlineCall(proto, **body, scope);
+    }
     if (!function)
-        return addOperator(proto, scope);
+        return addOperator(proto, scope, refused);
     if (function->domain() == "fuselage" && m_options.restoreFused && isFusedCall(proto, *function))
         return restoreFused(proto, *function, scope);
     if (m_options.inlineFunctions)
         return inlineCall(proto, *function, scope);
-    return addOperator(proto, scope);
+    return addOperator(proto, scope, refused);
 }
 
-Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
+Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope,
+                                 const std::string& refused) {
     std::string where = nodeLabel(proto);
     std::string domain = normalisedDomain(proto.domain());
     auto version = versionOf(domain, scope, where);
@@ -230,7 +239,9 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope) {
         writeOutQuantized(*scope.graph, spec, proto.op_type(), where);
     const std::string called = domain + (domain.empty() ? "" : ".") + proto.op_type();
     std::string notComputed;
-    if (spec.op == Op::Unknown) {
+    if (spec.op == Op::Unknown && !refused.empty()) {
+        notComputed = refused;
+    } else if (spec.op == Op::Unknown) {
         note(fmt::format("operator `{}` of opset {} is not known: kept as it is", called, *version),
              spec.name);
     } else {

@@ -88,8 +88,15 @@ private:
                                  const std::string& where);
     Result<int64_t> versionOf(const std::string& domain, const Scope& scope,
                               const std::string& where);
-    Result<void> addOperator(::onnx::NodeProto& proto, Scope& scope);
+    /// `refused`: why the operator's body does not cover the node; empty where it has none.
+    Result<void> addOperator(::onnx::NodeProto& proto, Scope& scope, const std::string& refused);
     Result<void> defineOutputs(const ::onnx::NodeProto& proto, Scope& scope, NodeId id);
+
+    // read_body.cpp
+    /// The function that the operator's body makes of the node; null where it has none, or none
+    /// that covers the node: then `refused` says why.
+    Result<::onnx::FunctionProto*> bodyFor(const ::onnx::NodeProto& node, Scope& scope,
+                                           std::string& refused);
 
     // read_function.cpp
     /// What the file says about a node; what it does not, the calls that it is inlined from.
@@ -125,6 +132,7 @@ private:
     OpsetVersions m_opsets;
     std::map<FunctionKey, ::onnx::FunctionProto*> m_functions;
     std::map<const ::onnx::FunctionProto*, OpsetVersions> m_functionOpsets;
+    std::map<std::string, ::onnx::FunctionProto> m_bodies; ///< of operators, by their text
     std::map<const ::onnx::FunctionProto*, std::vector<::onnx::AttributeProto>> m_defaults;
     std::map<const ::onnx::FunctionProto*, bool> m_active;
     std::unordered_map<const ::onnx::TensorProto*, TensorPtr> m_tensors; ///< of function bodies

@@ -19,4 +19,8 @@ std::string_view embeddedOperators() {
     return operatorTexts[0].text;
 }
 
+std::string_view embeddedBodies() {
+    return operatorTexts[1].text;
+}
+
 } // namespace fuselage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of resources/operators inside the library; op_schema.cpp reads it.
+// The texts of resources/operators inside the library; op_schema.cpp and core/onnx read them.
 #pragma once
 
 #include <string_view>
@@ -8,5 +8,8 @@ namespace fuselage {
 
 /// resources/operators/operators.txt
 std::string_view embeddedOperators();
+
+/// resources/operators/bodies.txt
+std::string_view embeddedBodies();
 
 } // namespace fuselage

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of operators that have a body in resources/operators/bodies.txt: read as functions.
+#include "core/onnx/normalise_internal.h"
+#include "core/onnx/operator_body_internal.h"
+#include "core/onnx/reader_internal.h"
+#include "core/ops/op_schema.h"
+
+#include <fmt/format.h>
+#include <onnx/defs/parser.h>
+
+#include <exception>
+
+namespace fuselage::model_io {
+
+namespace {
+
+using ::onnx::AttributeProto;
+
+CallAttribute callAttribute(const AttributeProto& proto) {
+    if (proto.has_i())
+        return static_cast<int64_t>(proto.i());
+    if (proto.has_f())
+        return static_cast<double>(proto.f());
+    if (proto.has_s())
+        return proto.s();
+    if (proto.ints_size() != 0)
+        return std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+    return {};
+}
+
+/// Says what the operator does anyway.
+bool isDefault(const OpSchema* published, const std::string& name, const CallAttribute& value) {
+    const AttributeSchema* schema = published ? published->attribute(name) : nullptr;
+    if (!schema || !schema->fallback)
+        return false;
+    const AttributeValue& fallback = *schema->fallback;
+    if (const auto* number = std::get_if<int64_t>(&value))
+        return std::holds_alternative<int64_t>(fallback) && std::get<int64_t>(fallback) == *number;
+    if (const auto* number = std::get_if<double>(&value))
+        return std::holds_alternative<double>(fallback) && std::get<double>(fallback) == *number;
+    const auto* word = std::get_if<std::string>(&value);
+    return word && std::holds_alternative<std::string>(fallback) &&
+           std::get<std::string>(fallback) == *word;
+}
+
+std::optional<std::vector<int64_t>> extentsOf(const Graph& graph, ValueId id) {
+    const Type& type = graph.value(id).type;
+    if (!type.shape) {
+        const auto rank = rankOf(graph, id);
+        return rank ? std::optional(std::vector<int64_t>(*rank, -1)) : std::nullopt;
+    }
+    std::vector<int64_t> out;
+    for (const Dim& dim : *type.shape)
+        out.push_back(dim.number().value_or(-1));
+    return out;
+}
+
+std::vector<bool> given(const google::protobuf::RepeatedPtrField<std::string>& names) {
+    std::vector<bool> out;
+    for (const std::string& name : names)
+        out.push_back(!name.empty());
+    while (!out.empty() && !out.back())
+        out.pop_back();
+    return out;
+}
+
+} // namespace
+
+Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Scope& scope,
+                                               std::string& refused) {
+    const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+    auto imported = scope.opsets->find(domain);
+    const int64_t version = imported == scope.opsets->end() ? 1 : imported->second;
+    const OperatorBody* body = operatorBody(domain, node.op_type(), version);
+    if (!body)
+        return nullptr;
+    Call call;
+    const OpSchema* published = publishedSchema(domain, node.op_type(), version);
+    for (const AttributeProto& attribute : node.attribute()) {
+        const AttributeProto* proto = &attribute;
+        if (!attribute.ref_attr_name().empty()) {
+            auto bound = scope.attributes.find(attribute.ref_attr_name());
+            if (bound == scope.attributes.end())
+                continue;
+            proto = bound->second.proto;
+        }
+        CallAttribute value = callAttribute(*proto);
+        if (body->attributes.contains(attribute.name()) ||
+            !isDefault(published, attribute.name(), value))
+            call.attributes.emplace(attribute.name(), std::move(value));
+    }
+    std::vector<ValueId> inputs;
+    for (const std::string& name : node.input()) {
+        auto id = name.empty() ? Result<ValueId>(ValueId()) : resolve(scope, name, nodeLabel(node));
+        if (!id)
+            return failure(id.error());
+        call.inputs.push_back(id->valid());
+        inputs.push_back(*id);
+    }
+    while (!call.inputs.empty() && !call.inputs.back())
+        call.inputs.pop_back();
+    call.outputs = given(node.output());
+    call.extents = [&](size_t input) {
+        return input < inputs.size() && inputs[input].valid()
+                   ? extentsOf(*scope.graph, inputs[input])
+                   : std::nullopt;
+    };
+    call.type = [&](size_t input) {
+        const DType type = input < inputs.size() && inputs[input].valid()
+                               ? dtypeOf(*scope.graph, inputs[input])
+                               : DType::Undefined;
+        return type == DType::Undefined ? std::string() : std::string(nameOf(type));
+    };
+    WrittenBody written = writeBody(*body, call);
+    refused = std::move(written.refused);
+    if (!refused.empty())
+        return nullptr;
+    auto [at, added] = m_bodies.try_emplace(std::move(written.text));
+    ::onnx::FunctionProto& function = at->second;
+    if (!added)
+        return &function;
+    try {
+        auto status = ::onnx::OnnxParser::Parse(function, at->first.c_str());
+        if (!status.IsOK())
+            return failure("load.body", status.ErrorMessage(), nodeLabel(node));
+    } catch (const std::exception& thrown) {
+        return failure("load.body", thrown.what(), nodeLabel(node));
+    }
+    OpsetVersions& opsets = m_functionOpsets[&function];
+    for (const auto& opset : function.opset_import())
+        opsets[opset.domain()] = opset.version();
+    return &function;
+}
+
+} // namespace fuselage::model_io

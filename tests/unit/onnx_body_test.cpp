@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are written in terms of others: the notation of bodies, what refuses, what a call
+// becomes.
+#include "core/onnx/operator_body_internal.h"
+#include "core/ops/op_schema.h"
+#include "core/passes/passes.h"
+#include "tests/unit/onnx_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+using namespace fuselage;
+using namespace fuselage::model_io;
+using onnx_test::ModelBuilder;
+
+namespace {
+
+void setInt(::onnx::NodeProto& node, const char* name, int64_t value) {
+    onnx_test::addAttribute(node, name, ::onnx::AttributeProto::INT).set_i(value);
+}
+
+/// A call with these inputs given, of a shape that is known.
+Call callWith(size_t inputs, std::map<std::string, CallAttribute, std::less<>> attributes) {
+    Call out;
+    out.attributes = std::move(attributes);
+    out.inputs.assign(inputs, true);
+    out.outputs = {true};
+    out.extents = [](size_t) { return std::optional(std::vector<int64_t>{2, -1, 6}); };
+    out.type = [](size_t) { return std::string("bool"); };
+    return out;
+}
+
+/// The lines of the one body in `text` for a call, or why there are none.
+std::string written(const std::string& text, const Call& call) {
+    const std::vector<OperatorBody> bodies = parseBodies(text);
+    const WrittenBody out = writeBody(bodies.at(0), call);
+    return out.refused.empty() ? out.text.substr(out.text.find('{')) : "refused: " + out.refused;
+}
+
+std::string lineFor(const std::string& operand, const Call& call) {
+    return written("T 1 (x, y) -> (z) | n=3 f=0.5 w=\"a\" list\n    z = Op (x, " + operand + ")\n",
+                   call);
+}
+
+size_t unknowns(const Graph& graph) {
+    const auto nodes = graph.nodes();
+    return static_cast<size_t>(std::count_if(
+        nodes.begin(), nodes.end(), [&](NodeId id) { return graph.node(id).op == Op::Unknown; }));
+}
+
+ModelBuilder swiGlu(int64_t opset) {
+    ModelBuilder model(opset);
+    model.input("a", {2, 3}).input("b", {2, 3}).output("y", {2, 3});
+    model.node("SwiGLU", {"a", "b"}, {"y"});
+    return model;
+}
+
+} // namespace
+
+TEST(OperatorBody, EachNamesItsOperandsAsPublished) {
+    ASSERT_FALSE(operatorBodies().empty());
+    for (const OperatorBody& body : operatorBodies()) {
+        if (body.domain == "fuselage.body")
+            continue;
+        const OpSchema* schema = publishedSchema(body.domain, body.name, body.since);
+        ASSERT_NE(schema, nullptr) << body.name;
+        ASSERT_LE(body.inputs.size(), schema->inputs.size()) << body.name;
+        for (size_t i = 0; i < body.inputs.size(); ++i)
+            EXPECT_EQ(body.inputs[i], schema->inputs[i].name) << body.name;
+        for (size_t i = 0; i < body.outputs.size(); ++i)
+            EXPECT_EQ(body.outputs[i], schema->outputs.at(i).name) << body.name;
+        for (const auto& [name, value] : body.attributes)
+            EXPECT_NE(schema->attribute(name), nullptr) << body.name << " " << name;
+    }
+}
+
+TEST(OperatorBody, ConstantsAmongOperandsBecomeNodes) {
+    EXPECT_EQ(
+        lineFor("[0, $n, -1]", callWith(1, {})),
+        "{\n  constant_1 = Constant <value_ints = [0, 3, -1]> ()\n  z = Op (x, constant_1)\n}");
+    EXPECT_EQ(lineFor("$f", callWith(1, {})),
+              "{\n  constant_1 = Constant <value_float = 0.5> ()\n  z = Op (x, constant_1)\n}");
+    EXPECT_EQ(lineFor("7", callWith(1, {})),
+              "{\n  constant_1 = Constant <value_int = 7> ()\n  z = Op (x, constant_1)\n}");
+}
+
+TEST(OperatorBody, NumbersAreOfTheCallAndCheckedForTheirSize) {
+    const auto number = [](const std::string& sum, int64_t n) {
+        const std::string out = lineFor("$(" + sum + ")", callWith(1, {{"n", n}}));
+        const size_t at = out.find("value_int = ");
+        return at == std::string::npos ? out : out.substr(at + 12, out.find('>') - at - 12);
+    };
+    EXPECT_EQ(number("n + 2 * n", 4), "12");
+    EXPECT_EQ(number("(n - 1) * -2", 4), "-6");
+    EXPECT_EQ(number("n / 2", 4), "2");
+    EXPECT_EQ(number("rank(x) + size(x, -1)", 4), "9");
+    EXPECT_EQ(number("size(x, 1)", 4), "refused: the shape of `x` is not known");
+    EXPECT_EQ(number("n / 3", 4), "refused: 4 is no multiple of 3");
+    EXPECT_EQ(number("4 / n", 0), "refused: 4 is no multiple of 0");
+    constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+    for (const char* sum : {"n + 1", "2 * n", "0 - n - 2", "-n - 2"})
+        EXPECT_EQ(number(sum, largest), "refused: its numbers are too large") << sum;
+    EXPECT_EQ(number("-n", std::numeric_limits<int64_t>::min()),
+              "refused: its numbers are too large");
+}
+
+TEST(OperatorBody, ConditionsTakeOneBranch) {
+    const auto taken = [](const std::string& condition) {
+        return written("T 1 (x, y) -> (z) | n=3 f=0.0 w=\"a\"\n    if " + condition +
+                           ":\n        if n == 3:\n            z = Yes (x)\n    elif n == 9:\n"
+                           "        z = Never (x)\n    else:\n        z = No (x)\n",
+                       callWith(1, {}));
+    };
+    for (const char* holds :
+         {"x", "not y", "n", "not f", "w == \"a\"", "w != \"b\"", "n > 2, n <= 3", "rank(x) == 3",
+          "size(x, 0) == 2, x", "type(x) == \"bool\""})
+        EXPECT_EQ(taken(holds), "{\n  z = Yes (x)\n}") << holds;
+    for (const char* fails :
+         {"y", "not x", "f", "w == \"b\"", "n < 3", "n != 3", "x, y", "type(x) != \"bool\""})
+        EXPECT_EQ(taken(fails), "{\n  z = No (x)\n}") << fails;
+}
+
+TEST(OperatorBody, WhatItDoesNotCoverRefuses) {
+    const std::string body = "T 1 (x, y) -> (z, w) | n=3\n    z = Op (x)\n    if n == 4:\n"
+                             "        refuse \"n is 4\"\n    if n == 5:\n        ignore y\n";
+    EXPECT_EQ(written(body, callWith(1, {{"m", int64_t(1)}})),
+              "refused: attribute `m` is not covered");
+    EXPECT_EQ(written(body, callWith(2, {})), "refused: input `y` is not covered");
+    EXPECT_EQ(written(body, callWith(3, {})), "refused: input 2 is not covered");
+    EXPECT_EQ(written(body, callWith(1, {{"n", int64_t(4)}})), "refused: n is 4");
+    EXPECT_EQ(written(body, callWith(2, {{"n", int64_t(5)}})), "{\n  z = Op (x)\n}");
+    Call second = callWith(1, {});
+    second.outputs = {true, true};
+    EXPECT_EQ(written(body, second), "refused: output `w` is not covered");
+}
+
+TEST(OperatorBody, AKnownOneIsReadAsItsNodes) {
+    const auto graph = swiGlu(28).load({});
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_EQ(unknowns(*graph), 0U);
+    EXPECT_EQ(graph->nodes().size(), 2U);
+    EXPECT_TRUE(graph->findNode("SwiGLU_y/Swish").valid());
+}
+
+TEST(OperatorBody, BeforeItsOpsetAndWhereFunctionsStayItIsKept) {
+    const auto older = swiGlu(27).load({});
+    ASSERT_TRUE(older);
+    EXPECT_EQ(unknowns(*older), 1U);
+    LoadOptions whole;
+    whole.inlineFunctions = false;
+    const auto kept = swiGlu(28).load(whole);
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(unknowns(*kept), 1U);
+}
+
+TEST(OperatorBody, AKeptNodeSaysWhy) {
+    ModelBuilder model = swiGlu(28);
+    setInt(*model.graph().mutable_node(0), "frobnicate", 3);
+    std::vector<std::string> notes;
+    LoadOptions options;
+    options.notes = &notes;
+    const auto graph = model.load(options);
+    ASSERT_TRUE(graph);
+    ASSERT_EQ(graph->nodes().size(), 1U);
+    const Node& node = graph->node(graph->nodes()[0]);
+    EXPECT_EQ(node.customOp, "SwiGLU");
+    EXPECT_EQ(node.notComputed, "attribute `frobnicate` is not covered");
+    EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+        return note.find("attribute `frobnicate` is not covered") != std::string::npos;
+    }));
+}
+
+TEST(OperatorBody, ALocalFunctionOfThatNameComesFirst) {
+    ModelBuilder model = swiGlu(28);
+    auto& function = *model.proto.add_functions();
+    function.set_name("SwiGLU");
+    function.add_input("p");
+    function.add_input("q");
+    function.add_output("r");
+    ModelBuilder::addNode(*function.mutable_node(), "Add", {"p", "q"}, {"r"});
+    const auto graph = model.load({});
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_EQ(graph->nodes().size(), 1U);
+    EXPECT_EQ(graph->node(graph->nodes()[0]).op, Op::Add);
+}
+
+/// Whatever numbers a file puts there, loading and inferring end with an answer.
+TEST(OperatorBody, HostileNumbersEndInARefusalOrAnError) {
+    constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+    for (int64_t heads : {int64_t(0), int64_t(-1), int64_t(3), largest, largest / 2, -largest - 1})
+        for (int64_t groups : {int64_t(0), int64_t(-3), int64_t(2), largest})
+            for (int64_t rotary : {0, 1}) {
+                ModelBuilder model(17);
+                auto* import = model.proto.add_opset_import();
+                import->set_domain("com.microsoft");
+                import->set_version(1);
+                for (const char* name : {"q", "k", "v"})
+                    model.input(name, {1, 2, 16});
+                model.input("c", {0, 4}).input("s", {5, 4}).output("y", {1, 2, 16});
+                model.input("lengths", {1}, ::onnx::TensorProto::INT32)
+                    .input("total", {}, ::onnx::TensorProto::INT32);
+                auto& node =
+                    model.node("GroupQueryAttention",
+                               {"q", "k", "v", "", "", "lengths", "total", "c", "s"}, {"y"});
+                node.set_domain("com.microsoft");
+                setInt(node, "num_heads", heads);
+                setInt(node, "kv_num_heads", groups);
+                setInt(node, "do_rotary", rotary);
+                setInt(node, "local_window_size", heads);
+                auto graph = model.load({});
+                if (graph)
+                    inferShapes(*graph);
+            }
+}
