@@ -43,6 +43,8 @@ FileNode fileFormOf(const Node& node, int64_t opset, const ConstantSink& addCons
         axesToInput(file, addConstant);
     if (opset >= 18 && node.op == Op::Split && node.explicitInputs < 2)
         file.attributes.set("num_outputs", static_cast<int64_t>(node.outputs.size()));
+    if (opset >= 23 && node.op == Op::SimplifiedLayerNormalization && node.outputs.size() == 1)
+        file.op = Op::RMSNormalization;
     if (opset >= 20 && node.op == Op::DFT && node.explicitInputs < 3)
         dftAxisToInput(node, file, addConstant);
     if (opset >= 20 && node.op == Op::GridSample) {

@@ -84,20 +84,27 @@ int64_t needOf(const Graph& graph, const Node& node) {
     return need;
 }
 
-} // namespace
-
-int64_t opsetFor(const Graph& graph) {
+int64_t opsetWithin(const Graph& graph, bool isFunction) {
     int64_t need = 17;
     for (NodeId id : graph.nodes()) {
         const Node& node = graph.node(id);
         need = std::max(need, needOf(graph, node));
+        // ONNX Runtime's own operator in ONNX's domain: in a function it ends the process there.
+        if (isFunction && node.op == Op::SimplifiedLayerNormalization)
+            need = std::max<int64_t>(need, rowOf(Op::RMSNormalization).since);
         forSubgraphs(node, [&](const std::string&, const Graph& subgraph) {
-            need = std::max(need, opsetFor(subgraph));
+            need = std::max(need, opsetWithin(subgraph, isFunction));
         });
         if (node.body)
-            need = std::max(need, opsetFor(*node.body));
+            need = std::max(need, opsetWithin(*node.body, true));
     }
     return need;
+}
+
+} // namespace
+
+int64_t opsetFor(const Graph& graph) {
+    return opsetWithin(graph, false);
 }
 
 int64_t irVersionFor(int64_t opset) {

@@ -298,7 +298,7 @@ void Writer::writeNode(const Node& node, WriteScope& scope) {
     for (ValueId output : node.outputs)
         proto->add_output(nameOfValue(scope, output));
     if (node.op != Op::Fused) {
-        proto->set_op_type(node.op == Op::Unknown ? node.customOp : nameOf(node.op));
+        proto->set_op_type(node.op == Op::Unknown ? node.customOp : nameOf(file.op));
         proto->set_doc_string(scope.isFunction ? "" : documentationFor(node.provenance));
         writeAttributes(node, file.attributes, scope, *proto);
         return;

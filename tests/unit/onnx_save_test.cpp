@@ -63,6 +63,18 @@ const char* const twoLayers =
 
 } // namespace
 
+TEST(OnnxSave, ONNXRuntimesOwnNormalisationIsTheStandardsInsideAFunction) {
+    Graph graph = parse("g (float[2,4] x) => (float[2,4] y) <float[4] w = {1,2,3,4}>"
+                        "{ t = SimplifiedLayerNormalization(x, w) y = Relu(t) }");
+    EXPECT_EQ(saved(graph).graph().node(0).op_type(), "SimplifiedLayerNormalization");
+    EXPECT_EQ(opsetOf(saved(graph), ""), 17);
+    fuse(graph, {"t", "y"}, "Both");
+    const ::onnx::ModelProto proto = saved(graph);
+    ASSERT_EQ(proto.functions_size(), 1);
+    EXPECT_EQ(proto.functions(0).node(0).op_type(), "RMSNormalization");
+    EXPECT_EQ(opsetOf(proto, ""), 23);
+}
+
 TEST(OnnxSave, ASavedGraphLoadsAsTheSameText) {
     for (const char* source :
          {twoLayers,
