@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace fuselage::model_io {
@@ -53,7 +54,9 @@ struct Draft {
 using Normaliser = Result<void> (*)(Draft&);
 
 // What can be known about a value before shape inference: declared types and the way to it.
-std::optional<size_t> rankOf(const Graph& graph, ValueId id);
+/// Found once: the way to a value goes no further than to one of them.
+using KnownRanks = std::unordered_map<ValueId, size_t>;
+std::optional<size_t> rankOf(const Graph& graph, ValueId id, const KnownRanks* known = nullptr);
 DType dtypeOf(const Graph& graph, ValueId id); ///< Undefined when unknown
 TensorPtr constantOf(const Graph& graph, ValueId id);
 

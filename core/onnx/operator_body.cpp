@@ -421,6 +421,14 @@ private:
         std::string out;
         for (size_t i = 0; i < operands.size(); ++i) {
             const char c = operands[i];
+            if (c == '?') { // left out where no line that is taken makes it
+                size_t begin = out.size();
+                while (begin > 0 && isNameCharacter(out[begin - 1]))
+                    --begin;
+                if (!m_made.contains(out.substr(begin)))
+                    out.resize(begin);
+                continue;
+            }
             const bool starts = c == '[' || c == '-' || std::isdigit(static_cast<unsigned char>(c));
             if (!starts || isNameCharacter(operands[i - 1])) {
                 out += c;

@@ -43,10 +43,11 @@ bool isDefault(const OpSchema* published, const std::string& name, const CallAtt
            std::get<std::string>(fallback) == *word;
 }
 
-std::optional<std::vector<int64_t>> extentsOf(const Graph& graph, ValueId id) {
+std::optional<std::vector<int64_t>> extentsOf(const Graph& graph, ValueId id,
+                                              const KnownRanks& known) {
     const Type& type = graph.value(id).type;
     if (!type.shape) {
-        const auto rank = rankOf(graph, id);
+        const auto rank = rankOf(graph, id, &known);
         return rank ? std::optional(std::vector<int64_t>(*rank, -1)) : std::nullopt;
     }
     std::vector<int64_t> out;
@@ -102,7 +103,7 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     call.outputs = given(node.output());
     call.extents = [&](size_t input) {
         return input < inputs.size() && inputs[input].valid()
-                   ? extentsOf(*scope.graph, inputs[input])
+                   ? extentsOf(*scope.graph, inputs[input], m_ranks[scope.graph])
                    : std::nullopt;
     };
     call.type = [&](size_t input) {

@@ -271,7 +271,15 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope,
         if (node.attributes.has(name)) // no form of the operator may have it
             for (ValueId value : values)
                 scope.graph->appendCapturedInput(id, value);
-    return defineOutputs(proto, scope, id);
+    if (auto ok = defineOutputs(proto, scope, id); !ok)
+        return ok;
+    const ValueId made = node.outputs.empty() ? ValueId() : node.outputs[0];
+    if (made.valid() && !scope.graph->value(made).type.shape) {
+        auto& ranks = m_ranks[scope.graph];
+        if (const auto rank = rankOf(*scope.graph, made, &ranks))
+            ranks.emplace(made, *rank);
+    }
+    return {};
 }
 
 Result<void> Reader::defineValue(Scope& scope, const std::string& name, ValueId id) {

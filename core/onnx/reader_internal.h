@@ -132,6 +132,7 @@ private:
     OpsetVersions m_opsets;
     std::map<FunctionKey, ::onnx::FunctionProto*> m_functions;
     std::map<const ::onnx::FunctionProto*, OpsetVersions> m_functionOpsets;
+    std::unordered_map<const Graph*, std::unordered_map<ValueId, size_t>> m_ranks; ///< for bodies
     std::map<std::string, ::onnx::FunctionProto> m_bodies; ///< of operators, by their text
     std::map<const ::onnx::FunctionProto*, std::vector<::onnx::AttributeProto>> m_defaults;
     std::map<const ::onnx::FunctionProto*, bool> m_active;

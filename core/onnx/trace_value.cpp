@@ -14,7 +14,8 @@ constexpr int maxSteps = 256;
 
 class Tracer {
 public:
-    explicit Tracer(const Graph& graph) : m_graph(graph) {}
+    explicit Tracer(const Graph& graph, const KnownRanks* known = nullptr)
+        : m_graph(graph), m_known(known) {}
 
     std::optional<size_t> rank(ValueId id) {
         if (!id.valid() || --m_steps < 0)
@@ -22,6 +23,9 @@ public:
         const Value& value = m_graph.value(id);
         if (value.type.kind == TypeKind::Tensor && value.type.shape)
             return value.type.shape->size();
+        if (m_known)
+            if (auto known = m_known->find(id); known != m_known->end())
+                return known->second;
         return value.producer.valid() ? rankOf(m_graph.node(value.producer)) : std::nullopt;
     }
 
@@ -33,24 +37,49 @@ public:
             const Node& node = m_graph.node(value.producer);
             if (node.op == Op::Cast)
                 return dtypeFromOnnx(node.attributes.integer("to")).value_or(DType::Undefined);
-            if (node.op == Op::Shape || node.op == Op::Size)
-                return DType::Int64;
             if (node.op == Op::Constant || node.op == Op::ConstantOfShape) {
                 TensorPtr tensor = node.attributes.tensor("value");
                 return tensor ? tensor->dtype() : DType::Undefined;
             }
+            if (value.outputSlot == 0 && typeMadeBy(node.op) != DType::Undefined)
+                return typeMadeBy(node.op);
             bool keepsType = value.outputSlot == 0 &&
                              (hasTrait(node.op, Elementwise | View | DataMovement | ContractionOp |
                                                     WindowOp | Normalization | Reduction));
-            if (!keepsType || node.inputs.empty() || node.op == Op::Equal || node.op == Op::Less ||
-                node.op == Op::Greater)
+            if (!keepsType || node.inputs.empty())
                 return DType::Undefined;
-            id = node.inputs[node.op == Op::Where && node.inputs.size() > 1 ? 1 : 0];
+            const bool likeSecond = node.op == Op::Where || node.op == Op::CastLike;
+            id = node.inputs[likeSecond && node.inputs.size() > 1 ? 1 : 0];
         }
         return DType::Undefined;
     }
 
 private:
+    /// Whatever the operands are.
+    static DType typeMadeBy(Op op) {
+        switch (op) {
+        case Op::Equal:
+        case Op::Less:
+        case Op::LessOrEqual:
+        case Op::Greater:
+        case Op::GreaterOrEqual:
+        case Op::IsInf:
+        case Op::IsNaN:
+            return DType::Bool;
+        case Op::ArgMax:
+        case Op::ArgMin:
+        case Op::NonZero:
+        case Op::Shape:
+        case Op::Size:
+            return DType::Int64;
+        case Op::MatMulInteger:
+        case Op::ConvInteger:
+            return DType::Int32;
+        default:
+            return DType::Undefined;
+        }
+    }
+
     std::optional<size_t> largest(const Node& node) {
         size_t most = 0;
         for (ValueId input : node.inputs) {
@@ -108,6 +137,17 @@ private:
         case Op::Where:
         case Op::Concat:
             return largest(node);
+        case Op::Gather: {
+            auto data = rank(node.inputs[0]), indices = rank(node.inputs[1]);
+            return data && indices && *data > 0 ? std::optional(*data + *indices - 1)
+                                                : std::nullopt;
+        }
+        case Op::Expand: {
+            auto data = rank(node.inputs[0]), extents = length(node.inputs[1]);
+            return data && extents ? std::optional(std::max(*data, *extents)) : std::nullopt;
+        }
+        case Op::Range:
+            return 1;
         case Op::Unsqueeze:
         case Op::Squeeze: {
             auto inner = rank(node.inputs[0]);
@@ -121,12 +161,6 @@ private:
         }
         case Op::Conv:
         case Op::ConvTranspose:
-        case Op::BatchNormalization:
-        case Op::InstanceNormalization:
-        case Op::LayerNormalization:
-        case Op::LRN:
-        case Op::Softmax:
-        case Op::LogSoftmax:
         case Op::MaxPool:
         case Op::AveragePool:
         case Op::GlobalAveragePool:
@@ -138,20 +172,34 @@ private:
         case Op::Dropout:
         case Op::Identity:
         case Op::Cast:
+        case Op::QuantizeLinear:
+        case Op::DequantizeLinear:
+        case Op::MatMulNBits:
+        case Op::Attention:
+        case Op::RotaryEmbedding:
+        case Op::MsRotaryEmbedding:
+        case Op::TopK:
+        case Op::ScatterElements:
+        case Op::ScatterND:
             return rank(node.inputs[0]);
+        case Op::GatherElements:
+            return rank(node.inputs[1]);
         default:
+            if (hasTrait(node.op, Normalization))
+                return rank(node.inputs[0]);
             return hasTrait(node.op, Elementwise) ? largest(node) : std::nullopt;
         }
     }
 
     const Graph& m_graph;
+    const KnownRanks* m_known;
     int m_steps = maxSteps; ///< bounds the work for one question
 };
 
 } // namespace
 
-std::optional<size_t> rankOf(const Graph& graph, ValueId id) {
-    return Tracer(graph).rank(id);
+std::optional<size_t> rankOf(const Graph& graph, ValueId id, const KnownRanks* known) {
+    return Tracer(graph, known).rank(id);
 }
 
 DType dtypeOf(const Graph& graph, ValueId id) {

@@ -86,6 +86,14 @@ TEST(OperatorBody, ConstantsAmongOperandsBecomeNodes) {
               "{\n  constant_1 = Constant <value_int = 7> ()\n  z = Op (x, constant_1)\n}");
 }
 
+TEST(OperatorBody, AnOperandThatNoTakenLineMakesIsLeftOut) {
+    const std::string body = "T 1 (x) -> (z) | n=3\n    if n == 4:\n        m = Mask (x)\n"
+                             "    z = Op (x, m?, x)\n";
+    EXPECT_EQ(written(body, callWith(1, {})), "{\n  z = Op (x, , x)\n}");
+    EXPECT_EQ(written(body, callWith(1, {{"n", int64_t(4)}})),
+              "{\n  m = Mask (x)\n  z = Op (x, m, x)\n}");
+}
+
 TEST(OperatorBody, NumbersAreOfTheCallAndCheckedForTheirSize) {
     const auto number = [](const std::string& sum, int64_t n) {
         const std::string out = lineFor("$(" + sum + ")", callWith(1, {{"n", n}}));
@@ -184,6 +192,29 @@ TEST(OperatorBody, ALocalFunctionOfThatNameComesFirst) {
     ASSERT_TRUE(graph) << graph.error().text();
     ASSERT_EQ(graph->nodes().size(), 1U);
     EXPECT_EQ(graph->node(graph->nodes()[0]).op, Op::Add);
+}
+
+/// What a mask's type is known from, and the rank of what stands deep in a graph without shapes.
+TEST(OperatorBody, TypesAndRanksAreKnownFromTheWayToAValue) {
+    ModelBuilder model(23);
+    model.input("q", {1, 2, 4, 8}).input("k", {1, 2, 6, 8}).input("v", {1, 2, 6, 8});
+    model.input("m", {4, 6}).output("y", {1, 2, 4, 8});
+    model.node("GreaterOrEqual", {"m", "m"}, {"mask"});
+    std::string value = "q";
+    for (int i = 0; i < 400; ++i) { // more steps than one question may take
+        const std::string next = "q" + std::to_string(i);
+        model.node("Add", {value, value}, {next});
+        value = next;
+    }
+    model.node("Attention", {value, "k", "v", "mask"}, {"y"});
+    for (const char* name : {"q_num_heads", "kv_num_heads"}) // extents of `value` are not known
+        setInt(*model.graph().mutable_node(401), name, 2);
+    const auto graph = model.load({});
+    ASSERT_TRUE(graph) << graph.error().text();
+    size_t choices = 0;
+    for (NodeId id : graph->nodes())
+        choices += graph->node(id).op == Op::Where ? 1 : 0;
+    EXPECT_EQ(choices, 1U) << "a mask of booleans";
 }
 
 /// Whatever numbers a file puts there, loading and inferring end with an answer.
