@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are written in terms of others: resources/operators/bodies.txt, whose notation
+// Operators that are written in terms of others: resources/operators/bodies*.txt, whose notation
 // resources/README.md has. Says what one call of such an operator stands for, as a function in
 // ONNX's textual syntax, or why the body does not cover the call.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -52,7 +53,10 @@ struct WrittenBody {
 const OperatorBody* operatorBody(std::string_view domain, std::string_view name, int64_t version);
 
 /// All of them, for tests.
-const std::vector<OperatorBody>& operatorBodies();
+const std::deque<OperatorBody>& operatorBodies();
+
+/// Adds bodies that the binary does not have, before models are read.
+void publishBodies(std::string_view text);
 
 /// The same notation from any text; asserts on what is not in it: bodies are written by us.
 std::vector<OperatorBody> parseBodies(std::string_view text);

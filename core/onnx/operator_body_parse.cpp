@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <deque>
 
 namespace fuselage::model_io {
 
@@ -68,6 +69,17 @@ int depthOf(std::string_view text) {
     return depth;
 }
 
+std::deque<OperatorBody>& allBodies() {
+    static std::deque<OperatorBody> all = [] {
+        std::deque<OperatorBody> out;
+        for (std::string_view text : embeddedBodies())
+            for (OperatorBody& body : parseBodies(text))
+                out.push_back(std::move(body));
+        return out;
+    }();
+    return all;
+}
+
 } // namespace
 
 std::vector<OperatorBody> parseBodies(std::string_view text) {
@@ -95,9 +107,13 @@ std::vector<OperatorBody> parseBodies(std::string_view text) {
     return out;
 }
 
-const std::vector<OperatorBody>& operatorBodies() {
-    static const std::vector<OperatorBody> all = parseBodies(embeddedBodies());
-    return all;
+const std::deque<OperatorBody>& operatorBodies() {
+    return allBodies();
+}
+
+void publishBodies(std::string_view text) {
+    for (OperatorBody& body : parseBodies(text))
+        allBodies().push_back(std::move(body));
 }
 
 const OperatorBody* operatorBody(std::string_view domain, std::string_view name, int64_t version) {

@@ -2,6 +2,7 @@
 // Graphs and subgraphs: opsets, initializers, inputs, outputs, nodes in readable order.
 #include "core/onnx/metadata_internal.h"
 #include "core/onnx/reader_internal.h"
+#include "core/ops/op_schema.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +11,6 @@
 namespace fuselage::model_io {
 
 namespace {
-
-/// Opset whose meaning of the operators the op table knows.
-constexpr int64_t newestOpset = 24;
 
 OpsetVersions
 versionsFrom(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& all) {
@@ -73,9 +71,9 @@ Result<void> Reader::readOpsets() {
     if (main->second < 1)
         return failure("load.opset", fmt::format("opset {} does not exist", main->second), {},
                        "export the model again");
-    if (main->second > newestOpset)
+    if (const int64_t newest = newestPublishedOpset(); main->second > newest)
         note(fmt::format("opset {} is newer than {}: operators are read as of opset {}",
-                         main->second, newestOpset, newestOpset));
+                         main->second, newest, newest));
     return {};
 }
 

@@ -13,14 +13,22 @@ constexpr EmbeddedText operatorTexts[] = {
 #include "embedded_operators.inc"
 };
 
-} // namespace
-
-std::string_view embeddedOperators() {
-    return operatorTexts[0].text;
+std::vector<std::string_view> textsOf(std::string_view kind) {
+    std::vector<std::string_view> out;
+    for (const EmbeddedText& text : operatorTexts)
+        if (text.name.starts_with(kind))
+            out.push_back(text.text);
+    return out;
 }
 
-std::string_view embeddedBodies() {
-    return operatorTexts[1].text;
+} // namespace
+
+std::vector<std::string_view> embeddedOperators() {
+    return textsOf("operators");
+}
+
+std::vector<std::string_view> embeddedBodies() {
+    return textsOf("bodies");
 }
 
 } // namespace fuselage

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 namespace fuselage {
 
-/// resources/operators/operators.txt
-std::string_view embeddedOperators();
+/// resources/operators/operators*.txt
+std::vector<std::string_view> embeddedOperators();
 
-/// resources/operators/bodies.txt
-std::string_view embeddedBodies();
+/// resources/operators/bodies*.txt
+std::vector<std::string_view> embeddedBodies();
 
 } // namespace fuselage

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <deque>
 #include <span>
 #include <unordered_map>
 
@@ -112,20 +113,44 @@ private:
 /// By "Clip" or "com.microsoft.QAttention", oldest first.
 using Schemas = std::unordered_map<std::string_view, std::vector<OpSchema>>;
 
-const Schemas& schemas() {
-    static const Schemas all = [] {
+void addTo(Schemas& out, std::string_view text) {
+    while (!text.empty()) {
+        const std::string_view line = takeWord(text, '\n');
+        if (line.empty() || line.starts_with('#'))
+            continue;
+        Entry entry(line);
+        std::vector<OpSchema>& forms = out[entry.name()];
+        OpSchema form = entry.schema();
+        const auto newer = std::find_if(forms.begin(), forms.end(), [&](const OpSchema& other) {
+            return other.since > form.since;
+        });
+        forms.insert(newer, std::move(form));
+    }
+}
+
+Schemas& schemas() {
+    static Schemas all = [] {
         Schemas out;
-        std::string_view text = embeddedOperators();
-        while (!text.empty()) {
-            const std::string_view line = textBefore(text, "\n");
-            if (line.starts_with('#'))
-                continue;
-            Entry entry(line);
-            out[entry.name()].push_back(entry.schema());
-        }
+        for (std::string_view text : embeddedOperators())
+            addTo(out, text);
         return out;
     }();
     return all;
+}
+
+/// "NAME SINCE : INPUTS -> OUTPUTS | ATTRIBUTES"
+bool isEntry(std::string_view line) {
+    size_t at = 0;
+    for (std::string_view mark : {" ", " : ", "->", "|"}) {
+        const size_t found = line.find(mark, at);
+        if (found == std::string_view::npos)
+            return false;
+        at = mark == " " ? found : found + mark.size();
+        if (mark == " " &&
+            (found + 1 >= line.size() || line[found + 1] < '1' || line[found + 1] > '9'))
+            return false;
+    }
+    return true;
 }
 
 std::span<const OpSchema> formsOf(std::string_view domain, std::string_view name) {
@@ -221,6 +246,26 @@ ElementTypes inputTypesOf(Op op, size_t slot) {
     if (std::any_of(floats.begin(), floats.end(), [&](DType type) { return out.allows(type); }))
         out.add(setOf(isFloat));
     return out;
+}
+
+int64_t newestPublishedOpset() {
+    int64_t newest = 1;
+    for (const auto& [name, forms] : schemas())
+        if (name.find('.') == std::string_view::npos)
+            for (const OpSchema& form : forms)
+                newest = std::max(newest, form.since);
+    return newest;
+}
+
+Result<void> publishOperators(std::string_view text) {
+    static std::deque<std::string> kept; // schemas are pieces of it
+    for (std::string_view rest = text; !rest.empty();)
+        if (const std::string_view line = takeWord(rest, '\n');
+            !line.empty() && !line.starts_with('#') && !isEntry(line))
+            return failure("schema.line", "the line does not say what an operator takes",
+                           std::string(line), "write it as resources/README.md has it");
+    addTo(schemas(), kept.emplace_back(text));
+    return {};
 }
 
 int64_t attributeSince(Op op, std::string_view name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ONNX and ONNX Runtime publish about their operators, version by version: which operands may
 // be left out, of which element types they are, which attributes there are. Read from
-// resources/operators/operators.txt; says nothing about what is computed here, which is the op
+// resources/operators/operators*.txt; says nothing about what is computed here, which is the op
 // table's.
 #pragma once
 
@@ -71,5 +71,13 @@ ElementTypes inputTypesOf(Op op, size_t slot);
 /// First opset from that form on in which the operator has the attribute; 1 where none has, as for
 /// attributes that are of the normal form only.
 int64_t attributeSince(Op op, std::string_view name);
+
+/// The newest opset of ai.onnx that the published forms tell of.
+int64_t newestPublishedOpset();
+
+/// Adds forms of a release that the binary does not have, in the notation of operators.txt. Before
+/// models are read: schemas that were asked for before may move. Error "schema.line" names the
+/// line.
+Result<void> publishOperators(std::string_view text);
 
 } // namespace fuselage
