@@ -101,7 +101,7 @@ struct Term {
 
     Kind kind = Kind::Hole;
     std::optional<Name> capture;  ///< s@
-    Name name;                    ///< value, operator, class, pattern
+    Name name;                    ///< value, operator ("Relu", "com.acme.Gated"), class, pattern
     bool mayBeAbsent = false;     ///< x?
     bool rest = false;            ///< x...
     std::optional<TypeSpec> type; ///< of a value
@@ -244,6 +244,13 @@ struct Hint {
     Span span;
 };
 
+/// "as com.acme.Gated[alpha = a];"
+struct As {
+    Name name;
+    std::vector<NamedExpr> attributes;
+    Span span;
+};
+
 /// One line of a test: `word` is graph, zoo, model, fires, miss, same or nodes.
 struct TestEntry {
     Name word;
@@ -257,7 +264,8 @@ struct TestBlock {
     Span span;
 };
 
-using Clause = std::variant<Match, Rewrite, Gate, Escape, Numeric, Qdq, Verify, Hint, TestBlock>;
+using Clause =
+    std::variant<Match, Rewrite, Gate, Escape, Numeric, Qdq, Verify, Hint, As, TestBlock>;
 
 struct Import {
     std::string path;
@@ -293,6 +301,7 @@ struct Function {
 struct Parameter {
     Name name;
     std::optional<TypeSpec> type;
+    bool mayBeAbsent = false; ///< only of an operator
 };
 
 struct Pattern {
@@ -308,6 +317,23 @@ struct Pattern {
 struct Form {
     Pattern pattern; ///< named after the operator; its result is what the body defines last
     std::vector<NamedExpr> attributes; ///< of the operator that it is a form of
+    std::string documentation;
+    Span span;
+};
+
+/// "alpha: float = 1"
+struct OperatorAttribute {
+    Name name;
+    Name type;
+    std::optional<Expr> fallback;
+    Span span;
+};
+
+/// "op com.acme.Gated(x, w) -> y [alpha: float = 1] { y = ...; }", or with ";" in place of a body.
+struct Operator {
+    Pattern pattern; ///< its statements are the body
+    std::vector<OperatorAttribute> attributes;
+    bool hasBody = false;
     std::string documentation;
     Span span;
 };
@@ -341,7 +367,7 @@ struct Pipeline {
     Span span;
 };
 
-using Item = std::variant<Import, Opset, Class, Function, Pattern, Form, Rule, Pipeline>;
+using Item = std::variant<Import, Opset, Class, Function, Pattern, Form, Operator, Rule, Pipeline>;
 
 struct File {
     int64_t version = 0;

@@ -11,29 +11,19 @@ namespace fuselage::dsl {
 
 namespace {
 
-std::vector<std::string> attributeNames(Op op) {
-    std::vector<std::string> out;
-    for (const AttributeSchema& schema : attributesOf(op))
-        out.push_back(schema.name);
-    return out;
-}
-
-std::string attributeFix(const std::string& near, const std::vector<Op>& ops) {
+std::string attributeFix(const std::string& near, bool hasSome) {
     if (!near.empty())
         return "did you mean `" + near + "`?";
-    const bool some =
-        std::any_of(ops.begin(), ops.end(), [](Op op) { return !attributesOf(op).empty(); });
-    return some ? "write one of the attributes listed" : "leave it out: there is none to write";
+    return hasSome ? "write one of the attributes listed" : "leave it out: there is none to write";
 }
 
 /// Attributes and, since operators move parameters between the two, inputs.
-std::vector<std::string> parameterNames(const std::vector<Op>& ops) {
+std::vector<std::string> parameterNames(const std::vector<OperatorFacts>& all) {
     std::vector<std::string> out;
-    for (Op op : ops) {
-        std::vector<std::string> names = attributeNames(op);
-        out.insert(out.end(), names.begin(), names.end());
-        const std::vector<std::string>& inputs = inputNamesOf(op);
-        out.insert(out.end(), inputs.begin(), inputs.end());
+    for (const OperatorFacts& facts : all) {
+        for (const AttributeSchema& schema : facts.attributes)
+            out.push_back(schema.name);
+        out.insert(out.end(), facts.inputs.begin(), facts.inputs.end());
     }
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -74,11 +64,55 @@ std::string attributeTypeText(const std::string& type) {
     return type == "int" ? "an integer" : type == "float" ? "a number" : "a " + type;
 }
 
-bool allKnown(const std::vector<Op>& ops) {
-    return !ops.empty() && std::all_of(ops.begin(), ops.end(), hasSchema);
+std::vector<OperatorFacts> factsOf(const OperatorSet& ops) {
+    std::vector<OperatorFacts> out;
+    for (Op op : ops.ops)
+        if (op != Op::Unknown && op != Op::Fused)
+            out.push_back(dsl::factsOf(op));
+    for (const CustomOperatorPtr& custom : ops.custom)
+        out.push_back(dsl::factsOf(*custom));
+    return out;
 }
 
 } // namespace
+
+const AttributeSchema* OperatorFacts::attribute(const std::string& wanted) const {
+    for (const AttributeSchema& schema : attributes)
+        if (schema.name == wanted)
+            return &schema;
+    return nullptr;
+}
+
+bool OperatorFacts::hasInput(const std::string& wanted) const {
+    return std::find(inputs.begin(), inputs.end(), wanted) != inputs.end();
+}
+
+std::string OperatorFacts::attributesText() const {
+    std::vector<std::string> names;
+    for (const AttributeSchema& schema : attributes)
+        names.push_back(schema.name);
+    return name + " has " +
+           (names.empty()
+                ? "no attributes"
+                : (names.size() == 1 ? "the attribute " : "the attributes ") + listed(names));
+}
+
+OperatorFacts factsOf(Op op) {
+    const OpRow& row = rowOf(op);
+    return {row.name,
+            hasSchema(op),
+            inputNamesOf(op),
+            static_cast<size_t>(row.minInputs),
+            row.maxInputs == variadic ? SIZE_MAX : static_cast<size_t>(row.maxInputs),
+            row.maxOutputs == variadic ? SIZE_MAX : static_cast<size_t>(row.maxOutputs),
+            attributesOf(op),
+            false};
+}
+
+OperatorFacts factsOf(const CustomOperator& custom) {
+    return {custom.text(),    custom.isKnown,    custom.inputs,     custom.minInputs,
+            custom.maxInputs, custom.maxOutputs, custom.attributes, true};
+}
 
 const AttributeSchema* attributeNamed(Op op, const std::string& name) {
     for (const AttributeSchema& schema : attributesOf(op))
@@ -93,20 +127,18 @@ bool isInputName(Op op, const std::string& name) {
 }
 
 std::string schemaText(Op op) {
-    const OpRow& row = rowOf(op);
-    std::vector<std::string> names = attributeNames(op);
-    return std::string(row.name) + " has " +
-           (names.empty()
-                ? "no attributes"
-                : (names.size() == 1 ? "the attribute " : "the attributes ") + listed(names));
+    return factsOf(op).attributesText();
 }
 
-void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, size_t operands,
+void RuleCompiler::checkNode(const ast::Term& term, const OperatorSet& ops, size_t operands,
                              bool open) {
-    if (!allKnown(ops))
+    const std::vector<OperatorFacts> all = factsOf(ops);
+    if (all.empty() || !std::all_of(all.begin(), all.end(),
+                                    [](const OperatorFacts& facts) { return facts.isKnown; }))
         return;
+    const OperatorFacts& first = all[0];
     const std::vector<std::string> parameters =
-        term.tests.empty() ? std::vector<std::string>() : parameterNames(ops);
+        term.tests.empty() ? std::vector<std::string>() : parameterNames(all);
     auto knows = [&](const std::string& name) {
         return std::find(parameters.begin(), parameters.end(), name) != parameters.end();
     };
@@ -116,12 +148,14 @@ void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, 
             std::string near = closest(name, parameters);
             Diagnostic& d = error("E0214", test.attribute.span,
                                   term.name.text + " has no attribute `" + name + "`");
-            d.notes.push_back(schemaText(ops[0]));
-            d.fix = attributeFix(near, ops);
+            d.notes.push_back(first.attributesText());
+            d.fix = attributeFix(near, std::any_of(all.begin(), all.end(), [](const auto& facts) {
+                                     return !facts.attributes.empty();
+                                 }));
             continue;
         }
         bool isSet = test.comparison == "in";
-        const AttributeSchema* schema = ops.size() == 1 ? attributeNamed(ops[0], name) : nullptr;
+        const AttributeSchema* schema = all.size() == 1 ? first.attribute(name) : nullptr;
         std::string wrong;
         std::string wanted = schema ? attributeTypeText(schema->type) : "";
         if (isSet && test.value.kind == ast::Expr::Kind::Number) {
@@ -138,70 +172,75 @@ void RuleCompiler::checkNode(const ast::Term& term, const std::vector<Op>& ops, 
             d.fix = "compare with " + wanted;
         }
     }
-    int most = 0;
-    for (Op op : ops)
-        most = std::max(most, rowOf(op).maxInputs);
-    if (!open && most < variadic && operands > static_cast<size_t>(most)) {
+    size_t most = 0;
+    for (const OperatorFacts& facts : all)
+        most = std::max(most, facts.maxInputs);
+    if (!open && operands > most) {
         Diagnostic& d = error("E0205", term.span, term.name.text + " has fewer operands");
         bool readsChain = operands > term.args.size();
         d.found = std::to_string(term.args.size()) + " operands" +
                   (readsChain ? " and what stands before `->`" : "");
-        d.expected = "at most " + std::to_string(most) + " (" + listed(inputNamesOf(ops[0])) + ")";
-        d.fix = readsChain ? "put `_` where that value goes"
-                           : "remove the operands behind `" + inputNamesOf(ops[0]).back() + "`";
+        d.expected = "at most " + std::to_string(most) +
+                     (first.inputs.empty() ? "" : " (" + listed(first.inputs) + ")");
+        d.fix = readsChain             ? "put `_` where that value goes"
+                : first.inputs.empty() ? "remove the operands"
+                                       : "remove the operands behind `" + first.inputs.back() + "`";
     }
     for (const ast::Arg& arg : term.args) {
-        if (!arg.name || std::any_of(ops.begin(), ops.end(),
-                                     [&](Op op) { return isInputName(op, arg.name->text); }))
+        if (!arg.name || std::any_of(all.begin(), all.end(), [&](const OperatorFacts& facts) {
+                return facts.hasInput(arg.name->text);
+            }))
             continue;
-        std::string near = closest(arg.name->text, inputNamesOf(ops[0]));
+        std::string near = closest(arg.name->text, first.inputs);
         Diagnostic& d = error("E0218", arg.name->span,
                               term.name.text + " has no input `" + arg.name->text + "`");
-        d.expected = "one of " + listed(inputNamesOf(ops[0]));
+        d.expected = "one of " + listed(first.inputs);
         d.fix = near.empty() ? "write one of these names, or none" : "did you mean `" + near + "`?";
     }
 }
 
-void RuleCompiler::checkBuilt(const ast::Expr& expr, Op op, size_t operands) {
-    if (!hasSchema(op))
+void RuleCompiler::checkGiven(const ast::NamedExpr& named, const OperatorFacts& facts) {
+    const AttributeSchema* schema = facts.attribute(named.name.text);
+    if (!schema && (facts.isCustom || !facts.hasInput(named.name.text))) {
+        std::string near = closest(named.name.text, parameterNames({facts}));
+        Diagnostic& d = error("E0214", named.name.span,
+                              facts.name + " has no attribute `" + named.name.text + "`");
+        d.notes.push_back(facts.attributesText());
+        d.fix = attributeFix(near, !facts.attributes.empty());
+    } else if (schema) {
+        std::string wrong = mismatch(named.value, schema->type);
+        if (wrong.empty())
+            return;
+        Diagnostic& d = error("E0219", named.value.span,
+                              "`" + named.name.text + "` of " + facts.name + " has another type");
+        d.found = wrong;
+        d.expected = attributeTypeText(schema->type);
+        d.fix = "write " + attributeTypeText(schema->type);
+    }
+}
+
+void RuleCompiler::checkBuilt(const ast::Expr& expr, const OperatorFacts& facts, size_t operands,
+                              bool mayCarry) {
+    if (!facts.isKnown)
         return;
-    const OpRow& row = rowOf(op);
-    bool fits = operands <= static_cast<size_t>(row.maxInputs) || row.maxInputs == variadic;
-    if (!fits || operands < static_cast<size_t>(row.minInputs)) {
+    if (operands > facts.maxInputs || operands < facts.minInputs) {
         Diagnostic& d = error("E0205", expr.span, "wrong number of operands for " + expr.text);
         d.found = std::to_string(operands);
-        d.expected = std::to_string(row.minInputs) + " to " + std::to_string(row.maxInputs) + " (" +
-                     listed(inputNamesOf(op)) + ")";
+        d.expected =
+            std::to_string(facts.minInputs) +
+            (facts.maxInputs == SIZE_MAX ? " or more" : " to " + std::to_string(facts.maxInputs)) +
+            " (" + listed(facts.inputs) + ")";
         d.fix = "give the operands that the operator has";
     }
-    for (const ast::NamedExpr& named : expr.named) {
-        if (named.isSpread())
-            continue;
-        const AttributeSchema* schema = attributeNamed(op, named.name.text);
-        if (!schema && !isInputName(op, named.name.text)) {
-            std::string near = closest(named.name.text, parameterNames({op}));
-            Diagnostic& d = error("E0214", named.name.span,
-                                  expr.text + " has no attribute `" + named.name.text + "`");
-            d.notes.push_back(schemaText(op));
-            d.fix = attributeFix(near, {op});
-        } else if (schema) {
-            std::string wrong = mismatch(named.value, schema->type);
-            if (wrong.empty())
-                continue;
-            Diagnostic& d =
-                error("E0219", named.value.span,
-                      "`" + named.name.text + "` of " + expr.text + " has another type");
-            d.found = wrong;
-            d.expected = attributeTypeText(schema->type);
-            d.fix = "write " + attributeTypeText(schema->type);
-        }
-    }
-    for (const AttributeSchema& schema : attributesOf(op)) {
+    for (const ast::NamedExpr& named : expr.named)
+        if (!named.isSpread())
+            checkGiven(named, facts);
+    for (const AttributeSchema& schema : facts.attributes) {
         bool given =
             std::any_of(expr.named.begin(), expr.named.end(), [&](const ast::NamedExpr& n) {
                 return n.isSpread() || n.name.text == schema.name;
             });
-        if (!schema.required || given || specOf(op))
+        if (!schema.required || given || mayCarry)
             continue;
         Diagnostic& d =
             error("E0222", expr.span, expr.text + " needs the attribute `" + schema.name + "`");

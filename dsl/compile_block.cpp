@@ -139,12 +139,18 @@ void RuleCompiler::checkOutputs(TermId id, const ast::Define& define) {
     const Term& made = m_rule->term(id);
     for (const Term::Alternative& each : made.alternatives)
         checkOutputs(each.term, define);
-    const auto wanted = static_cast<int>(std::min<size_t>(define.names.size(), 255));
-    if (made.kind != Term::Kind::Node || made.ops.size() != 1 || !hasSchema(made.ops[0]) ||
-        rowOf(made.ops[0]).maxOutputs >= wanted)
+    const size_t wanted = std::min<size_t>(define.names.size(), variadic);
+    if (made.kind != Term::Kind::Node || made.ops.empty())
+        return;
+    const bool isCustom = made.custom.size() == 1;
+    if (!isCustom && (made.ops.size() != 1 || !hasSchema(made.ops[0])))
+        return;
+    const size_t most =
+        isCustom ? made.custom[0]->maxOutputs : static_cast<size_t>(rowOf(made.ops[0]).maxOutputs);
+    if (most >= wanted)
         return;
     Diagnostic& d = error("E0205", define.names.back().span, made.text + " has fewer outputs");
-    d.expected = "at most " + std::to_string(rowOf(made.ops[0]).maxOutputs);
+    d.expected = "at most " + std::to_string(most);
     d.fix = "remove the names behind that";
 }
 

@@ -342,16 +342,35 @@ Expression RuleCompiler::builtNode(const ast::Expr& expr, const Scope& scope,
         if (!named.isSpread())
             out.named.push_back({named.name.text, expression(named.value, scope)});
 
-    if (auto op = operatorNamed(expr.text)) {
-        out.op = *op;
-        checkBuilt(expr, *op, out.args.size());
+    Span name = expr.span;
+    name.end = std::min(name.end, name.begin + static_cast<uint32_t>(expr.text.size()));
+    const size_t before = m_diagnostics.all().size();
+    const bool isClass = scope.names->classes.contains(expr.text);
+    const auto meant =
+        isClass ? std::nullopt : operatorsNamed({expr.text, name}, *scope.names, m_diagnostics);
+    if (meant && !meant->ops.empty()) {
+        out.op = meant->custom.empty() ? meant->ops[0] : Op::Unknown;
+        out.custom = meant->custom.empty() ? nullptr : meant->custom[0];
+        checkBuilt(expr, out.custom ? factsOf(*out.custom) : factsOf(out.op), out.args.size(),
+                   !out.custom && specOf(out.op));
         copyAttributes(expr, out, scope);
         carryAttributes(out);
+        if (const DeclaredOperator* declared = declaredBody(expr.text, scope))
+            return writtenOutNode(expr, *declared, std::move(out));
         return out;
     }
-    std::string near = closest(expr.text, operatorNames());
+    m_errors += m_diagnostics.all().size() > before ? 1 : 0;
+    if (meant)
+        return out;
+    std::vector<std::string> known = operatorNames();
+    known.insert(known.end(), publishedNames().begin(), publishedNames().end());
+    std::string near = closest(expr.text, known);
     Diagnostic& d = error("E0201", expr.span, "there is no operator `" + expr.text + "`");
-    d.fix = near.empty() ? "write the name of an ONNX operator" : "did you mean `" + near + "`?";
+    d.fix = !near.empty() ? "did you mean `" + near + "`?"
+            : m_isForm    ? "write the name of an ONNX operator"
+                          : "write the name of an ONNX operator, or another one with its domain: "
+                            "`com.acme." +
+                             expr.text + "`";
     return out;
 }
 

@@ -27,6 +27,9 @@ bool hasConditions(const ast::Pattern& pattern) {
 } // namespace
 
 const ast::Pattern* RuleCompiler::patternNamed(const ast::Term& term, const Scope& scope) const {
+    if (const DeclaredOperator* declared =
+            term.kind == ast::Term::Kind::Node ? declaredBody(term.name.text, scope) : nullptr)
+        return &declared->item->pattern;
     auto found = scope.names->patterns.find(term.name.text);
     return term.kind == ast::Term::Kind::Node && found != scope.names->patterns.end()
                ? found->second
@@ -160,7 +163,8 @@ TermId RuleCompiler::inlinedBody(const ast::Pattern& pattern, const ast::Define&
 Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pattern,
                               Filler* filler, bool implied, Scope& scope) {
     auto nothing = [&] { return Inlined{add(makeTerm(Term::Kind::Any, reference.span)), {}}; };
-    if (!reference.prefix.empty() || !reference.tests.empty()) {
+    const DeclaredOperator* declared = declaredBody(reference.name.text, scope);
+    if (!reference.prefix.empty() || (!declared && !reference.tests.empty())) {
         Diagnostic& d = error("E0215", reference.span,
                               "a pattern takes no `spec`, `flat`, `ordered` or `[...]`");
         d.found = "`" + std::string(m_library.sources().text(reference.span)) + "`";
@@ -173,6 +177,10 @@ Inlined RuleCompiler::inlined(const ast::Term& reference, const ast::Pattern& pa
     inner.prefix = pattern.name.text + ".";
     if (!bindParameters(reference, pattern, filler, implied, scope, inner))
         return nothing();
+    if (declared) {
+        m_namesBody = true;
+        bindAttributes(reference, *declared, scope, inner);
+    }
     return writtenOut(pattern, "pattern", reference.span, inner);
 }
 

@@ -5,16 +5,14 @@
 // and compile_expression.cpp.
 #pragma once
 
+#include "core/ops/op_table.h"
 #include "dsl/compile.h"
 #include "dsl/walk.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
-
-namespace fuselage {
-struct AttributeSchema;
-}
 
 namespace fuselage::dsl {
 
@@ -91,6 +89,21 @@ struct ParameterUse {
     Span span;                      ///< of the name behind the dot, or of `c`
 };
 
+/// What is known of an operator, of whatever table or item.
+struct OperatorFacts {
+    std::string name;
+    bool isKnown = false;
+    std::vector<std::string> inputs;
+    size_t minInputs = 0, maxInputs = SIZE_MAX, maxOutputs = SIZE_MAX;
+    std::vector<AttributeSchema> attributes;
+    bool isCustom = false; ///< operands are given by position only
+
+    const AttributeSchema* attribute(const std::string& wanted) const;
+    bool hasInput(const std::string& wanted) const;
+    /// "Softmax has the attribute axis".
+    std::string attributesText() const;
+};
+
 class RuleCompiler {
 public:
     RuleCompiler(const Library& library, Diagnostics& diagnostics, const ast::File& file,
@@ -99,6 +112,10 @@ public:
     /// False when the rule has errors.
     bool compile(const ast::Rule& item, Rule& out);
     bool compile(const ast::Form& form, Rule& out);
+    /// The body of an operator, as a rewrite from the operator to what it computes.
+    bool compile(const ast::Operator& item, Rule& out);
+    /// The rule with the bodies of declared operators in their places.
+    bool compileWrittenOut(const ast::Rule& item, Rule& out);
 
 private:
     // compile_rule.cpp
@@ -112,6 +129,7 @@ private:
     void clause(const ast::Qdq& qdq);
     void clause(const ast::Verify& verify);
     void clause(const ast::Hint& hint);
+    void clause(const ast::As& as);
     void clause(const ast::TestBlock& test);
     void assignment(const ast::Assign& assign);
     std::optional<SlotIndex> slotNamed(const ast::Name& name);
@@ -142,7 +160,7 @@ private:
     TermId holeTerm(Filler& filler, const Span& span);
     TermId boundTerm(const Bound& bound, const Span& span, const std::string& text);
     bool checkRange(const ast::Range& range, uint32_t limit);
-    std::vector<Op> opsNamed(const ast::Name& name, const Scope& scope);
+    OperatorSet opsNamed(const ast::Name& name, const Scope& scope);
     TypePattern type(const ast::TypeSpec& spec, Scope& scope);
     SlotIndex freshSlot(const std::string& name, const Span& span);
     TermId add(Term term);
@@ -173,6 +191,14 @@ private:
     void carryAttributes(Expression& built) const;
     void leaveItselfOut(const Assignment& assignment);
     void refuseItself(const ast::Form& form);
+
+    // compile_operator.cpp
+    void declareInner(const ast::Rewrite& rewrite);
+    const DeclaredOperator* declaredBody(const std::string& name, const Scope& scope) const;
+    void bindAttributes(const ast::Term& reference, const DeclaredOperator& declared, Scope& scope,
+                        Scope& inner);
+    Expression writtenOutNode(const ast::Expr& expr, const DeclaredOperator& declared,
+                              Expression built);
 
     // compile_expression.cpp
     Expression expression(const ast::Expr& expr, const Scope& scope);
@@ -210,8 +236,10 @@ private:
     void checkEscapes(const ast::Rule& item);
 
     // check_node.cpp
-    void checkNode(const ast::Term& term, const std::vector<Op>& ops, size_t operands, bool open);
-    void checkBuilt(const ast::Expr& expr, Op op, size_t operands);
+    void checkNode(const ast::Term& term, const OperatorSet& ops, size_t operands, bool open);
+    void checkBuilt(const ast::Expr& expr, const OperatorFacts& facts, size_t operands,
+                    bool mayCarry);
+    void checkGiven(const ast::NamedExpr& named, const OperatorFacts& facts);
 
     Diagnostic& error(const char* code, const Span& span, std::string message);
     bool withinBudget(const Span& span);
@@ -226,7 +254,10 @@ private:
     Scope m_top;
     size_t m_errors = 0;
     bool m_inRewrite = false;
-    bool m_isForm = false;                                           ///< what is built is its head
+    bool m_isForm = false;                 ///< what is built is its head
+    bool m_isWrittenOut = false;           ///< operators with a body are their bodies
+    bool m_namesBody = false;              ///< some operator with a body was written out
+    const ast::Operator* m_body = nullptr; ///< whose body the rewrite is
     enum class Known { Match, Escape, Gate } m_known = Known::Match; ///< which roots may stand
     bool m_overBudget = false;
     size_t m_expressions = 0;
@@ -238,6 +269,13 @@ private:
     const Expression* m_hole = nullptr;                             ///< of a chain in a rewrite
     size_t m_holeUses = 0;
 };
+
+/// The defaults that an `op` item states; reports those that are none.
+std::map<std::string, AttributeValue> declaredDefaults(const ast::Operator& item,
+                                                       Diagnostics& diagnostics);
+
+OperatorFacts factsOf(Op op);
+OperatorFacts factsOf(const CustomOperator& custom);
 
 /// What the op table says of one attribute of an operator; null when it has none of that name.
 const AttributeSchema* attributeNamed(Op op, const std::string& name);

@@ -132,6 +132,14 @@ void RuleCompiler::copyAttributes(const ast::Expr& expr, Expression& built, cons
             }
             continue;
         }
+        if (built.custom) { // its attributes need not be known: all that the node has
+            Expression all;
+            all.kind = Expression::Kind::Attribute;
+            all.span = named.value.span;
+            all.slot = from.slot;
+            built.named.push_back({"...", std::move(all)});
+            continue;
+        }
         ParameterUse use{from.slot, {}, built.op, {}, named.value.span};
         for (const NamedExpression& given : built.named)
             use.given.push_back(given.name);

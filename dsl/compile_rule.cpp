@@ -5,6 +5,8 @@
 #include "dsl/tokens.h"
 
 #include <cmath>
+#include <functional>
+#include <set>
 
 namespace fuselage::dsl {
 
@@ -12,7 +14,7 @@ namespace {
 
 const char* wordOf(const ast::Clause& clause) {
     constexpr const char* words[] = {"match", "rewrite", "gate", "escape", "numeric",
-                                     "qdq",   "verify",  "hint", "test"};
+                                     "qdq",   "verify",  "hint", "as",     "test"};
     return words[clause.index()];
 }
 
@@ -154,6 +156,8 @@ std::optional<SlotIndex> RuleCompiler::slotNamed(const ast::Name& name) {
 
 void RuleCompiler::clause(const ast::Rewrite& rewrite) {
     m_inRewrite = true;
+    if (m_body)
+        declareInner(rewrite);
     for (const ast::RewriteStatement& statement : rewrite.body) {
         if (auto* assign = std::get_if<ast::Assign>(&statement)) {
             assignment(*assign);
@@ -313,6 +317,59 @@ Forms compileForms(const Library& library, Diagnostics& diagnostics, PatternFact
     return good;
 }
 
+/// Reports an operator whose body leads back to it.
+bool containsItself(const Library& library, const ast::Operator& item, Diagnostics& diagnostics) {
+    std::set<const ast::Operator*> seen;
+    std::function<bool(const ast::Operator&)> reaches = [&](const ast::Operator& from) {
+        const auto& known = library.namesOf(from.span.source).operators;
+        bool isCircle = false;
+        auto follow = [&](const std::string& name) {
+            const auto next = known.find(name);
+            if (next == known.end())
+                return;
+            isCircle = isCircle || next->second.item == &item ||
+                       (seen.insert(next->second.item).second && reaches(*next->second.item));
+        };
+        for (const ast::Statement& statement : from.pattern.body)
+            if (auto* define = std::get_if<ast::Define>(&statement))
+                walkTerms(define->choice,
+                          [&](const ast::Term& term, bool) { follow(term.name.text); });
+        return isCircle;
+    };
+    if (!reaches(item))
+        return false;
+    Diagnostic& d = diagnostics.error("E0212", item.pattern.name.span,
+                                      "operator `" + item.pattern.name.text + "` contains itself");
+    d.fix = "write its body by other operators";
+    return true;
+}
+
+/// Declared operators with their defaults and bodies, in the order of the files.
+void compileOperators(const Library& library, Diagnostics& diagnostics, PatternFacts& facts,
+                      const Forms& forms, RuleSet& out) {
+    for (const auto& parsed : library.files())
+        for (const ast::Item& item : parsed->file.items) {
+            auto* declared = std::get_if<ast::Operator>(&item);
+            if (!declared || overlapsError(parsed->diagnostics, declared->span))
+                continue;
+            const auto& known = library.namesOf(parsed->file.source).operators;
+            const auto found = known.find(declared->pattern.name.text);
+            if (found == known.end() || found->second.item != declared)
+                continue; // its name was taken
+            CustomOperator& custom = *found->second.custom;
+            for (auto& [name, value] : declaredDefaults(*declared, diagnostics))
+                for (AttributeSchema& schema : custom.attributes)
+                    if (schema.name == name)
+                        schema.fallback = value;
+            auto body = std::make_shared<Rule>();
+            if (declared->hasBody && !containsItself(library, *declared, diagnostics) &&
+                RuleCompiler(library, diagnostics, parsed->file, forms, facts)
+                    .compile(*declared, *body))
+                custom.body = std::move(body);
+            out.operators.push_back(found->second.custom);
+        }
+}
+
 } // namespace
 
 Compiled compile(const Library& library, Diagnostics& diagnostics) {
@@ -320,6 +377,7 @@ Compiled compile(const Library& library, Diagnostics& diagnostics) {
     RuleSet& out = made.rules;
     PatternFacts facts;
     const Forms forms = compileForms(library, diagnostics, facts, made.forms);
+    compileOperators(library, diagnostics, facts, forms, out);
     std::map<std::string, Span> places;
     for (const auto& parsed : library.files()) {
         Rule fresh; // with the opsets of the last `opset` line above
@@ -344,6 +402,13 @@ Compiled compile(const Library& library, Diagnostics& diagnostics) {
                 d.labels.push_back({place->second, "first defined here"});
                 d.fix = "choose another name, or write `replaces " + rule->name.text + "`";
                 isGood = false;
+            }
+            if (isGood && !library.namesOf(parsed->file.source).operators.empty()) {
+                Diagnostics ignored; // what stands in the way is told by the proof
+                auto writtenOut = std::make_shared<Rule>();
+                if (RuleCompiler(library, ignored, parsed->file, forms, facts)
+                        .compileWrittenOut(*rule, *writtenOut))
+                    compiled.writtenOut = std::move(writtenOut);
             }
             if (isGood)
                 out.rules.push_back(std::move(compiled));

@@ -6,6 +6,7 @@
 #include "dsl/lint_internal.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fuselage::dsl {
 
@@ -45,7 +46,9 @@ std::optional<TermId> argumentAt(const Term& term, Op op, size_t operand) {
 
 /// `Op(a, b)` rewritten to `Op(a, b)`; in either order where that is the same.
 bool buildsItself(const Expression& value, const Rule& rule, const Term& self) {
-    if (value.kind != Expression::Kind::Node || self.ops != std::vector{value.op} ||
+    const bool isSameOperator =
+        value.custom ? self.custom == std::vector{value.custom} : self.ops == std::vector{value.op};
+    if (value.kind != Expression::Kind::Node || !isSameOperator ||
         value.args.size() != self.arguments.size())
         return false;
     auto isSame = [&](const Expression& built, const Argument& matched) {
@@ -136,6 +139,16 @@ TermId RuleCompiler::spec(const ast::Term& term, Filler* filler, bool implied, S
         for (const ast::Form* form : known->second)
             if (passes(*form, op, self.tests, scope) && fits(*form, op, self))
                 out.alternatives.push_back({"", formTerm(*form, op, self, use), form->span});
+    }
+    if (const auto declared = scope.names->operators.find(term.name.text);
+        declared != scope.names->operators.end() && declared->second.item->hasBody) {
+        ast::Term plain = term; // the body is a form of its operator
+        plain.prefix.clear();
+        const bool outer = std::exchange(m_isWrittenOut, true);
+        out.alternatives.push_back(
+            {"", inlined(plain, declared->second.item->pattern, filler, implied, scope).term,
+             term.span});
+        m_isWrittenOut = outer;
     }
     use.choice = add(std::move(out));
     if (builtAgain)

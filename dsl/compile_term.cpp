@@ -245,6 +245,13 @@ TermId RuleCompiler::captured(TermId id, const std::optional<ast::Name>& capture
 }
 
 TermId RuleCompiler::value(const ast::Term& term, Scope& scope) {
+    if (const uint32_t* let = m_isWrittenOut ? scope.find(&Scope::lets, term.name.text) : nullptr)
+        if (const Expression& attribute = m_rule->lets[*let].expression;
+            attribute.kind == Expression::Kind::Number) {
+            Term out = makeTerm(TermKind::Number, term.span, term.name.text);
+            out.number = attribute.number;
+            return add(std::move(out));
+        }
     const Bound* bound = scope.find(&Scope::values, term.name.text);
     if (!bound) {
         // Every name of a block is declared before its terms, so only a list is left.
@@ -276,12 +283,14 @@ TermId RuleCompiler::number(const ast::Term& term) {
     return add(std::move(out));
 }
 
-std::vector<Op> RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope) {
-    if (auto found = scope.names->classes.find(name.text); found != scope.names->classes.end())
-        return found->second;
-    if (auto op = operatorNamed(name.text))
-        return {*op};
+OperatorSet RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope) {
+    const size_t before = m_diagnostics.all().size();
+    if (auto found = operatorsNamed(name, *scope.names, m_diagnostics)) {
+        m_errors += found->ops.empty() && m_diagnostics.all().size() > before ? 1 : 0;
+        return *found;
+    }
     std::vector<std::string> known = operatorNames();
+    known.insert(known.end(), publishedNames().begin(), publishedNames().end());
     for (auto& [pattern, item] : scope.names->patterns)
         known.push_back(pattern);
     for (auto& [group, ops] : scope.names->classes)
@@ -289,14 +298,17 @@ std::vector<Op> RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope
     std::string near = closest(name.text, known);
     Diagnostic& d =
         error("E0201", name.span, "there is no operator, class or pattern `" + name.text + "`");
-    d.fix = near.empty() ? "write an ONNX operator, or import the file that defines it"
+    d.fix = near.empty() ? "write an ONNX operator, another with its domain (`com.acme." +
+                               name.text + "`), or import the file that defines it"
                          : "did you mean `" + near + "`?";
     return {};
 }
 
 TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
     Term out = makeTerm(TermKind::Region, term.span, "region " + term.name.text);
-    out.ops = opsNamed(term.name, scope);
+    const OperatorSet meant = opsNamed(term.name, scope);
+    out.ops = meant.ops;
+    out.custom = meant.custom;
     if (checkRange(term.range, regionLimit)) {
         out.least = term.range.least;
         out.most = term.range.most;
@@ -309,7 +321,9 @@ TermId RuleCompiler::region(const ast::Term& term, Filler* filler, bool implied,
 
 TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
     Term out = makeTerm(TermKind::Node, term.span, term.name.text);
-    out.ops = opsNamed(term.name, scope);
+    const OperatorSet meant = opsNamed(term.name, scope);
+    out.ops = meant.ops;
+    out.custom = meant.custom;
     out.order = term.prefix == "ordered" ? OperandOrder::Ordered
                 : term.prefix == "flat"  ? OperandOrder::Flat
                                          : OperandOrder::Schema;
@@ -330,7 +344,7 @@ TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, S
             {test.attribute.text, test.comparison, std::move(value), late, test.span});
     }
     bool associative = std::all_of(out.ops.begin(), out.ops.end(), [](Op op) {
-        return !hasSchema(op) || (hasTrait(op, Commutative) && hasTrait(op, Associative));
+        return hasTrait(op, Commutative) && hasTrait(op, Associative);
     });
     if (out.order == OperandOrder::Flat && !associative) {
         Diagnostic& d = error("E0215", term.name.span,
@@ -348,7 +362,7 @@ TermId RuleCompiler::node(const ast::Term& term, Filler* filler, bool implied, S
         d.fix = "split it into two statements";
     }
     if (out.order != OperandOrder::Flat)
-        checkNode(term, out.ops, out.arguments.size(), open);
+        checkNode(term, meant, out.arguments.size(), open);
     return add(std::move(out));
 }
 

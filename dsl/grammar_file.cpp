@@ -25,6 +25,10 @@ struct ParameterClass {};
 struct PatternClass {};
 struct FormAttributeClass {};
 struct FormClass {};
+struct OperandClass {};
+struct OperatorAttributeClass {};
+struct OperatorClass {};
+struct AttributeTypeClass {};
 struct ModifierClass {};
 struct RuleItemClass {};
 struct SelectionClass {};
@@ -44,6 +48,12 @@ const x3::rule<ParameterClass, ast::Parameter> parameter = "a parameter";
 const x3::rule<PatternClass, ast::Pattern> pattern = "`pattern`";
 const x3::rule<FormAttributeClass, ast::NamedExpr> formAttribute = "`attribute == value`";
 const x3::rule<FormClass, ast::Form> form = "`form`";
+const x3::rule<OperandClass, ast::Parameter> operand = "an operand";
+const x3::rule<AttributeTypeClass, ast::Name> attributeType =
+    "`int`, `float`, `string`, `ints`, `floats`, `strings` or `tensor`";
+const x3::rule<OperatorAttributeClass, ast::OperatorAttribute> operatorAttribute =
+    "`attribute: type`";
+const x3::rule<OperatorClass, ast::Operator> operatorItem = "`op`";
 const x3::rule<ModifierClass, ast::Modifier> modifier = "`in`, `priority`, `once` or `replaces`";
 const x3::rule<RuleItemClass, ast::Rule> rule = "`rule`";
 const x3::rule<SelectionClass, ast::Name> selection = "`order`, `gain` or `exact`";
@@ -63,7 +73,7 @@ const auto opset_def = spanned(keyword("opset") > ">=" > integer[set<&ast::Opset
 
 const auto classMember_def = ((x3::lit('@') >> x3::eps[mark<&ast::ClassMember::isTrait>]) >
                               lower[set<&ast::ClassMember::name>]) |
-                             upper[set<&ast::ClassMember::name>];
+                             operatorName[set<&ast::ClassMember::name>];
 const auto classItem_def = spanned(keyword("class") > upper[set<&ast::Class::name>] > '=' >
                                    classMember[push<&ast::Class::members>] >
                                    *('|' > classMember[push<&ast::Class::members>]) > ';');
@@ -96,6 +106,37 @@ const auto form_def =
             -('[' > formAttribute[push<&ast::Form::attributes>] >
               *(',' > formAttribute[push<&ast::Form::attributes>]) > ']') > block[setBody]);
 
+template <auto member> struct SetOfPattern {
+    template <typename C> void operator()(C& context) const {
+        x3::_val(context).pattern.*member = std::move(x3::_attr(context));
+    }
+};
+template <auto member> struct PushOfPattern {
+    template <typename C> void operator()(C& context) const {
+        (x3::_val(context).pattern.*member).push_back(std::move(x3::_attr(context)));
+    }
+};
+constexpr SetOfPattern<&ast::Pattern::name> setHead{};
+constexpr SetOfPattern<&ast::Pattern::body> setStatements{};
+constexpr PushOfPattern<&ast::Pattern::parameters> pushParameter{};
+constexpr PushOfPattern<&ast::Pattern::results> pushResult{};
+
+const WordTable attributeTypes{"int", "float", "string", "ints", "floats", "strings", "tensor"};
+const auto attributeType_def = spanned(wordOf(attributeTypes)[takeRawWord]);
+const auto operand_def = lower[set<&ast::Parameter::name>] >>
+                         -(x3::lit('?') >> x3::eps[mark<&ast::Parameter::mayBeAbsent>]);
+const auto operatorAttribute_def =
+    spanned(lower[set<&ast::OperatorAttribute::name>] > ':' >
+            attributeType[set<&ast::OperatorAttribute::type>] >
+            -('=' > expression[set<&ast::OperatorAttribute::fallback>]));
+const auto results =
+    ('(' > lower[pushResult] > *(',' > lower[pushResult]) > ')') | lower[pushResult];
+const auto operatorItem_def =
+    spanned(keyword("op") > qualified[setHead] > '(' > -(operand[pushParameter] % ',') > ')' >
+            "->" > results > -('[' > operatorAttribute[push<&ast::Operator::attributes>] >
+                               *(',' > operatorAttribute[push<&ast::Operator::attributes>]) > ']') >
+            (x3::lit(';') | (x3::eps[mark<&ast::Operator::hasBody>] >> block[setStatements])));
+
 const WordTable inTable{"in"};
 const WordTable priorityTable{"priority"};
 const WordTable replacesTable{"replaces"};
@@ -116,8 +157,9 @@ const auto pipeline_def =
             pipelineStep[push<&ast::Pipeline::steps>] >
             *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) > ';');
 
-const auto anyItem_def = rule[become] | pattern[become] | form[become] | classItem[become] |
-                         function[become] | import[become] | opset[become] | pipeline[become];
+const auto anyItem_def = rule[become] | pattern[become] | form[become] | operatorItem[become] |
+                         classItem[become] | function[become] | import[become] | opset[become] |
+                         pipeline[become];
 const auto item_def = !x3::eoi >> (x3::eps > anyItem[become]);
 
 const auto fuseWord_def = keyword("fuse");
@@ -125,8 +167,9 @@ const auto header_def = x3::eps > fuseWord > signedInteger[become] > ';';
 const auto file_def = header[set<&ast::File::version>] >> *item[push<&ast::File::items>] >> x3::eoi;
 
 BOOST_SPIRIT_DEFINE(file, import, opset, classMember, classItem, function, parameter, pattern,
-                    formAttribute, form, modifier, rule, selection, pipelineStep, pipeline, anyItem,
-                    item, header, fuseWord)
+                    formAttribute, form, operand, attributeType, operatorAttribute, operatorItem,
+                    modifier, rule, selection, pipelineStep, pipeline, anyItem, item, header,
+                    fuseWord)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(file), Iterator, Context)
 

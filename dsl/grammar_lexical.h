@@ -86,6 +86,8 @@ inline constexpr auto takeRawWord = [](auto& context) {
 
 struct LowerClass {};
 struct UpperClass {};
+struct OperatorNameClass {};
+struct QualifiedClass {};
 struct LetteredClass {};
 struct NumberClass {};
 struct SignedNumberClass {};
@@ -99,6 +101,15 @@ inline const auto lower_def = x3::lexeme[!(reservedWords >> !letterOrDigit) >>
 
 inline const x3::rule<UpperClass, ast::Name> upper = "a name with a capital letter";
 inline const auto upper_def = x3::lexeme[x3::raw[x3::char_("A-Z") >> *letterOrDigit][takeRaw]];
+
+/// An operator with its domain: "com.acme.Gated". Behind a domain any letter may begin the name.
+inline const auto segment = x3::char_("a-zA-Z_") >> *letterOrDigit;
+inline const x3::rule<QualifiedClass, ast::Name> qualified = "an operator with its domain";
+inline const auto qualified_def = x3::lexeme[x3::raw[x3::char_("a-zA-Z") >> *letterOrDigit >>
+                                                     +(x3::lit('.') >> segment)][takeRaw]];
+
+inline const x3::rule<OperatorNameClass, ast::Name> operatorName = "an operator";
+inline const auto operatorName_def = qualified[become] | upper[become];
 
 /// A word of any kind: phase names, zoo names, codes.
 inline const x3::rule<LetteredClass, ast::Name> word = "a word";
@@ -139,7 +150,8 @@ inline const auto quoted_def =
     x3::lexeme['"' >> *((x3::lit('\\') >> x3::char_)[putEscape] | (~x3::char_("\"\\"))[putChar]) >>
                '"'];
 
-BOOST_SPIRIT_DEFINE(lower, upper, word, number, signedNumber, integer, signedInteger, quoted)
+BOOST_SPIRIT_DEFINE(lower, upper, qualified, operatorName, word, number, signedNumber, integer,
+                    signedInteger, quoted)
 
 inline bool isIntegerText(const std::string& numeralText) {
     return numeralText.find_first_not_of("-0123456789") == std::string::npos;

@@ -98,8 +98,8 @@ const auto tests = '[' > attributeTest[push<&ast::Term::tests>] >
 
 const auto node_def =
     spanned(x3::eps[mark<&ast::Term::kind, Kind::Node>] >>
-            ((wordOf(prefixWord)[set<&ast::Term::prefix>] > upper[set<&ast::Term::name>]) |
-             upper[set<&ast::Term::name>]) >>
+            ((wordOf(prefixWord)[set<&ast::Term::prefix>] > operatorName[set<&ast::Term::name>]) |
+             operatorName[set<&ast::Term::name>]) >>
             -operands >> -tests);
 
 const auto region_def = spanned(keyword("region") >> x3::eps[mark<&ast::Term::kind, Kind::Region>] >

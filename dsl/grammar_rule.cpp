@@ -36,6 +36,8 @@ struct QdqClass {};
 struct WithClass {};
 struct VerifyClass {};
 struct HintClass {};
+struct GivenAttributeClass {};
+struct AsClass {};
 struct TestEntryClass : Recovering<false> {};
 struct TestLineClass {};
 struct ExpectationClass {};
@@ -64,6 +66,8 @@ const x3::rule<QdqClass, ast::Qdq> qdq = "`qdq`";
 const x3::rule<WithClass, ast::NamedExpr> with = "`Dim in {...}`";
 const x3::rule<VerifyClass, ast::Verify> verify = "`verify`";
 const x3::rule<HintClass, ast::Hint> hint = "`hint`";
+const x3::rule<GivenAttributeClass, ast::NamedExpr> givenAttribute = "`attribute = value`";
+const x3::rule<AsClass, ast::As> as = "`as`";
 const x3::rule<TestLineClass, ast::TestEntry> testLine = "`graph`, `zoo`, `model` or `expect`";
 const x3::rule<ExpectationClass, ast::TestEntry> expectation = "`fires`, `miss`, `same` or `nodes`";
 const x3::rule<TestEntryClass, ast::TestEntry> testEntry = "a line of a test";
@@ -142,6 +146,11 @@ const auto verify_def = spanned(keyword("verify") > integer[set<&ast::Verify::sa
                                 -(keyword("tolerance") > number[set<&ast::Verify::tolerance>]) >
                                 -(keyword("with") > '{' > with[push<&ast::Verify::with>] >
                                   *(',' > with[push<&ast::Verify::with>]) > '}') > ';');
+const auto givenAttribute_def =
+    lower[set<&ast::NamedExpr::name>] > '=' > expression[set<&ast::NamedExpr::value>];
+const auto as_def = spanned(keyword("as") > qualified[set<&ast::As::name>] >
+                            -('[' > givenAttribute[push<&ast::As::attributes>] >
+                              *(',' > givenAttribute[push<&ast::As::attributes>]) > ']') > ';');
 const auto hint_def = spanned(keyword("hint") > quoted[set<&ast::Hint::text>] > ';');
 
 // Tests.
@@ -174,13 +183,14 @@ const auto testBlock_def = spanned(keyword("test") > quoted[set<&ast::TestBlock:
 
 const auto anyClause_def = match[become] | rewrite[become] | gate[become] | escape[become] |
                            numeric[become] | qdq[become] | verify[become] | hint[become] |
-                           testBlock[become];
+                           as[become] | testBlock[become];
 const auto clause_def = !endOfBody >> (x3::eps > anyClause[become]);
 
 BOOST_SPIRIT_DEFINE(block, clause, define, defineNames, let, where, unless, many, statement, match,
                     target, targets, assign, letOrAssign, rewriteStatement, rewrite, gate, escape,
-                    numeric, qdqPoint, qdq, with, verify, hint, testEntry, testBlock, anyStatement,
-                    anyClause, policy, numericWord, inWord, testLine, expectation)
+                    numeric, qdqPoint, qdq, with, verify, hint, givenAttribute, as, testEntry,
+                    testBlock, anyStatement, anyClause, policy, numericWord, inWord, testLine,
+                    expectation)
 
 BOOST_SPIRIT_INSTANTIATE(decltype(block), Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(decltype(clause), Iterator, Context)

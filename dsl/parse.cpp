@@ -40,8 +40,9 @@ bool isOneMark(const std::string& expected) {
 
 std::string fixFor(const std::string& expected) {
     static constexpr std::pair<std::string_view, std::string_view> fixes[] = {
-        {"an item", "begin with rule, pattern, form, class, fn, import, opset or pipeline"},
-        {"a clause", "begin with match, rewrite, gate, escape, numeric, qdq, verify, hint or test"},
+        {"an item", "begin with rule, pattern, form, op, class, fn, import, opset or pipeline"},
+        {"a clause",
+         "begin with match, rewrite, gate, escape, numeric, qdq, verify, hint, as or test"},
         {"a statement", "write `name = pattern;`, or begin with let, where, many or unless"},
         {"a type", "write const, scalar, input, an element type or dimensions in `[...]`"},
         {"a name", "write a name that begins with a small letter and is no keyword"},
@@ -229,6 +230,8 @@ void finishItems(ast::File& file, const ParseState& state) {
             dropUnknownClauses(*rule);
         else if (auto* pattern = std::get_if<ast::Pattern>(&item))
             dropUnknownStatements(pattern->body);
+        else if (auto* declared = std::get_if<ast::Operator>(&item))
+            dropUnknownStatements(declared->pattern.body);
         else if (auto* form = std::get_if<ast::Form>(&item)) {
             dropUnknownStatements(form->pattern.body);
             nameResult(form->pattern);

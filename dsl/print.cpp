@@ -111,7 +111,8 @@ std::string headText(const ast::Pattern& item) {
     std::string parameters;
     for (const ast::Parameter& parameter : item.parameters)
         appendItem(parameters, ", ",
-                   parameter.name.text + (parameter.type ? ": " + typeText(*parameter.type) : ""));
+                   parameter.name.text + (parameter.mayBeAbsent ? "?" : "") +
+                       (parameter.type ? ": " + typeText(*parameter.type) : ""));
     return item.name.text + "(" + parameters + ")";
 }
 
@@ -209,6 +210,13 @@ public:
 
     void operator()(const ast::Hint& hint) { line("hint " + quotedText(hint.text) + ";"); }
 
+    void operator()(const ast::As& as) {
+        std::string attributes;
+        for (const ast::NamedExpr& attribute : as.attributes)
+            appendItem(attributes, ", ", attribute.name.text + " = " + print(attribute.value));
+        line("as " + as.name.text + (attributes.empty() ? "" : "[" + attributes + "]") + ";");
+    }
+
     void operator()(const ast::TestBlock& test) {
         line("test " + quotedText(test.name) + " {");
         ++m_depth;
@@ -256,6 +264,24 @@ public:
         documentation(item.documentation);
         body("form " + headText(item.pattern) + (attributes.empty() ? "" : "[" + attributes + "]"),
              item.pattern.body);
+    }
+
+    void operator()(const ast::Operator& item) {
+        const std::string results = namesText(item.pattern.results);
+        const bool isOne = item.pattern.results.size() == 1;
+        std::string attributes;
+        for (const ast::OperatorAttribute& attribute : item.attributes)
+            appendItem(attributes, ", ",
+                       attribute.name.text + ": " + attribute.type.text +
+                           (attribute.fallback ? " = " + print(*attribute.fallback) : ""));
+        documentation(item.documentation);
+        const std::string head = "op " + headText(item.pattern) + " -> " +
+                                 (isOne ? results : "(" + results + ")") +
+                                 (attributes.empty() ? "" : " [" + attributes + "]");
+        if (item.hasBody)
+            body(head, item.pattern.body);
+        else
+            line(head + ";");
     }
 
     void operator()(const ast::Rule& item) {

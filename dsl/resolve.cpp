@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/resolve.h"
 
+#include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 #include "dsl/suggest.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <tuple>
 
 namespace fuselage::dsl {
 
@@ -16,6 +19,7 @@ constexpr std::string_view microsoft = "com.microsoft";
 
 std::vector<std::string> keysOf(const Names& names) {
     std::vector<std::string> out = operatorNames();
+    out.insert(out.end(), publishedNames().begin(), publishedNames().end());
     for (auto& [name, ops] : names.classes)
         out.push_back(name);
     return out;
@@ -25,6 +29,7 @@ void mergeInto(Names& into, const Names& from) {
     into.patterns.insert(from.patterns.begin(), from.patterns.end());
     into.classes.insert(from.classes.begin(), from.classes.end());
     into.functions.insert(from.functions.begin(), from.functions.end());
+    into.operators.insert(from.operators.begin(), from.operators.end());
     into.places.insert(from.places.begin(), from.places.end());
 }
 
@@ -57,13 +62,162 @@ const std::vector<std::string>& operatorNames() {
 
 std::optional<Op> operatorNamed(const std::string& name) {
     const auto& known = operatorsByName();
-    auto found = known.find(name);
-    return found == known.end() ? std::nullopt : std::optional(found->second);
+    if (auto found = known.find(name); found != known.end())
+        return found->second;
+    if (name.find('.') == std::string::npos)
+        return std::nullopt;
+    const auto [domain, bare] = splitOperator(name);
+    return opFromName(domain, bare);
+}
+
+std::pair<std::string, std::string> splitOperator(const std::string& name) {
+    const size_t dot = name.rfind('.');
+    if (dot == std::string::npos)
+        return {"", name};
+    const std::string domain = name.substr(0, dot);
+    return {domain == "ai.onnx" ? "" : domain, name.substr(dot + 1)};
+}
+
+namespace {
+
+using Published = std::map<std::string, CustomOperatorPtr>;
+
+CustomOperatorPtr publishedAs(const std::string& domain, const std::string& name) {
+    const OpSchema* schema = publishedSchema(domain, name, INT64_MAX);
+    auto out = std::make_shared<CustomOperator>();
+    out->domain = domain;
+    out->name = name;
+    if (!schema)
+        return out;
+    out->isKnown = true;
+    out->attributes = schema->attributes;
+    out->maxInputs = schema->inputs.size();
+    out->maxOutputs = schema->outputs.size();
+    for (const OperandSchema& input : schema->inputs) {
+        out->inputs.push_back(input.name);
+        if (!input.optional && !input.variadic)
+            out->minInputs = out->inputs.size();
+        if (input.variadic)
+            out->maxInputs = SIZE_MAX;
+    }
+    for (const OperandSchema& output : schema->outputs)
+        if (output.variadic)
+            out->maxOutputs = SIZE_MAX;
+    return out;
+}
+
+/// With and without their domain, where the bare name means no other operator.
+const Published& published() {
+    static const Published all = [] {
+        Published out;
+        for (const std::string& name : publishedOperators()) {
+            const auto [domain, bare] = splitOperator(name);
+            if (opFromName(domain, bare))
+                continue;
+            const CustomOperatorPtr made = publishedAs(domain, bare);
+            out.emplace(domain.empty() ? "ai.onnx." + bare : name, made);
+            const bool isShort = domain.empty() || domain == microsoft;
+            if (isShort && !operatorsByName().contains(bare) &&
+                (domain.empty() || !publishedSchema("", bare, INT64_MAX)))
+                out.emplace(bare, made);
+        }
+        return out;
+    }();
+    return all;
+}
+
+} // namespace
+
+CustomOperatorPtr publishedNamed(const std::string& name) {
+    const Published& known = published();
+    const auto found = known.find(name);
+    return found == known.end() ? nullptr : found->second;
+}
+
+const std::vector<std::string>& publishedNames() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> out;
+        for (const auto& [name, custom] : published())
+            out.push_back(name);
+        return out;
+    }();
+    return names;
 }
 
 bool hasSchema(Op op) {
     const OpRow& row = rowOf(op);
     return row.infer || row.reference || row.tape;
+}
+
+namespace {
+
+OperatorSet setOf(CustomOperatorPtr custom) {
+    return {{Op::Unknown, Op::Fused}, {std::move(custom)}};
+}
+
+/// The published operator that an unknown one of the same domain, or of the same name in a domain
+/// that is spelled alike, may be a slip of; empty: none.
+std::string meantOperator(const std::string& name, const Names& names) {
+    const auto [domain, bare] = splitOperator(name);
+    std::vector<std::string> ofDomain, ofName;
+    auto consider = [&](const std::string& known) {
+        const auto [itsDomain, itsName] = splitOperator(known);
+        if (itsDomain == domain)
+            ofDomain.push_back(known);
+        else if (itsName == bare)
+            ofName.push_back(itsDomain);
+    };
+    for (const std::string& known : publishedOperators())
+        consider(known);
+    if (ofDomain.empty())
+        for (const auto& [known, declared] : names.operators)
+            consider(known);
+    if (std::string near = closest(name, ofDomain); !near.empty())
+        return near;
+    const std::string nearDomain = closest(domain, ofName);
+    return nearDomain.empty() ? "" : nearDomain + "." + bare;
+}
+
+/// Once for each name of a file.
+void noteUndeclared(const ast::Name& name, const std::string& near, Diagnostics& diagnostics) {
+    const std::string message = "nobody declared `" + name.text + "`";
+    const bool isKnown = std::any_of(
+        diagnostics.all().begin(), diagnostics.all().end(), [&](const Diagnostic& other) {
+            return other.span.source == name.span.source && other.message == message;
+        });
+    if (isKnown)
+        return;
+    Diagnostic& d = diagnostics.add(Severity::Note, "N0225", name.span, message);
+    d.found = "an operator that is known by domain and name only";
+    d.fix = near.empty() ? "say what it takes: `op " + name.text + "(x) -> y;`"
+                         : "did you mean `" + near + "`?";
+}
+
+} // namespace
+
+std::optional<OperatorSet> operatorsNamed(const ast::Name& name, const Names& names,
+                                          Diagnostics& diagnostics) {
+    if (auto found = names.classes.find(name.text); found != names.classes.end())
+        return found->second;
+    if (auto declared = names.operators.find(name.text); declared != names.operators.end())
+        return setOf(declared->second.custom);
+    if (auto op = operatorNamed(name.text))
+        return OperatorSet{{*op}, {}};
+    if (CustomOperatorPtr published = publishedNamed(name.text))
+        return setOf(std::move(published));
+    if (name.text.find('.') == std::string::npos)
+        return std::nullopt;
+    const std::string near = meantOperator(name.text, names);
+    const auto [domain, bare] = splitOperator(name.text);
+    const bool isStandard = domain.empty() || domain == microsoft || domain.starts_with("ai.onnx.");
+    if (!near.empty() && (isStandard || splitOperator(near).first != domain)) {
+        Diagnostic& d =
+            diagnostics.error("E0201", name.span, "there is no operator `" + name.text + "`");
+        d.fix = "did you mean `" + near + "`?";
+        return OperatorSet();
+    }
+    noteUndeclared(name, near, diagnostics);
+    return setOf(publishedAs(domain, bare));
 }
 
 Library::Library(SourceSet& sources, Diagnostics& diagnostics, const ImportResolver& resolver)
@@ -175,10 +329,12 @@ bool Library::claim(const std::string& what, const ast::Name& name, Names& names
         names.patterns.erase(name.text);
         names.classes.erase(name.text);
         names.functions.erase(name.text);
+        names.operators.erase(name.text);
         place->second = name.span;
         isNew = true;
     }
-    bool isOperator = what != "function" && operatorNamed(name.text).has_value();
+    bool isOperator =
+        what != "function" && (operatorNamed(name.text).has_value() || publishedNamed(name.text));
     if (isNew && !isOperator)
         return true;
     Diagnostic& d = m_diagnostics.error("E0203", name.span,
@@ -201,12 +357,44 @@ void Library::collect(const ParsedFile& parsed, Names& names) {
         } else if (auto* group = std::get_if<ast::Class>(&item)) {
             if (claim("class", group->name, names))
                 collectClass(*group, names);
+        } else if (auto* declared = std::get_if<ast::Operator>(&item)) {
+            if (claim("operator", declared->pattern.name, names))
+                collectOperator(*declared, names);
         }
     }
 }
 
+CustomOperator declaredBy(const ast::Operator& item) {
+    CustomOperator made;
+    std::tie(made.domain, made.name) = splitOperator(item.pattern.name.text);
+    made.isKnown = true;
+    for (const ast::Parameter& parameter : item.pattern.parameters) {
+        made.inputs.push_back(parameter.name.text);
+        if (!parameter.mayBeAbsent)
+            made.minInputs = made.inputs.size();
+    }
+    made.maxInputs = made.inputs.size();
+    made.maxOutputs = item.pattern.results.size();
+    for (const ast::OperatorAttribute& attribute : item.attributes)
+        made.attributes.push_back(
+            {attribute.name.text, attribute.type.text, !attribute.fallback.has_value(), {}});
+    std::sort(made.attributes.begin(), made.attributes.end(),
+              [](const AttributeSchema& a, const AttributeSchema& b) { return a.name < b.name; });
+    return made;
+}
+
+void Library::collectOperator(const ast::Operator& item, Names& names) {
+    names.operators[item.pattern.name.text] = {&item,
+                                               std::make_shared<CustomOperator>(declaredBy(item))};
+}
+
 void Library::collectClass(const ast::Class& item, Names& names) {
-    std::vector<Op> ops;
+    OperatorSet set;
+    std::vector<Op>& ops = set.ops;
+    auto join = [&](const OperatorSet& other) {
+        ops.insert(ops.end(), other.ops.begin(), other.ops.end());
+        set.custom.insert(set.custom.end(), other.custom.begin(), other.custom.end());
+    };
     for (const ast::ClassMember& member : item.members) {
         if (member.isTrait) {
             if (auto trait = traitFromName(member.name.text)) {
@@ -219,11 +407,8 @@ void Library::collectClass(const ast::Class& item, Names& names) {
             d.expected = "@elementwise, @commutative, @reduction, @view, @movement, @contraction, "
                          "@window, @normalization ...";
             d.fix = "write a trait of the op table, or operator names";
-        } else if (auto op = operatorNamed(member.name.text)) {
-            ops.push_back(*op);
-        } else if (auto other = names.classes.find(member.name.text);
-                   other != names.classes.end()) {
-            ops.insert(ops.end(), other->second.begin(), other->second.end());
+        } else if (auto named = operatorsNamed(member.name, names, m_diagnostics)) {
+            join(*named);
         } else {
             Diagnostic& d =
                 m_diagnostics.error("E0201", member.name.span,
@@ -235,7 +420,7 @@ void Library::collectClass(const ast::Class& item, Names& names) {
     }
     std::sort(ops.begin(), ops.end());
     ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
-    names.classes[item.name.text] = std::move(ops);
+    names.classes[item.name.text] = std::move(set);
 }
 
 } // namespace fuselage::dsl

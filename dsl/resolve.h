@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/graph/op.h"
+#include "core/rewrite/custom_operator.h"
 #include "core/support/diagnostic.h"
 #include "core/support/result.h"
 #include "dsl/parse.h"
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fuselage::dsl {
@@ -20,13 +22,32 @@ namespace fuselage::dsl {
 /// The text of an import ("std/activation"), or why there is none.
 using ImportResolver = std::function<Result<std::string>(const std::string& path)>;
 
+/// Operators that a class or a name stands for.
+struct OperatorSet {
+    std::vector<Op> ops;                   ///< sorted
+    std::vector<CustomOperatorPtr> custom; ///< those without a row in the op table
+};
+
+/// An `op` item and what rules know of the operator.
+struct DeclaredOperator {
+    const ast::Operator* item = nullptr;
+    std::shared_ptr<CustomOperator> custom; ///< its body is filled in by dsl/compile
+};
+
 /// What an upper-case name means in one file.
 struct Names {
     std::map<std::string, const ast::Pattern*> patterns;
-    std::map<std::string, std::vector<Op>> classes; ///< operators sorted
+    std::map<std::string, OperatorSet> classes;
+    std::map<std::string, DeclaredOperator> operators; ///< by "com.acme.Gated"
     std::map<std::string, const ast::Function*> functions;
     std::map<std::string, Span> places; ///< where each of them is defined
 };
+
+/// What a name of a match stands for: a class, or an operator of any domain. Notes where nobody
+/// declared it; an empty set after the error that its domain has none of that name; none where the
+/// name is no operator at all.
+std::optional<OperatorSet> operatorsNamed(const ast::Name& name, const Names& names,
+                                          Diagnostics& diagnostics);
 
 /// All files of one load.
 class Library {
@@ -58,6 +79,7 @@ private:
     void loadForms(const ParsedFile& parsed, size_t depth);
     void collect(const ParsedFile& parsed, Names& names);
     void collectClass(const ast::Class& item, Names& names);
+    void collectOperator(const ast::Operator& item, Names& names);
     /// Files that import each other see each other's names.
     void shareNames();
     bool claim(const std::string& what, const ast::Name& name, Names& names);
@@ -74,10 +96,23 @@ private:
 };
 
 /// Every operator of the op table by the name that rules write: its own, with `Ms` before it where
-/// it is of com.microsoft and ONNX has the name too (MsAttention).
+/// it is of com.microsoft and ONNX has the name too (MsAttention). operatorNamed knows it with its
+/// domain too, "com.microsoft.Attention".
 const std::map<std::string, Op>& operatorsByName();
 const std::vector<std::string>& operatorNames();
 std::optional<Op> operatorNamed(const std::string& name);
+
+/// An operator that is published and has no row: "GroupQueryAttention" (of com.microsoft, where
+/// ONNX has none of the name), "TensorScatter", "ai.onnx.ml.Scaler"; null where there is none.
+CustomOperatorPtr publishedNamed(const std::string& name);
+/// The names of all of these, as a rule writes them.
+const std::vector<std::string>& publishedNames();
+
+/// What an `op` item says of its operator, without defaults and body.
+CustomOperator declaredBy(const ast::Operator& item);
+
+/// Domain and name of "com.acme.Gated"; the domain of ai.onnx is "".
+std::pair<std::string, std::string> splitOperator(const std::string& name);
 
 /// True when the op table says what the operator does; without it nothing can be checked.
 bool hasSchema(Op op);

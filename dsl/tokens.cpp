@@ -174,8 +174,8 @@ std::string documentationAbove(const std::vector<Token>& tokens, std::string_vie
 }
 
 bool isItemKeyword(std::string_view word) {
-    static constexpr std::array<std::string_view, 8> words = {
-        "class", "fn", "form", "import", "opset", "pattern", "pipeline", "rule"};
+    static constexpr std::array<std::string_view, 9> words = {
+        "class", "fn", "form", "import", "op", "opset", "pattern", "pipeline", "rule"};
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 

@@ -51,7 +51,7 @@ std::string_view statementHead(const std::vector<Token>& tokens, std::string_vie
 std::string documentationAbove(const std::vector<Token>& tokens, std::string_view text,
                                uint32_t offset);
 
-/// True for a word that begins an item: rule, pattern, form, class, fn, import, opset,
+/// True for a word that begins an item: rule, pattern, form, op, class, fn, import, opset,
 /// pipeline.
 bool isItemKeyword(std::string_view word);
 

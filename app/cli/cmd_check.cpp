@@ -87,7 +87,10 @@ int run(const Options& options) {
              counted(diagnostics.all().size(), "diagnostic") + "\n");
     if (diagnostics.hasErrors())
         return ExitInput;
-    return options.strict && !diagnostics.empty() ? ExitGate : ExitOk;
+    const bool isFinding = std::any_of(
+        diagnostics.all().begin(), diagnostics.all().end(),
+        [](const Diagnostic& each) { return each.severity != Severity::Note; });
+    return options.strict && isFinding ? ExitGate : ExitOk;
 }
 
 } // namespace

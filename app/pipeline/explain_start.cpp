@@ -168,7 +168,7 @@ private:
         std::string name(nameOf(found)), head = wanted.text;
         std::optional<RuleEdit> edit;
         if (std::all_of(head.begin(), head.end(),
-                        [](unsigned char c) { return std::isalnum(c) != 0; }))
+                        [](unsigned char c) { return std::isalnum(c) != 0 || c == '.'; }))
             edit = RuleEdit{RuleEdit::Kind::Alternative, wanted.span, head, name};
         Finding& finding = m_findings.at(rule.name + "\nstart " + name, rule, wanted.span, edit);
         finding.stage = Finding::Stage::Match;

@@ -69,10 +69,13 @@ int64_t needOf(const Graph& graph, const Node& node) {
     if (node.op == Op::Fused)
         return 1;
     if (node.op == Op::Unknown) {
-        // Not known here: it means what it meant in the file it came from.
+        if (!node.customDomain.empty())
+            return 1;
+        // Not known here: it means what it meant in the file it came from; one that a rule made has
+        // to exist.
         auto imported = graph.opsetImports.find("");
-        return node.customDomain.empty() && imported != graph.opsetImports.end() ? imported->second
-                                                                                 : 1;
+        return std::max(imported == graph.opsetImports.end() ? 1 : imported->second,
+                        firstOpset(node.customOp));
     }
     const OpRow& row = rowOf(node.op);
     if (row.domain[0] != '\0')

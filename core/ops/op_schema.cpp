@@ -217,6 +217,23 @@ const OpSchema* publishedSchema(std::string_view domain, std::string_view name, 
     return newest && !isWithdrawn(*newest) ? newest : nullptr;
 }
 
+const std::vector<std::string>& publishedOperators() {
+    static const std::vector<std::string> all = [] {
+        std::vector<std::string> out;
+        for (const auto& [name, forms] : schemas())
+            if (!isWithdrawn(forms.back()))
+                out.emplace_back(name);
+        std::sort(out.begin(), out.end());
+        return out;
+    }();
+    return all;
+}
+
+int64_t firstOpset(std::string_view name) {
+    const std::span<const OpSchema> forms = formsOf("", name);
+    return forms.empty() ? 1 : forms.front().since;
+}
+
 const OpSchema* publishedSchema(Op op) {
     const OpRow& row = rowOf(op);
     const int64_t version = std::max<int64_t>(formOpset, row.since);

@@ -61,6 +61,12 @@ struct OpSchema {
 /// yet there or withdrawn. "" is ai.onnx.
 const OpSchema* publishedSchema(std::string_view domain, std::string_view name, int64_t version);
 
+/// "Clip", "com.microsoft.QAttention": all that are published and not withdrawn, sorted.
+const std::vector<std::string>& publishedOperators();
+
+/// The first opset of ai.onnx that has the operator; 1 where none is known to.
+int64_t firstOpset(std::string_view name);
+
 /// That of the form in which graphs hold the operator.
 const OpSchema* publishedSchema(Op op);
 

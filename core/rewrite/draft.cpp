@@ -4,6 +4,7 @@
 #include "core/ops/evaluate.h"
 #include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
+#include "core/rewrite/custom_body.h"
 
 #include <algorithm>
 
@@ -77,6 +78,21 @@ std::optional<AttributeValue> convert(const std::string& type, const Quantity& v
     return type == "tensor" && tensor ? std::optional<AttributeValue>(*tensor) : std::nullopt;
 }
 
+/// The type of an attribute whose operator does not say it.
+std::string attributeTypeOf(const Quantity& value) {
+    if (value.as<std::string>())
+        return "string";
+    if (value.as<TensorPtr>())
+        return "tensor";
+    if (const auto* list = value.as<Quantity::List>())
+        return std::all_of(list->begin(), list->end(),
+                           [](const Quantity& item) { return item.integerValue().has_value(); })
+                   ? "ints"
+                   : "floats";
+    const Number* number = value.as<Number>();
+    return number && !number->isInteger ? "float" : "int";
+}
+
 DType elementTypeOf(const Graph& graph, const Quantity::List& operands) {
     for (const Quantity& operand : operands) {
         if (const ValueId* id = operand.as<ValueId>())
@@ -94,6 +110,28 @@ bool holdsTensors(const Quantity::List& list) {
 }
 
 } // namespace
+
+Result<Attributes> customAttributes(const Graph& graph, const CustomOperator& custom,
+                                    const NamedQuantities& given) {
+    Attributes out;
+    for (const auto& [name, written] : given) {
+        if (written.isNone())
+            continue;
+        const ValueId* id = written.as<ValueId>();
+        const Quantity value = id ? contentsOf(graph, *id) : written;
+        const AttributeSchema* schema = custom.attribute(name);
+        if (custom.isKnown && !schema)
+            return failure("rewrite.attribute", custom.text() + " has no attribute `" + name + "`");
+        std::optional<AttributeValue> converted =
+            value.isUnknown() ? std::nullopt
+                              : convert(schema ? schema->type : attributeTypeOf(value), value);
+        if (!converted)
+            return failure("rewrite.attribute",
+                           "attribute `" + name + "` cannot be " + value.text());
+        out.set(name, std::move(*converted));
+    }
+    return out;
+}
 
 Draft::Draft(const Graph& matched, InferenceFunction infer)
     : m_matched(matched), m_graph("draft"), m_infer(std::move(infer)) {
@@ -281,15 +319,39 @@ Quantity Draft::node(Op op, const Quantity::List& operands, const NamedQuantitie
     spec.outputs.assign(outputs, nameOf(op));
     NodeId id = m_graph.addNode(std::move(spec));
     fillDefaults(m_graph.edit(id));
-    std::vector<ValueId> made = m_graph.node(id).outputs;
+    const Quantity made = resultsOf(id);
     if (!fold(id))
         infer();
-    if (outputs == 1)
-        return {made[0]};
+    return made;
+}
+
+Quantity Draft::resultsOf(NodeId id) const {
+    const std::vector<ValueId>& outputs = m_graph.node(id).outputs;
+    if (outputs.size() == 1)
+        return {outputs[0]};
     Quantity::List list;
-    for (ValueId value : made)
+    for (ValueId value : outputs)
         list.push_back({value});
     return Quantity::list(std::move(list));
+}
+
+Quantity Draft::node(const CustomOperator& custom, const Quantity::List& operands,
+                     const NamedQuantities& attributes, size_t outputs) {
+    NodeSpec spec;
+    spec.op = Op::Unknown;
+    if (!addOperands(spec, operands))
+        return Quantity::unknown(m_problem);
+    Result<Attributes> known = customAttributes(m_graph, custom, attributes);
+    if (!known)
+        return fail(known.error().message);
+    spec.attributes = std::move(*known);
+    spec.outputs.assign(outputs, custom.name);
+    NodeId id = m_graph.addNode(std::move(spec));
+    name(m_graph.edit(id), custom);
+    if (Result<void> entered = enterBody(m_graph, id, custom, m_infer); !entered)
+        return fail(entered.error().text());
+    infer();
+    return resultsOf(id);
 }
 
 } // namespace fuselage

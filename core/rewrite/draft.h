@@ -15,6 +15,11 @@ namespace fuselage {
 /// Infers types of a graph; normally inferShapes of core/passes.
 using InferenceFunction = std::function<std::vector<InferProblem>(Graph&)>;
 
+/// Attributes of an operator without a row, each of the type that is declared for it, or else of
+/// that of its value. What is none is left out. Contents of values of `graph` may be read.
+Result<Attributes> customAttributes(const Graph& graph, const CustomOperator& custom,
+                                    const NamedQuantities& given);
+
 class Draft final : public NodeBuilder {
 public:
     /// Without `infer` the types of new values stay unknown until they fold.
@@ -25,6 +30,9 @@ public:
     ValueId import(ValueId matched) override;
     Quantity node(Op op, const Quantity::List& operands, const NamedQuantities& attributes,
                   size_t outputs) override;
+
+    Quantity node(const CustomOperator& custom, const Quantity::List& operands,
+                  const NamedQuantities& attributes, size_t outputs) override;
 
     /// A value of the draft for any quantity: constants for numbers, lists and tensors.
     ValueId valueOf(const Quantity& quantity, DType like);
@@ -39,6 +47,7 @@ private:
     Quantity fail(std::string why);
     bool addOperands(NodeSpec& spec, const Quantity::List& operands);
     bool addAttributes(NodeSpec& spec, const NamedQuantities& attributes);
+    Quantity resultsOf(NodeId id) const;
     void infer();
     bool fold(NodeId id);
     bool foldView(NodeId id);

@@ -3,6 +3,7 @@
 
 #include "core/graph/bodies.h"
 #include "core/rewrite/body_trace_internal.h"
+#include "core/rewrite/custom_body.h"
 #include "core/rewrite/phase_internal.h"
 #include "core/support/hash.h"
 #include "core/support/text.h"
@@ -19,6 +20,7 @@ public:
         : m_index(rules), m_totals(totalsOf(graph)), m_options(withRoots(options, m_totals)),
           m_memo(memo), m_progress(progress), m_out{std::move(graph), {}} {
         m_memo.begin(m_index);
+        enterBodies(m_out.graph, rules.operators, options.infer ? options.infer : inferShapes);
         takeCapturedConstants(m_out.graph);
     }
 

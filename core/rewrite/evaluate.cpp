@@ -150,10 +150,26 @@ Quantity evaluateUnary(const EvaluateContext& context, const Expression& express
     return arithmetic("*", Quantity::integer(-1), numeric(context, value));
 }
 
+/// All attributes of the node that makes a slot, but for those that are given already.
+void copyAttributes(const EvaluateContext& context, SlotIndex slot, NamedQuantities& out) {
+    const Binding& binding = context.slots[slot];
+    NodeId maker =
+        binding.kind == Binding::Kind::Value ? context.graph.producer(binding.value) : NodeId();
+    if (!maker.valid())
+        return;
+    for (const Attributes::Entry& entry : context.graph.node(maker).attributes)
+        if (std::none_of(out.begin(), out.end(),
+                         [&](const auto& given) { return given.first == entry.name; }))
+            out.emplace_back(entry.name, Quantity::attribute(entry.value));
+}
+
 NamedQuantities evaluateNamed(const EvaluateContext& context, const Expression& expression) {
     NamedQuantities out;
     for (const auto& [name, value] : expression.named)
-        out.emplace_back(name, evaluate(context, value));
+        if (name == "...")
+            copyAttributes(context, value.slot, out);
+        else
+            out.emplace_back(name, evaluate(context, value));
     return out;
 }
 
@@ -231,8 +247,10 @@ Quantity evaluateNode(const EvaluateContext& context, const Expression& expressi
                       const Quantity::List& operands, size_t outputs) {
     if (!context.builder)
         return Quantity::unknown("a node outside of a rewrite");
-    return context.builder->node(expression.op, operands, evaluateNamed(context, expression),
-                                 outputs);
+    const NamedQuantities attributes = evaluateNamed(context, expression);
+    return expression.custom
+               ? context.builder->node(*expression.custom, operands, attributes, outputs)
+               : context.builder->node(expression.op, operands, attributes, outputs);
 }
 
 } // namespace

@@ -24,6 +24,9 @@ public:
     /// when all operands are constant; unknown with the reason when it cannot be built.
     virtual Quantity node(Op op, const Quantity::List& operands, const NamedQuantities& attributes,
                           size_t outputs) = 0;
+    /// The same of an operator without a row.
+    virtual Quantity node(const CustomOperator& custom, const Quantity::List& operands,
+                          const NamedQuantities& attributes, size_t outputs) = 0;
 };
 
 struct RootValues;

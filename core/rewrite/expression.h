@@ -6,12 +6,14 @@
 #include "core/graph/op.h"
 #include "core/support/source.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace fuselage {
 
 struct NamedExpression;
+struct CustomOperator;
 
 struct Expression {
     enum class Kind : uint8_t {
@@ -42,6 +44,7 @@ struct Expression {
     double number = 0;
     uint32_t slot = 0;
     Op op = Op::Unknown;
+    std::shared_ptr<const CustomOperator> custom; ///< of a Node of Op::Unknown: which one
     std::string text;
     std::vector<Expression> args;
     std::vector<NamedExpression> named; ///< named arguments or attributes

@@ -48,8 +48,20 @@ public:
     void put(TermId id) { put(id.valid() ? id.index() : ~0U); }
 
     void put(const Expression& it) {
-        put(it.kind, it.isInteger, it.number, it.slot, it.op, it.text, it.args, it.named, it.span);
+        put(it.kind, it.isInteger, it.number, it.slot, it.op, it.custom, it.text, it.args, it.named,
+            it.span);
     }
+
+    void put(const CustomOperatorPtr& it) {
+        put(it != nullptr);
+        if (!it)
+            return;
+        put(it->domain, it->name, it->inputs);
+        if (m_whole && it->body) // what is built of it
+            put(*it->body);
+    }
+
+    void put(const ExportAs& it) { put(it.custom, it.attributes, it.span); }
 
     void put(const NamedExpression& it) { put(it.name, it.value); }
 
@@ -67,7 +79,7 @@ public:
 
     void put(const Term& it) {
         put(it.kind, it.text, it.slot, it.mayBeAbsent, it.rest, it.type, it.number, it.tolerance,
-            it.ops, it.order, it.hasArguments, it.arguments, it.tests, it.least, it.most,
+            it.ops, it.custom, it.order, it.hasArguments, it.arguments, it.tests, it.least, it.most,
             it.maxOutputs, it.alternatives, it.step, it.source, it.span);
     }
 
@@ -104,8 +116,8 @@ public:
         put(it.name, it.terms, it.match, it.slots, it.dims, it.lets, it.isRewrite, it.rewrite,
             it.escapes, it.minOpset, it.maxOpset);
         if (m_whole)
-            put(it.phase, it.priority, it.once, it.gate, it.numeric, it.qdq, it.span, it.file,
-                it.line);
+            put(it.phase, it.priority, it.once, it.gate, it.numeric, it.qdq, it.exportAs, it.span,
+                it.file, it.line);
     }
 
     std::string take() { return std::move(m_out); }

@@ -16,6 +16,17 @@ size_t readersOf(const Graph& graph, NodeId node) {
     return 0;
 }
 
+/// Of nodes without a row only the name tells whether a rule may start there.
+bool mayStart(const PreparedRule& prepared, const Node& node) {
+    if (node.op != Op::Unknown && node.op != Op::Fused)
+        return true;
+    return std::any_of(prepared.heads.begin(), prepared.heads.end(), [&](TermId head) {
+        const std::vector<CustomOperatorPtr>& custom = prepared.rule.term(head).custom;
+        return std::any_of(custom.begin(), custom.end(),
+                           [&](const CustomOperatorPtr& each) { return each->is(node); });
+    });
+}
+
 } // namespace
 
 AnchorTable::AnchorTable(const std::vector<const PreparedRule*>& rules) : m_rules(rules) {
@@ -51,7 +62,7 @@ void AnchorTable::find(const Graph& graph, const GraphFacts& facts, std::span<co
                 bool isFresh = out[rule].empty() || out[rule].back() != node;
                 bool enough = all || prepared.plan.anchoredByUsers || prepared.leastReaders == 0 ||
                               readersOf(graph, node) >= prepared.leastReaders;
-                if (isFresh && enough)
+                if (isFresh && enough && mayStart(prepared, graph.node(node)))
                     out[rule].push_back(node);
             }
         }

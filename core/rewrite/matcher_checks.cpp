@@ -41,6 +41,14 @@ Truth compareAxes(const std::string& comparison, const Quantity& found, const Qu
                                       : axesFromFront(wanted, *rank));
 }
 
+/// What an operator without a row does where the node does not say.
+Quantity customDefault(const Term& term, const Node& node, const std::string& name) {
+    for (const CustomOperatorPtr& custom : term.custom)
+        if (const AttributeSchema* schema = custom->is(node) ? custom->attribute(name) : nullptr)
+            return schema->fallback ? Quantity::attribute(*schema->fallback) : Quantity::none();
+    return Quantity::none();
+}
+
 } // namespace
 
 bool Search::checkType(const Term& term, ValueId id) {
@@ -160,6 +168,8 @@ bool Search::checkTests(const Term& term, NodeId node, bool late) {
 bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {
     const Node& node = m_graph.node(id);
     Quantity found = parameterOfNode(m_graph, node, test.name);
+    if (found.isNone())
+        found = customDefault(term, node, test.name);
     Quantity wanted = evaluate(context(), test.value);
     if (const ValueId* constant = wanted.as<ValueId>())
         wanted = contentsOf(m_graph, *constant);

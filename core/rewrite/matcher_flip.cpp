@@ -16,9 +16,10 @@ RuleEdit replaced(const Span& span, std::string from, std::string to) {
 
 /// The name that a term begins with; empty where the text is no name.
 std::string headOf(const Term& term) {
-    bool name = !term.text.empty() &&
-                std::all_of(term.text.begin(), term.text.end(),
-                            [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    bool name =
+        !term.text.empty() && std::all_of(term.text.begin(), term.text.end(), [](unsigned char c) {
+            return std::isalnum(c) != 0 || c == '_' || c == '.';
+        });
     return name ? term.text : std::string();
 }
 

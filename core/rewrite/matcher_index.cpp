@@ -189,7 +189,7 @@ private:
             return false;
         const Term& term = m_prepared.rule.term(block.definitions[0].term);
         return term.kind == Term::Kind::Node && !term.hasArguments && term.arguments.empty() &&
-               term.tests.empty() && !term.slot && !term.type;
+               term.tests.empty() && !term.slot && !term.type && term.custom.empty();
     }
 
     /// Each Node and Region that can stand at the root.

@@ -103,6 +103,8 @@ private:
         return node.valid() && contains(filter.roots.ops, m_facts.ops[node.index()]) &&
                m_facts.fitsMasks(filter, node);
     }
+    /// The node is one of the operators of a Node or Region.
+    bool isOneOf(TermId id, NodeId node) const;
     bool matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool matchValue(const Term& term, ValueId value, const HoleFrame* hole, Next next);
     bool matchNumber(const Term& term, ValueId value, Next next);
@@ -130,7 +132,7 @@ private:
     // Regions (matcher_region.cpp)
     bool matchRegion(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool growRegion(TermId id, NodeId anchor, bool forward, std::vector<NodeId>& nodes);
-    const std::vector<Neighbour>& neighboursOf(const std::vector<NodeId>& nodes, const OpSet& ops,
+    const std::vector<Neighbour>& neighboursOf(const std::vector<NodeId>& nodes, TermId region,
                                                bool forward);
     int outputChange(NodeId node) const;
     bool staysConvex(NodeId node, const std::vector<NodeId>& nodes, bool isProducer) const;

@@ -13,11 +13,14 @@ namespace {
 constexpr size_t maxFlatLeaves = 6;
 
 /// Where an argument stands in the schema; positional ones count from the left.
-size_t positionOf(const Term& term, size_t index, Op op) {
+size_t positionOf(const Term& term, size_t index, const Node& node) {
     const std::string& name = term.arguments[index].name;
     if (name.empty())
         return index;
-    const std::vector<std::string>& names = inputNamesOf(op);
+    for (const CustomOperatorPtr& custom : term.custom)
+        if (custom->is(node))
+            return custom->input(name).value_or(term.arguments.size());
+    const std::vector<std::string>& names = inputNamesOf(node.op);
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
@@ -75,7 +78,7 @@ bool Search::matchArguments(const Term& term, NodeId id, bool swapped, size_t in
     const Term& argument = m_rule.term(term.arguments[index].term);
     if (argument.kind == Term::Kind::Value && argument.rest) // nothing follows it
         return matchRestOperands(term, id, swapped, index, next);
-    size_t position = swappedPosition(positionOf(term, index, node.op), swapped);
+    size_t position = swappedPosition(positionOf(term, index, node), swapped);
     ValueId operand = position < node.explicitInputs ? node.inputs[position] : ValueId();
     if (!operand.valid() && (argument.kind != Term::Kind::Value || !argument.mayBeAbsent) &&
         argument.kind != Term::Kind::Hole) {
@@ -98,7 +101,7 @@ bool Search::matchRestOperands(const Term& term, NodeId id, bool swapped, size_t
     for (size_t i = 0; i < node.explicitInputs; ++i) {
         bool read = false;
         for (size_t before = 0; before < index && !read; ++before)
-            read = swappedPosition(positionOf(term, before, node.op), swapped) == i;
+            read = swappedPosition(positionOf(term, before, node), swapped) == i;
         if (!read)
             list.items.push_back(node.inputs[i].valid() ? Binding::of(node.inputs[i])
                                                         : Binding::none());
@@ -125,7 +128,7 @@ bool Search::operandsCovered(const Term& term, NodeId id) {
             continue;
         bool named = false;
         for (size_t a = 0; a < term.arguments.size() && !named; ++a)
-            named = positionOf(term, a, node.op) == i ||
+            named = positionOf(term, a, node) == i ||
                     (m_rule.term(term.arguments[a].term).rest && a <= i);
         if (named)
             continue;

@@ -15,9 +15,8 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
     const Term& term = m_rule.term(id);
     NodeId anchor = m_graph.producer(value);
     bool isStep = !term.arguments.empty();
-    bool fits = anchor.valid() && contains(m_prepared.ops[id.index()], m_graph.node(anchor).op) &&
-                m_used[anchor.index()] == 0 && !isClaimed(anchor) &&
-                m_graph.value(value).outputSlot == position;
+    bool fits = anchor.valid() && isOneOf(id, anchor) && m_used[anchor.index()] == 0 &&
+                !isClaimed(anchor) && m_graph.value(value).outputSlot == position;
     if (!fits && term.least == 0 && isStep)
         return matchTerm(term.arguments[0].term, value, position, hole, next);
     if (!fits)
@@ -130,12 +129,12 @@ bool Search::staysConvex(NodeId id, const std::vector<NodeId>& nodes, bool isPro
 /// Nodes next to the region that may join, those that leave the fewest outputs first, then the
 /// latest: the same for every order of the file.
 const std::vector<Search::Neighbour>& Search::neighboursOf(const std::vector<NodeId>& nodes,
-                                                           const OpSet& ops, bool forward) {
+                                                           TermId region, bool forward) {
     std::vector<Neighbour>& out = m_neighbours;
     out.clear();
     beginWalk();
     auto add = [&](NodeId node, bool isProducer) {
-        if (!inRegion(node) && contains(ops, m_graph.node(node).op) && m_used[node.index()] == 0 &&
+        if (!inRegion(node) && isOneOf(region, node) && m_used[node.index()] == 0 &&
             !isClaimed(node) && firstVisit(node))
             out.push_back({node, isProducer, outputChange(node)});
     };
@@ -162,8 +161,7 @@ bool Search::growRegion(TermId id, NodeId anchor, bool forward, std::vector<Node
     int outputs = outputChange(anchor);
     joinRegion(anchor, nodes);
     while (nodes.size() < term.most && spend()) {
-        const std::vector<Neighbour>& around =
-            neighboursOf(nodes, m_prepared.ops[id.index()], forward);
+        const std::vector<Neighbour>& around = neighboursOf(nodes, id, forward);
         auto fits = [&](const Neighbour& n) {
             return (n.change <= 0 || outputs + n.change <= most) &&
                    staysConvex(n.node, nodes, n.isProducer);

@@ -3,6 +3,7 @@
 #include "core/graph/text.h"
 #include "core/rewrite/matcher_internal.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fuselage {
@@ -38,7 +39,30 @@ std::string textOf(double number) {
     return Quantity::real(number).text();
 }
 
+/// The operator that a term wants, or how many there are to choose from.
+std::string operatorsText(const Term& term) {
+    const auto isPlain = [](Op op) { return op != Op::Unknown && op != Op::Fused; };
+    const auto plain = std::find_if(term.ops.begin(), term.ops.end(), isPlain);
+    const auto count =
+        static_cast<size_t>(std::count_if(term.ops.begin(), term.ops.end(), isPlain)) +
+        term.custom.size();
+    if (count == 1)
+        return term.custom.empty() ? nameOf(*plain) : term.custom[0]->text();
+    return "one of " + std::to_string(count) + " operators";
+}
+
 } // namespace
+
+bool Search::isOneOf(TermId id, NodeId node) const {
+    const Node& candidate = m_graph.node(node);
+    if (!contains(m_prepared.ops[id.index()], candidate.op))
+        return false;
+    if (candidate.op != Op::Unknown && candidate.op != Op::Fused)
+        return true;
+    const std::vector<CustomOperatorPtr>& custom = m_rule.term(id).custom;
+    return std::any_of(custom.begin(), custom.end(),
+                       [&](const CustomOperatorPtr& each) { return each->is(candidate); });
+}
 
 bool Search::matchTerm(TermId id, ValueId value, uint32_t position, const HoleFrame* hole,
                        Next next) {
@@ -228,13 +252,9 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
                 found = m_graph.isConstant(value) ? "a constant" : "an input";
             return std::pair(found, std::string("an operator"));
         });
-    if (!contains(m_prepared.ops[id.index()], m_graph.node(node).op))
-        return miss(code::otherOp, &term, node, value, [&] {
-            return std::pair(opText(m_graph.node(node)),
-                             term.ops.size() == 1
-                                 ? std::string(nameOf(term.ops[0]))
-                                 : "one of " + std::to_string(term.ops.size()) + " operators");
-        });
+    if (!isOneOf(id, node))
+        return miss(code::otherOp, &term, node, value,
+                    [&] { return std::pair(opText(m_graph.node(node)), operatorsText(term)); });
     if (m_graph.value(value).outputSlot != position)
         return miss(code::operands, &term, node, value, [&] {
             return std::pair("output " + std::to_string(m_graph.value(value).outputSlot),

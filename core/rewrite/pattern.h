@@ -9,6 +9,7 @@
 
 #include "core/graph/graph.h"
 #include "core/ops/numeric_class.h"
+#include "core/rewrite/custom_operator.h"
 #include "core/rewrite/expression.h"
 
 #include <optional>
@@ -98,6 +99,8 @@ struct Term {
 
     // Node, Region
     std::vector<Op> ops; ///< sorted; classes and traits are already resolved to operators
+    /// Which ones are meant by Op::Unknown and Op::Fused in `ops`: those with no row of their own.
+    std::vector<CustomOperatorPtr> custom;
     bool ofSpec = false; ///< the operator of a `spec`, whose forms stand beside it
     OperandOrder order = OperandOrder::Schema;
     /// False: operands are not looked at, except a Hole in `arguments` (either operand of a
@@ -204,6 +207,13 @@ struct Assignment {
     Span span;
 };
 
+/// "as com.acme.Gated[alpha = a]": as what operator a fuse rule exports its nodes.
+struct ExportAs {
+    CustomOperatorPtr custom;
+    std::vector<NamedExpression> attributes;
+    Span span;
+};
+
 struct VerifySpec {
     uint32_t samples = 16;
     std::optional<double> tolerance;
@@ -231,6 +241,7 @@ struct Rule {
     std::vector<Escape> escapes;
     NumericClass numeric = NumericClass::Reassociated;
     std::vector<QdqPoint> qdq;
+    std::optional<ExportAs> exportAs;
     std::optional<VerifySpec> verify;
     std::vector<std::string> hints;
 
@@ -239,6 +250,9 @@ struct Rule {
     uint32_t line = 0;    ///< of the rule's name
     int64_t minOpset = 0; ///< 0: any; from `opset >=` and `<`
     int64_t maxOpset = 0; ///< exclusive; 0: any
+    /// The rule with the bodies of declared operators in their places, for proofs; null where it
+    /// names none that has a body.
+    std::shared_ptr<const Rule> writtenOut;
 
     const Term& term(TermId id) const { return terms[id.index()]; }
 };
@@ -261,6 +275,7 @@ struct Pipeline {
 struct RuleSet {
     std::vector<Rule> rules; ///< in file order, imports first
     std::vector<Pipeline> pipelines;
+    std::vector<CustomOperatorPtr> operators; ///< that `op` items declare
 };
 
 } // namespace fuselage

@@ -4,6 +4,7 @@
 #include "core/graph/subgraph.h"
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
+#include "core/rewrite/custom_body.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -19,17 +20,47 @@ Provenance provenanceOf(const Graph& graph, const Match& match) {
             metadataOf(graph, match.nodes)};
 }
 
+/// Of the operator that the fused node is exported as.
+Result<Attributes> exportedAttributes(const Graph& graph, const Match& match) {
+    if (!match.rule->exportAs)
+        return Attributes();
+    const EvaluateContext context{graph, *match.rule, match.slots, match.dims, &match.regions};
+    NamedQuantities given;
+    for (const NamedExpression& attribute : match.rule->exportAs->attributes)
+        given.emplace_back(attribute.name, evaluate(context, attribute.value));
+    return customAttributes(graph, *match.rule->exportAs->custom, given);
+}
+
 ApplyResult applyFuse(Graph& graph, const Match& match) {
     if (match.outputs.empty())
         return NotApplied{{code::escape, "nothing reads what the match computes", {}, {}}};
+    Result<Attributes> attributes = exportedAttributes(graph, match);
+    if (!attributes)
+        return NotApplied{{code::unknown, attributes.error().message, {}, {}}};
     Cut cut = cutOut(graph, match.nodes, match.outputs);
     Applied applied;
     applied.made.push_back(replaceByFused(graph, match.nodes, std::move(cut), match.rule->name,
                                           provenanceOf(graph, match)));
+    if (match.rule->exportAs) {
+        Node& fused = graph.edit(applied.made[0]);
+        name(fused, *match.rule->exportAs->custom);
+        fused.attributes = std::move(*attributes);
+    }
     for (NodeId node : match.nodes)
         if (!graph.alive(node))
             applied.removed.push_back(node);
     return applied;
+}
+
+std::string nameOfNode(const Node& node) {
+    return node.customOp.empty() ? nameOf(node.op) : node.customOp;
+}
+
+/// What a node has besides operator, operands and attributes, where no row tells it.
+void copyCustom(const Node& from, Node& to) {
+    to.customDomain = from.customDomain;
+    to.customOp = from.customOp;
+    to.body = from.body;
 }
 
 /// One replacement of a rewrite: a value of the graph and the draft's value for it.
@@ -280,7 +311,7 @@ private:
         const Graph& draft = m_draft.graph();
         const Node& node = draft.node(drafted);
         NodeSpec spec{
-            node.op,   m_match.rule->name + "_" + nameOf(node.op), {}, {}, node.attributes,
+            node.op,   m_match.rule->name + "_" + nameOfNode(node), {}, {}, node.attributes,
             provenance};
         for (ValueId input : node.inputs)
             spec.inputs.push_back(inGraph(input));
@@ -288,6 +319,7 @@ private:
         for (ValueId output : node.outputs)
             spec.outputs.push_back(output.valid() ? base + draft.value(output).name : "");
         NodeId made = m_target.addNode(std::move(spec));
+        copyCustom(node, m_target.edit(made));
         applied.made.push_back(made);
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             if (!node.outputs[i].valid())

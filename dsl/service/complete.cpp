@@ -53,8 +53,9 @@ std::string openAttributes(const std::vector<Token>& tokens, std::string_view te
                         break;
                     }
                 }
-            std::string word(textOf(tokens[name], text));
-            return operatorNamed(word) ? word : std::string();
+            const size_t first = beginOfName(tokens, text, name);
+            return std::string(
+                text.substr(tokens[first].begin, tokens[name].end - tokens[first].begin));
         }
     }
     return {};
@@ -117,11 +118,13 @@ private:
     std::vector<Completion> m_out;
 };
 
-void addAttributes(const std::string& op, Proposals& out) {
-    Op known = *operatorNamed(op);
-    for (const AttributeSchema& schema : attributesOf(known))
+void addAttributes(Texts& texts, const std::string& name, const std::string& op, Proposals& out) {
+    const std::optional<OperatorParts> parts = partsOf(texts, name, op);
+    if (!parts)
+        return;
+    for (const AttributeSchema& schema : parts->attributes)
         out.add(schema.name, "attribute", schema.type, "attribute of " + op);
-    for (const std::string& input : inputNamesOf(known))
+    for (const std::string& input : parts->inputs)
         out.add(input, "attribute", "constant input", "input of " + op);
 }
 
@@ -138,12 +141,33 @@ void addValues(const ParsedText& text, uint32_t offset, Proposals& out) {
 void addOperators(Proposals& out) {
     for (const auto& [name, op] : operatorsByName())
         out.add(name, "operator", {}, operatorMarkdown(op));
+    for (const std::string& name : publishedNames())
+        if (name.find('.') == std::string::npos)
+            out.add(name, "operator", {}, operatorMarkdown(*publishedNamed(name)));
+}
+
+/// The rest of an operator's name whose domain is being typed: "com.acme." and what follows.
+void addOfDomain(const Cursor& cursor, Texts& texts, const std::string& name, Proposals& out) {
+    if (cursor.before.size() < 2 || cursor.last() != ".")
+        return;
+    const size_t first = beginOfName(cursor.before, cursor.text, cursor.before.size() - 2);
+    const std::string domain(cursor.text.substr(
+        cursor.before[first].begin, cursor.before.back().end - cursor.before[first].begin));
+    auto add = [&](const std::string& op, const std::string& detail) {
+        if (op.starts_with(domain))
+            out.add(op.substr(domain.size()), "operator", detail);
+    };
+    for (const std::string& op : publishedNames())
+        add(op, "published");
+    for (const Definition& definition : texts.visible(name))
+        if (Symbol symbol = symbolOf(*definition.item); symbol.kind == "operator")
+            add(symbol.name, symbol.detail);
 }
 
 void addCallables(Texts& texts, const std::string& name, Proposals& out) {
     for (const Definition& definition : texts.visible(name)) {
         Symbol symbol = symbolOf(*definition.item);
-        if (symbol.kind == "pattern" || symbol.kind == "class")
+        if (symbol.kind == "pattern" || symbol.kind == "class" || symbol.kind == "operator")
             out.add(symbol.name, symbol.kind.c_str(), symbol.detail);
     }
     addOperators(out);
@@ -181,26 +205,33 @@ std::string makerOf(const Cursor& cursor, std::string_view value) {
         size_t op = at + 2;
         while (word(op) == "ordered" || word(op) == "flat" || word(op) == "spec")
             ++op;
-        std::string name(word(op));
-        return operatorNamed(name) ? name : std::string();
+        size_t last = op;
+        while (word(last + 1) == "." && last + 2 < cursor.before.size())
+            last += 2;
+        return op < cursor.before.size() ? std::string(cursor.text.substr(
+                                               cursor.before[op].begin,
+                                               cursor.before[last].end - cursor.before[op].begin))
+                                         : std::string();
     }
     return {};
 }
 
 /// Members of every value, and attributes of the operator that makes this one.
-void addMembers(const Cursor& cursor, Proposals& out) {
+void addMembers(const Cursor& cursor, Texts& texts, const std::string& name, Proposals& out) {
     out.add(WordPlace::Member, "member");
     if (const std::string op = makerOf(cursor, cursor.last(1)); !op.empty())
-        addAttributes(op, out);
+        addAttributes(texts, name, op, out);
+    addOfDomain(cursor, texts, name, out);
 }
 
 /// Places that one or two tokens before the cursor decide. False: none of them.
-bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Proposals& out) {
+bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Texts& texts,
+                    const std::string& name, Proposals& out) {
     std::string_view last = cursor.last();
     if (last == "." && isRoot(cursor.last(1)))
         out.add(WordPlace::RootMember, "member", cursor.last(1));
     else if (last == ".")
-        addMembers(cursor, out);
+        addMembers(cursor, texts, name, out);
     else if (last == "@" && (cursor.last(1) == "=" || cursor.last(1) == "|"))
         out.add(WordPlace::Trait, "trait");
     else if (last == "zoo")
@@ -273,9 +304,10 @@ std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
         return out.take();
     }
     std::string_view last = cursor.last();
-    if (!cursor.attributesOf.empty() && (last == "[" || last == ","))
-        addAttributes(cursor.attributesOf, out);
-    else if (!addByLastToken(cursor, words, out))
+    const bool wantsAttribute = !cursor.attributesOf.empty() && (last == "[" || last == ",");
+    if (wantsAttribute && partsOf(texts, name, cursor.attributesOf))
+        addAttributes(texts, name, cursor.attributesOf, out);
+    else if (!addByLastToken(cursor, words, texts, name, out))
         addByBlock(cursor, texts, name, offset, out);
     return out.take();
 }

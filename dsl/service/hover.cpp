@@ -26,12 +26,13 @@ std::string attributeLine(const AttributeSchema& schema) {
     return line;
 }
 
-std::string attributeMarkdown(const std::string& op, const std::string& attribute) {
-    if (auto known = operatorNamed(op)) {
-        for (const AttributeSchema& schema : attributesOf(*known))
+std::string attributeMarkdown(Texts& texts, const std::string& name, const std::string& op,
+                              const std::string& attribute) {
+    if (auto known = partsOf(texts, name, op)) {
+        for (const AttributeSchema& schema : known->attributes)
             if (schema.name == attribute)
                 return attributeLine(schema) + "\n\nattribute of " + op;
-        for (const std::string& input : inputNamesOf(*known))
+        for (const std::string& input : known->inputs)
             if (input == attribute)
                 return fmt::format("`{}`: input of {}", attribute, op);
     }
@@ -85,7 +86,7 @@ std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& 
     switch (thing.kind) {
     case Kind::Attribute:
     case Kind::Operand:
-        return attributeMarkdown(thing.of, thing.text);
+        return attributeMarkdown(texts, name, thing.of, thing.text);
     case Kind::Trait:
         return traitMarkdown(thing.text);
     case Kind::Value:
@@ -108,6 +109,13 @@ std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& 
     if (thing.kind == Kind::Operator)
         if (auto op = operatorNamed(thing.text))
             return operatorMarkdown(*op) + formsMarkdown(texts, name, thing.text);
+    if (thing.kind == Kind::Operator)
+        if (CustomOperatorPtr published = publishedNamed(thing.text))
+            return operatorMarkdown(*published);
+    if (thing.kind == Kind::Operator && thing.text.find('.') != std::string::npos)
+        return fmt::format("`{}`: an operator that nobody declared; it matches by domain, name, "
+                           "operands and attributes",
+                           thing.text);
     if (thing.kind == Kind::Function)
         if (const FunctionRow* row = findFunction(thing.text))
             return codeBlock(row->signature) + row->documentation;
@@ -132,6 +140,19 @@ std::string operatorMarkdown(Op op) {
     std::string out = codeBlock(fmt::format("{}({})", row.name, inputs));
     out += fmt::format("{}, since opset {}\n", *row.domain ? row.domain : "ai.onnx", row.since);
     for (const AttributeSchema& schema : attributesOf(op))
+        out += "- " + attributeLine(schema) + "\n";
+    return out;
+}
+
+std::string operatorMarkdown(const CustomOperator& custom) {
+    std::string inputs;
+    for (size_t i = 0; i < custom.inputs.size(); ++i)
+        inputs += fmt::format("{}{}{}", i == 0 ? "" : ", ", custom.inputs[i],
+                              i >= custom.minInputs ? "?" : "");
+    std::string out = codeBlock(fmt::format("{}({})", custom.text(), inputs));
+    out += fmt::format("{}, matched and written, not computed here\n",
+                       custom.domain.empty() ? "ai.onnx" : custom.domain);
+    for (const AttributeSchema& schema : custom.attributes)
         out += "- " + attributeLine(schema) + "\n";
     return out;
 }

@@ -76,6 +76,28 @@ public:
         walk(form.pattern.body);
     }
 
+    void operator()(const ast::Operator& declared) {
+        add(Kind::Operator, declared.pattern.name, true);
+        walk(declared.pattern.parameters);
+        for (const ast::Name& result : declared.pattern.results)
+            add(Kind::Value, result, !declared.hasBody);
+        for (const ast::OperatorAttribute& attribute : declared.attributes) {
+            add(Kind::Value, attribute.name, true);
+            add(Kind::Word, attribute.type);
+            if (attribute.fallback)
+                walk(*attribute.fallback);
+        }
+        walk(declared.pattern.body);
+    }
+
+    void operator()(const ast::As& as) {
+        add(Kind::Operator, as.name);
+        for (const ast::NamedExpr& attribute : as.attributes) {
+            add(Kind::Attribute, attribute.name, false, as.name.text);
+            walk(attribute.value);
+        }
+    }
+
     void operator()(const ast::Rule& rule) {
         add(Kind::Rule, rule.name, true);
         for (const ast::Modifier& modifier : rule.modifiers) {

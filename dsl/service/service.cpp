@@ -8,6 +8,7 @@
 #include "dsl/service/words.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace fuselage::dsl {
 
@@ -25,7 +26,10 @@ Colour colourOf(const Occurrence& occurrence) {
     case Kind::Function:
         return Colour::Function;
     case Kind::Operator:
-        return operatorNamed(occurrence.text) ? Colour::Operator : Colour::Pattern;
+        return operatorNamed(occurrence.text) || publishedNamed(occurrence.text) ||
+                       occurrence.text.find('.') != std::string::npos
+                   ? Colour::Operator
+                   : Colour::Pattern;
     case Kind::Attribute:
     case Kind::Operand:
     case Kind::Member:
@@ -85,6 +89,20 @@ bool isName(const std::string& text) {
                        [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; });
 }
 
+/// "com.acme.Gated".
+bool isQualifiedName(const std::string& text) {
+    size_t from = 0, words = 0;
+    for (size_t dot = 0; dot != std::string::npos; from = dot + 1, ++words) {
+        dot = text.find('.', from);
+        const std::string word = text.substr(from, dot - from);
+        if (word.empty() || isReserved(word) || (word[0] >= '0' && word[0] <= '9') ||
+            !std::all_of(word.begin(), word.end(),
+                         [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+            return false;
+    }
+    return words > 1;
+}
+
 bool sameCase(const std::string& a, const std::string& b) {
     auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
     return upper(a[0]) == upper(b[0]);
@@ -133,6 +151,14 @@ struct Describe {
 
     Symbol operator()(const ast::Form& it) const {
         Symbol out = of(it.pattern, "form");
+        out.detail = it.documentation.substr(0, it.documentation.find('\n'));
+        out.begin = it.span.begin;
+        out.end = it.span.end;
+        return out;
+    }
+
+    Symbol operator()(const ast::Operator& it) const {
+        Symbol out = of(it.pattern, "operator");
         out.detail = it.documentation.substr(0, it.documentation.find('\n'));
         out.begin = it.span.begin;
         out.end = it.span.end;
@@ -288,13 +314,14 @@ Result<std::vector<TextEdit>> LanguageService::rename(const std::string& name, u
             return refuse("`" + thing->text + "` is defined in `" + definition->place.name +
                           "`, which is not open");
     }
-    if (!isName(to))
-        return refuse("`" + to + "` is not a name");
-    if (!sameCase(thing->text, to))
+    const bool isQualified = thing->text.find('.') != std::string::npos;
+    if (isQualified ? !isQualifiedName(to) : !isName(to))
+        return refuse("`" + to + "` is not a name" + (isQualified ? " with a domain" : ""));
+    if (!isQualified && !sameCase(thing->text, to))
         return refuse("`" + to + "` must begin " +
                       (thing->text[0] >= 'a' ? "lower-case" : "upper-case") + " like `" +
                       thing->text + "`");
-    if (!local && operatorNamed(to))
+    if (!local && (operatorNamed(to) || publishedNamed(to)))
         return refuse("`" + to + "` is an operator");
     Occurrence wanted = *thing;
     wanted.text = to;

@@ -129,11 +129,35 @@ std::vector<Definition> Texts::visible(const std::string& name) {
     std::vector<Definition> out;
     for (const auto& [where, text] : reach(name))
         for (const Occurrence& occurrence : text->occurrences)
-            if (occurrence.defines && isGlobal(occurrence.kind))
+            if (occurrence.defines &&
+                (isGlobal(occurrence.kind) || occurrence.kind == Kind::Operator))
                 out.push_back({{where, occurrence.span.begin, occurrence.span.end},
                                &text->parsed.file.items[occurrence.item],
                                text});
     return out;
+}
+
+std::optional<OperatorParts> partsOf(Texts& texts, const std::string& name, const std::string& op) {
+    if (auto known = operatorNamed(op))
+        return OperatorParts{attributesOf(*known), inputNamesOf(*known)};
+    if (CustomOperatorPtr published = publishedNamed(op))
+        return OperatorParts{published->attributes, published->inputs};
+    Occurrence use;
+    use.kind = Kind::Operator;
+    use.text = op;
+    const std::optional<Definition> found = texts.define(name, use);
+    const auto* item = found ? std::get_if<ast::Operator>(found->item) : nullptr;
+    if (!item)
+        return std::nullopt;
+    CustomOperator declared = declaredBy(*item);
+    return OperatorParts{std::move(declared.attributes), std::move(declared.inputs)};
+}
+
+size_t beginOfName(const std::vector<Token>& tokens, std::string_view text, size_t at) {
+    while (at >= 2 && textOf(tokens[at - 1], text) == "." &&
+           tokens[at - 1].end == tokens[at].begin && tokens[at - 2].kind == Token::Kind::Word)
+        at -= 2;
+    return at;
 }
 
 } // namespace fuselage::dsl

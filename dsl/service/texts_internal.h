@@ -3,6 +3,8 @@
 // loaded together. Both are made when asked for and dropped when a text changes.
 #pragma once
 
+#include "core/ops/op_table.h"
+#include "core/rewrite/custom_operator.h"
 #include "dsl/service/service.h"
 
 namespace fuselage::dsl {
@@ -85,6 +87,18 @@ std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
 
 /// "Conv(X, W, B?)" and its attributes, as Markdown.
 std::string operatorMarkdown(Op op);
+std::string operatorMarkdown(const CustomOperator& custom);
+
+/// Attributes and inputs of an operator of any table, or that a text declares.
+struct OperatorParts {
+    std::vector<AttributeSchema> attributes;
+    std::vector<std::string> inputs;
+};
+
+std::optional<OperatorParts> partsOf(Texts& texts, const std::string& name, const std::string& op);
+
+/// Where the name of the operator begins whose last word is token `at`: "com.acme.Gated" is five.
+size_t beginOfName(const std::vector<Token>& tokens, std::string_view text, size_t at);
 
 /// The item's first line and its documentation, as Markdown.
 std::string itemMarkdown(const Definition& definition);

@@ -115,6 +115,8 @@ private:
 
     void put(const ast::Hint& it) { node("hint", it.text); }
 
+    void put(const ast::As& it) { node("as", it.name, it.attributes); }
+
     void put(const ast::TestEntry& it) { node("entry", it.word, it.text); }
 
     void put(const ast::TestBlock& it) { node("tests", it.name, it.entries); }
@@ -131,7 +133,7 @@ private:
         node("fn", it.name, it.parameters, it.body, it.documentation);
     }
 
-    void put(const ast::Parameter& it) { node("parameter", it.name, it.type); }
+    void put(const ast::Parameter& it) { node("parameter", it.name, it.type, it.mayBeAbsent); }
 
     void put(const ast::Pattern& it) {
         node("pattern", it.name, it.parameters, it.results, it.body, it.documentation);
@@ -140,6 +142,13 @@ private:
     void put(const ast::Form& it) {
         node("form", it.pattern.name, it.pattern.parameters, it.attributes, it.pattern.body,
              it.documentation);
+    }
+
+    void put(const ast::OperatorAttribute& it) { node("attribute", it.name, it.type, it.fallback); }
+
+    void put(const ast::Operator& it) {
+        node("op", it.pattern.name, it.pattern.parameters, it.pattern.results, it.attributes,
+             it.hasBody, it.pattern.body, it.documentation);
     }
 
     void put(const ast::Modifier& it) { node("modifier", it.word, it.name, it.number); }

@@ -24,7 +24,7 @@ const fs::path root = FUSELAGE_SOURCE_DIR;
 
 std::set<std::string> codesInSources() {
     std::set<std::string> out;
-    std::regex literal("\"([EWM]0[0-9]{3})\"");
+    std::regex literal("\"([EWMN]0[0-9]{3})\"");
     for (const char* room : {"core", "dsl", "app"})
         for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
             std::string extension = entry.path().extension().string();
