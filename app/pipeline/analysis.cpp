@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/analysis.h"
 
+#include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
 #include "core/support/text.h"
@@ -98,6 +99,8 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     if (!rewritten)
         return failure(rewritten.error());
     out.fused = std::make_shared<const Graph>(std::move(rewritten->graph));
+    if (!options.everyNearMiss && !rewritten->trace.nearMisses.empty())
+        dropForeign(library.loaded.rules, operatorsOf(*prepared.graph), rewritten->trace);
     report.stageSeconds["fuse"] = watch.lap();
 
     PlanRequest request{&options.profile, options.backend, options.fuse.precision,

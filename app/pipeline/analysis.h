@@ -27,6 +27,7 @@ struct AnalysisOptions {
     DeviceProfile profile;
     const Backend* backend = nullptr;      ///< chooses layouts; null: plans for prediction only
     const ShapesOfSides* shapes = nullptr; ///< each side is planned for data that give its own
+    bool everyNearMiss = false;            ///< those of foreign rules too (foreign_rules.h)
 };
 
 struct Analysis {

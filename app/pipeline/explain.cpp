@@ -3,6 +3,7 @@
 
 #include "app/pipeline/explain_internal.h"
 #include "app/pipeline/flip.h"
+#include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/pair_effects.h"
 #include "app/pipeline/source_place.h"
 #include "core/graph/bodies.h"
@@ -56,10 +57,6 @@ Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
                                  *inBody + "`"
                            : "`fuselage inspect --graph` lists the nodes that are there after "
                              "folding");
-}
-
-bool isBuiltIn(const std::string& file) {
-    return file.starts_with("std/");
 }
 
 /// Rules of the library that tidy what exporters leave; that nothing is left to tidy is normal.
@@ -206,6 +203,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     AnalysisOptions analysing;
     analysing.fuse = options.fuse;
     analysing.fuse.explain = true;
+    analysing.everyNearMiss = !options.rule.empty();
     analysing.profile = *profile;
     auto analysis = analyse(model, library, analysing, progress);
     if (!analysis)

@@ -3,6 +3,7 @@
 // another rule replaces them, or the model has no node that the search could start at; then the
 // pattern is searched with any operator in that place, which says what stands there instead.
 #include "app/pipeline/explain_internal.h"
+#include "app/pipeline/foreign_rules.h"
 #include "core/graph/bodies.h"
 #include "core/graph/text.h"
 #include "core/rewrite/engine.h"
@@ -52,7 +53,7 @@ class Unsearched {
 public:
     Unsearched(const Graph& graph, const FuseOptions& options, FindingList& findings)
         : m_graph(graph), m_options(options), m_findings(findings), m_facts(graph),
-          m_convexity(graph) {
+          m_convexity(graph), m_operators(operatorsOf(graph)) {
         for (const BodyPlace& body : bodiesOf(graph))
             for (NodeId id : body.graph->nodes())
                 m_inBodies.set(static_cast<size_t>(body.graph->node(id).op));
@@ -61,6 +62,15 @@ public:
     void explain(const Rule& rule) {
         if (auto reason = whyNotAsked(rule)) {
             addStart(rule, std::move(*reason));
+            return;
+        }
+        if (isForeign(rule, m_operators)) {
+            const std::string ops = missingOps(rule);
+            addStart(rule, {code::otherOp,
+                            "it needs " + ops + ", and the model has none",
+                            {},
+                            {{"found", "no such node"}, {"expected", ops}}})
+                .absent = true;
             return;
         }
         auto prepared = prepareRule(rule);
@@ -90,6 +100,14 @@ private:
         finding.steps = 1;
         finding.reason = std::move(reason);
         return finding;
+    }
+
+    /// Operators of which the rule needs one.
+    std::string missingOps(const Rule& rule) const {
+        for (const OpSet& needed : neededOps(rule))
+            if ((needed & m_operators).none())
+                return namesOf(needed);
+        return {};
     }
 
     /// Why the rule takes no part at all, whatever the model.
@@ -193,6 +211,7 @@ private:
     FindingList& m_findings;
     GraphFacts m_facts;
     Convexity m_convexity;
+    OpSet m_operators;
     OpSet m_inBodies; ///< operators in bodies of If, Loop and Scan
 };
 

@@ -134,6 +134,27 @@ TEST(Explain, AnOverviewLeavesOutWhatOnlyTidies) {
     EXPECT_FALSE(one.findings.empty());
 }
 
+TEST(Explain, AnOverviewLeavesOutRulesForNetworksOfAnotherKind) {
+    const char* network = "g (float[1,2,8,8] x) => (float[1,2,8,8] y)"
+                          " <float[2,2,1,1] w = {1, 2, 3, 4}> {"
+                          " c = Conv(x, w) m = Mul(c, x) y = Softplus(m) }";
+    Question question{network, ""};
+    question.builtin = true;
+    const app::Explanation all = explain(question);
+    EXPECT_GT(all.absentRules, 20U);
+    for (const app::Finding& finding : all.findings)
+        EXPECT_FALSE(finding.rule.starts_with("Quantized")) << finding.rule;
+    question.rule = "QuantizedConv"; // who asks for one is told
+    const app::Explanation asked = explain(question);
+    ASSERT_FALSE(asked.findings.empty());
+    EXPECT_EQ(asked.findings[0].rule, "QuantizedConv");
+    // A person's own rule is never for another kind.
+    const app::Explanation own = explain(
+        {network, "rule R { match { y = DequantizeLinear(x, s, z) -> Conv(_, w) -> Mul; } }"});
+    ASSERT_FALSE(own.findings.empty());
+    EXPECT_EQ(own.findings[0].rule, "R");
+}
+
 TEST(Explain, ACycleNamesThePathAndTheEscapeThatBreaksIt) {
     EXPECT_EQ(textOf({"g (float[4] x) => (float[4] y) { a = Exp(x) h = Softmax(a) y = Add(a, h) }",
                       "rule R { match { y = Add(s@Exp(x), h); } escape s: export; }"}),
