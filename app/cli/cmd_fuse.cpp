@@ -8,11 +8,13 @@
 #include "app/report/format.h"
 #include "core/graph/bodies.h"
 #include "core/onnx/model_file.h"
+#include "core/rewrite/left_out.h"
 #include "core/support/text.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 namespace fuselage::cli {
@@ -59,16 +61,17 @@ std::string costlyText(const Trace& trace) {
         count == 1 ? "1 match is" : fmt::format("{} matches are", count), us);
 }
 
-/// Legal matches that costs left out, by rule, and for which device; empty: none.
+/// Places of legal matches that costs left out, by rule, and for which device; empty: none.
 std::string leftOutText(const RuleSet& rules, const Trace& trace, const app::FuseOptions& options) {
     std::map<std::string, std::map<std::string, size_t>> counts; // by what said so, then by rule
-    for (const Rule& rule : rules.rules)
-        for (const TraceEvent& event : trace.events)
-            if (event.rule == rule.name && event.kind == TraceEvent::Kind::Refused &&
-                event.reason.code == code::gate && rule.gate.kind == Gate::Kind::Default)
-                for (const ReasonFact& fact : event.reason.facts)
-                    if (fact.name == "by")
-                        ++counts[fact.value][rule.name];
+    for (const TraceEvent* place : leftOutPlaces(trace)) {
+        const auto rule = std::find_if(rules.rules.begin(), rules.rules.end(),
+                                       [&](const Rule& each) { return each.name == place->rule; });
+        if (rule != rules.rules.end() && rule->gate.kind == Gate::Kind::Default)
+            for (const ReasonFact& fact : place->reason.facts)
+                if (fact.name == "by")
+                    ++counts[fact.value][place->rule];
+    }
     std::string out;
     for (const auto& [source, byRule] : counts)
         out += fmt::format("left out, since they are {} to save no time on {}: {}; --decide rules "

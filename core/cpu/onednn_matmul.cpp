@@ -15,7 +15,7 @@ using dnnl::memory;
 /// Where a batch of small matrices is multiplied one matrix after the other, as oneDNN does when
 /// they lie in no order that its own loops know. Measured with 12 matrices of 7 to 512 rows and
 /// columns and 16 to 128 terms: half the time up to 33 rows, 0.8 at 197, nothing beyond 256.
-bool isWorthPacking(const MatMulShape& shape, bool packedWeights) {
+bool isFasterPacked(const MatMulShape& shape, bool packedWeights) {
     constexpr int64_t mostResults = int64_t(1) << 16, fewestUses = 3;
     return !shape.batch.empty() && shape.m <= mostResults && shape.n <= mostResults &&
            shape.m * shape.n <= mostResults &&
@@ -47,7 +47,7 @@ public:
         implementation = pd.impl_info_str();
         slow = implementation.find("ref") != std::string::npos;
         wantsPacked =
-            paceOf(implementation) == Pace::Products && isWorthPacking(shape, packedWeights);
+            paceOf(implementation) == Pace::Products && isFasterPacked(shape, packedWeights);
         bind(dnnl::matmul(pd), source, pd.src_desc(), pd.dst_desc(), pd.scratchpad_desc(),
              std::move(postOps));
         bindBias(used.shift, shape.n, pd.bias_desc());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selection among overlapping matches: order, gain, exact, priorities, and the reasons of losers.
+#include "core/rewrite/left_out.h"
 #include "core/rewrite/select.h"
 #include "tests/unit/rewrite_builder.h"
 
@@ -159,4 +160,32 @@ TEST(Select, BoundThatIsHitIsReportedAndKeepsALegalAnswer) {
     for (size_t i : selection.chosen)
         for (NodeId node : f.candidates[i].match.nodes)
             EXPECT_EQ(owners[node.index()]++, 0);
+}
+
+TEST(LeftOut, WaysToTakeOnePlaceCountOnce) {
+    Trace trace;
+    auto refuse = [&](const std::string& rule, std::vector<std::string> nodes,
+                      const char* code = code::gate) {
+        TraceEvent& event = trace.events.emplace_back();
+        event.kind = TraceEvent::Kind::Refused;
+        event.rule = rule;
+        event.nodes = std::move(nodes);
+        event.reason.code = code;
+    };
+    auto apply = [&](const std::string& rule, std::vector<std::string> nodes) {
+        refuse(rule, std::move(nodes));
+        trace.events.back().kind = TraceEvent::Kind::Fused;
+    };
+    refuse("A", {"a", "b"});
+    refuse("A", {"a", "b", "c"}); // the same place, more of it
+    refuse("A", {"d"});
+    refuse("B", {"a"});              // another rule
+    refuse("A", {"e"}, code::cycle); // not by its price
+    refuse("A", {"f", "g"});         // taken in another way
+    apply("A", {"g"});
+    const auto places = leftOutPlaces(trace);
+    ASSERT_EQ(places.size(), 3U);
+    EXPECT_EQ(places[0]->nodes, (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(places[1]->nodes, std::vector<std::string>{"d"});
+    EXPECT_EQ(places[2]->rule, "B");
 }

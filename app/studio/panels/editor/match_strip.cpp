@@ -3,6 +3,7 @@
 
 #include "app/report/format.h"
 #include "app/studio/item_models/words.h"
+#include "core/rewrite/left_out.h"
 
 #include <QHBoxLayout>
 #include <QSet>
@@ -130,13 +131,12 @@ QString MatchStrip::savings() const {
            tr(" predicted");
 }
 
-/// Complete matches of rules that are open here which the cost model did not take.
+/// Places of complete matches of rules that are open here which the cost model did not take.
 QString MatchStrip::leftOut() const {
     qsizetype count = 0;
-    for (const TraceEvent& event : m_workbench.session.snapshot()->analysis.trace.events) {
-        const RuleText* text = m_texts.find(QString::fromStdString(event.file));
-        count += text && !text->builtin && event.kind == TraceEvent::Kind::Refused &&
-                 event.reason.code == code::gate;
+    for (const TraceEvent* place : leftOutPlaces(m_workbench.session.snapshot()->analysis.trace)) {
+        const RuleText* text = m_texts.find(QString::fromStdString(place->file));
+        count += text && !text->builtin ? 1 : 0;
     }
     if (count == 0)
         return {};
