@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <set>
 
 namespace fuselage::app {
@@ -13,8 +15,9 @@ namespace fuselage::app {
 namespace {
 
 constexpr size_t mostNodes = 64;      ///< between the inputs and the condition
-constexpr int64_t mostElements = 16;  ///< of an input that decides
-constexpr size_t mostCandidates = 48; ///< numbers that are tried for one input
+constexpr int64_t smallElements = 16; ///< of an input that may be a flag, a rate, a size
+constexpr int64_t mostElements = int64_t(1) << 20; ///< of one that decides otherwise
+constexpr size_t mostCandidates = 48;              ///< contents that are tried for one input
 
 /// A value of the outermost graph, through the captures of the bodies on the way; invalid: it is
 /// made in a body.
@@ -33,10 +36,14 @@ ValueId outermost(const std::vector<BodyPlace>& places, const Graph* inner, Valu
     return id;
 }
 
+bool isSmall(std::optional<int64_t> elements) {
+    return elements && *elements <= smallElements;
+}
+
 /// The nodes that a value depends on, as a graph whose outputs are that value.
 struct Cone {
     Graph graph;
-    std::vector<size_t> deciding; ///< positions of small inputs that it depends on
+    std::vector<size_t> deciding; ///< positions of inputs that it depends on, small ones first
     std::set<double> numbers;     ///< constants in it, and their neighbours
 };
 
@@ -55,10 +62,13 @@ std::optional<Cone> coneOf(const Graph& graph, ValueId value) {
             input.type.dtype != DType::String)
             out.deciding.push_back(i);
     }
+    std::ranges::stable_partition(out.deciding, [&](size_t position) {
+        return isSmall(out.graph.value(out.graph.inputs()[position]).type.elementCount());
+    });
     for (ValueId id : out.graph.values()) {
         const TensorPtr& constant = out.graph.value(id).constant;
         if (!constant || constant->dtype() == DType::String ||
-            constant->elementCount() > mostElements)
+            constant->elementCount() > smallElements)
             continue;
         for (int64_t i = 0; i < constant->elementCount(); ++i)
             for (double off : {-1.0, 0.0, 1.0})
@@ -77,6 +87,53 @@ Tensor filled(const Tensor& like, double number) {
         else
             out.setInt(i, out.dtype() == DType::Bool ? (number != 0 ? 1 : 0)
                                                      : static_cast<int64_t>(number));
+    return out;
+}
+
+struct Contents {
+    std::string words; ///< "x = 3", "x negated"
+    Tensor tensor;
+};
+
+/// Every element of the input times `factor` plus `shift`.
+Tensor moved(const Tensor& from, double factor, double shift) {
+    Tensor out(from.dtype(), from.extents());
+    for (int64_t i = 0; i < out.elementCount(); ++i)
+        out.set(i, from.at(i) * factor + shift);
+    return out;
+}
+
+/// What floats of any number are turned into: sums and means change their sign or pass what they
+/// are compared with, while elements still differ.
+std::vector<Contents> movedContents(const std::string& name, const Tensor& input) {
+    std::vector<Contents> out;
+    if (!isFloat(input.dtype()))
+        return out;
+    out.push_back({name + " negated", moved(input, -1, 0)});
+    for (const double shift : {1.0, -1.0, 10.0, -10.0})
+        out.push_back(
+            {fmt::format("{} {} {:g}", name, shift < 0 ? "less" : "plus", std::abs(shift)),
+             moved(input, 1, shift)});
+    for (const double factor : {0.01, 100.0})
+        out.push_back({fmt::format("{} times {:g}", name, factor), moved(input, factor, 0)});
+    return out;
+}
+
+/// One number everywhere.
+std::vector<Contents> filledContents(const std::string& name, const Tensor& input,
+                                     const std::set<double>& numbers) {
+    std::vector<Contents> out;
+    const DType type = input.dtype();
+    for (const double number : numbers) {
+        if (!isFloat(type) && type != DType::Bool &&
+            number != static_cast<double>(static_cast<int64_t>(number)))
+            continue;
+        if (out.size() == mostCandidates)
+            break;
+        const std::string value =
+            type == DType::Bool ? (number != 0 ? "true" : "false") : fmt::format("{:g}", number);
+        out.push_back({name + " = " + value, filled(input, number)});
+    }
     return out;
 }
 
@@ -110,23 +167,20 @@ std::optional<BranchInputs> inputsEntering(const Graph& graph, const BodyPlace& 
         return (decided != 0) == (place.attribute == "then_branch");
     };
     for (const size_t position : cone->deciding) {
-        size_t tried = 0;
-        for (const double number : cone->numbers) {
-            if (++tried > mostCandidates || progress.cancelled())
-                break;
-            const DType type = inputs[position].dtype();
-            if (!isFloat(type) && type != DType::Bool &&
-                number != static_cast<double>(static_cast<int64_t>(number)))
-                continue;
-            BranchInputs out{{}, inputs};
-            out.inputs[position] = filled(inputs[position], number);
+        const std::string& name = graph.value(graph.inputs()[position]).name;
+        const Tensor& given = inputs[position];
+        std::vector<Contents> contents = isSmall(given.elementCount())
+                                             ? filledContents(name, given, cone->numbers)
+                                             : std::vector<Contents>();
+        std::ranges::move(movedContents(name, given), std::back_inserter(contents));
+        for (Contents& tried : contents) {
+            if (progress.cancelled())
+                return std::nullopt;
+            BranchInputs out{std::move(tried.words), inputs};
+            out.inputs[position] = std::move(tried.tensor);
             const auto decided = resultOf(cone->graph, out.inputs, threads, progress);
-            if (!decided || !enters(*decided))
-                continue;
-            out.what = fmt::format("{} = {}", graph.value(graph.inputs()[position]).name,
-                                   type == DType::Bool ? (number != 0 ? "true" : "false")
-                                                       : fmt::format("{:g}", number));
-            return out;
+            if (decided && enters(*decided))
+                return out;
         }
     }
     return std::nullopt;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs that make a model run a body of If or Loop which its usual inputs leave out. Only where
-// small inputs decide it through few nodes: a flag, a rate, a number of steps. Runs nothing but
-// those nodes.
+// few nodes decide it: of a small input (a flag, a rate, a number of steps) other numbers are
+// tried, of any floats their negatives, multiples and sums with a number. Runs nothing but those
+// nodes.
 #pragma once
 
 #include "core/graph/bodies.h"
@@ -15,7 +16,7 @@
 namespace fuselage::app {
 
 struct BranchInputs {
-    std::string what; ///< "cond = true": the input and its number
+    std::string what; ///< "cond = true", "x negated": the input and what it holds
     std::vector<Tensor> inputs;
 };
 

@@ -25,9 +25,10 @@ std::string flagged(const std::string& otherwise) {
 }
 
 constexpr const char* computed = R"(
-g (float[4096] x) => (float[4096] y) <float limit = {1000000}> {
-   s = ReduceSum<keepdims = 0>(x)
-   c = Greater(s, limit)
+g (float[4096] x) => (float[4096] y) <float limit = {0}> {
+   a = Abs(x)
+   s = ReduceSum<keepdims = 0>(a)
+   c = Less(s, limit)
    y = If (c) <then_branch = t () => (float[4096] r) { r = Neg(x) },
                else_branch = e () => (float[4096] q) { q = Abs(x) }>
 })";
@@ -122,6 +123,27 @@ g (int64 rate, float[4] x) => (float[4] y) <int64 k = {16000}> {
         auto found = app::inputsEntering(model.graph, place, inputs, threads, progress);
         ASSERT_TRUE(found) << place.path;
         EXPECT_EQ(found->what == "rate = 16000", place.attribute == "then_branch") << found->what;
+    }
+}
+
+/// Too many elements to try numbers one by one; whichever branch the usual inputs take.
+TEST(BranchInputs, WhatIsComputedOfManyElementsChangesSides) {
+    for (const auto* condition : {"l = Constant<value_float = 0.0>() c = Greater(s, l)",
+                                  "l = Constant<value_float = 0.0>() c = Less(s, l)",
+                                  "l = Constant<value_float = 5000.0>() c = Greater(s, l)"}) {
+        const app::LoadedModel model =
+            loaded(std::string("g (float[3,512] x) => (float[3,512] y) { s = "
+                               "ReduceSum<keepdims = 0>(x) ") +
+                   condition +
+                   " y = If (c) <then_branch = t () => (float[3,512] r) { r = Neg(x) }, "
+                   "else_branch = e () => (float[3,512] q) { q = Abs(x) }> }");
+        const auto inputs = *app::generateInputs(model.graph, 1);
+        ThreadPool threads(1);
+        Progress progress;
+        for (const BodyPlace& place : bodiesOf(model.graph)) {
+            const auto found = app::inputsEntering(model.graph, place, inputs, threads, progress);
+            EXPECT_TRUE(found) << place.path << " of " << condition;
+        }
     }
 }
 
