@@ -128,9 +128,10 @@ private:
 };
 
 /// oneDNN multiplies small matrices fastest where they lie densely, and several in one call. The
-/// copies cost more than that where keys are read for few rows only.
+/// copies cost more than that where keys are read for few rows only, and as much from 88 rows and
+/// keys of 64 on.
 bool isWorthPacking(const Attention& program) {
-    constexpr int64_t mostScores = int64_t(1) << 16, fewestUses = 3;
+    constexpr int64_t mostScores = 80 * 80, fewestUses = 3;
     return program.l <= mostScores && program.s <= mostScores &&
            program.l * program.s <= mostScores &&
            program.l * program.s >= fewestUses * (program.l + program.s);
