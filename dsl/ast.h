@@ -232,10 +232,17 @@ struct Qdq {
     Span span;
 };
 
+/// "N in {1, 7}", "x in 0..100".
+struct With {
+    Name name;
+    Expr value;              ///< of a dimension variable
+    std::string least, most; ///< of a value, as written
+};
+
 struct Verify {
     uint32_t samples = 0;
-    std::string tolerance;       ///< as written, may be empty
-    std::vector<NamedExpr> with; ///< dimension variable in set
+    std::string tolerance; ///< as written, may be empty
+    std::vector<With> with;
     Span span;
 };
 

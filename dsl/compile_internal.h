@@ -127,6 +127,7 @@ private:
     void clause(const ast::Escape& escape);
     void clause(const ast::Numeric& numeric);
     void clause(const ast::Qdq& qdq);
+    void addRange(const ast::With& with, VerifySpec& out);
     void clause(const ast::Verify& verify);
     void clause(const ast::Hint& hint);
     void clause(const ast::As& as);

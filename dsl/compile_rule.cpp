@@ -253,12 +253,31 @@ void RuleCompiler::clause(const ast::Qdq& qdq) {
     }
 }
 
+void RuleCompiler::addRange(const ast::With& with, VerifySpec& out) {
+    auto numberOf = [](const std::string& text) {
+        return text[0] == '-' ? -numeralValue(text.substr(1)) : numeralValue(text);
+    };
+    const auto slot = slotNamed(with.name);
+    const double least = numberOf(with.least), most = numberOf(with.most);
+    if (!(least <= most) || !std::isfinite(most - least)) {
+        Diagnostic& d = error("E0248", with.name.span, "this range is empty or too large");
+        d.found = with.least + ".." + with.most;
+        d.fix = "write the smaller number first, both finite";
+    } else if (slot) {
+        out.values.push_back({*slot, least, most});
+    }
+}
+
 void RuleCompiler::clause(const ast::Verify& verify) {
     VerifySpec out;
     out.samples = verify.samples;
     if (!verify.tolerance.empty())
         out.tolerance = numeralValue(verify.tolerance);
-    for (const ast::NamedExpr& with : verify.with) {
+    for (const ast::With& with : verify.with) {
+        if (!with.least.empty()) {
+            addRange(with, out);
+            continue;
+        }
         const uint32_t* dim = m_top.find(&Scope::dims, with.name.text);
         std::vector<int64_t> values;
         bool isSet =

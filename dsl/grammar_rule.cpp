@@ -63,7 +63,7 @@ const x3::rule<EscapeClass, ast::Escape> escape = "`escape`";
 const x3::rule<NumericClass, ast::Numeric> numeric = "`numeric`";
 const x3::rule<QdqPointClass, ast::QdqPoint> qdqPoint = "a point `NAME: value;`";
 const x3::rule<QdqClass, ast::Qdq> qdq = "`qdq`";
-const x3::rule<WithClass, ast::NamedExpr> with = "`Dim in {...}`";
+const x3::rule<WithClass, ast::With> with = "`Dim in {...}` or `value in 0..1`";
 const x3::rule<VerifyClass, ast::Verify> verify = "`verify`";
 const x3::rule<HintClass, ast::Hint> hint = "`hint`";
 const x3::rule<GivenAttributeClass, ast::NamedExpr> givenAttribute = "`attribute = value`";
@@ -141,7 +141,9 @@ const auto qdq_def = spanned(keyword("qdq") > '{' > *qdqPoint[push<&ast::Qdq::po
 
 const auto inWord_def = keyword("in");
 const auto with_def =
-    upper[set<&ast::NamedExpr::name>] > inWord > expression[set<&ast::NamedExpr::value>];
+    (upper[set<&ast::With::name>] > inWord > expression[set<&ast::With::value>]) |
+    (lower[set<&ast::With::name>] > inWord > signedNumber[set<&ast::With::least>] > ".." >
+     signedNumber[set<&ast::With::most>]);
 const auto verify_def = spanned(keyword("verify") > integer[set<&ast::Verify::samples>] >
                                 -(keyword("tolerance") > number[set<&ast::Verify::tolerance>]) >
                                 -(keyword("with") > '{' > with[push<&ast::Verify::with>] >

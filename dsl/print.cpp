@@ -203,8 +203,11 @@ public:
         if (!verify.tolerance.empty())
             out += " tolerance " + verify.tolerance;
         std::string dims;
-        for (const ast::NamedExpr& with : verify.with)
-            appendItem(dims, ", ", with.name.text + " in " + print(with.value));
+        for (const ast::With& with : verify.with)
+            appendItem(
+                dims, ", ",
+                with.name.text + " in " +
+                    (with.least.empty() ? print(with.value) : with.least + ".." + with.most));
         line(out + (dims.empty() ? "" : " with { " + dims + " }") + ";");
     }
 

@@ -215,9 +215,16 @@ struct ExportAs {
 };
 
 struct VerifySpec {
+    /// What the elements of a value lie between, both ends included.
+    struct Values {
+        SlotIndex slot = 0;
+        double least = 0, most = 0;
+    };
+
     uint32_t samples = 16;
     std::optional<double> tolerance;
     std::vector<std::pair<uint32_t, std::vector<int64_t>>> dims; ///< dimension variable, values
+    std::vector<Values> values;
 };
 
 struct Rule {

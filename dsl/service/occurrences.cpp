@@ -164,9 +164,10 @@ public:
     }
 
     void operator()(const ast::Verify& verify) {
-        for (const ast::NamedExpr& with : verify.with) {
-            add(Kind::Dimension, with.name);
-            walk(with.value);
+        for (const ast::With& with : verify.with) {
+            add(with.least.empty() ? Kind::Dimension : Kind::Value, with.name);
+            if (with.least.empty())
+                walk(with.value);
         }
     }
 

@@ -140,6 +140,23 @@ Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t
     return tensor;
 }
 
+void bringInto(Tensor& tensor, const ValueRange& range) {
+    const double width = range.most - range.least;
+    for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+        const double x = tensor.at(i);
+        double in = range.least;
+        if (std::isfinite(x) && width > 0)
+            in += std::fmod(std::fabs(x - range.least), width);
+        if (x >= range.least && x <= range.most)
+            in = x;
+        if (isFloat(tensor.dtype()))
+            tensor.set(i, in);
+        else
+            tensor.setInt(i, static_cast<int64_t>(std::ceil(range.least)) +
+                                 static_cast<int64_t>(in - range.least));
+    }
+}
+
 Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64_t seed) {
     std::mt19937_64 random(seed);
     Tensor tensor(dtype, extents);

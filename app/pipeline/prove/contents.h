@@ -24,6 +24,13 @@ enum class Contents : uint8_t {
     Count_,
 };
 
+struct ValueRange {
+    double least = 0, most = 0;
+};
+
+/// Every element brought between the ends; NaN too.
+void bringInto(Tensor& tensor, const ValueRange& range);
+
 /// Positive: powers of two.
 Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t seed,
                     bool positive = false);

@@ -337,7 +337,7 @@ std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
     opset = std::max(opset, rule.rule.minOpset);
     if (rule.rule.maxOpset > 0)
         opset = std::min(opset, rule.rule.maxOpset - 1);
-    Sample sample{std::move(*graph), generator.facts(), contents, 0};
+    Sample sample{std::move(*graph), generator.facts(), contents, 0, generator.ranges()};
     sample.inputSeed = choices.pick(1000);
     return sample;
 }

@@ -31,6 +31,9 @@ public:
 
     const Facts& facts() const { return m_facts; }
 
+    /// What `verify` says of inputs, by name.
+    const std::map<std::string, ValueRange>& ranges() const { return m_ranges; }
+
 private:
     void buildBlock(const BlockPlan& plan);
     void buildMany(const BlockPlan& plan, const Many& many);
@@ -56,7 +59,9 @@ private:
     ValueId addNode(const Term& term, Node node, size_t outputs);
 
     ValueId leaf(const TypePattern* type, const std::optional<SlotIndex>& slot, Wish wish);
-    ValueId constantLeaf(const Wish& wish, bool scalar, DType dtype, Extents extents);
+    const VerifySpec::Values* rangeOf(const std::optional<SlotIndex>& slot) const;
+    ValueId constantLeaf(const Wish& wish, const VerifySpec::Values* range, bool scalar,
+                         DType dtype, Extents extents);
     std::optional<Extents> extentsFor(const TypePattern& type, const Wish& wish);
     int64_t dimensionFor(const DimPattern& pattern, std::optional<int64_t> wished, size_t position);
     int64_t freeDimension(size_t position, size_t rank);
@@ -78,6 +83,7 @@ private:
     std::vector<Binding> m_slots;
     std::vector<DimBinding> m_dims;
     Facts m_facts;
+    std::map<std::string, ValueRange> m_ranges;
     std::vector<int64_t> m_sizes;     ///< dimensions to draw from
     DType m_untyped = DType::Float32; ///< of values of which nothing is asked
     int64_t m_leastSpatial = 0;       ///< that the rule's kernels need

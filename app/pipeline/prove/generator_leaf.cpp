@@ -113,19 +113,32 @@ ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>&
     }
     if (!constant && !(type && type->isInput) && m_choices.rarely(percentConstant))
         constant = true;
+    const VerifySpec::Values* range = rangeOf(slot);
     if (constant)
-        return constantLeaf(wish, scalar, dtype, extents);
+        return constantLeaf(wish, range, scalar, dtype, extents);
     Type wanted = tensorType(dtype, toShape(extents));
-    if (!m_graph.inputs().empty() && m_choices.rarely(percentShared))
+    if (!m_graph.inputs().empty() && !range && m_choices.rarely(percentShared))
         for (ValueId input : m_graph.inputs())
             if (certainlyEqual(typeOf(input), wanted))
                 return input;
     std::string name = slot ? m_rule.slots[*slot].name : "in";
     std::replace(name.begin(), name.end(), '.', '_');
-    return m_graph.addInput(m_graph.freshName(name.empty() ? "in" : name), wanted);
+    name = m_graph.freshName(name.empty() ? "in" : name);
+    if (range)
+        m_ranges[name] = {range->least, range->most};
+    return m_graph.addInput(name, wanted);
 }
 
-ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Extents extents) {
+const VerifySpec::Values* Generator::rangeOf(const std::optional<SlotIndex>& slot) const {
+    if (slot && m_rule.verify)
+        for (const VerifySpec::Values& range : m_rule.verify->values)
+            if (range.slot == *slot)
+                return &range;
+    return nullptr;
+}
+
+ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* range, bool scalar,
+                                DType dtype, Extents extents) {
     std::string name = m_graph.freshName("c");
     if (wish.contents && extents == *wish.extents && dtype == DType::Int64)
         return m_graph.addConstant(name, std::make_shared<Tensor>(Tensor::ofInts(*wish.contents)));
@@ -154,6 +167,8 @@ ValueId Generator::constantLeaf(const Wish& wish, bool scalar, DType dtype, Exte
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
             tensor.set(i, value);
     }
+    if (range)
+        bringInto(tensor, {range->least, range->most});
     return m_graph.addConstant(name, std::make_shared<Tensor>(std::move(tensor)));
 }
 

@@ -235,6 +235,10 @@ Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
     auto inputs = sampleInputs(sample.graph, sample.contents, sample.inputSeed);
     if (!inputs)
         return unfit(inputs.error().text());
+    for (size_t i = 0; i < inputs->size(); ++i)
+        if (auto range = sample.ranges.find(sample.graph.value(sample.graph.inputs()[i]).name);
+            range != sample.ranges.end())
+            bringInto((*inputs)[i], range->second);
     auto wanted = interpreted(sample.graph, *inputs, progress);
     if (!wanted)
         return unfit("before: " + wanted.error().text());

@@ -26,6 +26,7 @@ struct Sample {
     Facts facts;
     Contents contents = Contents::Distinct;
     uint64_t inputSeed = 0;
+    std::map<std::string, ValueRange> ranges; ///< of inputs, by name
 };
 
 /// None when the choices lead to no valid graph.

@@ -36,6 +36,10 @@ std::vector<std::string> unsampled(const Rule& rule, const Met& met) {
             if (!isMet(i))
                 out.push_back(fmt::format("{} for {}", rowOf(term.ops[i]).name, text));
     }
+    if (rule.verify)
+        for (const VerifySpec::Values& range : rule.verify->values)
+            out.push_back(fmt::format("`{}` outside of {:g}..{:g}", rule.slots[range.slot].name,
+                                      range.least, range.most));
     return out;
 }
 
