@@ -114,6 +114,7 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     Stopwatch watch;
     model_io::LoadOptions reading;
     reading.notes = &out.notes;
+    reading.absentData = true;
     auto graph = model_io::load(request.path, reading, progress);
     if (!graph)
         return inFile(request.path, graph.error());

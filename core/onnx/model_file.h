@@ -6,6 +6,7 @@
 #include "core/support/progress.h"
 #include "core/support/result.h"
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,12 @@ struct LoadOptions {
     size_t maxNodes = 2'000'000;       ///< a larger graph is refused by this limit's name
     size_t maxFileBytes = 16ULL << 30; ///< with external data
     bool inlineFunctions = true;       ///< model-local functions become their nodes
-    bool restoreFused = true;          ///< functions of domain "fuselage" become fused nodes
+    /// An initializer whose data file is not there becomes a node `fuselage.AbsentData` that nobody
+    /// computes, saved as the initializer it was; else load.external_missing.
+    bool absentData = false;
+    /// Operators that stay although they have a body: "com.microsoft.MoE", for who names them.
+    std::set<std::string> whole = {};
+    bool restoreFused = true; ///< functions of domain "fuselage" become fused nodes
     /// Receives what a person should know although the model loads: unknown operators, newer
     /// opsets. May be null.
     std::vector<std::string>* notes = nullptr;

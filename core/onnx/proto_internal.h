@@ -33,4 +33,9 @@ Result<Tensor> tensorFrom(::onnx::SparseTensorProto& proto, ExternalData& extern
 /// With raw_data, or string_data for strings.
 void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto);
 
+/// What an initializer without its data file is in a Graph: a node with the entries of the file's
+/// external data as attributes.
+constexpr const char* absentDomain = "fuselage";
+constexpr const char* absentOp = "AbsentData";
+
 } // namespace fuselage::model_io

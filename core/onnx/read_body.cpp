@@ -73,7 +73,7 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     auto imported = scope.opsets->find(domain);
     const int64_t version = imported == scope.opsets->end() ? 1 : imported->second;
     const OperatorBody* body = operatorBody(domain, node.op_type(), version);
-    if (!body)
+    if (!body || m_options.whole.contains((domain.empty() ? "" : domain + ".") + node.op_type()))
         return nullptr;
     Call call;
     const OpSchema* published = publishedSchema(domain, node.op_type(), version);

@@ -154,7 +154,12 @@ Result<void> Reader::readInitializers(::onnx::GraphProto& proto, Scope& scope) {
     for (auto& tensor : *proto.mutable_initializer()) {
         std::string name = tensor.name();
         const Metadata metadata = metadataFrom(tensor, tensorMetadataField);
-        if (auto ok = add(name, readTensor(tensor, scope, name), metadata); !ok)
+        auto read = readTensor(tensor, scope, name);
+        const bool absent = m_options.absentData && !read &&
+                            read.error().code == "load.external_missing" && !name.empty();
+        if (auto ok = absent ? addAbsent(tensor, read.error().message, scope)
+                             : add(name, std::move(read), metadata);
+            !ok)
             return ok;
     }
     for (auto& sparse : *proto.mutable_sparse_initializer()) {
@@ -166,6 +171,27 @@ Result<void> Reader::readInitializers(::onnx::GraphProto& proto, Scope& scope) {
             return ok;
     }
     return {};
+}
+
+Result<void> Reader::addAbsent(const ::onnx::TensorProto& tensor, const std::string& why,
+                               Scope& scope) {
+    NodeSpec spec;
+    spec.op = Op::Unknown;
+    spec.name = tensor.name();
+    spec.outputs = {tensor.name()};
+    for (const auto& entry : tensor.external_data())
+        spec.attributes.set(entry.key(), entry.value());
+    const NodeId id = scope.graph->addNode(std::move(spec));
+    Node& node = scope.graph->edit(id);
+    node.customDomain = absentDomain;
+    node.customOp = absentOp;
+    node.notComputed = why;
+    Type type;
+    type.dtype = dtypeFromOnnx(tensor.data_type()).value_or(DType::Undefined);
+    type.shape = Shape(tensor.dims().begin(), tensor.dims().end());
+    scope.graph->setType(node.outputs[0], std::move(type));
+    note(why + ": shapes of its initializers are known, values are not", tensor.name());
+    return define(scope, tensor.name(), node.outputs[0]);
 }
 
 Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, bool isMain) {

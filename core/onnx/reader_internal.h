@@ -65,6 +65,8 @@ private:
     Result<void> readOpsets();
     Result<void> readGraph(::onnx::GraphProto& proto, Scope& scope, bool isMain);
     Result<void> readInitializers(::onnx::GraphProto& proto, Scope& scope);
+    /// An initializer whose data file is not there: a node that nobody computes.
+    Result<void> addAbsent(const ::onnx::TensorProto& tensor, const std::string& why, Scope& scope);
     Result<void> readInputs(const ::onnx::GraphProto& proto, Scope& scope, bool isMain);
     Result<void> readOutputs(const ::onnx::GraphProto& proto, Scope& scope);
     Result<void> readNodes(google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,

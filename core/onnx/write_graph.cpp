@@ -274,7 +274,26 @@ void Writer::writeNodes(WriteScope& scope, BodyNames* names) {
     }
 }
 
+/// The initializer as it was; its file may be there when the model is read next.
+void Writer::writeAbsent(const Node& node, WriteScope& scope) {
+    const Value& value = scope.graph->value(node.outputs[0]);
+    auto& initializer = *scope.proto->add_initializer();
+    initializer.set_name(nameOfValue(scope, node.outputs[0]));
+    initializer.set_data_type(protoDtype(value.type.dtype));
+    for (const Dim& dim : *value.type.shape)
+        initializer.add_dims(dim.number().value_or(0));
+    initializer.set_data_location(::onnx::TensorProto::EXTERNAL);
+    for (const Attributes::Entry& entry : node.attributes) {
+        auto* external = initializer.add_external_data();
+        external->set_key(entry.name);
+        external->set_value(node.attributes.string(entry.name));
+    }
+}
+
 void Writer::writeNode(const Node& node, WriteScope& scope) {
+    if (node.op == Op::Unknown && node.customDomain == absentDomain && node.customOp == absentOp &&
+        scope.proto)
+        return writeAbsent(node, scope);
     FileNode file = fileFormOf(node, m_opset, [&](Tensor tensor, const char* suffix) {
         ValueId first = node.outputs.empty() ? ValueId() : node.outputs[0];
         std::string base = first.valid() ? nameOfValue(scope, first) : node.name;

@@ -47,6 +47,7 @@ private:
     void writeConstants(WriteScope& scope);
     void writeNodes(WriteScope& scope, BodyNames* names);
     void writeNode(const Node& node, WriteScope& scope);
+    void writeAbsent(const Node& node, WriteScope& scope);
     void writeAttributes(const Node& node, const Attributes& attributes, WriteScope& scope,
                          ::onnx::NodeProto& proto);
     void writeTypes(const WriteScope& scope);

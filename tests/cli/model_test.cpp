@@ -139,9 +139,18 @@ TEST_F(CliModel, ExternalDataOutsideTheFolderIsRefused) {
                        {"`link.bin`", "leads out of the model's folder", "[load.external_path]"});
 }
 
-TEST_F(CliModel, MissingExternalDataIsNamed) {
+TEST_F(CliModel, MissingExternalDataIsNamedAndTheModelIsShownWithoutIt) {
     expectModelRefused(withExternal("weights.bin").bytes(),
-                       {"`weights.bin`", "does not exist", "[load.external_missing]"});
+                       {"`weights.bin`", "does not exist", "[load.missing]"}, true);
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"inspect", "m.onnx"},
+                                                    {"fuse", "m.onnx", "-o", "fused.onnx"},
+                                                    {"explain", "m.onnx"}}) {
+        const auto shown = run(command);
+        EXPECT_EQ(shown.exitCode, ExitOk) << command[0] << shown.errors;
+        EXPECT_NE((shown.output + shown.errors).find("`weights.bin` does not exist"),
+                  std::string::npos)
+            << command[0];
+    }
 }
 
 TEST_F(CliModel, OperatorsThatCannotBeRunAreListedWithTheirNodes) {

@@ -161,6 +161,11 @@ TEST(OperatorBody, BeforeItsOpsetAndWhereFunctionsStayItIsKept) {
     const auto kept = swiGlu(28).load(whole);
     ASSERT_TRUE(kept);
     EXPECT_EQ(unknowns(*kept), 1U);
+    LoadOptions named;
+    named.whole = {"SwiGLU"};
+    const auto asNamed = swiGlu(28).load(named);
+    ASSERT_TRUE(asNamed);
+    EXPECT_EQ(unknowns(*asNamed), 1U);
 }
 
 TEST(OperatorBody, AKeptNodeSaysWhy) {

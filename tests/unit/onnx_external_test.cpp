@@ -2,6 +2,7 @@
 // External data: only regular files inside the model's folder, only bytes that are there.
 #include "onnx_builder.h"
 
+#include <map>
 #include <sys/stat.h>
 
 using namespace fuselage;
@@ -77,6 +78,38 @@ TEST(OnnxExternal, RangesOutsideTheFileAreRefused) {
     EXPECT_EQ(folder.codeOf(withExternal("w.bin", "-4")), "load.external_range");
     EXPECT_EQ(folder.codeOf(withExternal("w.bin", "4", "4")), "load.tensor_size");
     EXPECT_EQ(folder.codeOf(withExternal("none.bin")), "load.external_missing");
+}
+
+TEST(OnnxExternal, AbsentDataLeavesTheInitializerAsItWas) {
+    model_io::LoadOptions options;
+    options.absentData = true;
+    const ModelBuilder model = withExternal("none.bin", "8", "8");
+    auto graph = model.load(options);
+    ASSERT_TRUE(graph) << graph.error().text();
+    const ValueId w = graph->findValue("w");
+    ASSERT_TRUE(graph->value(w).producer.valid());
+    const Node& node = graph->node(graph->value(w).producer);
+    EXPECT_EQ(node.op, Op::Unknown);
+    EXPECT_EQ(node.customOp, "AbsentData");
+    EXPECT_EQ(node.notComputed, "external data file `none.bin` does not exist");
+    EXPECT_EQ(graph->value(w).type.text(), "float[2]");
+    const auto bytes = model_io::toBytes(*graph);
+    ASSERT_TRUE(bytes);
+    ::onnx::ModelProto again;
+    ASSERT_TRUE(again.ParseFromString(*bytes));
+    ASSERT_EQ(again.graph().initializer_size(), 1);
+    ::onnx::TensorProto before = model.proto.graph().initializer(0);
+    ::onnx::TensorProto after = again.graph().initializer(0);
+    EXPECT_EQ(after.external_data_size(), 3);
+    std::map<std::string, std::string> entries;
+    for (const auto& entry : after.external_data())
+        entries[entry.key()] = entry.value();
+    EXPECT_EQ(entries, (std::map<std::string, std::string>{
+                           {"location", "none.bin"}, {"offset", "8"}, {"length", "8"}}));
+    before.clear_external_data();
+    after.clear_external_data();
+    EXPECT_EQ(after.SerializeAsString(), before.SerializeAsString());
+    EXPECT_EQ(withExternal("../none.bin").loadCode(options), "load.external_path");
 }
 
 TEST(OnnxExternal, DirectoriesAreNoData) {
