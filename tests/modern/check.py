@@ -25,14 +25,19 @@ def tensors(folder, stem):
     return out
 
 
-def worst(program, model, data, more):
-    """The largest difference of any result, by the size of its numbers."""
+def results(program, model, data, more):
+    """Of one run, by the names of their files."""
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run([program, 'run', model, '--inputs', data, '-q', '-o', scratch, *more], capture_output=True,
                               text=True, timeout=100, check=False)
         if done.returncode != 0:
             raise RuntimeError((done.stderr + done.stdout).strip())
-        made = tensors(scratch, 'output')
+        return tensors(scratch, 'output')
+
+
+def worst(program, model, data, more):
+    """The largest difference of any result, by the size of its numbers."""
+    made = results(program, model, data, more)
     difference = 0.0
     for name, right in tensors(data, 'output').items():
         if made[name].shape != right.shape:

@@ -5,7 +5,7 @@ tools put in files. Each comes with inputs (NAME_data/input_I.pb), and with the 
 (output_I.pb) where one stands here. Seeded: the same program gives the same files.
     forms.py FOLDER
 Writes FOLDER/ort (ONNX Runtime's CPU provider has these operators), FOLDER/twin (it has not, numpy says what is right) and
-FOLDER/kept (nobody computes them here: they must open). Needs the packages onnx and numpy; exit code 77 without them."""
+FOLDER/kept (nobody computes them here: they must open); FOLDER/refused is what does not open. Needs the packages onnx and numpy; exit code 77 without them."""
 import os
 import sys
 
@@ -25,7 +25,7 @@ from operators import OPERATORS
 
 def main():
     folder = sys.argv[1]
-    for place in ('ort', 'twin', 'kept'):
+    for place in ('ort', 'twin', 'kept', 'refused'):
         os.makedirs(os.path.join(folder, place), exist_ok=True)
     for maker in BLOCKS + OPERATORS:
         for model in maker():
