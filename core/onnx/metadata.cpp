@@ -33,6 +33,16 @@ std::vector<std::string> newerField(const Message& message, int number) {
     return out;
 }
 
+void setNewerField(Message& message, int number, const std::string& text) {
+    const auto& reflection = *message.GetReflection();
+    if (const FieldDescriptor* field = message.GetDescriptor()->FindFieldByNumber(number)) {
+        reflection.SetString(&message, field, text);
+        return;
+    }
+    reflection.MutableUnknownFields(&message)->DeleteByNumber(number);
+    reflection.MutableUnknownFields(&message)->AddLengthDelimited(number, text);
+}
+
 Metadata metadataFrom(const Message& message, int field) {
     Metadata out;
     for (const std::string& bytes : newerField(message, field))

@@ -19,11 +19,18 @@ constexpr int functionMetadataField = 14;
 constexpr int graphMetadataField = 16;
 constexpr int tensorMetadataField = 16;
 
+// Which of several functions of one name is defined or called.
+constexpr int functionOverloadField = 13;
+constexpr int nodeOverloadField = 8;
+
 /// Of a node: on which devices it should run.
 constexpr int nodeDevicesField = 10;
 
 /// Bytes of each entry of a field of messages or strings that the types may not know.
 std::vector<std::string> newerField(const google::protobuf::Message& message, int number);
+
+/// Sets such a field that holds one string.
+void setNewerField(google::protobuf::Message& message, int number, const std::string& text);
 
 /// Entries that cannot be read are left out; of two with one key the last counts.
 Metadata metadataFrom(const google::protobuf::Message& message, int field);

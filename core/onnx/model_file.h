@@ -22,7 +22,7 @@ struct LoadOptions {
     bool absentData = false;
     /// Operators that stay although they have a body: "com.microsoft.MoE", for who names them.
     std::set<std::string> whole = {};
-    bool restoreFused = true; ///< functions of domain "fuselage" become fused nodes
+    bool restoreFused = true; ///< functions that fused nodes were saved as become these again
     /// Receives what a person should know although the model loads: unknown operators, newer
     /// opsets. May be null.
     std::vector<std::string>* notes = nullptr;

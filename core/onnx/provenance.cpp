@@ -65,6 +65,10 @@ void putMetadata(json& object, const char* key, const std::vector<Metadata>& all
 
 } // namespace
 
+bool isDocumented(const std::string& documentation) {
+    return documentation.starts_with(mark);
+}
+
 Provenance provenanceFrom(const std::string& documentation) {
     json object = parse(documentation);
     Provenance out;

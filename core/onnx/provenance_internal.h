@@ -28,6 +28,9 @@ struct BodyNames {
     }
 };
 
+/// Whether a call's text is documentationFor's.
+bool isDocumented(const std::string& documentation);
+
 /// Empty when the text is no provenance; never fails.
 Provenance provenanceFrom(const std::string& documentation);
 BodyNames bodyNamesFrom(const std::string& documentation);

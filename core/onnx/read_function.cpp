@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model-local functions: calls are replaced by the function's nodes; functions of domain
-// "fuselage" become fused nodes again.
+// "fuselage", and of operators that this program gave a body, become fused nodes again.
 #include "core/onnx/metadata_internal.h"
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
@@ -19,9 +19,7 @@ using ::onnx::FunctionProto;
 using ::onnx::NodeProto;
 
 // Fields that came after the protobuf types in use: kept by protobuf as unknown fields.
-constexpr int functionOverloadField = 13;
 constexpr int functionDefaultsField = 11;
-constexpr int nodeOverloadField = 8;
 
 /// Names inside deeply nested calls must not grow without limit.
 constexpr size_t maxPrefix = 512;
@@ -246,6 +244,8 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
 }
 
 bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
+    if (function.domain() != "fuselage" && !isDocumented(call.doc_string()))
+        return false;
     auto named = [](const std::string& name) { return !name.empty(); };
     if (call.input_size() != function.input_size() ||
         call.output_size() != function.output_size() || call.output_size() == 0 ||
@@ -313,9 +313,15 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
                                : renamed != scope.rename.end() ? renamed->second
                                                                : scope.prefix + name);
     }
-    std::string rule = spec.provenance.rule.empty() ? function.name() : spec.provenance.rule;
+    const bool isOperator = function.domain() != "fuselage";
+    std::string rule =
+        spec.provenance.rule.empty() || isOperator ? function.name() : spec.provenance.rule;
     body->setName(rule);
+    Captured none;
+    if (auto ok = readAttributes(call, scope, spec, none); !ok)
+        return ok;
     NodeId id = scope.graph->addNode(std::move(spec));
+    scope.graph->edit(id).customDomain = isOperator ? function.domain() : "";
     scope.graph->edit(id).customOp = rule;
     scope.graph->edit(id).body = std::move(body);
     return defineOutputs(call, scope, id);

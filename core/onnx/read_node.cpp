@@ -194,7 +194,7 @@ Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
     }
     if (!function)
         return addOperator(proto, scope, refused);
-    if (function->domain() == "fuselage" && m_options.restoreFused && isFusedCall(proto, *function))
+    if (m_options.restoreFused && isFusedCall(proto, *function))
         return restoreFused(proto, *function, scope);
     if (m_options.inlineFunctions)
         return inlineCall(proto, *function, scope);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of fused nodes as model-local functions of domain "fuselage". Names inside depend on the
-// structure only, so equal bodies share one function; the real names go with each call.
+// Bodies of fused nodes as model-local functions of domain "fuselage", or of the operator that a
+// node stands for. Names inside depend on the structure only, so equal bodies share one function;
+// the real names go with each call.
+#include "core/onnx/metadata_internal.h"
 #include "core/onnx/writer_internal.h"
 #include "core/support/hash.h"
 
@@ -69,7 +71,9 @@ Writer::Call Writer::addFunction(const Node& node) {
     scope.isFunction = true;
     scope.nodes = function.proto.mutable_node();
     nameByOrder(scope);
-    function.proto.set_domain("fuselage");
+    function.proto.set_domain(functionDomain(node));
+    for (const Attributes::Entry& attribute : node.attributes)
+        function.proto.add_attribute(attribute.name);
     for (ValueId id : body.inputs()) {
         function.proto.add_input(nameOfValue(scope, id));
         call.names.addValue(body.value(id).name, body.value(id).metadata);
@@ -87,10 +91,11 @@ Writer::Call Writer::addFunction(const Node& node) {
     m_domains.insert(outside.begin(), outside.end());
     for (ValueId id : body.outputs())
         function.proto.add_output(nameOfValue(scope, id));
-    function.name = identifier(node.customOp);
-    function.key = function.name + "#" + Hasher().text(function.proto.SerializeAsString()).hex();
+    function.name = node.customDomain.empty() ? identifier(node.customOp) : node.customOp;
+    function.key = function.proto.domain() + "." + function.name + "#" +
+                   Hasher().text(function.proto.SerializeAsString()).hex();
     call.key = function.key;
-    if (m_functionNames.emplace(function.key, function.key).second)
+    if (m_functionKeys.insert(function.key).second)
         m_functions.push_back(std::move(function));
     return call;
 }
@@ -107,28 +112,42 @@ void Writer::collectFunctions(const Graph& graph) {
     }
 }
 
-/// The rule's name; with the content's hash where a rule has several contents. Calls between
-/// functions were written with keys, which are replaced here.
+/// The rule's name; with the content's hash where a rule has several contents. An operator keeps
+/// its name, and the hash is its overload. Calls between functions were written with keys, which
+/// are replaced here.
 void Writer::nameFunctions() {
-    std::map<std::string, int> contents;
+    std::map<std::pair<std::string, std::string>, int> contents;
     for (const Function& function : m_functions)
-        ++contents[function.name];
+        ++contents[{function.proto.domain(), function.name}];
     for (Function& function : m_functions) {
-        if (contents[function.name] > 1)
-            function.name += "_" + function.key.substr(function.key.size() - 16, 8);
-        m_functionNames[function.key] = function.name;
+        const bool isOne = contents[{function.proto.domain(), function.name}] == 1;
+        const std::string hash = function.key.substr(function.key.size() - 16, 8);
+        std::string overload = isOne || function.proto.domain() == "fuselage" ? "" : hash;
+        if (!isOne && overload.empty())
+            function.name += "_" + hash;
+        m_hasOverloads = m_hasOverloads || !overload.empty();
+        if (!overload.empty())
+            setNewerField(function.proto, functionOverloadField, overload);
+        m_functionNames[function.key] = {function.name, std::move(overload)};
     }
     for (Function& function : m_functions) {
         function.proto.set_name(function.name);
         for (auto& node : *function.proto.mutable_node())
-            if (node.domain() == "fuselage")
-                node.set_op_type(functionName(node.op_type()));
+            if (m_functionNames.contains(node.op_type()))
+                nameCall(node, node.op_type());
         *m_model.add_functions() = std::move(function.proto);
     }
 }
 
-const std::string& Writer::functionName(const std::string& key) const {
-    return m_functionNames.at(key);
+void Writer::nameCall(::onnx::NodeProto& call, const std::string& key) const {
+    const auto known = m_functionNames.find(key);
+    if (known == m_functionNames.end()) { // of a function: replaced when all are known
+        call.set_op_type(key);
+        return;
+    }
+    call.set_op_type(known->second.name);
+    if (!known->second.overload.empty())
+        setNewerField(call, nodeOverloadField, known->second.overload);
 }
 
 void Writer::addImports(

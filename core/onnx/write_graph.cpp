@@ -17,10 +17,18 @@ namespace {
 
 using ::onnx::AttributeProto;
 
+} // namespace
+
+std::string functionDomain(const Node& node) {
+    return node.customDomain.empty() ? "fuselage" : node.customDomain;
+}
+
+namespace {
+
 std::string domainOfNode(const Node& node) {
     if (node.op == Op::Unknown)
         return node.customDomain;
-    return node.op == Op::Fused ? "fuselage" : domainOf(node.op);
+    return node.op == Op::Fused ? functionDomain(node) : domainOf(node.op);
 }
 
 /// The kind that a schema gives to an attribute; it decides about empty lists.
@@ -112,7 +120,6 @@ struct AttributeWriter {
 
 ::onnx::ModelProto Writer::write() {
     m_opset = opsetFor(m_graph);
-    m_model.set_ir_version(irVersionFor(m_opset));
     m_model.set_producer_name("fuselage");
     m_model.set_doc_string(m_graph.documentation);
     for (const auto& [key, value] : m_graph.metadata) {
@@ -128,6 +135,7 @@ struct AttributeWriter {
     writeGraph(m_graph, scope, {});
     import("");
     addImports(*m_model.mutable_opset_import());
+    m_model.set_ir_version(std::max(irVersionFor(m_opset), m_hasOverloads ? overloadIrVersion : 0));
     return std::move(m_model);
 }
 
@@ -323,7 +331,8 @@ void Writer::writeNode(const Node& node, WriteScope& scope) {
         return;
     }
     const Call& call = m_calls.at(node.body.get());
-    proto->set_op_type(functionName(call.key));
+    nameCall(*proto, call.key);
+    writeAttributes(node, node.attributes, scope, *proto);
     Provenance provenance = node.provenance;
     if (provenance.rule.empty())
         provenance.rule = node.customOp;

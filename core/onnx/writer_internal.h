@@ -73,17 +73,29 @@ private:
     void collectFunctions(const Graph& graph);
     Call addFunction(const Node& node);
     void nameFunctions();
-    const std::string& functionName(const std::string& key) const;
+    /// The function that a call means: by its key until all are known.
+    void nameCall(::onnx::NodeProto& call, const std::string& key) const;
     void addImports(google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& list) const;
 
     const Graph& m_graph;
     ::onnx::ModelProto m_model;
     int64_t m_opset = 17;
     std::set<std::string> m_domains;
-    std::vector<Function> m_functions;                  ///< in order of appearance, callees first
-    std::map<const Graph*, Call> m_calls;               ///< by body
-    std::map<std::string, std::string> m_functionNames; ///< by key
+    std::vector<Function> m_functions;    ///< in order of appearance, callees first
+    std::map<const Graph*, Call> m_calls; ///< by body
+    std::set<std::string> m_functionKeys;
+    struct FunctionName {
+        std::string name, overload;
+    };
+    std::map<std::string, FunctionName> m_functionNames; ///< by key
+    bool m_hasOverloads = false;
 };
+
+/// Overloads of functions came with this version of the format.
+constexpr int64_t overloadIrVersion = 10;
+
+/// The domain of a fused node's function: of the operator that it stands for, else "fuselage".
+std::string functionDomain(const Node& node);
 
 /// The smallest opset from 17 on that has all operators of the graph, subgraphs and bodies
 /// included, in the form in which they are used.
