@@ -5,6 +5,7 @@
 #include "app/pipeline/prove/generator_internal.h"
 #include "core/graph/text.h"
 #include "core/passes/passes.h"
+#include "core/rewrite/custom_body.h"
 
 #include <algorithm>
 
@@ -232,7 +233,7 @@ void Generator::buildOperands(const Term& term, Node& node, const Wish& wish,
         node.inputs.pop_back();
 }
 
-ValueId Generator::addNode(const Term&, Node node, size_t outputs) {
+ValueId Generator::addNode(const Term& term, Node node, size_t outputs) {
     NodeSpec spec{node.op, "", node.inputs, {}, node.attributes};
     fillDefaults(node);
     outputs = std::max(outputs, static_cast<size_t>(rowOf(node.op).minOutputs));
@@ -240,6 +241,11 @@ ValueId Generator::addNode(const Term&, Node node, size_t outputs) {
         spec.outputs.push_back(m_graph.freshName("t" + std::to_string(m_graph.nodeCount())));
     spec.attributes = node.attributes;
     NodeId id = m_graph.addNode(std::move(spec));
+    m_graph.edit(id).customDomain = node.customDomain;
+    m_graph.edit(id).customOp = node.customOp;
+    for (const CustomOperatorPtr& custom : term.custom)
+        if (custom->is(node) && !enterBody(m_graph, id, *custom, inferShapes))
+            return fail();
     for (const InferProblem& problem : inferShapes(m_graph))
         if (!problem.warning())
             return fail();
@@ -257,6 +263,11 @@ ValueId Generator::buildNode(const Term& term, TermId id, const Wish& wish, cons
         return fail();
     Node node;
     node.op = term.ops[m_choices.structural(id.index(), static_cast<uint32_t>(term.ops.size()))];
+    const bool isCustom = node.op == Op::Unknown || node.op == Op::Fused;
+    if (isCustom) {
+        node.op = Op::Unknown;
+        name(node, *term.custom[m_choices.pick(static_cast<uint32_t>(term.custom.size()))]);
+    }
     if (term.order == OperandOrder::Flat)
         return buildFlat(term, node.op, wish, hole);
     buildOperands(term, node, wish, hole);

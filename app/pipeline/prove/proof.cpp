@@ -183,6 +183,26 @@ void decideLevel(const Rule& rule, const ProofOptions& options, RuleProof& proof
     proof.conditions = std::move(exact.conditions);
 }
 
+std::string withoutBody(const Expression& expression) {
+    std::string found =
+        expression.custom && !expression.custom->body ? expression.custom->text() : "";
+    for (const Expression& argument : expression.args)
+        found = found.empty() ? withoutBody(argument) : found;
+    return found;
+}
+
+/// The first operator of the rule that nobody computes; empty: none.
+std::string withoutBody(const Rule& rule) {
+    for (const Term& term : rule.terms)
+        for (const CustomOperatorPtr& custom : term.custom)
+            if (!custom->body)
+                return custom->text();
+    for (const Assignment& assignment : rule.rewrite)
+        if (std::string found = withoutBody(assignment.value); !found.empty())
+            return found;
+    return {};
+}
+
 } // namespace
 
 const char* verdictOf(const RuleProof& proof) {
@@ -195,6 +215,8 @@ const char* verdictOf(const RuleProof& proof) {
 
 std::string verdictText(const RuleProof& proof) {
     std::string out = verdictOf(proof);
+    if (!proof.open.empty())
+        return out + fmt::format(": `{}` has no body", proof.open);
     constexpr size_t mostNamed = 6;
     if (proof.level == ProofLevel::Tested) {
         out += fmt::format(" on {} samples; not proved: {}", proof.samples, proof.obstacle);
@@ -211,10 +233,15 @@ std::string verdictText(const RuleProof& proof) {
 }
 
 RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress) {
+    if (rule.writtenOut)
+        return proveRule(*rule.writtenOut, options, progress);
     RuleProof proof;
     proof.rule = rule.name;
     proof.where = fmt::format("{}:{}", rule.file, rule.line);
     proof.span = rule.span;
+    proof.open = withoutBody(rule);
+    if (!proof.open.empty())
+        return proof;
     auto prepared = prepareRule(rule);
     uint32_t wanted = samplesOfFusion;
     if (rule.isRewrite)

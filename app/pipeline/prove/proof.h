@@ -49,7 +49,8 @@ struct RuleProof {
     std::string shared;                          ///< what the failing samples have in common
     std::string guard;                           ///< what would make the rule right
     size_t guarded = 0;                          ///< samples that are left with it, all agree
-    std::string unfit;                           ///< why the last graph did not fit, when none did
+    std::string open;  ///< an operator without a body, of which no side can be run; else empty
+    std::string unfit; ///< why the last graph did not fit, when none did
 
     ProofLevel level = ProofLevel::None;
     std::vector<std::string> conditions; ///< that `proved` rests on
@@ -58,7 +59,7 @@ struct RuleProof {
 
     bool isProved() const { return level >= ProofLevel::Reals; }
 
-    bool passed() const { return failing == 0 && (samples > 0 || isProved()); }
+    bool passed() const { return failing == 0 && (samples > 0 || isProved() || !open.empty()); }
 };
 
 /// In file order. Error "cancelled".
