@@ -47,7 +47,9 @@ Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& option
     std::vector<app::LoadedModel> loaded;
     app::LintOptions linting;
     for (const std::string& path : options.models) {
-        auto model = app::loadModel(path, *dims, progress);
+        app::ModelRequest request{path, *dims};
+        request.whole = app::namedOperators(library);
+        auto model = app::loadModel(request, progress);
         if (!model)
             return failure(model.error());
         printNotes(model->notes, options.quiet);
@@ -87,9 +89,9 @@ int run(const Options& options) {
              counted(diagnostics.all().size(), "diagnostic") + "\n");
     if (diagnostics.hasErrors())
         return ExitInput;
-    const bool isFinding = std::any_of(
-        diagnostics.all().begin(), diagnostics.all().end(),
-        [](const Diagnostic& each) { return each.severity != Severity::Note; });
+    const bool isFinding =
+        std::any_of(diagnostics.all().begin(), diagnostics.all().end(),
+                    [](const Diagnostic& each) { return each.severity != Severity::Note; });
     return options.strict && isFinding ? ExitGate : ExitOk;
 }
 

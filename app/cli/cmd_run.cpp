@@ -40,8 +40,14 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
 
 Result<app::RunModelResult> runFile(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
-    auto model =
-        app::loadModel({options.model, options.rewrite.fuse.dims, options.inputs}, progress);
+    app::ModelRequest request{options.model, options.rewrite.fuse.dims, options.inputs};
+    if (options.run.fused) {
+        auto library = app::requireRuleLibrary(options.rewrite.rules);
+        if (!library)
+            return failure(library.error());
+        request.whole = app::namedOperators(*library);
+    }
+    auto model = app::loadModel(request, progress);
     if (!model)
         return failure(model.error());
     printNotes(model->notes, options.rewrite.quiet);

@@ -438,7 +438,9 @@ Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
     if (!library)
         return failure(library.error());
     const double rules = watch.lap();
-    auto model = loadModel({options.model, options.fuse.dims, options.inputs}, progress);
+    ModelRequest request{options.model, options.fuse.dims, options.inputs};
+    request.whole = namedOperators(*library);
+    auto model = loadModel(request, progress);
     if (!model)
         return failure(model.error());
     if (auto all = requireOperators(model->graph); !all)

@@ -46,7 +46,9 @@ Result<LibraryTactics> libraryTactics(const LibraryTacticsOptions& options, Prog
     auto library = requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
-    auto model = loadModel(options.model, options.fuse.dims, progress);
+    ModelRequest request{options.model, options.fuse.dims};
+    request.whole = namedOperators(*library);
+    auto model = loadModel(request, progress);
     if (!model)
         return failure(model.error());
     auto planner = gpu::LibraryPlanner::make(*profile);

@@ -115,6 +115,7 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     model_io::LoadOptions reading;
     reading.notes = &out.notes;
     reading.absentData = true;
+    reading.whole = request.whole;
     auto graph = model_io::load(request.path, reading, progress);
     if (!graph)
         return inFile(request.path, graph.error());

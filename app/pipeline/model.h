@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct ModelRequest {
     std::string inputs;       ///< folder of input_N.pb that give all sizes; empty: none
     bool keepSymbols = false; ///< what is given, inputs too, helps decisions and stays out of the
                               ///< graph
+    /// Operators that stay as they are although their meaning is known in terms of others; those
+    /// without a kernel are then not computed (namedOperators of rules.h).
+    std::set<std::string> whole = {};
 };
 
 struct LoadedModel {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/rules.h"
 
+#include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/imports.h"
 #include "core/rewrite/engine.h"
 #include "core/support/file.h"
@@ -128,6 +129,23 @@ Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options) {
         return failure("rules.invalid", "rules with errors\n" +
                                             render(library->loaded.diagnostics, *library->sources));
     return library;
+}
+
+std::set<std::string> namedOperators(const RuleLibrary& library) {
+    std::set<std::string> out;
+    for (const Rule& rule : library.loaded.rules.rules) {
+        if (isBuiltIn(rule.file))
+            continue;
+        for (const Term& term : rule.terms) {
+            for (Op op : term.ops)
+                out.insert(*domainOf(op) == 0 ? nameOf(op)
+                                              : std::string(domainOf(op)) + "." + nameOf(op));
+            for (const CustomOperatorPtr& custom : term.custom)
+                if (!custom->body)
+                    out.insert(custom->text());
+        }
+    }
+    return out;
 }
 
 std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library) {

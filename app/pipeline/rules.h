@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
 
 /// The same; any error among the diagnostics is an Error "rules.invalid" holding their text.
 Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options);
+
+/// Operators that a person's rules name, "com.microsoft.MoE": a model is read with them as they are,
+/// and not by what they stand for (ModelRequest::whole). Declared operators with a body are none.
+std::set<std::string> namedOperators(const RuleLibrary& library);
 
 /// What each rule's `numeric` clause allows, by name.
 std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library);

@@ -116,6 +116,24 @@ TEST_F(CliForeign, FusingAndExplainingWorkAroundIt) {
     EXPECT_TRUE(has(explained.output, kept)) << explained.output;
 }
 
+TEST_F(CliForeign, AnOperatorThatARuleNamesIsReadAsItIs) {
+    ModelBuilder model(24);
+    auto* import = model.proto.add_opset_import();
+    import->set_domain("com.microsoft");
+    import->set_version(1);
+    model.input("x", {2, 5, 16}).output("y", {2, 5, 8});
+    model.initializer("b", {16}).set_raw_data(std::string(64, '\0'));
+    model.node("BiasSplitGelu", {"x", "b"}, {"y"}).set_domain("com.microsoft");
+    folder.write("m.onnx", model.bytes());
+    folder.write("r.fuse", "fuse 1;\n"
+                           "rule Ours in convert {\n"
+                           "  match { y = com.microsoft.BiasSplitGelu(x, b); }\n"
+                           "  rewrite { y = com.acme.Gated(x, b); }\n}\n");
+    expectHas(outputOf({"run", "m.onnx", "-q"}), "y: float[2,5,8]"); // by what it stands for
+    expectHas(outputOf({"fuse", "m.onnx", "-p", "r.fuse", "-q", "-o", "out.onnx"}), "Ours");
+    expectHas(outputOf({"inspect", "out.onnx"}), "Gated");
+}
+
 TEST_F(CliForeign, EveryReportHasTheNotes) {
     const auto ran = run({"run", "exported.onnx", "-o", "out"});
     ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;

@@ -90,7 +90,10 @@ void Session::open(const QString& path) {
         (void)options.setPrecision(options.precision, {});
     }
     m_lane.start([this, path, options, another](Progress& progress) -> JobLane::Delivery {
-        auto loaded = app::loadModel(path.toStdString(), options.fuse.dims, progress);
+        app::ModelRequest request{path.toStdString(), options.fuse.dims};
+        if (auto library = app::loadRuleLibrary(options.rules))
+            request.whole = app::namedOperators(*library);
+        auto loaded = app::loadModel(request, progress);
         if (!loaded) {
             const Error error = loaded.error();
             if (error.code == "cancelled")
