@@ -18,6 +18,7 @@ namespace {
 int run(const std::string& model) {
     lsp::ServerOptions options;
     options.model = model;
+    options.checks = true;
     for (const zoo::ZooEntry& entry : zoo::models())
         options.words.zoo.push_back(entry.name);
     for (const std::string_view path : embeddedPatternPaths())

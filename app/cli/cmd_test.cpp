@@ -32,6 +32,8 @@ std::string failureText(const app::RuleTestResult& result) {
         fmt::format("{}: {} \"{}\" failed\n", result.where, result.test->rule, result.test->name);
     for (const app::RuleTestFailure& failure : result.failures)
         out += fmt::format("  expected: {}\n  found:    {}\n", failure.expected, failure.found);
+    for (const Reason& reason : result.refused)
+        out += fmt::format("  refused[{}]: {}\n", reason.code, reason.message);
     for (const NearMiss& miss : result.nearest)
         out += "  " + app::text(miss);
     return out;

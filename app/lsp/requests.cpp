@@ -62,18 +62,24 @@ Answer completion(State& state, const Json& params) {
     return {{{"isIncomplete", false}, {"items", std::move(list)}}};
 }
 
-/// How often the rule whose name is at the cursor matches the model; empty for anything else.
-std::string countAt(State& state, const Cursor& cursor) {
-    if (!state.counter)
-        return {};
+/// What the proof says of the rule whose name is at the cursor, and how often it matches the model;
+/// empty for anything else.
+std::string standingAt(State& state, const Cursor& cursor) {
+    std::string out;
     for (const dsl::Symbol& symbol : cursor.service().symbols(cursor.document->name)) {
         const bool here = symbol.nameBegin <= cursor.offset && cursor.offset <= symbol.nameEnd;
         if (symbol.kind != "rule" || !here)
             continue;
-        state.count(*cursor.group);
-        return "\n\n" + state.counter->describe(symbol.name);
+        if (auto known = state.checked.find(cursor.document->name); known != state.checked.end())
+            if (auto found = known->second->verdicts.find(symbol.name);
+                found != known->second->verdicts.end())
+                out += "\n\n" + found->second;
+        if (state.counter) {
+            state.count(*cursor.group);
+            out += "\n\n" + state.counter->describe(symbol.name);
+        }
     }
-    return {};
+    return out;
 }
 
 Answer hover(State& state, const Json& params) {
@@ -84,9 +90,9 @@ Answer hover(State& state, const Json& params) {
     if (!found)
         return {};
     const PositionMap map(cursor->document->text);
-    return {
-        {{"contents", {{"kind", "markdown"}, {"value", found->markdown + countAt(state, *cursor)}}},
-         {"range", rangeJson(map, found->begin, found->end)}}};
+    return {{{"contents",
+              {{"kind", "markdown"}, {"value", found->markdown + standingAt(state, *cursor)}}},
+             {"range", rangeJson(map, found->begin, found->end)}}};
 }
 
 Answer signatureHelp(State& state, const Json& params) {

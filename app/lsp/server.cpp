@@ -37,6 +37,8 @@ Answer initialize(State& state, const Json& params) {
             model = other;
     if (!model.empty())
         state.counter = std::make_unique<MatchCounter>(model);
+    if (state.options.checks)
+        state.checker = std::make_unique<RuleChecker>();
     state.workspace = Workspace(std::move(known), state.options.words);
     state.initialized = true;
     return {{{"capabilities", capabilities()}, {"serverInfo", {{"name", "fuselage"}}}}};
@@ -100,6 +102,7 @@ Answer answerTo(State& state, const std::string& method, const Json& params) {
     if (method == "shutdown") {
         state.shutDown = true;
         state.counter.reset();
+        state.checker.reset();
         return {};
     }
     for (const RequestRow& row : requestRows())
@@ -130,16 +133,56 @@ void Server::State::notify(const char* method, Json params) const {
 void Server::State::publish(Group& group) {
     group.changed = false;
     for (const auto& [name, document] : group.documents) {
-        if (!document.open)
-            continue;
-        Json list = Json::array();
-        for (const Diagnostic& diagnostic : group.service->diagnose(name))
-            list.push_back(
-                diagnosticJson(group, group.service->sources(name), diagnostic, document));
-        notify("textDocument/publishDiagnostics",
-               {{"uri", document.uri}, {"diagnostics", std::move(list)}});
+        checked.erase(name);
+        if (document.open)
+            publish(group, name);
     }
     count(group);
+    check(group);
+}
+
+void Server::State::publish(Group& group, const std::string& name) {
+    const Document& document = group.documents.at(name);
+    const std::vector<Diagnostic> quick = group.service->diagnose(name);
+    Json list = Json::array();
+    for (const Diagnostic& each : quick)
+        list.push_back(diagnosticJson(group, group.service->sources(name), each, document));
+    const auto found = checked.find(name);
+    for (const Diagnostic& each :
+         found == checked.end() ? std::vector<Diagnostic>() : found->second->diagnostics.all()) {
+        const bool isKnown = std::any_of(quick.begin(), quick.end(), [&](const Diagnostic& other) {
+            return other.code == each.code && other.span.begin == each.span.begin;
+        });
+        const SourceSet& sources = *found->second->sources;
+        if (!isKnown && sources[each.span.source].name() == name)
+            list.push_back(diagnosticJson(group, sources, each, document));
+    }
+    notify("textDocument/publishDiagnostics",
+           {{"uri", document.uri}, {"diagnostics", std::move(list)}});
+}
+
+/// The texts of a rule folder together, others each by itself.
+void Server::State::check(const Group& group) {
+    if (!checker)
+        return;
+    const std::vector<dsl::RuleInput> inputs = workspace.inputs(group);
+    if (group.ofProject)
+        return checker->update(group.folder, inputs, workspace.resolver(group));
+    for (const dsl::RuleInput& input : inputs)
+        checker->update(input.name, {input}, workspace.resolver(group));
+}
+
+void Server::State::takeChecked() {
+    while (auto found = checker ? checker->take() : std::nullopt)
+        for (auto& [folder, group] : workspace.groups()) {
+            const bool isAll = group.ofProject && folder == found->first;
+            for (const auto& [name, document] : group.documents)
+                if (isAll || (!group.ofProject && name == found->first)) {
+                    checked[name] = found->second;
+                    if (document.open)
+                        publish(group, name);
+                }
+        }
 }
 
 void Server::State::count(const Group& group) {
@@ -182,6 +225,8 @@ void Server::handle(std::string_view body) {
 }
 
 bool Server::hasIdleWork() const {
+    if (m_state->checker && m_state->checker->isBusy())
+        return true;
     return std::any_of(m_state->workspace.groups().begin(), m_state->workspace.groups().end(),
                        [](const auto& entry) { return entry.second.changed; });
 }
@@ -190,6 +235,7 @@ void Server::idle() {
     for (auto& [folder, group] : m_state->workspace.groups())
         if (group.changed)
             m_state->publish(group);
+    m_state->takeChecked();
 }
 
 std::optional<int> Server::exitCode() const {

@@ -16,6 +16,7 @@ namespace fuselage::lsp {
 struct ServerOptions {
     std::string model;       ///< to count matches on; empty: what the project or client names
     dsl::ServiceWords words; ///< for completion
+    bool checks = false;     ///< lints and proofs of rules, on a thread of their own
 };
 
 class Server {

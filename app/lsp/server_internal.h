@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/lsp/match_counter.h"
+#include "app/lsp/rule_checker.h"
 #include "app/lsp/server.h"
 #include "app/lsp/text_position.h"
 #include "app/lsp/workspace.h"
@@ -34,11 +35,16 @@ struct Server::State {
     std::unique_ptr<MatchCounter> counter; ///< null without a model
     std::string countedFolder;             ///< the group whose rules it counts
     uint64_t countedRevision = 0;
+    std::unique_ptr<RuleChecker> checker; ///< null where nobody wants it
+    std::map<std::string, std::shared_ptr<const CheckedRules>> checked; ///< by text, of the newest
     bool initialized = false, shutDown = false;
     std::optional<int> exitCode;
 
     void notify(const char* method, Json params) const;
     void publish(Group& group);
+    void publish(Group& group, const std::string& name);
+    void check(const Group& group);
+    void takeChecked();
     /// Has the group counted as it stands, unless it is or was.
     void count(const Group& group);
 };

@@ -188,6 +188,8 @@ void Runner::check(const Run& run, RuleTestResult& result) const {
         checkSame(run, result);
 }
 
+constexpr size_t mostReasons = 3;
+
 std::vector<NearMiss> nearestOf(const Trace& trace, const std::string& rule) {
     std::vector<NearMiss> out;
     for (const NearMiss& miss : trace.nearMisses)
@@ -195,8 +197,8 @@ std::vector<NearMiss> nearestOf(const Trace& trace, const std::string& rule) {
             out.push_back(miss);
     std::stable_sort(out.begin(), out.end(),
                      [](const NearMiss& a, const NearMiss& b) { return a.step > b.step; });
-    if (out.size() > 3)
-        out.resize(3);
+    if (out.size() > mostReasons)
+        out.resize(mostReasons);
     return out;
 }
 
@@ -226,8 +228,13 @@ Result<std::vector<RuleTestResult>> Runner::run() {
     }
     for (RuleTestResult& result : out)
         if (!result.failures.empty() && result.test->given == RuleTest::Given::Graph)
-            if (auto again = rewritten(*result.test, true))
+            if (auto again = rewritten(*result.test, true)) {
                 result.nearest = nearestOf(again->after.trace, result.test->rule);
+                for (const TraceEvent& event : again->after.trace.events)
+                    if (event.kind == TraceEvent::Kind::Refused &&
+                        event.rule == result.test->rule && result.refused.size() < mostReasons)
+                        result.refused.push_back(event.reason);
+            }
     m_progress.report("rule tests", out.size(), out.size());
     return out;
 }

@@ -37,6 +37,7 @@ struct RuleTestResult {
     std::vector<RuleTestFailure> failures;
     std::optional<std::string> skipped; ///< what this machine lacks
     std::vector<NearMiss> nearest;      ///< of the rule, when it fired too seldom; nearest first
+    std::vector<Reason> refused;        ///< of its complete matches: another rule has the nodes ...
 
     bool passed() const { return failures.empty() && !skipped; }
 };

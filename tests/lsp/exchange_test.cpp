@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <unistd.h>
 
 namespace fuselage::lsp_test {
@@ -148,6 +150,40 @@ TEST(Lsp, filesOfAFolderThatIsNoProjectDoNotClash) {
     client.server().idle();
     EXPECT_TRUE(client.diagnostics["file:///rules/one.fuse"].empty());
     EXPECT_TRUE(client.diagnostics["file:///rules/two.fuse"].empty());
+}
+
+/// Lints and proofs come when they are done; the next edit takes them back.
+TEST(Lsp, proofsAndLintsComeLater) {
+    lsp::ServerOptions options;
+    options.checks = true;
+    Client client(options);
+    client.initialize();
+    const std::string text =
+        "fuse 1;\n"
+        "rule W‸rong { match { y = Sub(a, b); } rewrite { y = Sub(b, a); } }\n"
+        "rule Right { match { y = Neg(Neg(x)); } rewrite { y = x; } numeric exact; }\n"
+        "rule Never { match { y = Exp(x) -> (Neg | Abs | Abs); } }\n";
+    client.open(file, text);
+    client.server().idle();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (client.diagnostics[file].empty() && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+        client.server().idle();
+    }
+    std::map<std::string, int> lines;
+    for (const Json& each : client.diagnostics[file])
+        lines[each["code"]] = each["range"]["start"]["line"];
+    EXPECT_EQ(lines, (std::map<std::string, int>{{"E0501", 1}, {"E0309", 3}}))
+        << client.diagnostics[file].dump(2);
+    auto hover = [&] { return client.at("textDocument/hover").dump(); };
+    EXPECT_NE(hover().find("unsound"), std::string::npos) << hover();
+    client.line = 2;
+    EXPECT_NE(hover().find("proved"), std::string::npos) << hover();
+    client.line = 1;
+    client.character = 5;
+    client.type("X");
+    client.server().idle();
+    EXPECT_TRUE(client.server().hasIdleWork());
 }
 
 TEST(Lsp, signatureHelpNamesTheOperandAtTheCursor) {
