@@ -120,6 +120,29 @@ def multi_head():
     yield model('mha_past', 'self', past=4, outputs=3, addend=True)
 
 
+def packed_attention():
+    B, S, H, D = 2, 4, 2, 4
+    E = H * D
+    rows = np.ones((B, S), np.int32)
+    rows[1, -2:] = 0
+    corner = np.tril(np.ones((S, S), np.int32))[None].repeat(B, 0)
+    for name, mask, past, more in (('attention_ms', None, 0, {}), ('attention_ms_rows', rows, 0, {}),
+                                   ('attention_ms_lengths', np.array([S, S - 1], np.int32), 0, {}),
+                                   ('attention_ms_square', corner, 0, dict(scale=0.4)),
+                                   ('attention_ms_causal', None, 0, dict(unidirectional=1)),
+                                   ('attention_ms_past', None, 3, dict(unidirectional=1))):
+        m = Model(name, 'ort')
+        operands = [m.input('x', m.numbers(B, S, E)), m.numbers(E, 3 * E), m.numbers(3 * E),
+                    None if mask is None else m.input('mask', mask),
+                    m.input('past', m.numbers(2, B, H, past, D)) if past else None]
+        while operands[-1] is None:
+            operands.pop()
+        made = m.add('Attention', *operands, outputs=2 if past else 1, domain=MS, num_heads=H, **more)
+        for value in made if past else [made]:
+            m.output(value)
+        yield m
+
+
 def standard_attention():
     def model(name, opset=23, rank=3, past=0, mask=None, outputs=1, B=2, H=4, G=2, S=3, T=5, D=8, **attributes):
         m = Model(name, 'ort', opset)
@@ -333,5 +356,5 @@ def kept():
     yield m
 
 
-OPERATORS = [group_query, multi_head, standard_attention, rotary, norms_and_activations, states, experts, stored_weights,
-             kept]
+OPERATORS = [group_query, multi_head, packed_attention, standard_attention, rotary, norms_and_activations, states, experts,
+             stored_weights, kept]
