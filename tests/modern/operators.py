@@ -24,6 +24,8 @@ def group_query():
         'gqa_sink': dict(S=2, P=3, sink=True), 'gqa_smooth': dict(S=2, P=3, smooth_softmax=1),
         'gqa_bias': dict(S=2, P=3, bias=True), 'gqa_room': dict(S=1, P=6, room=12),
         'gqa_lengths': dict(S=1, P=6, B=2, room=12, short=2),
+        'gqa_empty_past': dict(S=5, P=0, empty=True), 'gqa_room_prompt': dict(S=5, P=0, room=12, rotary=True),
+        'gqa_room_chunk': dict(S=3, P=4, room=9, local_window_size=2),
         'gqa_positions': dict(S=2, P=3, rotary=True, positions=True),
     }
     for name, form in forms.items():
@@ -37,7 +39,7 @@ def group_query():
 
 
 def group_query_model(name, S, P, B=1, packed=False, rotary=False, room=0, short=0, sink=False, bias=False,
-                      positions=False, H=4, G=2, D=16, **attributes):
+                      positions=False, empty=False, H=4, G=2, D=16, **attributes):
     m = Model(name, 'ort')
     if packed:
         q, k, v = m.input('qkv', m.numbers(B, S, (H + 2 * G) * D)), None, None
@@ -47,7 +49,7 @@ def group_query_model(name, S, P, B=1, packed=False, rotary=False, room=0, short
     total = P + S
     length = room or P
     past = [None, None]
-    if length:
+    if length or empty:
         past = [m.input(f'past_{n}', m.numbers(B, G, length, D)) for n in ('key', 'value')]
     lengths = np.full(B, total - 1, np.int32)
     lengths[0] -= short
