@@ -61,10 +61,11 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, bool verbos
 
 /// Prints the proofs that failed and returns how many; in a strict run those without a sample too.
 size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options) {
-    size_t failed = 0, unsampled = 0, exact = 0, real = 0;
+    size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0;
     for (const app::RuleProof& proof : proofs) {
         failed += proof.failing > 0 ? 1 : 0;
-        unsampled += proof.failing == 0 && !proof.passed() ? 1 : 0;
+        unsampled += proof.failing == 0 && proof.samples == 0 && !proof.isProved() ? 1 : 0;
+        open += proof.open.empty() ? 0 : 1;
         exact += proof.level == app::ProofLevel::Bits ? 1 : 0;
         real += proof.level == app::ProofLevel::Reals ? 1 : 0;
         printOut(app::proofText(proof));
@@ -75,7 +76,7 @@ size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& opt
     printOut(fmt::format(
         "{} rules proved, {} proved over the reals, {} tested, {} unsound, {} without a sample\n",
         exact, real, proofs.size() - exact - real - failed - unsampled, failed, unsampled));
-    return failed + (options.strict ? unsampled : 0);
+    return failed + (options.strict ? unsampled - open : 0); // what has no body cannot be sampled
 }
 
 Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Progress& progress) {

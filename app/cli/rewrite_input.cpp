@@ -19,6 +19,7 @@ Result<RewriteInput> openForRewrite(const std::string& model, RewriteOptions& op
     if (!loaded)
         return failure(loaded.error());
     options.fuse.dims = loaded->dims;
+    app::enterDeclared(*loaded, *library);
     if (auto found = app::lookUpRules(*loaded, *library, options.fuse, progress); !found)
         return failure(found.error());
     return RewriteInput{std::move(*library), std::move(*loaded)};

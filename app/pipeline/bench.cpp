@@ -443,6 +443,7 @@ Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
     auto model = loadModel(request, progress);
     if (!model)
         return failure(model.error());
+    enterDeclared(*model, *library);
     if (auto all = requireOperators(model->graph); !all)
         return failure(all.error());
     if (auto found = lookUpRules(*model, *library, options.fuse, progress); !found)

@@ -2,6 +2,7 @@
 #include "app/pipeline/fuse.h"
 
 #include "app/pipeline/gain.h"
+#include "core/rewrite/custom_body.h"
 #include "core/rewrite/engine.h"
 #include "core/support/text.h"
 
@@ -37,6 +38,10 @@ Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, Precision pre
 }
 
 } // namespace
+
+void enterDeclared(LoadedModel& model, const RuleLibrary& library) {
+    enterBodies(model.graph, library.loaded.rules.operators, inferShapes);
+}
 
 FuseOptions timedAs(FuseOptions options, const CompileOptions& run) {
     options.measuring.backend = run.backend;

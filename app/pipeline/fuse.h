@@ -4,6 +4,7 @@
 
 #include "app/pipeline/fuse_plan.h"
 #include "app/pipeline/measured_gain.h"
+#include "app/pipeline/model.h"
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/rules.h"
 #include "core/cost/cost.h"
@@ -30,6 +31,10 @@ struct FuseOptions {
     bool strict = false; ///< plans are exact; of the rewrite rules only those that are exact run
     std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
 };
+
+/// Gives the model's nodes of operators that the rules declare their bodies, so that it runs and is
+/// priced unfused too.
+void enterDeclared(LoadedModel& model, const RuleLibrary& library);
 
 /// With matches timed on what then runs the model: its backend and its threads.
 FuseOptions timedAs(FuseOptions options, const CompileOptions& run);

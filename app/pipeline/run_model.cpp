@@ -102,6 +102,12 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
 Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& asked,
                                 Progress& progress) {
     RunModelOptions options = asked;
+    if (!missingOperators(model.graph).empty()) {
+        auto library = requireRuleLibrary(options.rules);
+        if (!library)
+            return failure(library.error());
+        enterDeclared(model, *library);
+    }
     if (auto all = requireOperators(model.graph); !all)
         return failure(all.error());
     if (auto known = requireSizes(model); !known)

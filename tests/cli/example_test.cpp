@@ -99,3 +99,7 @@ TEST_F(CliExample, Attention) {
 TEST_F(CliExample, Quantize) {
     expectPageHolds("06-quantize");
 }
+
+TEST_F(CliExample, OwnOperators) {
+    expectPageHolds("08-own-operators");
+}

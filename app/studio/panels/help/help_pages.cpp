@@ -35,6 +35,7 @@ constexpr Opened examples[] = {
     {"examples/05-attention", "bert_base", "attention.fuse", "t4", false, true},
     {"examples/06-quantize", "mobilenet_v3_large", "equalise.fuse", "", true, true},
     {"examples/07-attributes", "resnet18", "attributes.fuse", "", false, false},
+    {"examples/08-own-operators", "mobilenet_v3_large", "own.fuse", "", false, false},
 };
 
 constexpr const char* references[] = {"dsl", "patterns"};
