@@ -16,7 +16,8 @@ using KeepsOrder = std::function<bool(const KernelProgram&)>;
 struct LayoutChoice {
     KeepsOrder library; ///< may be empty: none does
     /// Also values that no convolution touches, where what matrix products and rows read and write
-    /// is then contiguous along their innermost dimension.
+    /// is then contiguous along their innermost dimension; and rows in the order in which a
+    /// Transpose hands them to products, so that all of them are rows of one product.
     bool products = false;
 };
 

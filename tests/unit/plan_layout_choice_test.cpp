@@ -28,6 +28,8 @@ namespace {
 /// The cpu backend with layouts by votes, as devices without prices have them.
 class Voting final : public Backend {
 public:
+    explicit Voting(bool products = false) : m_products(products) {}
+
     std::string name() const override { return m_cpu->name(); }
 
     std::string description() const override { return m_cpu->description(); }
@@ -42,7 +44,8 @@ public:
 
     void chooseLayouts(Plan& plan) const override {
         chooseChannelsLast(
-            plan, {[this](const KernelProgram& program) { return m_cpu->followsOrder(program); }});
+            plan, {[this](const KernelProgram& program) { return m_cpu->followsOrder(program); },
+                   m_products});
         plan.pricedLayouts = true; // to be compared with those
     }
 
@@ -53,6 +56,7 @@ public:
 
 private:
     std::unique_ptr<Backend> m_cpu = makeCpuBackend({1});
+    bool m_products; ///< LayoutChoice::products
 };
 
 std::shared_ptr<const Plan> pricedPlan(const Graph& graph, const Backend& backend) {
@@ -373,4 +377,36 @@ TEST(LayoutChoice, AnOutputThatIsPartOfWhatWasMadeIsCopied) {
                                  "{ m = Sigmoid(x)  y = Slice(m, s, e, a) }"),
                    *cpu);
     EXPECT_EQ(plan->steps.size(), 2U);
+}
+
+// A layer of batch-first data whose exporter puts the batch behind the rows for attention.
+TEST(LayoutChoice, RowsLieAsTheProductBehindATransposeReadsThem) {
+    const auto stridesOf = [](const std::string& more, const std::string& result) {
+        const Graph graph = preparedGraph(
+            "(float[4,9,32] x, float[32] s, float[32] b) => (float[9,4,48] y" + result +
+            ") <float[32,48] w = {" +
+            [] {
+                std::string values;
+                for (int i = 0; i < 32 * 48; ++i)
+                    values += (i > 0 ? ", " : "") + std::to_string(i % 7 - 3);
+                return values;
+            }() +
+            "}> { n = LayerNormalization<axis = -1>(x, s, b) t = Transpose<perm = [1, 0, 2]>(n) "
+            "y = MatMul(t, w) " +
+            more + "}");
+        Voting backend(true);
+        const auto plan = pricedPlan(graph, backend);
+        const auto inputs = *app::generateInputs(graph, 1);
+        const auto cpu = makeCpuBackend({1});
+        const auto outputs = outputsOfPlan(plan, backend, inputs);
+        const auto expected = outputsOfPlan(pricedPlan(graph, *cpu), *cpu, inputs);
+        EXPECT_TRUE(isNear(outputs[0], expected[0], 1e-5, 1e-3));
+        for (const PlanValue& value : plan->values)
+            if (value.name == "n")
+                return value.strides;
+        return Extents{};
+    };
+    EXPECT_EQ(stridesOf("", ""), (Extents{32, 4 * 32, 1}));
+    EXPECT_EQ(stridesOf("z = Softmax<axis = 1>(n) ", ", float[4,9,32] z"), (Extents{9 * 32, 32, 1}))
+        << "another reader wants it as it is";
 }
