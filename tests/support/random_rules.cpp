@@ -347,7 +347,9 @@ private:
                                oneIn(2) ? numeral() : "",
                                some(0, 2,
                                     [&] {
-                                        return ast::NamedExpr{upper(), expr(2)};
+                                        return oneIn(2)
+                                                   ? ast::With{upper(), expr(2), {}, {}}
+                                                   : ast::With{lower(), {}, numeral(), numeral()};
                                     }),
                                {}};
         case 6:

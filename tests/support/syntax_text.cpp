@@ -59,6 +59,8 @@ private:
 
     void put(const ast::NamedExpr& it) { node("named", it.name, it.value); }
 
+    void put(const ast::With& it) { node("with", it.name, it.value, it.least, it.most); }
+
     void put(const ast::Range& it) { node("range", it.least, it.most); }
 
     void put(const ast::Dim& it) { node("dim", it.kind, it.value); }
