@@ -102,6 +102,10 @@ void Search::suggestFor(const char* code, const Term* term, NodeId node, ValueId
                     replaced(term->span, {}, name));
     } else if (kind == code::otherValue && term->kind == Term::Kind::Value) {
         suggest("give the value another name, or `_` for any", replaced(term->span, {}, "_"));
+    } else if (kind == code::otherValue && term->kind == Term::Kind::Hole) {
+        suggest(
+            "`_` is what stands before the arrow, wherever it is written: give the operand a name",
+            replaced(term->span, {}, "other" + std::to_string(m_rule.slots.size())));
     } else if (kind == code::region) {
         std::string least = std::to_string(term->least);
         suggest("write `{1..}` for a smaller region", replaced(term->span, "{" + least, "{1"));
