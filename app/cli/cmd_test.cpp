@@ -7,6 +7,7 @@
 #include "app/cli/value_checks.h"
 #include "app/pipeline/prove/proof.h"
 #include "app/pipeline/rule_tests.h"
+#include "app/report/rules_json.h"
 #include "app/report/trace_text.h"
 #include "app/zoo/zoo.h"
 
@@ -25,6 +26,7 @@ struct Options {
     uint64_t seed = 1;
     uint32_t samples = 0;
     bool verbose = false, quiet = false, noProof = false, onlyProof = false, strict = false;
+    bool asJson = false; ///< and no other text
 };
 
 std::string failureText(const app::RuleTestResult& result) {
@@ -40,46 +42,75 @@ std::string failureText(const app::RuleTestResult& result) {
 }
 
 /// Prints what is worth reading and returns how many tests failed.
-size_t printResults(const std::vector<app::RuleTestResult>& results, bool verbose) {
+size_t printResults(const std::vector<app::RuleTestResult>& results, const Options& options,
+                    app::RulesReport& report) {
     size_t failed = 0, skipped = 0;
     for (const app::RuleTestResult& result : results) {
         failed += result.failures.empty() ? 0 : 1;
         skipped += result.skipped ? 1 : 0;
+        app::RuleTestEntry& entry = report.tests.emplace_back();
+        entry = {result.test->rule,
+                 result.test->name,
+                 result.where,
+                 result.skipped            ? "skipped"
+                 : result.failures.empty() ? "passed"
+                                           : "failed",
+                 result.skipped.value_or(""),
+                 {}};
+        for (const app::RuleTestFailure& failure : result.failures)
+            entry.failures.emplace_back(failure.expected, failure.found);
+        if (options.asJson)
+            continue;
         std::string name =
             fmt::format("{}: {} \"{}\"", result.where, result.test->rule, result.test->name);
         if (!result.failures.empty())
             printOut(failureText(result));
         else if (result.skipped)
             printOut(fmt::format("{} skipped: {}\n", name, *result.skipped));
-        else if (verbose)
+        else if (options.verbose)
             printOut(name + " passed\n");
     }
-    printOut(fmt::format("{} rule tests passed, {} failed, {} skipped\n",
-                         results.size() - failed - skipped, failed, skipped));
+    if (!options.asJson)
+        printOut(fmt::format("{} rule tests passed, {} failed, {} skipped\n",
+                             results.size() - failed - skipped, failed, skipped));
     return failed;
 }
 
 /// Prints the proofs that failed and returns how many; in a strict run those without a sample too.
-size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options) {
+size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options,
+                   app::RulesReport& report) {
     size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0;
     for (const app::RuleProof& proof : proofs) {
+        const bool hasExample = !proof.counterexamples.empty();
+        const std::string obstacle =
+            proof.open.empty() ? proof.obstacle : "`" + proof.open + "` has no body";
+        report.rules.push_back({proof.rule, proof.where, app::verdictOf(proof), proof.samples,
+                                proof.attempts, proof.failing, proof.conditions, obstacle,
+                                proof.unsampled, hasExample ? proof.counterexamples[0].graph : "",
+                                hasExample ? proof.counterexamples[0].difference : "",
+                                proof.guard});
         failed += proof.failing > 0 ? 1 : 0;
         unsampled += proof.failing == 0 && proof.samples == 0 && !proof.isProved() ? 1 : 0;
         open += proof.open.empty() ? 0 : 1;
         exact += proof.level == app::ProofLevel::Bits ? 1 : 0;
         real += proof.level == app::ProofLevel::Reals ? 1 : 0;
+        if (options.asJson)
+            continue;
         printOut(app::proofText(proof));
         if (options.verbose && proof.passed())
             printOut(
                 fmt::format("{}: {} is {}\n", proof.where, proof.rule, app::verdictText(proof)));
     }
-    printOut(fmt::format(
+    const std::string summary = fmt::format(
         "{} rules proved, {} proved over the reals, {} tested, {} unsound, {} without a sample\n",
-        exact, real, proofs.size() - exact - real - failed - unsampled, failed, unsampled));
+        exact, real, proofs.size() - exact - real - failed - unsampled, failed, unsampled);
+    if (!options.asJson)
+        printOut(summary);
     return failed + (options.strict ? unsampled - open : 0); // what has no body cannot be sampled
 }
 
-Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Progress& progress) {
+Result<size_t> prove(const app::RuleLibrary& library, const Options& options,
+                     app::RulesReport& report, Progress& progress) {
     app::ProofOptions proving;
     proving.rule = options.rule;
     proving.files = library.files;
@@ -88,7 +119,7 @@ Result<size_t> prove(const app::RuleLibrary& library, const Options& options, Pr
     auto proofs = app::proveRules(library, proving, progress);
     if (!proofs)
         return failure(proofs.error());
-    return printProofs(*proofs, options);
+    return printProofs(*proofs, options, report);
 }
 
 int run(const Options& options) {
@@ -107,23 +138,27 @@ int run(const Options& options) {
     testing.rule = options.rule;
     testing.files = library->files;
     testing.zoo = [](const std::string& name) { return zoo::build(name); };
+    app::RulesReport report;
     size_t failed = 0;
     if (!options.onlyProof) {
         auto results = app::runRuleTests(*library, testing, progress);
         if (!results)
             return reportError(results.error());
         const std::vector<std::string> untested = app::rulesWithoutTests(*library, testing);
-        for (const std::string& rule : untested)
+        report.untested = untested;
+        for (const std::string& rule : options.asJson ? std::vector<std::string>() : untested)
             printOut(fmt::format("warning: {} has no test\n", rule));
         failed += options.strict ? untested.size() : 0;
-        failed += printResults(*results, options.verbose);
+        failed += printResults(*results, options, report);
     }
     if (!options.noProof) {
-        auto unsound = prove(*library, options, progress);
+        auto unsound = prove(*library, options, report, progress);
         if (!unsound)
             return reportError(unsound.error());
         failed += *unsound;
     }
+    if (options.asJson)
+        printOut(app::renderRulesJson(report));
     return failed > 0 ? ExitGate : ExitOk;
 }
 
@@ -143,6 +178,8 @@ Action addTest(CLI::App& app) {
         ->capture_default_str();
     app.add_option("--samples", options->samples, "of the proof, for each rule")
         ->check(wholeNumber(1, 100000));
+    app.add_flag("--json", options->asJson,
+                 "results and verdicts as JSON (resources/schemas/rules.schema.json)");
     app.add_flag("-v,--verbose", options->verbose, "name the tests that passed too");
     app.add_flag("-q,--quiet", options->quiet, "no progress bar");
     return [options] { return run(*options); };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rule files on the command line.
 #include "tests/cli/cli.h"
+#include "tests/support/json_schema.h"
+
+#include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
 
@@ -36,6 +39,37 @@ TEST_F(CliRules, ABrokenFileIsRefusedWithEveryMistakeAndItsPlace) {
     EXPECT_EQ(checked.exitCode, ExitInput);
     for (const std::string& piece : pieces)
         EXPECT_NE(checked.output.find(piece), std::string::npos) << piece << "\n" << checked.output;
+}
+
+/// A rule that never gets its nodes, and a rewrite that would change a type.
+TEST_F(CliRules, AFailedTestSaysWhoHasTheNodes) {
+    folder.write("t.fuse", R"(fuse 1;
+rule First priority 5 { match { y = Exp(x) -> Relu; } }
+rule Second { match { y = Relu(x); } test "s" { graph "g (float[2] x) => (float[2] y) { a = Exp(x) y = Relu(a) }"; expect fires 1; } }
+rule Wider in convert { match { y = ReduceMax(x); } rewrite { y = x; } test "w" { graph "g (float[2,3] x) => (float[2,1] y) <int64[1] a = {1}> { m = ReduceMax(x, a) y = Neg(m) }"; expect fires 1; } }
+)");
+    const ProcessResult ran = run({"test", "--no-proof", "t.fuse"});
+    EXPECT_EQ(ran.exitCode, ExitGate);
+    for (const char* piece : {"refused[shadowed-by]", "First", "refused[M0600]"})
+        EXPECT_NE(ran.output.find(piece), std::string::npos) << piece << "\n" << ran.output;
+}
+
+TEST_F(CliRules, VerdictsAndTestsAsJson) {
+    folder.write("t.fuse", R"(fuse 1;
+rule Right { match { y = Neg(Neg(x)); } rewrite { y = x; } numeric exact; test "r" { graph "g (float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) y = Exp(b) }"; expect fires 1; } }
+rule Wrong { match { y = Sub(a, b); } rewrite { y = Sub(b, a); } }
+)");
+    const ProcessResult ran = run({"test", "--json", "--quiet", "t.fuse"});
+    EXPECT_EQ(ran.exitCode, ExitGate);
+    const auto document = nlohmann::json::parse(ran.output, nullptr, false);
+    ASSERT_FALSE(document.is_discarded()) << ran.output;
+    for (const std::string& error :
+         fuselage::testing_support::schemaErrors(document, FUSELAGE_SCHEMAS, "rules.schema.json"))
+        ADD_FAILURE() << error;
+    EXPECT_EQ(document["rules"][0]["verdict"], "proved");
+    EXPECT_EQ(document["rules"][1]["verdict"], "unsound");
+    EXPECT_EQ(document["tests"][0]["result"], "passed");
+    EXPECT_EQ(document["untested"].size(), 1U);
 }
 
 TEST_F(CliRules, AMissingRuleFileIsNamed) {
