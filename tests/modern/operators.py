@@ -232,6 +232,33 @@ def norms_and_activations():
         m.output(m.add('GroupNorm', m.input('x', a), gamma, beta, domain=MS, epsilon=1e-5, groups=4,
                        activation=activation), twins.group_norm(a, gamma, beta, 4, 1e-5, activation))
         yield m
+    m = Model('skip_group_norm', 'twin')
+    a, skip, bias, gamma, beta = m.numbers(2, 3, 4, 8), m.numbers(2, 3, 4, 8), m.numbers(8), m.numbers(8), m.numbers(8)
+    made = m.add('SkipGroupNorm', m.input('x', a), gamma, beta, m.input('skip', skip), bias, outputs=2, domain=MS, groups=2,
+                 epsilon=1e-5, activation=1)
+    m.output(made[0], twins.group_norm(a + skip + bias, gamma, beta, 2, 1e-5, 1))
+    m.output(made[1], a + skip + bias)
+    yield m
+    m = Model('bias_add', 'twin')
+    a, skip, bias = m.numbers(2, 5, 8), m.numbers(2, 5, 8), m.numbers(8)
+    m.output(m.add('BiasAdd', m.input('x', a), bias, m.input('skip', skip), domain=MS), a + bias + skip)
+    yield m
+    m = Model('gemm_fast_gelu', 'twin')
+    a, weight, bias = m.numbers(3, 8), m.numbers(8, 5), m.numbers(5)
+    m.output(m.add('GemmFastGelu', m.input('x', a), weight, bias, domain=MS), twins.fast_gelu(a @ weight + bias))
+    yield m
+    m = Model('gemma_rotary', 'twin')
+    angles, parts = m.numbers(2, 3, 8), [m.numbers(2, 4, 3, 8) for _ in range(4)]
+    made = m.add('GemmaRotaryEmbedding', m.input('angles', angles), *(m.input(f'p{i}', p) for i, p in enumerate(parts)),
+                 outputs=2, domain=MS)
+    for value, straight, across in zip(made, parts[0::2], parts[1::2]):
+        m.output(value, straight * np.cos(angles)[:, None] + across * np.sin(angles)[:, None])
+    yield m
+    m = Model('nhwc_max_pool', 'twin')
+    a = m.numbers(2, 4, 6, 3)
+    m.output(m.add('NhwcMaxPool', m.input('x', a), domain=MS, kernel_shape=[2, 2], strides=[2, 2]),
+             a.reshape(2, 2, 2, 3, 2, 3).max((2, 4)))
+    yield m
     m = Model('nhwc_conv', 'twin')
     a, weight, bias = m.numbers(2, 6, 5, 3), m.numbers(4, 3, 3, 3), m.numbers(4)
     m.output(m.add('NhwcConv', m.input('x', a), weight, bias, domain=MS, pads=[1, 1, 1, 1], kernel_shape=[3, 3]),

@@ -16,6 +16,10 @@ def gelu(x):
     return x * 0.5 * (1 + np.vectorize(erf)(x / np.sqrt(2.0)))
 
 
+def fast_gelu(x):
+    return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
