@@ -7,12 +7,12 @@ tools put in files. Each comes with inputs (NAME_data/input_I.pb), and with the 
 Writes FOLDER/ort (ONNX Runtime's CPU provider has these operators), FOLDER/twin (it has not, numpy says what is right) and
 FOLDER/kept (nobody computes them here: they must open); FOLDER/refused is what does not open. Needs the packages onnx and numpy; exit code 77 without them."""
 import os
+import shutil
 import sys
 
 try:
-    import numpy as np
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    import numpy  # noqa: F401
+    import onnx  # noqa: F401
 except ImportError as error:
     print(f'forms: {error}')
     sys.exit(77)
@@ -26,7 +26,8 @@ from operators import OPERATORS
 def main():
     folder = sys.argv[1]
     for place in ('ort', 'twin', 'kept', 'refused'):
-        os.makedirs(os.path.join(folder, place), exist_ok=True)
+        shutil.rmtree(os.path.join(folder, place), ignore_errors=True)  # models of an older program
+        os.makedirs(os.path.join(folder, place))
     for maker in BLOCKS + OPERATORS:
         for model in maker():
             model.save(os.path.join(folder, model.place))

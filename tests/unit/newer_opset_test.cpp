@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An opset that the binary has never heard of is a data file: its forms and bodies as texts, no
 // code. One test, since what is published stays so.
-#include "core/plan/backend.h"
 #include "core/onnx/operator_body_internal.h"
 #include "core/ops/op_schema.h"
+#include "core/plan/backend.h"
 #include "core/support/file.h"
 #include "tests/unit/onnx_builder.h"
 
