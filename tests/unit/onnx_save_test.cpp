@@ -290,3 +290,43 @@ TEST(OnnxSave, BackendTestModelsSurviveSaving) {
     }
     EXPECT_GT(models, 1000U);
 }
+
+TEST(OnnxSave, OperatorsKeepTheirFunctionsAndBodiesOfOneNameAreOverloads) {
+    Graph graph = parse("g (float[4] x) => (float[4] y) { a = Mul(x, x) b = Neg(a) y = Exp(b) }");
+    for (const char* name : {"Mul", "Neg"}) {
+        const std::vector<NodeId> nodes{graph.findNode(name)};
+        Cut cut = cutOut(graph, nodes, escapingValues(graph, nodes));
+        const NodeId fused = replaceByFused(graph, nodes, std::move(cut), "Act", {});
+        graph.edit(fused).customDomain = "com.acme";
+        graph.edit(fused).attributes.set("alpha", 0.5);
+    }
+    const ::onnx::ModelProto proto = saved(graph);
+    ASSERT_EQ(proto.functions_size(), 2);
+    for (const auto& function : proto.functions()) {
+        EXPECT_EQ(function.domain() + "." + function.name(), "com.acme.Act");
+        ASSERT_EQ(function.attribute_size(), 1);
+        EXPECT_EQ(function.attribute(0), "alpha");
+    }
+    EXPECT_GE(proto.ir_version(), 10);
+    EXPECT_EQ(opsetOf(proto, "com.acme"), 1);
+    const Graph again = reloaded(graph);
+    EXPECT_EQ(text(again), text(graph));
+    size_t operators = 0;
+    for (NodeId id : again.nodes()) {
+        const Node& node = again.node(id);
+        operators += node.op == Op::Fused && node.customDomain == "com.acme" ? 1 : 0;
+    }
+    EXPECT_EQ(operators, 2U);
+}
+
+TEST(OnnxSave, AnOperatorThatARuleMadeHasItsOpset) {
+    Graph graph = parse("g (float[4] x) => (float[4] y) { y = Relu(x) }");
+    EXPECT_EQ(opsetOf(saved(graph), ""), 17);
+    Node& node = graph.edit(graph.findNode("Relu"));
+    node.op = Op::Unknown;
+    node.customOp = "TensorScatter";
+    EXPECT_EQ(opsetOf(saved(graph), ""), 24);
+    node.customDomain = "com.acme";
+    EXPECT_EQ(opsetOf(saved(graph), ""), 17);
+    EXPECT_EQ(opsetOf(saved(graph), "com.acme"), 1);
+}
