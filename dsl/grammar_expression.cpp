@@ -262,9 +262,9 @@ const auto nodeArguments = &x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind:
 /// `x.shape[0]` begins like an operator with its domain: that one's name is a capital one, or
 /// operands follow.
 const auto qualifiedOperator =
-    &x3::lexeme[x3::char_("a-zA-Z") >> *letterOrDigit >>
-                *(x3::lit('.') >> x3::char_("a-z_") >> *letterOrDigit) >>
-                ((x3::lit('.') >> x3::char_("A-Z")) | (*x3::space >> '('))] >>
+    &x3::lexeme[x3::char_("a-zA-Z") >> *letterOrDigit >> x3::lit('.') >>
+                *(x3::char_("a-z_") >> *letterOrDigit >> x3::lit('.')) >>
+                (x3::char_("A-Z") | (x3::char_("a-z_") >> *letterOrDigit >> *x3::space >> '('))] >>
     qualified[takeName<Kind::Upper>];
 const auto upperLed_def =
     spanned((qualifiedOperator | upper[takeName<Kind::Upper>]) >>

@@ -109,7 +109,8 @@ inline const auto qualified_def = x3::lexeme[x3::raw[x3::char_("a-zA-Z") >> *let
                                                      +(x3::lit('.') >> segment)][takeRaw]];
 
 inline const x3::rule<OperatorNameClass, ast::Name> operatorName = "an operator";
-inline const auto operatorName_def = qualified[become] | upper[become];
+inline const auto operatorName_def =
+    (upper[become] >> !x3::lexeme[x3::lit('.') >> segment]) | qualified[become];
 
 /// A word of any kind: phase names, zoo names, codes.
 inline const x3::rule<LetteredClass, ast::Name> word = "a word";
