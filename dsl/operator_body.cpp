@@ -12,7 +12,7 @@ namespace fuselage::dsl {
 namespace {
 
 using ExprKind = ast::Expr::Kind;
-using TermKind = ast::Term::Kind;
+using PartKind = ast::Term::Kind;
 
 ast::Expr makeExpr(ExprKind kind, const Span& span, std::string text = {}) {
     ast::Expr out;
@@ -102,19 +102,19 @@ private:
             refuse(term.capture->span, "`" + term.capture->text + "@`",
                    "name the value with a statement of its own");
         switch (term.kind) {
-        case TermKind::Hole:
+        case PartKind::Hole:
             return makeExpr(ExprKind::Lower, term.span, "_");
-        case TermKind::Value:
+        case PartKind::Value:
             if (term.mayBeAbsent || term.rest || term.type)
                 refuse(term.span, "a value with a condition", "write its name alone");
             return makeExpr(ExprKind::Lower, term.name.span, term.name.text);
-        case TermKind::Number:
+        case PartKind::Number:
             return number(term);
-        case TermKind::Node:
+        case PartKind::Node:
             return node(term);
-        case TermKind::Group:
+        case PartKind::Group:
             return choice(term.alternatives, term.span);
-        case TermKind::Region:
+        case PartKind::Region:
             refuse(term.span, "a region", "write its operators");
             break;
         }
