@@ -100,7 +100,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
         return failure(rewritten.error());
     out.fused = std::make_shared<const Graph>(std::move(rewritten->graph));
     if (!options.everyNearMiss && !rewritten->trace.nearMisses.empty())
-        dropForeign(library.loaded.rules, operatorsOf(*prepared.graph), rewritten->trace);
+        dropForeign(library.loaded.rules, operatorsIn(*prepared.graph), rewritten->trace);
     report.stageSeconds["fuse"] = watch.lap();
 
     PlanRequest request{&options.profile, options.backend, options.fuse.precision,

@@ -53,7 +53,7 @@ class Unsearched {
 public:
     Unsearched(const Graph& graph, const FuseOptions& options, FindingList& findings)
         : m_graph(graph), m_options(options), m_findings(findings), m_facts(graph),
-          m_convexity(graph), m_operators(operatorsOf(graph)) {
+          m_convexity(graph), m_operators(operatorsIn(graph)) {
         for (const BodyPlace& body : bodiesOf(graph))
             for (NodeId id : body.graph->nodes())
                 m_inBodies.set(static_cast<size_t>(body.graph->node(id).op));

@@ -12,7 +12,7 @@ bool isBuiltIn(const std::string& file) {
     return file.starts_with("std/");
 }
 
-OpSet operatorsOf(const Graph& graph) {
+OpSet operatorsIn(const Graph& graph) {
     OpSet out;
     const auto add = [&](const Graph& of) {
         for (NodeId id : of.nodes())

@@ -15,7 +15,7 @@ namespace fuselage::app {
 bool isBuiltIn(const std::string& file);
 
 /// Of all nodes, those in bodies of If, Loop and Scan too.
-OpSet operatorsOf(const Graph& graph);
+OpSet operatorsIn(const Graph& graph);
 
 /// A rule of the library that wants an operator which is not among these. A person's own rule is
 /// never foreign: why it found nothing is what was asked.

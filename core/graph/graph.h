@@ -57,7 +57,7 @@ struct Node {
     Op op = Op::Unknown;
     std::string name;         ///< unique in its graph
     std::string customDomain; ///< of Op::Unknown; of Op::Fused that stands for an operator
-    std::string customOp; ///< of Op::Unknown; of Op::Fused the rule's name, or its operator's
+    std::string customOp;     ///< of Op::Unknown; of Op::Fused the rule's name, or its operator's
     /// Of Op::Unknown whose operator has a row: why this node is kept and not computed, "attribute
     /// `x` is not known".
     std::string notComputed;
