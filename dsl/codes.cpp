@@ -232,7 +232,7 @@ constexpr CodeRow rows[] = {
      "class P = @elementwise; rule R { match { y = region P {3..8}; } }",
      "g (float[2] x) => (float[2] y) { a = Exp(x) y = Tanh(a) }"},
     {"M0307", "the search was cut off: too many orders and alternatives to try",
-     "write fewer alternatives, or `ordered` where the order is known", ""},
+     "write fewer alternatives, or `ordered` where the order is known; `--search-steps` searches longer", ""},
     {"M0308", "the gate refuses: the match does not gain enough",
      "loosen the gate; where the rule has none and costs decide, write `gate always;`",
      "rule R { match { y = Softmax(x) -> Transpose; } gate gain.us > 1e9; }",

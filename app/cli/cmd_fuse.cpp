@@ -83,6 +83,21 @@ std::string leftOutText(const RuleSet& rules, const Trace& trace, const app::Fus
     return out;
 }
 
+/// Searches that ended before they had seen all, by rule; empty: none.
+std::string cutOffText(const Trace& trace) {
+    std::map<std::string, size_t> counts;
+    for (const TraceEvent& event : trace.events)
+        if (event.kind == TraceEvent::Kind::Refused && event.reason.code == code::budget)
+            ++counts[event.rule];
+    if (counts.empty())
+        return {};
+    return fmt::format("cut off, so that a match may be missing: {}; --search-steps searches "
+                       "longer\n",
+                       joined(counts, [](const auto& each) {
+                           return each.first + " " + std::to_string(each.second);
+                       }));
+}
+
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     auto opened = openForRewrite(options.model, options.rewrite, progress);
@@ -112,6 +127,7 @@ int run(Options& options) {
                         countNodes(rewritten->graph)));
     printOut(costlyText(rewritten->trace));
     printOut(leftOutText(library.loaded.rules, rewritten->trace, options.rewrite.fuse));
+    printOut(cutOffText(rewritten->trace));
     return ExitOk;
 }
 

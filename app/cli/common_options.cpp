@@ -81,6 +81,11 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
                    "prediction cannot tell, both forms are timed here; rules: every legal match "
                    "that the gate of its rule admits")
         ->capture_default_str();
+    app.add_option("--search-steps", options.fuse.searchSteps,
+                   "steps that the search for one match of a rule may take from one node; what it "
+                   "cuts off is reported")
+        ->capture_default_str()
+        ->check(CLI::Range(1U, 100'000'000U));
     app.add_option("--gain-cache", options.fuse.measuring.file,
                    "file that keeps what --decide measure found, one match a line");
     addPrecisionOptions(app, options.precision);

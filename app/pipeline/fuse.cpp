@@ -77,6 +77,7 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
     EngineOptions engine = engineOptions(*profile, prepared.dims, std::move(measurer));
     engine.decide = options.decide;
     engine.matcher.explain = options.explain;
+    engine.matcher.budget = options.searchSteps;
     engine.disabled = options.disabled;
     RuleSet exact = options.strict ? exactRules(rules) : RuleSet();
     const RuleSet& used = options.strict ? exact : rules;

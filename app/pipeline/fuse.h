@@ -24,7 +24,8 @@ struct FuseOptions {
     std::string profile = "cpu";              ///< for gains
     std::optional<DeviceProfile> device = {}; ///< in place of the named profile
     std::map<std::string, int64_t> dims;
-    bool explain = false;                  ///< keep near misses
+    bool explain = false;                           ///< keep near misses
+    uint32_t searchSteps = MatcherOptions().budget; ///< from one node; then M0307
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
     PrecisionExceptions precisionOf = {};  ///< of single nodes
     std::vector<MatchKey> disabled = {};   ///< single matches that a person switched off

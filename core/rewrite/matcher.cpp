@@ -183,10 +183,11 @@ void Search::run(NodeId anchor) {
     }
     if (m_spent > m_options.budget) {
         Match match = currentMatch();
-        Reason reason{code::budget,
-                      "the search was cut off after " + std::to_string(m_options.budget) + " steps",
-                      "raise the budget, or write fewer alternatives and commutative operators",
-                      {{"budget", std::to_string(m_options.budget)}}};
+        Reason reason{
+            code::budget,
+            "the search was cut off after " + std::to_string(m_options.budget) + " steps",
+            "search longer (--search-steps), or write fewer alternatives and commutative operators",
+            {{"budget", std::to_string(m_options.budget)}}};
         m_result.refused.push_back({std::move(match), std::move(reason), {}});
     }
     bool quiet = m_result.matches.size() > m_firstMatch || !m_hasMiss ||

@@ -150,3 +150,19 @@ TEST_F(CliRules, ARuleOfAnotherPipelineIsTriedOnModelsWhenItIsNamed) {
     ran = run({"check", "own.fuse", "-m", "unet.onnx", "-q", "--pipeline", "own"});
     EXPECT_NE(ran.output.find("W0313"), std::string::npos) << ran.output;
 }
+
+TEST_F(CliRules, ASearchThatIsCutOffIsSaidAndCanGoOn) {
+    writeText("g (float[2] a, float[2] b, float[2] c, float[2] d, float[2] e, float[2] f) => "
+              "(float[2] y) { m = Mul(a, b) n = Mul(m, c) o = Mul(n, d) p = Mul(o, e) q = Mul(p, f)"
+              " r = Add(q, a) s = Add(r, b) t = Add(s, c) u = Add(t, d) y = Add(u, e) }");
+    folder.write("r.fuse",
+                 "fuse 1;\nrule R { match { y = flat Add(g, h, i, j, k, flat Mul(l, m, n, "
+                 "o, p, q)); where l.shape == [3]; } }\n");
+    const std::vector<std::string> fuse = {"fuse", "m.onnx", "-p", "r.fuse", "--no-builtin"};
+    expectHas(outputOf(fuse), "cut off, so that a match may be missing: R 1; --search-steps");
+    std::vector<std::string> longer = fuse;
+    longer.insert(longer.end(), {"--search-steps", "3000000"});
+    const std::string all = outputOf(longer);
+    EXPECT_EQ(all.find("cut off"), std::string::npos) << all;
+    expectRefused({"fuse", "m.onnx", "--search-steps", "0"}, ExitUsage, {"--search-steps"});
+}
