@@ -199,22 +199,20 @@ const DeclaredOperator* RuleCompiler::declaredBody(const std::string& name,
                                                                                 : nullptr;
 }
 
-/// Attributes in a body that is matched: what the reference tests for, or the default.
+/// Attributes in a body that is matched: what the reference tests for. One that the rule leaves
+/// open has no value that the body could be written out with: such a rule is sampled.
 void RuleCompiler::bindAttributes(const ast::Term& reference, const DeclaredOperator& declared,
                                   Scope& scope, Scope& inner) {
     for (const ast::OperatorAttribute& attribute : declared.item->attributes) {
-        const ast::Expr* value = attribute.fallback ? &*attribute.fallback : nullptr;
-        const Scope* from = &inner;
+        const ast::Expr* value = nullptr;
         for (const ast::Test& test : reference.tests)
-            if (test.attribute.text == attribute.name.text && test.comparison == "==") {
+            if (test.attribute.text == attribute.name.text && test.comparison == "==")
                 value = &test.value;
-                from = &scope;
-            }
         if (!value) {
             error("E0222", reference.span, "`" + attribute.name.text + "` is not known here");
             continue;
         }
-        Expression made = expression(*value, *from);
+        Expression made = expression(*value, scope);
         inner.lets[attribute.name.text] = static_cast<uint32_t>(m_rule->lets.size());
         m_rule->lets.push_back({attribute.name.text, std::move(made)});
     }

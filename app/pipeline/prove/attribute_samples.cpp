@@ -109,9 +109,27 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
     return std::nullopt; // training modes, seeds and the like stay as they are
 }
 
+/// Of a declared operator nobody knows what a name means: its type says what may stand there.
+std::optional<AttributeValue> ofDeclared(const AttributeContext& context,
+                                         const AttributeSchema& schema) {
+    if (schema.type == "int" && schema.name == "axis")
+        return axisValue(context, 0);
+    if (schema.type == "int")
+        return oneOf<int64_t>(context.choices, {1, 0, 2, -1, 3});
+    if (schema.type == "float")
+        return oneOf<double>(context.choices, {1, 0.5, 2, 0, -1, 3});
+    if (schema.type == "ints")
+        return schema.name == "perm" ? permutation(context) : someAxes(context);
+    if (schema.type == "string" && schema.required)
+        return std::string("a");
+    return std::nullopt;
+}
+
 std::optional<AttributeValue> varied(const AttributeContext& context,
                                      const AttributeSchema& schema) {
     const std::string& name = schema.name;
+    if (context.op == Op::Unknown)
+        return ofDeclared(context, schema);
     if (schema.type == "int")
         return integerOf(context, schema);
     if (schema.type == "float" && name == "epsilon")
@@ -139,7 +157,7 @@ std::optional<AttributeValue> varied(const AttributeContext& context,
 
 std::optional<AttributeValue> freeAttribute(const AttributeContext& context,
                                             const AttributeSchema& schema) {
-    bool always = schema.required || schema.name == "perm" ||
+    bool always = schema.required || (context.op == Op::Unknown && !schema.fallback) || schema.name == "perm" ||
                   (schema.name == "axes" && hasTrait(context.op, Reduction));
     if (!always && !context.choices.rarely(percentVaried))
         return schema.fallback;

@@ -11,7 +11,7 @@
 namespace fuselage::app {
 
 struct AttributeContext {
-    Op op = Op::Unknown;
+    Op op = Op::Unknown; ///< one that an `op` item declares
     size_t rank = 0;             ///< of the first operand
     std::optional<DType> wanted; ///< of the result
     Choices& choices;

@@ -89,7 +89,10 @@ std::optional<Quantity> Generator::testedValue(const Term& term, const std::stri
 void Generator::sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish,
                                  bool late) {
     AttributeContext free{node.op, rank, wish.dtype, m_choices};
-    for (const AttributeSchema& schema : attributesOf(node.op)) {
+    const auto custom = std::find_if(term.custom.begin(), term.custom.end(),
+                                     [&](const CustomOperatorPtr& each) { return each->is(node); });
+    for (const AttributeSchema& schema :
+         custom == term.custom.end() ? attributesOf(node.op) : (*custom)->attributes) {
         auto test = std::find_if(term.tests.begin(), term.tests.end(),
                                  [&](const AttributeTest& t) { return t.name == schema.name; });
         bool tested = test != term.tests.end();
