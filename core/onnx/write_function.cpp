@@ -114,29 +114,56 @@ void Writer::collectFunctions(const Graph& graph) {
 
 /// The rule's name; with the content's hash where a rule has several contents. An operator keeps
 /// its name, and the hash is its overload. Calls between functions were written with keys, which
-/// are replaced here.
+/// are replaced here; runtimes find no overloads from inside of functions, so that such calls get a
+/// function of their own name.
 void Writer::nameFunctions() {
     std::map<std::pair<std::string, std::string>, int> contents;
     for (const Function& function : m_functions)
         ++contents[{function.proto.domain(), function.name}];
-    for (Function& function : m_functions) {
+    for (const Function& function : m_functions) {
         const bool isOne = contents[{function.proto.domain(), function.name}] == 1;
+        const bool isOurs = function.proto.domain() == fusedDomain;
         const std::string hash = function.key.substr(function.key.size() - 16, 8);
-        std::string overload = isOne || function.proto.domain() == "fuselage" ? "" : hash;
-        if (!isOne && overload.empty())
-            function.name += "_" + hash;
-        m_hasOverloads = m_hasOverloads || !overload.empty();
+        m_functionNames[function.key] = {isOne || !isOurs ? function.name
+                                                          : function.name + "_" + hash,
+                                         isOne || isOurs ? "" : hash};
+        m_hasOverloads = m_hasOverloads || !(isOne || isOurs);
+    }
+    std::set<std::string> copied;
+    for (Function& function : m_functions)
+        for (auto& node : *function.proto.mutable_node()) {
+            const auto known = m_functionNames.find(node.op_type());
+            if (known == m_functionNames.end())
+                continue;
+            const auto& [name, overload] = known->second;
+            node.set_op_type(overload.empty() ? name : name + "_" + overload);
+            if (overload.empty())
+                continue;
+            copied.insert(known->first);
+            node.set_domain(fusedDomain);
+            const auto& imports = function.proto.opset_import();
+            if (std::none_of(imports.begin(), imports.end(),
+                             [](const auto& each) { return each.domain() == fusedDomain; })) {
+                auto* import = function.proto.add_opset_import();
+                import->set_domain(fusedDomain);
+                import->set_version(1);
+            }
+        }
+    for (Function& function : m_functions) {
+        const auto& [name, overload] = m_functionNames[function.key];
+        if (copied.contains(function.key)) {
+            auto* copy = m_model.add_functions();
+            *copy = function.proto;
+            copy->set_domain(fusedDomain);
+            copy->set_name(name + "_" + overload);
+        }
+        function.proto.set_name(name);
         if (!overload.empty())
             setNewerField(function.proto, functionOverloadField, overload);
-        m_functionNames[function.key] = {function.name, std::move(overload)};
-    }
-    for (Function& function : m_functions) {
-        function.proto.set_name(function.name);
-        for (auto& node : *function.proto.mutable_node())
-            if (m_functionNames.contains(node.op_type()))
-                nameCall(node, node.op_type());
         *m_model.add_functions() = std::move(function.proto);
     }
+    if (!copied.empty())
+        m_domains.insert(fusedDomain);
 }
 
 void Writer::nameCall(::onnx::NodeProto& call, const std::string& key) const {

@@ -20,7 +20,7 @@ using ::onnx::AttributeProto;
 } // namespace
 
 std::string functionDomain(const Node& node) {
-    return node.customDomain.empty() ? "fuselage" : node.customDomain;
+    return node.customDomain.empty() ? fusedDomain : node.customDomain;
 }
 
 namespace {

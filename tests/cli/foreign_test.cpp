@@ -134,6 +134,38 @@ TEST_F(CliForeign, AnOperatorThatARuleNamesIsReadAsItIs) {
     expectHas(outputOf({"inspect", "out.onnx"}), "Gated");
 }
 
+/// Runtimes look for overloads from the graph only.
+TEST_F(CliForeign, FunctionsCallNoneThatHasOverloads) {
+    ModelBuilder model(18);
+    auto* import = model.proto.add_opset_import();
+    import->set_domain("com.acme");
+    import->set_version(1);
+    model.input("x", {2, 4}).output("y", {2, 4}).output("z", {2, 4});
+    for (const auto& [from, between, to, by] :
+         {std::tuple("x", "s", "y", 2.0F), std::tuple("y", "t", "z", 3.0F)}) {
+        auto& node = model.node("Scale", {from}, {between});
+        node.set_domain("com.acme");
+        addAttribute(node, "by", ::onnx::AttributeProto::FLOAT).set_f(by);
+        model.node("Relu", {between}, {to});
+    }
+    folder.write("m.onnx", model.bytes());
+    folder.write("r.fuse", "fuse 1;\n"
+                           "op com.acme.Scale(x) -> y [by: float = 1] { y = Mul(x, by); }\n"
+                           "rule R { match { y = com.acme.Scale(x) -> Relu; } gate always; }\n");
+    expectHas(outputOf({"fuse", "m.onnx", "-p", "r.fuse", "-q", "-o", "out.onnx"}), "R ");
+    ::onnx::ModelProto fused;
+    ASSERT_TRUE(fused.ParseFromString(readAll(folder.file("out.onnx"))));
+    size_t calls = 0;
+    for (const auto& function : fused.functions())
+        for (const auto& node : function.node()) {
+            EXPECT_NE(node.domain(), "com.acme") << function.name();
+            calls += node.domain() == "fuselage" ? 1 : 0;
+        }
+    EXPECT_EQ(calls, 2U);
+    EXPECT_EQ(outputOf({"run", "out.onnx", "-q"}),
+              outputOf({"run", "m.onnx", "--fuse", "-p", "r.fuse", "-q"}));
+}
+
 TEST_F(CliForeign, EveryReportHasTheNotes) {
     const auto ran = run({"run", "exported.onnx", "-o", "out"});
     ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
