@@ -84,11 +84,16 @@ std::string attributeTypeOf(const Quantity& value) {
         return "string";
     if (value.as<TensorPtr>())
         return "tensor";
-    if (const auto* list = value.as<Quantity::List>())
-        return std::all_of(list->begin(), list->end(),
-                           [](const Quantity& item) { return item.integerValue().has_value(); })
-                   ? "ints"
-                   : "floats";
+    if (const auto* list = value.as<Quantity::List>()) {
+        const auto isText = [](const Quantity& item) { return item.as<std::string>() != nullptr; };
+        const auto isInteger = [](const Quantity& item) {
+            const Number* number = item.as<Number>(); // 2.0 was written as a float
+            return number ? number->isInteger : item.integerValue().has_value();
+        };
+        if (!list->empty() && std::all_of(list->begin(), list->end(), isText))
+            return "strings";
+        return std::all_of(list->begin(), list->end(), isInteger) ? "ints" : "floats";
+    }
     const Number* number = value.as<Number>();
     return number && !number->isInteger ? "float" : "int";
 }
