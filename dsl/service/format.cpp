@@ -107,9 +107,29 @@ bool isStar(const std::vector<Piece>& pieces, size_t at) {
            (pieces[at + 1].is("then") || pieces[at + 1].is("by") || pieces[at + 1].is(";"));
 }
 
+/// How many "(" and "[" of the statement are open here.
+int openBrackets(const std::vector<Piece>& pieces, size_t at) {
+    int depth = 0;
+    while (at-- > 0 && !pieces[at].is(";") && !pieces[at].is("{") && !pieces[at].is("}"))
+        depth += pieces[at].is("(") || pieces[at].is("[")   ? 1
+                 : pieces[at].is(")") || pieces[at].is("]") ? -1
+                                                            : 0;
+    return depth;
+}
+
+/// In "op com.acme.Gated(x, w) -> y [alpha: float = 1]".
+bool isInDeclaration(const std::vector<Piece>& pieces, size_t at) {
+    bool out = false;
+    while (at-- > 0 && !pieces[at].is(";") && !pieces[at].is("{") && !pieces[at].is("}"))
+        out = pieces[at].is("op") || (out && pieces[at].isComment());
+    return out;
+}
+
 bool spaceBeforeOpening(const std::vector<Piece>& pieces, size_t at) {
     const Piece& before = pieces[at - 1];
     const Piece& here = pieces[at];
+    if (here.is("[") && openBrackets(pieces, at) == 0 && isInDeclaration(pieces, at))
+        return true;
     if (here.is("{"))
         return here.brace != Brace::Range || (at >= 2 && pieces[at - 2].is("region"));
     if (before.kind == Token::Kind::Word)
@@ -137,7 +157,7 @@ bool isInBrackets(const std::vector<Piece>& pieces, size_t at) {
         else if (piece.is(";") || piece.is("{") || piece.is("}"))
             return false;
         else if ((piece.is("(") || piece.is("[")) && depth-- == 0)
-            return piece.is("[");
+            return piece.is("[") && !isInDeclaration(pieces, at);
     }
     return false;
 }
