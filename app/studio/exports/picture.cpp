@@ -49,7 +49,8 @@ QRectF areaOf(const PictureChoice& choice, const Drawing& drawing) {
 }
 
 QSize sizeOf(const PictureChoice& choice, const Drawing& drawing) {
-    const QSizeF size = areaOf(choice, drawing).size() * zoomOf(choice);
+    const QSizeF size = choice.whole ? areaOf(choice, drawing).size() * zoomOf(choice)
+                                     : QSizeF(choice.canvas) * choice.scale;
     constexpr double most = 1e9; // a scale that nobody means fits an int
     return {static_cast<int>(std::clamp(std::round(size.width()), 1.0, most)),
             static_cast<int>(std::clamp(std::round(size.height()), 1.0, most))};
