@@ -143,7 +143,7 @@ private:
             return {};
         if (!m_options.type)
             leaveActivations();
-        if (auto done = leaveOut(m_graph, m_options.skip, m_placement); !done)
+        if (auto done = leaveOut(m_options.skip, m_placement); !done)
             return done;
         return keepFloat(m_graph, m_options.keepFloat, m_placement);
     }

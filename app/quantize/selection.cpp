@@ -83,8 +83,7 @@ Failure noSuchNode(const std::string& name) {
 
 } // namespace
 
-Result<void> leaveOut(const Graph& model, const std::vector<std::string>& texts,
-                      Placement& placement) {
+Result<void> leaveOut(const std::vector<std::string>& texts, Placement& placement) {
     const std::vector<Place> asked = placement.places;
     for (const std::string& text : texts) {
         auto skip = parse(text);

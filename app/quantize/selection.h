@@ -22,8 +22,7 @@ namespace fuselage::quantize {
 ///
 /// Errors: "usage.skip" for a text that is none of these, and for one that names nothing that is
 /// there, so that a slip of the pen quantises nothing in silence.
-Result<void> leaveOut(const Graph& model, const std::vector<std::string>& texts,
-                      Placement& placement);
+Result<void> leaveOut(const std::vector<std::string>& texts, Placement& placement);
 
 /// The same for nodes by name, which need not be asked for: error "usage.node" when the model has
 /// no such node.

@@ -24,7 +24,8 @@ namespace {
 Graph fusedGraph(const std::string& text, const app::RuleLibrary& library) {
     Progress progress;
     const Graph graph = bench::smallGraph(text);
-    return std::move(app::fuseGraph(graph, library, {}, progress)->graph);
+    const app::FuseOptions usual;
+    return std::move(app::fuseGraph(graph, library, usual, progress)->graph);
 }
 
 enum class Joins : uint8_t { None, Decided, All };
