@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/inner_values.h"
 
+#include "core/graph/bodies.h"
 #include "core/support/wildcard.h"
 #include "dsl/suggest.h"
 
@@ -16,8 +17,16 @@ bool isTensor(const Value& value) {
     return value.type.kind == TypeKind::Tensor;
 }
 
-/// Why no value has that name.
+/// A node of that name, or a value that one of the nodes makes.
+bool makes(const Graph& graph, const std::string& name) {
+    return graph.findNode(name).valid() || graph.producer(graph.findValue(name)).valid();
+}
+
+/// Why no node makes a value of that name.
 Failure noSuchValue(const Graph& graph, const std::string& name) {
+    if (graph.findValue(name).valid())
+        return failure("run.value", fmt::format("`{}` is given to the graph, not computed", name),
+                       "", "name what a node makes");
     std::vector<std::string> known;
     for (NodeId id : graph.nodes()) {
         const Node& node = graph.node(id);
@@ -25,7 +34,7 @@ Failure noSuchValue(const Graph& graph, const std::string& name) {
         for (ValueId output : node.outputs)
             if (output.valid())
                 known.push_back(graph.value(output).name);
-        if (node.body && (node.body->findValue(name).valid() || node.body->findNode(name).valid()))
+        if (node.body && makes(*node.body, name))
             return failure(
                 "run.value",
                 fmt::format("`{}` is computed inside of the fused node `{}`, which keeps "
@@ -33,10 +42,16 @@ Failure noSuchValue(const Graph& graph, const std::string& name) {
                             name, node.name),
                 "", "run without --fuse, or name what the fused node gives: `" + node.name + "`");
     }
+    for (const BodyPlace& body : bodiesOf(graph))
+        if (makes(*body.graph, name))
+            return failure("run.value",
+                           fmt::format("`{}` is computed in the body `{}`, and bodies of If, Loop "
+                                       "and Scan are not entered",
+                                       name, body.path),
+                           "", "name what the node around it gives");
     const std::string near = dsl::closest(name, known);
     return failure("run.value", fmt::format("the graph has no value and no node `{}`", name), "",
-                   near.empty() ? "`fuselage inspect MODEL --graph` lists them; bodies of If, Loop "
-                                  "and Scan are not entered"
+                   near.empty() ? "`fuselage inspect MODEL --graph` lists them"
                                 : "did you mean `" + near + "`?");
 }
 

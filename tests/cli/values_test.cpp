@@ -62,4 +62,11 @@ TEST_F(CliValues, WhatIsNotThereIsRefusedWithTheNearest) {
                   {"no value and no node `mm`", "[run.value]"});
     expectRefused({"run", "m.onnx", "-q", "--fuse", "--decide", "rules", "--value", "c"}, ExitInput,
                   {"`c` is computed inside of the fused node `", "keeps it to itself"});
+    expectRefused({"run", "m.onnx", "-q", "--value", "x"}, ExitInput,
+                  {"`x` is given to the graph, not computed"});
+    writeText(
+        "g (bool c, float[4] x) => (float[4] y) { y = If (c) <then_branch = t () => (float[4] "
+        "r) { a = Neg(x) r = Exp(a) }, else_branch = e () => (float[4] s) { s = Abs(x) }> }");
+    expectRefused({"run", "m.onnx", "-q", "--value", "a"}, ExitInput,
+                  {"`a` is computed in the body `", "bodies of If, Loop and Scan are not entered"});
 }
