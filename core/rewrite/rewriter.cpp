@@ -163,22 +163,42 @@ protected:
         for (const Replacement& replacement : m_replacements) {
             const Value& old = m_graph.value(replacement.old);
             const Type& made = m_draft.graph().value(replacement.drafted).type;
-            bool differs = old.type.dtype != DType::Undefined && made.dtype != DType::Undefined &&
-                           old.type.dtype != made.dtype;
-            if (old.type.hasRank() && made.hasRank()) {
-                differs = differs || old.type.rank() != made.rank();
-                for (size_t i = 0; !differs && i < made.rank(); ++i)
-                    differs = certainlyDifferent((*old.type.shape)[i], (*made.shape)[i]);
-            }
-            if (!differs)
+            const Fit fit = fitOf(old.type, made);
+            if (fit == Fit::Same)
                 continue;
-            refuse(code::rewriteType, "`" + old.name + "` is " + old.type.text() +
-                                          ", the rewrite makes " + made.text());
+            std::string message =
+                "`" + old.name + "` is " + old.type.text() + ", the rewrite makes " + made.text();
+            if (fit == Fit::ForSomeSizes)
+                return refuse(code::rewriteType, message + ": one shape for some sizes only",
+                              "give the sizes, as --dim does");
+            refuse(code::rewriteType, std::move(message));
             m_reason.facts = {{"found", made.text()}, {"expected", old.type.text()}};
             suggest(replacement, old.type, made);
             return false;
         }
         return true;
+    }
+
+    enum class Fit : uint8_t { Same, ForSomeSizes, Never };
+
+    /// What is not known of a type is taken to be the same.
+    static Fit fitOf(const Type& old, const Type& made) {
+        if (old.dtype != DType::Undefined && made.dtype != DType::Undefined &&
+            old.dtype != made.dtype)
+            return Fit::Never;
+        if (!old.hasRank() || !made.hasRank())
+            return Fit::Same;
+        if (old.rank() != made.rank())
+            return Fit::Never;
+        Fit fit = Fit::Same;
+        for (size_t i = 0; i < made.rank(); ++i) {
+            const Dim &was = (*old.shape)[i], &is = (*made.shape)[i];
+            if (certainlyDifferent(was, is))
+                return Fit::Never;
+            if (!was.isUnknown() && !is.isUnknown() && !(was == is))
+                fit = Fit::ForSomeSizes;
+        }
+        return fit;
     }
 
     /// A step behind the result that gives it the old type.
