@@ -43,18 +43,19 @@ double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
     }
 }
 
-/// Of both signs where the type has them; Wide: around the ends of the types up to this one.
+/// Of both signs where the type has them; Wide: at the ends of the types up to this one.
 int64_t wholeNumberOf(DType dtype, Contents kind, std::mt19937_64& random) {
     const int64_t low = isSigned(dtype) ? -9 : 0;
     if (kind != Contents::Wide)
         return low + static_cast<int64_t>(random() % static_cast<uint64_t>(10 - low));
     constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40, 62};
-    const int own = static_cast<int>(sizeOf(dtype)) * 8 - 1;
+    const int own = static_cast<int>(sizeOf(dtype)) * 8 - (isSigned(dtype) ? 1 : 0);
     const int end = std::min(own, bits[random() % std::size(bits)]);
-    const auto near = (int64_t{1} << end) - 2 + static_cast<int64_t>(random() % 3);
-    if (end == own)
-        return std::min(near, (int64_t{1} << (own - 1)) - 1 + (int64_t{1} << (own - 1)));
-    return isSigned(dtype) && random() % 2 ? -near : near;
+    const int64_t past = int64_t{1} << end; // the least number is its negative, the most one less
+    const auto step = static_cast<int64_t>(random() % 3);
+    if (isSigned(dtype) && random() % 2)
+        return -past + step;
+    return std::min(past - 2 + step, end == own ? past - 1 : past);
 }
 
 /// A variance, or the step of a quantisation.

@@ -20,6 +20,14 @@ Verdict unfit(std::string reason) {
     return {Verdict::Kind::Unfit, std::move(reason)};
 }
 
+/// An element of a result depends on more than the elements at its place.
+bool mixesElements(const Graph& graph) {
+    const std::vector<NodeId>& nodes = graph.nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) {
+        return !hasTrait(graph.node(node).op, Elementwise);
+    });
+}
+
 /// Both are numbers, or neither is. What an infinity meets may be either on the way.
 bool sameKind(double a, double b, Contents contents) {
     if (contents == Contents::Nans && std::isnan(a) != std::isnan(b))
@@ -45,9 +53,13 @@ bool neighbours(const ReferenceValue& want, const Tensor& have) {
 /// One output of both sides, as a rule that is not exact must keep it.
 class Agreement {
 public:
-    Agreement(const Rule& rule, Contents contents, const ReferenceValue& want, const Tensor& have)
-        : m_want(want), m_have(have), m_contents(contents), m_tolerance(proofTolerance(rule)),
-          m_byElement(rule.isRewrite && contents == Contents::Wide) {
+    Agreement(const Rule& rule, const Sample& sample, const ReferenceValue& want,
+              const Tensor& have)
+        : m_want(want), m_have(have), m_contents(sample.contents),
+          m_tolerance(proofTolerance(rule)),
+          m_byElement(rule.isRewrite && sample.contents == Contents::Wide),
+          m_mixes(!rule.isRewrite || rule.numeric == NumericClass::Approximate ||
+                  mixesElements(sample.graph)) {
         for (int64_t i = 0; i < have.elementCount(); ++i)
             if (!std::isfinite(want.at(i)))
                 m_hasNone = true;
@@ -55,13 +67,13 @@ public:
                 m_largest = std::max(m_largest, std::fabs(want.at(i)));
     }
 
-    /// `spread`: per element, what roundings alone may do; empty: nothing. Beside an infinity
-    /// others may become none; none becomes a number.
+    /// `spread`: per element, what roundings alone may do; empty: nothing. Where elements are
+    /// mixed others may become none beside an infinity; none becomes a number.
     bool holds(const std::vector<double>& spread) const {
         for (int64_t i = 0; i < m_have.elementCount(); ++i) {
             const double want = m_want.at(i), have = m_have.at(i);
-            const bool mayBecomeNone =
-                m_contents == Contents::Specials && m_hasNone && std::isfinite(want);
+            const bool mayBecomeNone = m_contents == Contents::Specials && m_mixes && m_hasNone &&
+                                       std::isfinite(want);
             if (!sameKind(want, have, m_contents) && !mayBecomeNone)
                 return false;
             if (!std::isfinite(want) || !std::isfinite(have))
@@ -82,6 +94,7 @@ private:
     Contents m_contents;
     double m_tolerance;
     bool m_byElement;
+    bool m_mixes;
     double m_largest = 0;
     bool m_hasNone = false;
 };
@@ -100,8 +113,9 @@ std::string gapText(const std::string& name, const ReferenceValue& want, const T
     }
     if (worst < 0)
         return fmt::format("`{}` differs", name);
-    return fmt::format("`{}` at element {} is {:.6g} before and {:.6g} after", name, worst,
-                       want.at(worst), have.at(worst));
+    const int digits = isFloat(have.dtype()) ? 6 : 17;
+    return fmt::format("`{}` at element {} is {:.{}g} before and {:.{}g} after", name, worst,
+                       want.at(worst), digits, have.at(worst), digits);
 }
 
 /// What other runtimes refuse although this one would compute it: a window's border that cuts.
@@ -123,7 +137,7 @@ bool agrees(const Rule& rule, const Sample& sample, const ReferenceValue& refere
         return false;
     const bool exact = rule.numeric == NumericClass::Exact;
     if (!exact && isFloat(reference.dtype))
-        return Agreement(rule, sample.contents, reference, have).holds({});
+        return Agreement(rule, sample, reference, have).holds({});
     if (!exact && quantized(sample.graph, output) && neighbours(reference, have))
         return true;
     const double tolerance = isFloat(reference.dtype) ? proofTolerance(rule) : 0;
@@ -266,7 +280,7 @@ Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
                               have.extents() == reference.extents &&
                               have.dtype() == reference.dtype;
         if (mayRound &&
-            difference.isRounding({rule, sample.contents, reference, have}, *wanted, *made, i))
+            difference.isRounding({rule, sample, reference, have}, *wanted, *made, i))
             continue;
         for (const std::string& lost : {wanted->overflow, wanted->unsettled})
             if (!lost.empty())
