@@ -33,12 +33,21 @@ Guard byThreshold(const std::vector<Facts>& passing, const std::vector<Facts>& f
         return {};
     auto [goodLow, goodHigh] = std::minmax_element(good.begin(), good.end());
     auto [badLow, badHigh] = std::minmax_element(bad.begin(), bad.end());
-    if (*badHigh < *goodLow)
-        return {fmt::format("{} < {:g}", name, *goodLow),
-                demand(name, ">=", fmt::format("{:g}", *goodLow)), good.size()};
-    if (*badLow > *goodHigh)
-        return {fmt::format("{} > {:g}", name, *goodHigh),
-                demand(name, "<=", fmt::format("{:g}", *goodHigh)), good.size()};
+    Guard out;
+    out.name = name;
+    out.agreeing = good.size();
+    if (*badHigh < *goodLow) {
+        out.least = *goodLow;
+        out.shared = fmt::format("{} < {:g}", name, *goodLow);
+        out.suggested = demand(name, ">=", fmt::format("{:g}", *goodLow));
+        return out;
+    }
+    if (*badLow > *goodHigh) {
+        out.most = *goodHigh;
+        out.shared = fmt::format("{} > {:g}", name, *goodHigh);
+        out.suggested = demand(name, "<=", fmt::format("{:g}", *goodHigh));
+        return out;
+    }
     return {};
 }
 
@@ -66,14 +75,29 @@ Guard byText(const std::vector<Facts>& passing, const std::vector<Facts>& failin
     if (best == having.end() || best->second < fewest)
         return {};
     const auto& [good, count] = *best;
-    if (good == "true")
-        return {"not " + name, "`where " + name + "`", count + silent};
-    if (good == "false")
-        return {name, "`where not " + name + "`", count + silent};
-    return {demand(name, "!=", good), demand(name, "==", good), count + silent};
+    Guard out;
+    out.name = name;
+    out.text = good;
+    out.agreeing = count + silent;
+    const bool isTruth = good == "true" || good == "false";
+    const std::string negated = isTruth ? "not " + name : demand(name, "!=", good);
+    const std::string held = isTruth ? name : demand(name, "==", good);
+    out.shared = good == "false" ? held : negated;
+    out.suggested = good == "false" ? "`where " + negated + "`"
+                    : isTruth       ? "`where " + held + "`"
+                                    : held;
+    return out;
 }
 
 } // namespace
+
+bool Guard::admits(const Facts& facts) const {
+    if (auto said = facts.texts.find(name); said != facts.texts.end())
+        return said->second == text;
+    if (auto said = facts.numbers.find(name); said != facts.numbers.end())
+        return (!least || said->second >= *least) && (!most || said->second <= *most);
+    return true;
+}
 
 Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing) {
     if (passing.empty() || failing.empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/prove/proof.h"
 
-#include "app/pipeline/prove/guard.h"
+#include "app/pipeline/prove/confirm_guard.h"
 #include "app/pipeline/prove/judge.h"
 #include "app/pipeline/prove/unsampled.h"
 #include "core/algebra/exact_proof.h"
@@ -252,7 +252,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         wanted = options.samples;
     PairCoverage coverage;
     Met met;
-    std::vector<Facts> passing, failing;
+    Judged judged;
     std::optional<Failing> smallest;
     uint64_t seedOfSmallest = 0;
     const uint32_t most = mostAttempts(wanted, options);
@@ -282,11 +282,11 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         ++proof.samples;
         note(met, choices.structure());
         if (verdict.kind == Verdict::Kind::Agrees) {
-            passing.push_back(sample->facts);
+            judged.passing.push_back(sample->facts);
             continue;
         }
         ++proof.failing;
-        failing.push_back(sample->facts);
+        judged.failing.push_back(sample->facts);
         Size size = sizeOf(*sample, choices.taken());
         if (!smallest || size < smallest->size) {
             smallest = Failing{std::move(*sample), std::move(verdict), size, choices.taken()};
@@ -296,7 +296,8 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     if (smallest) {
         Failing shrunk = Shrinker(*prepared, std::move(*smallest), progress).run();
         proof.counterexamples.push_back(exampleOf(shrunk, seedOfSmallest));
-        Guard guard = separatingGuard(passing, failing);
+        const Guard guard =
+            confirmedGuard(*prepared, std::move(judged), options.seed + 1, progress);
         proof.shared = guard.shared;
         proof.guard = guard.suggested;
         proof.guarded = guard.agreeing;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A guard that parts the samples at hand may do so by accident. It is offered when it also holds on
+// samples that were drawn after it was found; one that fails there is looked for again with them.
+#pragma once
+
+#include "app/pipeline/prove/guard.h"
+
+#include <cstdint>
+
+namespace fuselage::app {
+
+/// The samples that a proof has judged.
+struct Judged {
+    std::vector<Facts> passing, failing;
+};
+
+/// None where nothing parts the samples, drawn ones among them. `seed`: other than that of the
+/// samples at hand. `agreeing` counts the samples that were drawn too.
+Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Progress& progress);
+
+} // namespace fuselage::app
