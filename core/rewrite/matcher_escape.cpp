@@ -120,15 +120,46 @@ bool Search::readOutside(ValueId value) const {
                        [&](const Use& use) { return m_used[use.node.index()] == 0; });
 }
 
-/// Fills in outputs and kept nodes; refuses when an inner value may not escape.
-bool Search::settleOutputs(Match& match) {
+/// The values that the block may be read for, by what its names stand for now.
+void Search::declareResults(const BlockPlan& plan) {
     m_declared.clear();
     if (m_rule.isRewrite) {
         for (const Assignment& assignment : m_rule.rewrite)
             for (SlotIndex target : assignment.targets)
                 addBinding(m_slots[target]);
     } else {
-        addDeclared(m_prepared.plan);
+        addDeclared(plan);
+    }
+}
+
+/// Whether an instance of a `many`, with what is matched by now, has a value that others read
+/// although no clause lets them.
+bool Search::instanceEscapes(const BlockPlan& plan, NodeId root, const std::vector<NodeId>& nodes) {
+    declareResults(plan);
+    if (!m_rule.isRewrite)
+        for (ValueId output : m_graph.node(root).outputs)
+            m_declared.push_back(output);
+    auto isInner = [&](ValueId value) {
+        return std::find(m_declared.begin(), m_declared.end(), value) == m_declared.end();
+    };
+    auto mayNot = [&](ValueId value) {
+        if (!value.valid() || !isInner(value) || !readOutside(value))
+            return false;
+        ++m_quiet;
+        const std::optional<EscapeRuling> ruling = rulingOn(value);
+        --m_quiet;
+        return !ruling || ruling->policy == EscapePolicy::Forbid;
+    };
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) {
+        const std::vector<ValueId>& outputs = m_graph.node(node).outputs;
+        return std::any_of(outputs.begin(), outputs.end(), mayNot);
+    });
+}
+
+/// Fills in outputs and kept nodes; refuses when an inner value may not escape.
+bool Search::settleOutputs(Match& match) {
+    declareResults(m_prepared.plan);
+    if (!m_rule.isRewrite) {
         // A region may have several live outputs; the one that the match reads on is inner.
         for (const RegionBinding& region : m_regions)
             for (NodeId node : region.nodes)

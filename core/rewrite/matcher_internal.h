@@ -66,6 +66,8 @@ private:
         std::vector<DimBinding> dims;
         std::vector<NodeId> nodes;
         std::vector<RegionBinding> regions;
+        Mark before = 0;      ///< the state without it
+        bool escapes = false; ///< a value in it that others read may not be read there
     };
 
     /// A node next to a growing region.
@@ -90,6 +92,9 @@ private:
     // many (matcher_many.cpp)
     bool matchManys(const BlockPlan& plan, size_t index, Next next);
     bool findInstance(const Many& many, const BlockPlan& plan, NodeId root, Instance& out);
+    bool takeInstance(const Many& many, const BlockPlan& plan, NodeId root,
+                      std::vector<Instance>& found);
+    void giveBack(std::vector<Instance>& found);
     bool coversAllUsers(const BlockPlan& plan);
 
     // Terms (matcher_terms.cpp)
@@ -149,6 +154,8 @@ private:
 
     // Escapes (matcher_escape.cpp)
     bool settleOutputs(Match& match);
+    void declareResults(const BlockPlan& plan);
+    bool instanceEscapes(const BlockPlan& plan, NodeId root, const std::vector<NodeId>& nodes);
     void addDeclared(const BlockPlan& plan);
     void addBinding(const Binding& binding);
     std::optional<SlotIndex> slotOf(const Escape& escape, ValueId value) const;

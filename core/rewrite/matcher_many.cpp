@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `many`: disjoint instances of a block around the values that the rest of the match bound. Each
-// instance is settled when found; only their number and `all` can fail afterwards.
+// instance is settled when found, those with a value that may not escape last; only their number
+// and `all` can fail afterwards.
 #include "core/rewrite/matcher_internal.h"
 
 #include <algorithm>
@@ -16,21 +17,21 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
         return false;
     Mark before = mark();
     std::vector<Instance> found;
+    std::vector<NodeId> escaping;
     // From the last to the first: an instance takes what it may before one that ends earlier does.
     std::vector<NodeId> ends = candidates(inner.rootFacts[0]);
     for (size_t i = ends.size(); i-- > 0 && found.size() < many.most;) {
-        NodeId root = ends[i];
         if (!spend())
             return true;
-        Instance instance;
-        if (m_used[root.index()] != 0 || !findInstance(many, inner, root, instance))
-            continue;
-        for (NodeId node : instance.nodes)
-            take(node);
-        for (RegionBinding& region : instance.regions)
-            addRegion(std::move(region));
-        found.push_back(std::move(instance));
+        if (takeInstance(many, inner, ends[i], found) && found.back().escapes) {
+            giveBack(found);
+            escaping.push_back(ends[i]);
+        }
     }
+    // Without these the match would be too small; with them it says which value stands in the way.
+    const size_t most = found.size() < many.least ? many.most : 0;
+    for (size_t i = 0; i < escaping.size() && found.size() < most; ++i)
+        takeInstance(many, inner, escaping[i], found);
     std::reverse(found.begin(), found.end());
     if (found.size() < many.least) {
         // Noted before the instances are given back: they are how far it came.
@@ -69,6 +70,27 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
     return false;
 }
 
+/// Adds the instance that ends at this root, if there is one, and takes its nodes.
+bool Search::takeInstance(const Many& many, const BlockPlan& plan, NodeId root,
+                          std::vector<Instance>& found) {
+    Instance instance;
+    instance.before = mark();
+    if (m_used[root.index()] != 0 || !findInstance(many, plan, root, instance))
+        return false;
+    for (NodeId node : instance.nodes)
+        take(node);
+    for (RegionBinding& region : instance.regions)
+        addRegion(std::move(region));
+    found.push_back(std::move(instance));
+    return true;
+}
+
+/// Takes the last instance back, with its nodes.
+void Search::giveBack(std::vector<Instance>& found) {
+    undo(found.back().before);
+    found.pop_back();
+}
+
 /// The first way in which the block matches from this root; leaves the state as it was.
 bool Search::findInstance(const Many& many, const BlockPlan& plan, NodeId root, Instance& out) {
     Mark before = mark();
@@ -83,6 +105,7 @@ bool Search::findInstance(const Many& many, const BlockPlan& plan, NodeId root, 
         out.nodes.assign(m_nodes.begin() + static_cast<std::ptrdiff_t>(nodesBefore), m_nodes.end());
         out.regions.assign(m_regions.begin() + static_cast<std::ptrdiff_t>(regionsBefore),
                            m_regions.end());
+        out.escapes = instanceEscapes(plan, root, out.nodes);
         return true;
     };
     const std::vector<ValueId>& outputs = m_graph.node(root).outputs;

@@ -17,6 +17,15 @@ bool allAlive(const Graph& graph, const Binding& binding) {
                        [&](const Binding& item) { return allAlive(graph, item); });
 }
 
+/// A `many` of the match holds as many instances as it may: there may be more of them.
+bool isFull(const Match& match) {
+    auto fills = [&](const Many& many) {
+        return many.slots.empty() || match.slots[many.slots[0]].items.size() >= many.most;
+    };
+    const std::vector<Many>& manys = match.rule->match.manys;
+    return std::any_of(manys.begin(), manys.end(), fills);
+}
+
 } // namespace
 
 Phase::Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
@@ -59,7 +68,8 @@ Result<void> Phase::run() {
 
 Result<bool> Phase::runLevel(const Rules& rules) {
     bool changed = false;
-    // What overlapped may match again differently (regions do): fuse rules only remove nodes.
+    // What overlapped may match again differently (regions do), and what a full `many` left may
+    // match too: fuse rules only remove nodes.
     for (;;) {
         Result<std::vector<Candidate>> candidates = findAll(rules);
         if (!candidates)
@@ -73,12 +83,15 @@ Result<bool> Phase::runLevel(const Rules& rules) {
                    candidates->at(loser.candidate).gain);
         if (selection.cutComponents > 0)
             noteCut(selection.cutComponents);
+        const bool leaves = !selection.losers.empty() ||
+                            std::any_of(selection.chosen.begin(), selection.chosen.end(),
+                                        [&](size_t i) { return isFull((*candidates)[i].match); });
         bool applied = applyAll(*candidates, selection.chosen);
         changed = changed || applied;
         bool onlyFuse = std::none_of(rules.begin(), rules.end(), [](const IndexedRule* rule) {
             return rule->rule().isRewrite;
         });
-        if (!applied || selection.losers.empty() || !onlyFuse)
+        if (!applied || !leaves || !onlyFuse)
             return changed;
     }
 }
