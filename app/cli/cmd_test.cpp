@@ -79,7 +79,7 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, const Optio
 /// Prints the proofs that failed and returns how many; in a strict run those without a sample too.
 size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options,
                    app::RulesReport& report) {
-    size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0;
+    size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0, fuse = 0;
     for (const app::RuleProof& proof : proofs) {
         const bool hasExample = !proof.counterexamples.empty();
         const std::string obstacle =
@@ -94,6 +94,7 @@ size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& opt
         open += proof.open.empty() ? 0 : 1;
         exact += proof.level == app::ProofLevel::Bits ? 1 : 0;
         real += proof.level == app::ProofLevel::Reals ? 1 : 0;
+        fuse += !proof.isRewrite && proof.failing == 0 && proof.samples > 0 && !proof.isProved();
         if (options.asJson)
             continue;
         printOut(app::proofText(proof));
@@ -101,9 +102,13 @@ size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& opt
             printOut(
                 fmt::format("{}: {} is {}\n", proof.where, proof.rule, app::verdictText(proof)));
     }
+    // A fused node is what it replaces: there is nothing to prove of it.
+    const std::string fused =
+        fuse > 0 ? fmt::format(" (of them {} fuse rule{})", fuse, fuse > 1 ? "s" : "") : "";
     const std::string summary = fmt::format(
-        "{} rules proved, {} proved over the reals, {} tested, {} unsound, {} without a sample\n",
-        exact, real, proofs.size() - exact - real - failed - unsampled, failed, unsampled);
+        "{} rules proved, {} proved over the reals, {} tested{}, {} unsound, "
+        "{} without a sample\n",
+        exact, real, proofs.size() - exact - real - failed - unsampled, fused, failed, unsampled);
     if (!options.asJson)
         printOut(summary);
     return failed + (options.strict ? unsampled - open : 0); // what has no body cannot be sampled

@@ -6,6 +6,8 @@
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/verify.h"
 
+#include <fmt/format.h>
+
 namespace fuselage::app {
 
 Result<std::vector<OutputAgreement>> compareForms(const Graph& before, const Graph& after,
@@ -15,43 +17,55 @@ Result<std::vector<OutputAgreement>> compareForms(const Graph& before, const Gra
     auto inputs = generateInputs(judged, options.seed);
     if (!inputs)
         return failure(inputs.error());
+    ThreadPool threads(options.threads);
     std::vector<ReferenceValue> values;
     for (const Tensor& input : *inputs)
         values.push_back(ReferenceValue::from(input));
-    ThreadPool threads(options.threads);
     auto wanted = interpret(judged, std::move(values), threads, progress);
     if (!wanted)
         return failure(wanted.error());
 
     std::vector<OutputAgreement> out;
-    auto compareRun = [&](const std::string& side, const Graph& graph,
-                          const CompileOptions& compile) -> Result<void> {
+    auto runOf = [&](const Graph& graph,
+                     const CompileOptions& compile) -> Result<std::vector<Tensor>> {
         auto compiled = CompiledGraph::compile(sized(graph.clone(), options.dims), compile);
         if (!compiled)
             return failure(compiled.error());
-        auto outputs = compiled->run(*inputs);
-        if (!outputs)
-            return failure(outputs.error());
-        for (size_t i = 0; i < outputs->size(); ++i)
-            out.push_back(compareOutput(judged.value(judged.outputs()[i]).name,
-                                        side + " " + nameOf(compile.backend), (*wanted)[i],
-                                        (*outputs)[i]));
-        return {};
+        return compiled->run(*inputs);
+    };
+    auto byBits = [&](size_t output) { return options.bits && isFloat((*wanted)[output].dtype); };
+    auto compare = [&](const char* form, BackendKind backend, const std::vector<Tensor>& outputs,
+                       const std::vector<Tensor>* unfused) {
+        const std::string side = fmt::format("{} {}", form, nameOf(backend));
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            const std::string& name = judged.value(judged.outputs()[i]).name;
+            if (!byBits(i))
+                out.push_back(compareOutput(name, side, (*wanted)[i], outputs[i]));
+            else if (unfused != nullptr)
+                out.push_back(compareBits(name, side, (*unfused)[i], outputs[i]));
+        }
     };
     for (BackendKind backend : options.backends) {
         CompileOptions compile;
         compile.backend = backend;
         compile.threads = options.threads;
+        compile.strict = options.bits;
         compile.measureTactics = options.measureTactics;
         compile.tune.fallback = options.fallback;
-        if (backend != BackendKind::Reference) {
+        std::vector<Tensor> unfused;
+        if (options.bits || backend != BackendKind::Reference) {
             compile.oneKernelPerNode = true;
-            if (auto ran = compareRun("unfused", before, compile); !ran)
+            auto ran = runOf(before, compile);
+            if (!ran)
                 return failure(ran.error());
             compile.oneKernelPerNode = false;
+            unfused = std::move(*ran);
         }
-        if (auto ran = compareRun("fused", after, compile); !ran)
-            return failure(ran.error());
+        auto fused = runOf(after, compile);
+        if (!fused)
+            return failure(fused.error());
+        compare("unfused", backend, unfused, nullptr);
+        compare("fused", backend, *fused, &unfused);
     }
     return out;
 }

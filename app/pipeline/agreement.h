@@ -22,6 +22,9 @@ struct AgreementOptions {
     int threads = 0;
     bool measureTactics = true; ///< cuda: false chooses kernels by prediction
     bool fallback = true;       ///< cuda: false makes a step that only the host computes an error
+    /// Outputs of numbers that round: the fused ones against the unfused ones of the same backend
+    /// in strict plans, bit by bit, instead of both against the judge.
+    bool bits = false;
 };
 
 /// Compares each output of `after` on each backend, and of `before` on the backends other than the

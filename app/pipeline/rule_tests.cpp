@@ -159,19 +159,22 @@ void Runner::checkMisses(const Trace& trace, RuleTestResult& result) const {
 }
 
 void Runner::checkSame(const Run& run, RuleTestResult& result) const {
+    const double tolerance = *result.test->tolerance;
     AgreementOptions options;
     options.seed = m_options.seed;
+    options.bits = tolerance == 0;
     auto agreements = compareForms(run.before, run.after.graph, options, m_progress);
-    double tolerance = *result.test->tolerance;
     if (!agreements) {
         result.failures.push_back({fmt::format("same {}", tolerance), agreements.error().text()});
         return;
     }
     for (const OutputAgreement& it : *agreements)
-        if (!(it.maxRelative <= tolerance))
+        if (!(it.maxRelative <= tolerance) || (options.bits && !it.ok))
             result.failures.push_back(
                 {fmt::format("same {}", tolerance),
-                 fmt::format("`{}`, {}: differs by {:.3g}", it.output, it.side, it.maxRelative)});
+                 fmt::format("`{}`, {}: {}", it.output, it.side,
+                             it.note.empty() ? fmt::format("differs by {:.3g}", it.maxRelative)
+                                             : it.note)});
 }
 
 void Runner::check(const Run& run, RuleTestResult& result) const {

@@ -72,6 +72,19 @@ rule Wrong { match { y = Sub(a, b); } rewrite { y = Sub(b, a); } }
     EXPECT_EQ(document["untested"].size(), 1U);
 }
 
+/// `same 0` asks for the bits of the graph as it was, not for the digits of exact arithmetic.
+TEST_F(CliRules, NoToleranceAtAllAsksForTheSameBits) {
+    folder.write("t.fuse", R"(fuse 1;
+rule Kept in canonicalize { match { y = Relu(Exp(x: float)); } rewrite { y = Exp(x); } test "k" { graph "g (float[64] x) => (float[64] y) { e = Exp(x) y = Relu(e) }"; expect fires 1; expect same 0; } }
+rule Lost in canonicalize { match { y = Exp(Add(a: float, b)); } rewrite { y = Mul(Exp(a), Exp(b)); } test "l" { graph "g (float[64] a, float[64] b) => (float[64] y) { e = Add(a, b) y = Exp(e) }"; expect fires 1; expect same 0; } }
+)");
+    const ProcessResult ran = run({"test", "--no-proof", "t.fuse"});
+    EXPECT_EQ(ran.exitCode, ExitGate);
+    for (const char* piece : {"Lost \"l\" failed", "differ from the unfused run in a bit",
+                              "1 rule tests passed, 1 failed"})
+        EXPECT_NE(ran.output.find(piece), std::string::npos) << piece << "\n" << ran.output;
+}
+
 TEST_F(CliRules, AMissingRuleFileIsNamed) {
     zoo("lstm");
     expectRefused({"fuse", "lstm.onnx", "-p", "none.fuse"}, ExitInput, {"none.fuse", "fix:"});

@@ -238,6 +238,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     RuleProof proof;
     proof.rule = rule.name;
     proof.where = fmt::format("{}:{}", rule.file, rule.line);
+    proof.isRewrite = rule.isRewrite;
     proof.span = rule.span;
     proof.open = withoutBody(rule);
     if (!proof.open.empty())

@@ -41,6 +41,7 @@ struct Counterexample {
 struct RuleProof {
     std::string rule;
     std::string where;     ///< "file:line"
+    bool isRewrite = true; ///< false: a fuse rule
     Span span;             ///< of the rule's name
     uint32_t samples = 0;  ///< graphs in which it fired
     uint32_t attempts = 0; ///< graphs that were generated
