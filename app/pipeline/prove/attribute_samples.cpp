@@ -157,7 +157,8 @@ std::optional<AttributeValue> varied(const AttributeContext& context,
 
 std::optional<AttributeValue> freeAttribute(const AttributeContext& context,
                                             const AttributeSchema& schema) {
-    bool always = schema.required || (context.op == Op::Unknown && !schema.fallback) || schema.name == "perm" ||
+    bool always = schema.required || (context.op == Op::Unknown && !schema.fallback) ||
+                  schema.name == "perm" ||
                   (schema.name == "axes" && hasTrait(context.op, Reduction));
     if (!always && !context.choices.rarely(percentVaried))
         return schema.fallback;

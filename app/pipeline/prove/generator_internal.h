@@ -56,6 +56,8 @@ private:
     void buildRest(const Term& term, Node& node, OperandContext& context, size_t operand);
     void sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish, bool late);
     std::optional<Quantity> testedValue(const Term& term, const std::string& name);
+    std::optional<DType> typeFor(Op op, size_t operand);
+    bool isTyped(const Node& node) const;
     ValueId addNode(const Term& term, Node node, size_t outputs);
 
     ValueId leaf(const TypePattern* type, const std::optional<SlotIndex>& slot, Wish wish);

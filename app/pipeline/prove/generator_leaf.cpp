@@ -140,8 +140,12 @@ const VerifySpec::Values* Generator::rangeOf(const std::optional<SlotIndex>& slo
 ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* range, bool scalar,
                                 DType dtype, Extents extents) {
     std::string name = m_graph.freshName("c");
-    if (wish.contents && extents == *wish.extents && dtype == DType::Int64)
-        return m_graph.addConstant(name, std::make_shared<Tensor>(Tensor::ofInts(*wish.contents)));
+    if (wish.contents && extents == *wish.extents && dtype == DType::Int64) {
+        Tensor tensor(dtype, extents);
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.setInt(i, (*wish.contents)[static_cast<size_t>(i)]);
+        return m_graph.addConstant(name, std::make_shared<Tensor>(std::move(tensor)));
+    }
     if (wish.numbers && extents == *wish.extents && dtype == DType::Float32) {
         Tensor tensor(dtype, extents);
         for (int64_t i = 0; i < tensor.elementCount(); ++i)

@@ -4,6 +4,7 @@
 #include "app/pipeline/prove/attribute_samples.h"
 #include "app/pipeline/prove/generator_internal.h"
 #include "core/graph/text.h"
+#include "core/ops/op_schema.h"
 #include "core/passes/passes.h"
 #include "core/rewrite/custom_body.h"
 
@@ -154,10 +155,23 @@ void Generator::buildRest(const Term& term, Node& node, OperandContext& context,
         m_slots[*argument.slot] = std::move(list);
 }
 
+/// For an operand of which nothing else is known; none where the usual type will do.
+std::optional<DType> Generator::typeFor(Op op, size_t operand) {
+    const ElementTypes types = inputTypesOf(op, operand);
+    if (types.allows(m_untyped))
+        return std::nullopt;
+    constexpr DType usual[] = {DType::Float32, DType::Int64, DType::Bool, DType::UInt8};
+    const auto* found = std::find_if(std::begin(usual), std::end(usual),
+                                     [&](DType it) { return types.allows(it); });
+    return found == std::end(usual) ? std::nullopt : std::optional(*found);
+}
+
 void Generator::buildOperand(const Term& term, Node& node, OperandContext& context, size_t operand,
                              const SourceFrame* hole) {
     const OpRow& row = rowOf(node.op);
     Wish wish = operandWish(context, operand);
+    if (!wish.dtype)
+        wish.dtype = typeFor(node.op, operand);
     ValueId value;
     if (auto argument = argumentAt(term, node.op, operand)) {
         value = buildTerm(term.arguments[*argument].term, wish, hole);
@@ -236,7 +250,18 @@ void Generator::buildOperands(const Term& term, Node& node, const Wish& wish,
         node.inputs.pop_back();
 }
 
+/// Whether ONNX allows operands of these types: a sample is a model that others take too.
+bool Generator::isTyped(const Node& node) const {
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i].valid() &&
+            !inputTypesOf(node.op, i).allows(typeOf(node.inputs[i]).dtype))
+            return false;
+    return true;
+}
+
 ValueId Generator::addNode(const Term& term, Node node, size_t outputs) {
+    if (!isTyped(node))
+        return fail();
     NodeSpec spec{node.op, "", node.inputs, {}, node.attributes};
     fillDefaults(node);
     outputs = std::max(outputs, static_cast<size_t>(rowOf(node.op).minOutputs));

@@ -23,9 +23,8 @@ Verdict unfit(std::string reason) {
 /// An element of a result depends on more than the elements at its place.
 bool mixesElements(const Graph& graph) {
     const std::vector<NodeId>& nodes = graph.nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) {
-        return !hasTrait(graph.node(node).op, Elementwise);
-    });
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](NodeId node) { return !hasTrait(graph.node(node).op, Elementwise); });
 }
 
 /// Both are numbers, or neither is. What an infinity meets may be either on the way.
@@ -72,8 +71,8 @@ public:
     bool holds(const std::vector<double>& spread) const {
         for (int64_t i = 0; i < m_have.elementCount(); ++i) {
             const double want = m_want.at(i), have = m_have.at(i);
-            const bool mayBecomeNone = m_contents == Contents::Specials && m_mixes && m_hasNone &&
-                                       std::isfinite(want);
+            const bool mayBecomeNone =
+                m_contents == Contents::Specials && m_mixes && m_hasNone && std::isfinite(want);
             if (!sameKind(want, have, m_contents) && !mayBecomeNone)
                 return false;
             if (!std::isfinite(want) || !std::isfinite(have))
@@ -279,8 +278,7 @@ Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
         const bool mayRound = rule.numeric != NumericClass::Exact && isFloat(reference.dtype) &&
                               have.extents() == reference.extents &&
                               have.dtype() == reference.dtype;
-        if (mayRound &&
-            difference.isRounding({rule, sample, reference, have}, *wanted, *made, i))
+        if (mayRound && difference.isRounding({rule, sample, reference, have}, *wanted, *made, i))
             continue;
         for (const std::string& lost : {wanted->overflow, wanted->unsettled})
             if (!lost.empty())

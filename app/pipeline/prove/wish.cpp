@@ -264,6 +264,33 @@ Wish gatherWish(OperandContext& context, size_t operand) {
     return parameter(places);
 }
 
+/// One number that is no axis of its own: a probability, a switch.
+Wish scalarWish(std::optional<DType> dtype = {}) {
+    return ofExtents({}, dtype);
+}
+
+Wish dropoutWish(size_t operand) {
+    if (operand == 0)
+        return {};
+    Wish wish = operand == 1 ? scalarWish() : scalarWish(DType::Bool);
+    if (operand == 1) {
+        wish.constant = true;
+        wish.numbers = std::vector<double>{0.5};
+        wish.dtype = DType::Float32;
+    }
+    return wish;
+}
+
+/// The axis of a running sum, counted from either end.
+Wish runningAxisWish(OperandContext& context) {
+    auto x = context.extents(0);
+    const auto rank = static_cast<uint32_t>(x && !x->empty() ? x->size() : 1);
+    Wish wish = parameter(
+        {int64_t{context.choices.pick(rank)} - (context.choices.rarely(30) ? int64_t{rank} : 0)});
+    wish.extents = Extents{};
+    return wish;
+}
+
 Wish axesWish(OperandContext& context) {
     auto x = context.extents(0);
     auto rank = static_cast<uint32_t>(x ? x->size() : 1);
@@ -377,6 +404,10 @@ Wish operandWish(OperandContext& context, size_t operand) {
         return operand == 1 ? parameter({1 + int64_t{context.choices.pick(2)}}) : Wish{};
     case Op::Pad:
         return padWish(context, operand);
+    case Op::Dropout:
+        return dropoutWish(operand);
+    case Op::CumSum:
+        return operand == 1 ? runningAxisWish(context) : Wish{};
     case Op::Concat:
         return concatWish(context, operand);
     case Op::Transpose:
