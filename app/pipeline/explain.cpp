@@ -7,6 +7,7 @@
 #include "app/pipeline/pair_effects.h"
 #include "app/pipeline/source_place.h"
 #include "core/graph/bodies.h"
+#include "core/rewrite/members.h"
 #include "dsl/suggest.h"
 
 #include <fmt/format.h>
@@ -121,8 +122,10 @@ void rank(std::vector<FindingList::Entry>& entries) {
 }
 
 void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOptions& options,
-                const Trace& now, size_t nodesNow, std::vector<FindingList::Entry>& entries,
+                const Trace& now, const Graph& fusedNow, std::vector<FindingList::Entry>& entries,
                 Progress& progress) {
+    const size_t nodesNow = countNodes(fusedNow);
+    const std::optional<double> bytesNow = totalsOf(fusedNow).bytes;
     size_t tried = 0;
     for (FindingList::Entry& entry : entries) {
         if (tried == options.tries || progress.cancelled())
@@ -131,11 +134,14 @@ void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOpt
             continue;
         progress.report("trying changes", tried++, options.tries);
         auto flip = tryFlip(graph, library, options.rules, options.fuse, entry.finding.rule, now,
-                            *entry.edit, progress);
+                            bytesNow, *entry.edit, progress);
         if (flip)
             entry.finding.outcome =
-                ChangeOutcome{flip->before, flip->fires, flip->us,
+                ChangeOutcome{flip->before,
+                              flip->fires,
+                              flip->us,
                               static_cast<int64_t>(flip->nodes) - static_cast<int64_t>(nodesNow),
+                              static_cast<int64_t>(flip->bytes),
                               flip->isUnsound};
         else if (!progress.cancelled()) // the changed rule does not load
             entry.finding.reason.flip.clear();
@@ -229,7 +235,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     if (options.rule.empty())
         setNormalAside(library, entries, out);
     rank(entries);
-    tryChanges(model.graph, library, options, analysis->trace, out.nodesAfter, entries, progress);
+    tryChanges(model.graph, library, options, analysis->trace, *analysis->fused, entries, progress);
     if (progress.cancelled())
         return cancelledFailure("explaining");
     rank(entries);

@@ -33,6 +33,7 @@ struct ChangeOutcome {
     uint32_t before = 0, fires = 0; ///< matches of the rule that are applied now and then
     double us = 0;                  ///< predicted gain of the rule then, minus now
     int64_t nodes = 0;              ///< of the whole model then, minus now
+    int64_t bytes = 0;              ///< that its nodes read and write then, minus now
     bool isUnsound = false;         ///< a rewrite that the proof lets pass now and not then
 
     /// The rule takes more then: in other places, or more nodes in the same ones.

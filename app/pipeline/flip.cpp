@@ -3,6 +3,7 @@
 
 #include "app/pipeline/prove/proof.h"
 #include "core/graph/bodies.h"
+#include "core/rewrite/members.h"
 
 #include <algorithm>
 
@@ -133,7 +134,7 @@ std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit&
 
 Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
                          const FuseOptions& options, const std::string& rule, const Trace& now,
-                         const RuleEdit& edit, Progress& progress) {
+                         std::optional<double> bytesNow, const RuleEdit& edit, Progress& progress) {
     auto edited = applyEdit(library, edit);
     if (!edited)
         return failure("explain.edit", "the change does not fit the text of the rule");
@@ -150,8 +151,13 @@ Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const R
     auto after = fuseGraph(graph, *loaded, quick, progress);
     if (!after)
         return failure(after.error());
-    FlipGain out{after->trace.applied(rule), now.applied(rule),
-                 gainOf(after->trace, rule) - gainOf(now, rule), countNodes(after->graph), false};
+    const std::optional<double> moved = totalsOf(after->graph).bytes;
+    FlipGain out{after->trace.applied(rule),
+                 now.applied(rule),
+                 gainOf(after->trace, rule) - gainOf(now, rule),
+                 countNodes(after->graph),
+                 moved && bytesNow ? *moved - *bytesNow : 0,
+                 false};
     out.isUnsound =
         out.fires > 0 && isBlamed(*loaded, rule, progress) && !isBlamed(library, rule, progress);
     return out;

@@ -28,13 +28,15 @@ struct FlipGain {
     uint32_t before = 0;    ///< and now
     double us = 0;          ///< their gains together, then minus now
     size_t nodes = 0;       ///< of the whole model then
+    double bytes = 0;       ///< that its nodes read and write then, minus now; 0: not known
     bool isUnsound = false; ///< the proof blames the rewrite then, and does not now
 };
 
 /// Error when the changed rules do not load; the first message of what is wrong. Rewrites that fire
-/// then are put to the proof.
+/// then are put to the proof. `bytesNow`: that the nodes of the model as it is fused now read and
+/// write.
 Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
                          const FuseOptions& options, const std::string& rule, const Trace& now,
-                         const RuleEdit& edit, Progress& progress);
+                         std::optional<double> bytesNow, const RuleEdit& edit, Progress& progress);
 
 } // namespace fuselage::app

@@ -36,6 +36,7 @@ template <typename A> void fields(A& a, ChangeOutcome& o) {
     a("fires", o.fires);
     a("gain_us", o.us);
     a("nodes", o.nodes);
+    a("bytes", o.bytes);
     a("unsound", o.isUnsound);
 }
 

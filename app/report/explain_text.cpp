@@ -131,7 +131,11 @@ std::string adviceText(const Finding& finding) {
                "proof\n";
     if (!outcome.helps())
         return {};
-    const std::string gain = "predicted gain " + secondsText(outcome.us * 1e-6) + "\n";
+    const std::string moved = outcome.bytes == 0
+                                  ? ""
+                                  : fmt::format(", {} {} moved", bytesText(std::abs(outcome.bytes)),
+                                                outcome.bytes < 0 ? "less" : "more");
+    const std::string gain = "predicted gain " + secondsText(outcome.us * 1e-6) + moved + "\n";
     if (outcome.fires > outcome.before)
         return change + fmt::format("   = tried: it fires {} instead of {}, {}",
                                     counted(outcome.fires, "time"), outcome.before, gain);

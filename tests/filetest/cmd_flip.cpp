@@ -4,6 +4,7 @@
 #include "app/pipeline/flip.h"
 #include "core/graph/bodies.h"
 #include "core/passes/passes.h"
+#include "core/rewrite/members.h"
 #include "tests/filetest/commands.h"
 
 #include <fmt/format.h>
@@ -63,11 +64,12 @@ Outcome runFlip(const CaseFile& file) {
     rules.builtin = false;
     rules.texts.push_back({"rules.fuse", "fuse 1;\n" + *file.find("rules") + "\n"});
     auto flipped = app::tryFlip(graph, *library, rules, options, nearest->rule, now->trace,
-                                *nearest->edit, progress);
+                                totalsOf(now->graph).bytes, *nearest->edit, progress);
     out += flipped ? fmt::format("fires {} -> {}\n", flipped->before, flipped->fires)
                    : flipped.error().text() + "\n";
     if (flipped && flipped->fires <= flipped->before)
-        out += fmt::format("nodes {} -> {}\n", countNodes(now->graph), flipped->nodes);
+        out += fmt::format("nodes {} -> {}, bytes {:+}\n", countNodes(now->graph), flipped->nodes,
+                           flipped->bytes);
     if (flipped && flipped->isUnsound)
         out += "unsound then\n";
     return outcome;
