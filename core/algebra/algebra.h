@@ -7,6 +7,7 @@
 #include "core/algebra/expr.h"
 #include "core/graph/dtype.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -105,6 +106,15 @@ private:
                                 const std::string& tag);
     std::optional<Expr> moved(const std::string& function, const std::vector<Expr>& in,
                               const std::string& tag);
+    using MaximumOf = std::function<Expr(const Expr&)>;
+    std::optional<Expr> overMaximum(const std::string& function, const std::vector<Expr>& in,
+                                    const std::string& tag);
+    std::optional<Expr> throughQuotient(const Expr& body, const std::string& function,
+                                        const std::vector<Expr>& in, const std::string& tag);
+    std::optional<Expr> byHalves(const Atom& select, const MaximumOf& pick,
+                                 const std::string& function, const std::string& tag);
+    bool isFixed(const Expr& expr, const std::string& function, const std::string& tag) const;
+    int directionIn(const Expr& expr, AtomId of) const;
     Expr exponential(const Expr& of);
     Expr logarithm(const Expr& of);
     Expr logarithmOf(const Polynomial& polynomial, const ShapeSources& shape);
@@ -124,6 +134,9 @@ private:
     std::set<std::string> m_notes;
     std::map<std::string, ShapeSources> m_reducedFrom; ///< by the word for a reduced shape
 };
+
+/// A note of a proof that no longer holds where a window has none of the elements.
+inline constexpr const char* noEmptyWindow = "no window lies in the border alone";
 
 /// Whether an element of the result depends on the elements at its own place alone.
 bool keepsPlaces(const std::string& function);

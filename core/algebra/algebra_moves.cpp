@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of whole tensors whose laws are known: sums and means along axes, operators that only
-// give elements another place, the largest element of a window.
+// give elements another place.
 #include "core/algebra/algebra.h"
 
 #include <fmt/format.h>
@@ -88,6 +88,10 @@ std::optional<Expr> Algebra::reduced(const std::string& function, const Expr& bo
     const bool isReal = m_arithmetic == Arithmetic::Reals;
     if (isReal && function != "rsum" && isConstantOn(body, tag))
         return body;
+    if (auto out = overMaximum(function, {body}, tag)) {
+        out->shape = shape;
+        return out;
+    }
     Expr under = ofPolynomial(body.under, body.shape);
     if (!isReal || function == "rmax" || function == "rmin" || !isConstantOn(under, tag))
         return apply(function, {body}, tag, shape);
@@ -132,22 +136,8 @@ std::optional<Expr> Algebra::moved(const std::string& function, const std::vecto
         }
     }
     const auto id = atomOf(in[0]);
-    if (function == "MaxPool" && id && m_arithmetic != Arithmetic::Bits) {
-        const Atom atom = m_atoms[*id];
-        auto pooled = [&](size_t i) {
-            std::vector<Expr> operands = atom.arguments;
-            operands[i] = make("MaxPool", {operands[i]}, tag);
-            return make(atom.function, operands, atom.tag);
-        };
-        if (atom.function == "QuantizeLinear") {
-            note(positiveScales);
-            return pooled(0);
-        }
-        const bool picks = atom.function == "max" || atom.function == "min";
-        for (size_t i = 0; picks && i < 2; ++i)
-            if (atom.arguments[1 - i].shape.empty())
-                return pooled(i);
-    }
+    if (auto out = overMaximum(function, in, tag))
+        return out;
     if (!moves(function))
         return std::nullopt;
     auto placed = [&](const Expr& of) {

@@ -17,6 +17,79 @@ constexpr uint32_t mostWays = 3000;
 constexpr size_t mostNans = 8; ///< variables that are tried as NaN, alone and together
 constexpr int mostRounds = 7;  ///< of finding what conditions settle
 
+bool isNumeral(const Expression& of, double number) {
+    return of.kind == Expression::Kind::Number && of.number == number;
+}
+
+bool readsOf(const Expression& of, SlotIndex node, const char* attribute) {
+    return of.kind == Expression::Kind::Parameter && of.slot == node && of.text == attribute;
+}
+
+bool calls(const Expression& of, const char* function) {
+    return of.kind == Expression::Kind::Call && of.text == function && of.args.size() == 1 &&
+           of.named.empty();
+}
+
+bool compares(const Expression& of, const char* comparison, double number) {
+    return of.kind == Expression::Kind::Binary && of.text == comparison &&
+           isNumeral(of.args[1], number) && calls(of.args[0], "max");
+}
+
+/// "max(m.pads) == 0".
+bool hasMaximum(const Expression& of, SlotIndex node, const char* attribute, double number) {
+    return compares(of, "==", number) && readsOf(of.args[0].args[0], node, attribute);
+}
+
+/// "max(m.pads - concat([m.kernel_shape, m.kernel_shape])) < 0".
+bool isNarrower(const Expression& of, SlotIndex node) {
+    if (!compares(of, "<", 0))
+        return false;
+    const Expression& gap = of.args[0].args[0];
+    if (gap.kind != Expression::Kind::Binary || gap.text != "-" ||
+        !readsOf(gap.args[0], node, "pads") || !calls(gap.args[1], "concat"))
+        return false;
+    const Expression& both = gap.args[1].args[0];
+    return both.kind == Expression::Kind::List && both.args.size() == 2 &&
+           readsOf(both.args[0], node, "kernel_shape") &&
+           readsOf(both.args[1], node, "kernel_shape");
+}
+
+bool testsZeros(const Term& term) {
+    return std::any_of(term.tests.begin(), term.tests.end(), [](const AttributeTest& test) {
+        const std::vector<Expression>& items = test.value.args;
+        return test.name == "pads" && test.comparison == "==" &&
+               test.value.kind == Expression::Kind::List &&
+               std::all_of(items.begin(), items.end(),
+                           [](const Expression& item) { return isNumeral(item, 0); });
+    });
+}
+
+/// Every MaxPool of the pattern has no border, or one that is narrower than its window: the maximum
+/// of a window in the border alone is -inf, which a function behind it may turn into a number.
+bool leavesNoWindowEmpty(const Rule& rule) {
+    auto says = [&](auto what) {
+        return std::any_of(
+            rule.match.conditions.begin(), rule.match.conditions.end(),
+            [&](const Condition& each) { return !each.when && what(each.expression); });
+    };
+    return std::all_of(rule.terms.begin(), rule.terms.end(), [&](const Term& term) {
+        const bool pools =
+            term.kind == Term::Kind::Node &&
+            std::find(term.ops.begin(), term.ops.end(), Op::MaxPool) != term.ops.end();
+        if (!pools || testsZeros(term))
+            return true;
+        if (!term.slot)
+            return false;
+        const SlotIndex node = *term.slot;
+        auto has = [&](const char* attribute, double number) {
+            return says(
+                [&](const Expression& of) { return hasMaximum(of, node, attribute, number); });
+        };
+        return has("pads", 0) || (has("dilations", 1) &&
+                                  says([&](const Expression& of) { return isNarrower(of, node); }));
+    });
+}
+
 /// One way through the rule, in one arithmetic.
 class Way {
 public:
@@ -215,7 +288,10 @@ std::string Way::obstacle() {
         if (why.empty() && m_arithmetic == Arithmetic::Reals)
             why = compareNan(walk, settled);
         for (const std::string& reading : algebra.notes())
-            m_conditions.insert(reading);
+            if (reading != noEmptyWindow)
+                m_conditions.insert(reading);
+            else if (why.empty() && !leavesNoWindowEmpty(m_rule->rule))
+                why = "a window may lie in the border alone";
         return why;
     }
     return "conditions that do not settle";

@@ -44,6 +44,12 @@ const char* nameOf(Verdict verdict) {
     return names[static_cast<size_t>(verdict)];
 }
 
+bool preferred(const PricedChange& change, double leastShare, std::optional<double> of) {
+    const double saved = change.before - change.after;
+    return saved > leastShare * of.value_or(change.before) &&
+           (saved > change.error || change.bytesSaved >= 0);
+}
+
 Decision decideFusion(const TimeEstimate& fused, const std::vector<TimeEstimate>& parts) {
     Decision out;
     double low = 0, high = 0;
@@ -55,6 +61,7 @@ Decision decideFusion(const TimeEstimate& fused, const std::vector<TimeEstimate>
     out.fusedSeconds = fused.seconds;
     out.bars = barsOf(fused, parts);
     const double margin = std::max(0.01 * out.unfusedSeconds, 0.3e-6);
+    out.error = (out.unfusedSeconds - low) + (fused.high - fused.seconds) + margin;
     if (fused.high + margin < low)
         out.verdict = Verdict::Fuse;
     else if (fused.low >= high)
@@ -72,6 +79,10 @@ Decision decideFusion(const TimeEstimate& fused, const std::vector<TimeEstimate>
         out.reason.flip = out.bars.compute < 0 ? "fuse less work that is repeated or expensive"
                                                : "fuse only where a value is read soon after";
     return out;
+}
+
+PricedChange changeOf(const Decision& decision, double bytesSaved) {
+    return {decision.unfusedSeconds, decision.fusedSeconds, decision.error, bytesSaved};
 }
 
 } // namespace fuselage

@@ -18,6 +18,8 @@ struct Toucher {
     std::vector<TouchedSet> inputs, outputs;
 
     explicit Toucher(const KernelProgram& of) : program(of) {
+        inputs.reserve(of.inputs.size());
+        outputs.reserve(of.outputs.size());
         for (const OperandType& input : of.inputs)
             inputs.emplace_back(input.extents);
         for (const OperandType& output : of.outputs)
@@ -33,9 +35,13 @@ struct Toucher {
             read(access, space);
     }
 
+    void write(const Access& access, const Extents& space) {
+        outputs[access.operand].add(access.index, space);
+    }
+
     void writes(const std::vector<Access>& accesses, const Extents& space) {
         for (const Access& access : accesses)
-            outputs[access.operand].add(access.index, space);
+            write(access, space);
     }
 
     /// A tensor that a window slides over, or that is prepared as a whole.
@@ -80,7 +86,7 @@ struct Toucher {
         read(code.v, over(code.s, code.e));
         for (const ScoreMask& mask : code.masks)
             read(mask.access, over(code.l, code.s));
-        writes({code.output}, over(code.l, code.e));
+        write(code.output, over(code.l, code.e));
     }
 
     void operator()(const Window& code) {
@@ -93,7 +99,7 @@ struct Toucher {
         for (const Copy::Piece& piece : code.pieces) {
             if (piece.read)
                 read(*piece.read, piece.space);
-            writes({piece.write}, piece.space);
+            write(piece.write, piece.space);
         }
     }
 

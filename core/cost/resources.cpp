@@ -238,6 +238,16 @@ KernelResources predictResources(const KernelProgram& program, const DeviceProfi
     return out;
 }
 
+double fetchLoss(const KernelResources& resources) {
+    constexpr double bytesOfInstruction = 16, cacheBytes = 128 << 10, most = 2;
+    return std::clamp(static_cast<double>(resources.instructions) * bytesOfInstruction / cacheBytes,
+                      1.0, most);
+}
+
+bool exceedsCodeCache(const KernelResources& resources) {
+    return fetchLoss(resources) > 1;
+}
+
 double occupancyOf(const KernelResources& resources, const DeviceProfile& profile) {
     // A warp's registers are given out by 256.
     const int held = (std::min(resources.registers, mostRegisters) + 7) / 8 * 8;

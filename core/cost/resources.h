@@ -27,6 +27,13 @@ int liveRegisters(const Tape& tape, bool inputsFirst);
 
 KernelResources predictResources(const KernelProgram& program, const DeviceProfile& profile);
 
+/// Code of which so much does not fit a multiprocessor's instruction cache: every warp waits for
+/// what another has just pushed out.
+bool exceedsCodeCache(const KernelResources& resources);
+
+/// How much longer issue takes for that; 1: it fits.
+double fetchLoss(const KernelResources& resources);
+
 /// Share of the multiprocessor's threads that this many registers leave room for, at most 1.
 double occupancyOf(const KernelResources& resources, const DeviceProfile& profile);
 

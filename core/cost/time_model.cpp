@@ -157,14 +157,6 @@ double laneInstructions(const KernelProgram& program, const LaidWork& laid,
     return out;
 }
 
-/// How much longer issue takes where code does not fit the instruction cache: every warp waits for
-/// what another has just pushed out.
-double fetchLoss(const KernelResources& resources) {
-    constexpr double bytesOfInstruction = 16, cacheBytes = 128 << 10, most = 2;
-    return std::clamp(static_cast<double>(resources.instructions) * bytesOfInstruction / cacheBytes,
-                      1.0, most);
-}
-
 /// Bytes that threads store and load again for want of registers.
 double spilledBytes(const KernelProgram& program, const KernelResources& resources) {
     double results = 0;

@@ -54,6 +54,10 @@ Values valuesAlong(const DimIndex& index, const Extents& space) {
 
 /// Distinct values of one index; without listing them when no two tuples give the same.
 int64_t countAlong(const DimIndex& index, const Extents& space) {
+    if (index.terms.empty())
+        return 1;
+    if (index.terms.size() == 1 && index.terms[0].scale != 0)
+        return space[index.terms[0].dim];
     std::vector<IndexTerm> terms = index.terms;
     std::sort(terms.begin(), terms.end(),
               [](IndexTerm a, IndexTerm b) { return std::abs(a.scale) < std::abs(b.scale); });
@@ -80,29 +84,25 @@ int64_t countNew(const Product& box, const std::vector<Product>& boxes, size_t e
 
 } // namespace
 
+/// The same terms over the same extents touch the same elements whatever the dims are called.
+bool TouchedSet::alike(const Box& a, const Box& b) {
+    auto sameTerm = [&](const IndexTerm& one, const IndexTerm& other) {
+        return one.scale == other.scale && a.space[one.dim] == b.space[other.dim];
+    };
+    auto sameIndex = [&](const DimIndex& one, const DimIndex& other) {
+        return one.offset == other.offset &&
+               std::equal(one.terms.begin(), one.terms.end(), other.terms.begin(),
+                          other.terms.end(), sameTerm);
+    };
+    return std::equal(a.index->begin(), a.index->end(), b.index->begin(), b.index->end(),
+                      sameIndex);
+}
+
 void TouchedSet::add(const std::vector<DimIndex>& index, const Extents& space) {
-    Box box{index, {}};
-    for (const DimIndex& along : index)
-        for (const IndexTerm& term : along.terms)
-            box.termExtents.push_back(space[term.dim]);
-    // The same terms over the same extents touch the same elements whatever the dims are called.
-    for (const Box& known : m_boxes) {
-        bool same = known.termExtents == box.termExtents;
-        for (size_t d = 0; same && d < index.size(); ++d) {
-            same = known.index[d].offset == index[d].offset &&
-                   known.index[d].terms.size() == index[d].terms.size();
-            for (size_t t = 0; same && t < index[d].terms.size(); ++t)
-                same = known.index[d].terms[t].scale == index[d].terms[t].scale;
-        }
-        if (same)
-            return;
-    }
-    // From here on a box knows its extents by position, so the space is not needed again.
-    uint32_t next = 0;
-    for (DimIndex& along : box.index)
-        for (IndexTerm& term : along.terms)
-            term.dim = next++;
-    m_boxes.push_back(std::move(box));
+    Box box{&index, space};
+    if (std::none_of(m_boxes.begin(), m_boxes.end(),
+                     [&](const Box& known) { return alike(known, box); }))
+        m_boxes.push_back(std::move(box));
 }
 
 int64_t TouchedSet::count() const {
@@ -113,16 +113,16 @@ int64_t TouchedSet::count() const {
         return std::min(whole, m_some);
     if (m_boxes.size() == 1) {
         int64_t out = 1;
-        for (const DimIndex& along : m_boxes[0].index)
-            out *= countAlong(along, m_boxes[0].termExtents);
+        for (const DimIndex& along : *m_boxes[0].index)
+            out *= countAlong(along, m_boxes[0].space);
         return out;
     }
     std::vector<Product> products;
     int64_t out = 0;
     for (const Box& box : m_boxes) {
         Product product;
-        for (const DimIndex& along : box.index)
-            product.push_back(valuesAlong(along, box.termExtents));
+        for (const DimIndex& along : *box.index)
+            product.push_back(valuesAlong(along, box.space));
         out += countNew(product, products, products.size());
         products.push_back(std::move(product));
     }

@@ -20,18 +20,20 @@ public:
     /// So many elements wherever they lie: data decides.
     void addSome(int64_t count) { m_some += count; }
 
-    /// The access moves over `space`.
+    /// The access moves over `space`; `index` must outlive this.
     void add(const std::vector<DimIndex>& index, const Extents& space);
 
     /// Distinct elements touched.
     int64_t count() const;
 
 private:
-    /// One access; its terms are numbered by position.
+    /// One access.
     struct Box {
-        std::vector<DimIndex> index;
-        Extents termExtents;
+        const std::vector<DimIndex>* index;
+        Extents space;
     };
+
+    static bool alike(const Box& a, const Box& b);
 
     Extents m_extents;
     std::vector<Box> m_boxes;

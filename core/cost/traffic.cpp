@@ -77,12 +77,19 @@ PassBytes passBytes(const KernelProgram& program, const DeviceProfile& profile) 
     return out;
 }
 
-Traffic logicalTraffic(const KernelProgram& program) {
-    const OperandBytes bytes = operandBytes(program);
+namespace {
+
+Traffic logicalOf(const OperandBytes& bytes) {
     Traffic out;
     out.logicalRead = std::accumulate(bytes.read.begin(), bytes.read.end(), int64_t(0));
     out.logicalWritten = std::accumulate(bytes.written.begin(), bytes.written.end(), int64_t(0));
     return out;
+}
+
+} // namespace
+
+Traffic logicalTraffic(const KernelProgram& program) {
+    return logicalOf(operandBytes(program));
 }
 
 Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
@@ -92,7 +99,7 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
     std::vector<double> passes = readPasses(program, profile.sharedBytesPerUnit);
     passes.resize(bytes.read.size(), 1.0);
     const double resident = profile.residency * profile.l2Bytes;
-    Traffic out = logicalTraffic(program);
+    Traffic out = logicalOf(bytes);
     double l2 = 0, dram = 0, missed = 0;
     for (size_t i = 0; i < bytes.read.size(); ++i) {
         const auto size = static_cast<double>(bytes.read[i]);

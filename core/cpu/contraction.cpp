@@ -6,6 +6,7 @@
 #include "core/cpu/empty_window.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
+#include "core/cpu/stored_weights.h"
 #include "core/cpu/tile_pointwise.h"
 #include "core/cpu/winograd.h"
 #include "core/kernel/loops.h"
@@ -26,10 +27,11 @@ class ContractionKernel final : public Kernel {
 public:
     /// By minimal filtering instead of oneDNN on request: needs canBeWinograd().
     /// By operands as they are stored on request: needs canBeNative().
+    /// `stored`: B in place of its operand.
     ContractionKernel(const Contraction& program, const PrepareContext& context, bool winograd,
-                      bool native)
+                      bool native, const StoredWeights* stored)
         : m_program(program), m_readA(program.a), m_readB(program.b), m_inputs(context.inputs),
-          m_winograd(winograd), m_native(native) {}
+          m_winograd(winograd), m_native(native), m_stored(stored) {}
 
     std::optional<Reason> prepare(const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
@@ -67,8 +69,9 @@ private:
     Access m_readA, m_readB; ///< of the step's operands
     std::vector<OperandLayout> m_inputs;
     bool m_winograd, m_native;
-    bool m_plain = false;   ///< of types that only the plain loops take
-    OperandLayout m_a, m_b; ///< as the engine sees them
+    const StoredWeights* m_stored; ///< while preparing; null: B is an operand
+    bool m_plain = false;          ///< of types that only the plain loops take
+    OperandLayout m_a, m_b;        ///< as the engine sees them
     std::unique_ptr<Kernel> m_stageA, m_stageB;
     Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion, m_pooledRegion;
     std::unique_ptr<ContractionEngine> m_engine;
@@ -125,6 +128,8 @@ EngineResult ContractionKernel::engineFor(const PrepareContext& context, const E
                                           const MatchedEpilogue& epilogue) const {
     if (m_winograd)
         return makeWinogradEngine(m_program, m_a, m_b, c.at, epilogue, context);
+    if (m_stored)
+        return makeStoredWeightsEngine(m_program, m_a, m_b, c, epilogue, *m_stored, context);
     return m_program.kind == Contraction::Kind::MatMul
                ? makeMatMulEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages())
                : makeConvolutionEngine(m_program, m_a, m_b, c, epilogue, context.threads.pages());
@@ -334,7 +339,7 @@ void ContractionKernel::findEngine(const PrepareContext& context) {
     };
     stageAnew(false, false);
     const bool found = attempt(false);
-    if (m_native || m_winograd || (found && !m_engine->wantsPacked))
+    if (m_native || m_winograd || m_stored || (found && !m_engine->wantsPacked))
         return;
     for (const auto& [packA, packB] :
          {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
@@ -373,8 +378,8 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         stage(context, true);
         stage(context, false);
     }
-    if (!m_engine && m_native)
-        return Reason{"support", "oneDNN multiplies no such operands as they are stored", {}, {}};
+    if (!m_engine && (m_native || m_stored))
+        return Reason{"support", "no such operands are multiplied as they are stored", {}, {}};
     if (!m_engine && m_winograd)
         return Reason{"support", "no minimal filtering for these layouts", {}, {}};
     if (!m_engine) {
@@ -385,7 +390,7 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         isFallback = true;
     } else {
         m_engineRegion = reserve(m_engine->scratchBytes, false);
-        tactic = (m_winograd ? "" : "onednn ") + m_engine->implementation;
+        tactic = (m_winograd || m_stored ? "" : "onednn ") + m_engine->implementation;
         isFallback = m_engine->implementation.find("ref") != std::string::npos;
         if (m_pass)
             tactic += " + tile interpreter";
@@ -450,10 +455,6 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
     }
 }
 
-} // namespace
-
-namespace {
-
 /// Whether the operands are of a 16-bit type that needs no widening here.
 bool canBeNative(const Contraction& program, const PrepareContext& context) {
     const DType type = context.inputs[program.a.operand].dtype;
@@ -471,7 +472,8 @@ KernelResult prepareWhole(const Contraction& program, const PrepareContext& cont
     for (bool native : {true, false}) {
         if (native && !mayBeNative)
             continue;
-        auto kernel = std::make_unique<ContractionKernel>(program, context, winograd, native);
+        auto kernel =
+            std::make_unique<ContractionKernel>(program, context, winograd, native, nullptr);
         auto reason = kernel->prepare(context);
         if (!reason) {
             if (refused)
@@ -481,6 +483,15 @@ KernelResult prepareWhole(const Contraction& program, const PrepareContext& cont
         refused = std::move(reason);
     }
     return failure("cpu." + refused->code, refused->message);
+}
+
+KernelResult prepareStored(const Contraction& program, const PrepareContext& context,
+                           const StoredWeights& weights) {
+    auto kernel = std::make_unique<ContractionKernel>(program, context, false, false, &weights);
+    if (auto reason = kernel->prepare(context))
+        return failure("cpu." + reason->code, reason->message);
+    kernel->numeric = NumericClass::Reassociated;
+    return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
 } // namespace fuselage::cpu

@@ -12,6 +12,12 @@ KernelResult prepareContraction(const Contraction& program, const PrepareContext
 /// filtering in its place, which needs canBeWinograd().
 KernelResult prepareWhole(const Contraction& program, const PrepareContext& context, bool winograd);
 
+struct StoredWeights;
+
+/// A product with a B that lies in the operands only as `weights` store it.
+KernelResult prepareStored(const Contraction& program, const PrepareContext& context,
+                           const StoredWeights& weights);
+
 /// By minimal filtering whether or not it is faster: needs canBeWinograd().
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
 

@@ -3,12 +3,15 @@
 // a kernel run through the reference functions, and say so.
 #include "core/cpu/body_step.h"
 #include "core/cpu/choice_file.h"
+#include "core/cpu/constant_step.h"
+#include "core/cpu/contraction.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/library.h"
 #include "core/cpu/lone_steps.h"
 #include "core/cpu/prepare_kernel.h"
 #include "core/cpu/share_decision.h"
 #include "core/cpu/small_step.h"
+#include "core/cpu/stored_steps.h"
 #include "core/cpu/sweep_run.h"
 #include "core/cpu/value_store.h"
 #include "core/plan/backend.h"
@@ -46,6 +49,8 @@ public:
                           Progress& progress) override;
 
     std::string tactic(size_t step) const override {
+        if (m_stored.has(step))
+            return "in the products that read it";
         if (const Kernel* kernel = kernelOf(step))
             return m_isDone[step]    ? kernel->tactic + ", once while preparing"
                    : m_isAlone[step] ? kernel->tactic + ", one thread"
@@ -99,7 +104,8 @@ private:
     NumericClass allowedIn(const Step& step) const;
     void prepareStep(const Step& step, Choices& choices);
     bool isOfConstants(const Step& step) const;
-    void computeOnce(const Step& step);
+    void computeOnce(size_t index);
+    void makeFloats(const Step& reader);
     OperandLayout layoutNow(uint32_t value) const;
     size_t constantBytes(const Step& step) const;
     KernelResult kernelFor(const Step& step, Threads& threads, Choices* choices) const;
@@ -119,6 +125,7 @@ private:
     std::vector<bool> m_isAlone;                         ///< per step: by m_alone
     std::vector<bool> m_isDone;                          ///< per step: computed while preparing
     std::map<uint32_t, TensorPtr> m_constants;           ///< that such steps made, by plan value
+    StoredSteps m_stored;                                ///< that are never computed
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
     std::map<size_t, BodyStep> m_bodies;                 ///< by step
     std::vector<std::vector<Reason>> m_reasons;
@@ -189,16 +196,25 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
         m_reasons[index].push_back({"dynamic-dim", "shapes depend on data", {}, {}});
         return;
     }
+    m_isDone[index] = !m_options.strict && m_stored.take(*m_plan, index, [this](size_t other) {
+        return m_sweepOf[other] != nullptr;
+    });
+    if (m_isDone[index])
+        return;
     KernelResult kernel = kernelFor(step, threadsOf(index), &choices);
+    if (!kernel && m_stored.of(step)) {
+        makeFloats(step);
+        kernel = kernelFor(step, threadsOf(index), &choices);
+    }
     if (!kernel) {
         m_reasons[index].push_back({kernel.error().code, kernel.error().message, {}, {}});
         if (step.program.body && isOfConstants(step))
-            computeOnce(step);
+            computeOnce(index);
         return;
     }
     m_kernels.back() = std::move(*kernel);
     if (isOfConstants(step))
-        computeOnce(step);
+        computeOnce(index);
     if (m_threads.count() > 1 && !m_isAlone[index] && !m_isDone[index])
         m_lone.offer(index, *m_plan, constantBytes(step),
                      [this, &step](Threads& one) { return kernelFor(step, one, nullptr); });
@@ -210,11 +226,24 @@ KernelResult CpuExecutable::kernelFor(const Step& step, Threads& threads, Choice
         context.inputs.push_back(layoutNow(input));
     for (uint32_t output : step.outputs)
         context.outputs.push_back(layoutOf(m_plan->values[output]));
+    if (const StoredWeights* weights = m_stored.of(step))
+        return prepareStored(std::get<Contraction>(step.program.code), context, *weights);
     return prepareKernel(step.program, context);
 }
 
+/// Of B, for a product that cannot multiply by what is stored.
+void CpuExecutable::makeFloats(const Step& reader) {
+    const size_t index = m_stored.release(reader);
+    m_isDone[index] = false;
+    const Step& step = m_plan->steps[index];
+    if (auto kernel = kernelFor(step, threadsOf(index), nullptr))
+        m_kernels[index] = std::move(*kernel);
+    computeOnce(index);
+}
+
 size_t CpuExecutable::constantBytes(const Step& step) const {
-    size_t out = 0;
+    const StoredWeights* weights = m_stored.of(step);
+    size_t out = weights ? weights->codes->byteCount() / 2 : 0;
     for (uint32_t input : step.inputs)
         if (const TensorPtr constant = layoutNow(input).constant)
             out += constant->byteCount();
@@ -240,47 +269,18 @@ bool CpuExecutable::isOfConstants(const Step& step) const {
 }
 
 /// Dequantised weights, mostly: the graph keeps them as the file has them, so that rules see them.
-void CpuExecutable::computeOnce(const Step& step) {
-    const size_t index = m_kernels.size() - 1;
-    std::vector<std::shared_ptr<Tensor>> made;
-    if (m_kernels[index]) {
-        Operands operands;
-        for (uint32_t input : step.inputs)
-            operands.inputs.push_back(layoutNow(input).constant->bytes());
-        for (uint32_t output : step.outputs) {
-            const PlanValue& value = m_plan->values[output];
-            made.push_back(std::make_shared<Tensor>(value.dtype, value.extents));
-            operands.outputs.push_back(made.back()->bytes());
-        }
-        RunContext context{threadsOf(index)};
-        m_kernels[index]->run(operands, context);
-        if (context.error) // it is not the preparation that fails
-            return;
-    } else {
-        std::vector<ReferenceValue> inputs;
-        for (uint32_t input : step.inputs)
-            inputs.push_back(ReferenceValue::from(*layoutNow(input).constant));
-        ThreadPool pool(m_threads.count());
-        Progress progress;
-        auto results = interpret(*step.program.body, std::move(inputs), pool, progress);
-        if (!results)
-            return;
-        for (const ReferenceValue& result : *results)
-            made.push_back(std::make_shared<Tensor>(result.toTensor()));
-    }
-    m_isDone[index] = true;
+void CpuExecutable::computeOnce(size_t index) {
+    const Step& step = m_plan->steps[index];
+    std::vector<TensorPtr> constants;
+    for (uint32_t input : step.inputs)
+        constants.push_back(layoutNow(input).constant);
+    const std::vector<TensorPtr> made =
+        computeConstants(*m_plan, step, m_kernels[index].get(), constants, threadsOf(index));
+    m_isDone[index] = !made.empty();
     for (size_t i = 0; i < made.size(); ++i) {
         m_constants[step.outputs[i]] = made[i];
         m_store.replace(step.outputs[i], made[i]->bytes());
     }
-}
-
-/// The value without its data.
-ReferenceValue headOf(const Tensor& tensor) {
-    ReferenceValue out;
-    out.dtype = tensor.dtype();
-    out.extents = tensor.extents();
-    return out;
 }
 
 std::vector<TensorPtr> CpuExecutable::constantsOf(const Step& step) const {

@@ -5,6 +5,7 @@
 #include "core/ops/tensor_index.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace fuselage::cpu {
@@ -131,37 +132,114 @@ private:
     size_t m_bytes;
 };
 
+/// Row by row of the last dimension. A row along which the index does not change is copied whole,
+/// as where rows of a cache are put in their places.
 class GatherElementsKernel final : public Kernel {
 public:
     GatherElementsKernel(const LibraryCall& call, size_t axis)
         : m_node(call.node()), m_data(call.input(0)), m_index(call.input(1)),
           m_result(call.output(0)), m_extent(m_data.layout.extents[axis]),
-          m_strides(rowMajorStrides(m_data.layout.extents)), m_axisStride(m_strides[axis]) {
+          m_strides(rowMajorStrides(m_data.layout.extents)),
+          m_alongRow(axis + 1 == m_strides.size()), m_bytes(sizeOf(m_data.layout.dtype)),
+          m_axisStride(m_strides[axis]) {
         m_strides[axis] = 0; // the index says where along it
         tactic = "gather";
     }
 
     void run(const Operands& operands, RunContext& context) override {
-        const std::byte* data = m_data.read(operands);
-        std::byte* to = m_result.write(operands);
-        const size_t bytes = sizeOf(m_data.layout.dtype);
-        for (StridedWalk walk(m_index.layout.extents, {m_strides}); walk.valid(); walk.next()) {
-            const auto at = static_cast<size_t>(walk.position());
-            const int64_t index = m_index.placeAt(operands, at, m_extent);
-            if (index < 0) {
+        const Extents& extents = m_index.layout.extents;
+        const auto length = static_cast<size_t>(extents.back());
+        const auto rows = length == 0 ? 0 : static_cast<size_t>(*elementCount(extents)) / length;
+        std::atomic<size_t> wrong = rows;
+        context.threads.forRange(rows, 4096 / (length + 1) + 1,
+                                 [&](size_t, size_t begin, size_t end) {
+                                     for (size_t row = begin; row < end; ++row)
+                                         if (!copyRow(operands, row, length))
+                                             lower(wrong, row);
+                                 });
+        for (size_t at = wrong * length; at < rows * length && !context.error; ++at)
+            if (m_index.placeAt(operands, at, m_extent) < 0)
                 context.error = indexOutside(m_node, m_index.integerAt(operands, at), m_extent);
-                return;
-            }
-            const auto from = static_cast<size_t>(walk.offset(0) + index * m_axisStride);
-            std::memcpy(to + at * bytes, data + from * bytes, bytes);
-        }
     }
 
 private:
+    static void lower(std::atomic<size_t>& least, size_t value) {
+        for (size_t known = least; value < known && !least.compare_exchange_weak(known, value);)
+            ;
+    }
+
+    /// False: an index lies outside, and nothing was copied.
+    bool copyRow(const Operands& operands, size_t row, size_t length) const {
+        return m_index.layout.dtype == DType::Int32 ? copyBy<int32_t>(operands, row, length)
+                                                    : copyBy<int64_t>(operands, row, length);
+    }
+
+    template <typename Index>
+    bool copyBy(const Operands& operands, size_t row, size_t length) const {
+        const Index* index = reinterpret_cast<const Index*>(m_index.read(operands)) + row * length;
+        bool inside = true, same = true;
+        for (size_t i = 0; i < length; ++i) {
+            inside &= index[i] >= -m_extent && index[i] < m_extent;
+            same &= index[i] == index[0];
+        }
+        if (!inside)
+            return false;
+        const std::byte* from = m_data.read(operands) + offsetOf(row) * m_bytes;
+        std::byte* to = m_result.write(operands) + row * length * m_bytes;
+        if (same && !m_alongRow) {
+            std::memcpy(to, from + placeOf(index[0]) * m_bytes, length * m_bytes);
+            return true;
+        }
+        switch (m_bytes) {
+        case 1:
+            copyEach<1>(to, from, index, length);
+            break;
+        case 2:
+            copyEach<2>(to, from, index, length);
+            break;
+        case 4:
+            copyEach<4>(to, from, index, length);
+            break;
+        case 8:
+            copyEach<8>(to, from, index, length);
+            break;
+        default:
+            for (size_t i = 0; i < length; ++i)
+                std::memcpy(to + i * m_bytes,
+                            from + (placeOf(index[i]) + (m_alongRow ? 0 : i)) * m_bytes, m_bytes);
+        }
+        return true;
+    }
+
+    template <size_t bytes, typename Index>
+    void copyEach(std::byte* to, const std::byte* from, const Index* index, size_t length) const {
+        const size_t step = m_alongRow ? 0 : 1;
+        for (size_t i = 0; i < length; ++i)
+            std::memcpy(to + i * bytes, from + (placeOf(index[i]) + i * step) * bytes, bytes);
+    }
+
+    /// Elements from a row's first one to where its index says.
+    size_t placeOf(int64_t index) const {
+        return static_cast<size_t>((index < 0 ? index + m_extent : index) * m_axisStride);
+    }
+
+    /// Of the data, at the beginning of a row of the index.
+    size_t offsetOf(size_t row) const {
+        const Extents& extents = m_index.layout.extents;
+        size_t out = 0;
+        for (size_t d = extents.size() - 1; d-- > 0;) {
+            out += row % static_cast<size_t>(extents[d]) * static_cast<size_t>(m_strides[d]);
+            row /= static_cast<size_t>(extents[d]);
+        }
+        return out;
+    }
+
     const Node& m_node;
     LibraryOperand m_data, m_index, m_result;
     int64_t m_extent;
     Extents m_strides;
+    bool m_alongRow; ///< the axis is the last dimension
+    size_t m_bytes;  ///< of an element
     int64_t m_axisStride;
 };
 

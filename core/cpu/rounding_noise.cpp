@@ -12,6 +12,8 @@ namespace fuselage {
 namespace {
 
 constexpr double mostMoved = 0x1p-22; ///< four times what one correct rounding may lose
+constexpr double ofDoubles = 0x1p-51; ///< the same of the numbers that stand for exact ones
+constexpr double countable = 0x1p53;  ///< beyond, doubles leave whole numbers out
 
 /// One step of splitmix64, as a number in [-1, 1).
 double nextSigned(uint64_t& state) {
@@ -24,9 +26,10 @@ double nextSigned(uint64_t& state) {
 } // namespace
 
 void addRoundingNoise(const Node& node, uint64_t seed, ReferenceValue& result) {
-    if (result.kind != TypeKind::Tensor || result.dtype != DType::Float32 ||
+    if (result.kind != TypeKind::Tensor || !isFloat(result.dtype) ||
         hasTrait(node.op, View | DataMovement | ControlFlow) || node.op == Op::Fused)
         return;
+    const bool isSingle = result.dtype == DType::Float32;
     const bool adds = !hasTrait(node.op, Elementwise);
     double largest = 0;
     for (double value : result.floats)
@@ -34,8 +37,10 @@ void addRoundingNoise(const Node& node, uint64_t seed, ReferenceValue& result) {
             largest = std::max(largest, std::fabs(value));
     uint64_t state = Hasher().number(seed).text(node.name).value();
     for (double& value : result.floats) {
-        const double moved = nextSigned(state) * mostMoved * (adds ? largest : std::fabs(value));
-        if (std::isfinite(value) && roundTo(DType::Float32, value) != value)
+        const double moved = nextSigned(state) * (isSingle ? mostMoved : ofDoubles) *
+                             (adds ? largest : std::fabs(value));
+        const bool isRounded = isSingle && roundTo(DType::Float32, value) != value;
+        if (std::isfinite(value) && (isRounded || std::fabs(value) > countable))
             value += moved;
     }
 }

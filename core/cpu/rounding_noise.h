@@ -12,7 +12,9 @@ namespace fuselage {
 
 /// Moves the float32 numbers that a node computed by a few roundings, up or down at random: of a
 /// number's own size where the operator is elementwise, of the largest one's where it adds up.
-/// Numbers that float32 holds exactly stay, so counting and positions in floats do not blur.
+/// Numbers that float32 holds exactly stay, so counting and positions in floats do not blur; where
+/// nothing can be counted, from 2^53 on, that is an accident: there numbers of every float type
+/// move by what doubles lose, since x + 3 is x.
 void addRoundingNoise(const Node& node, uint64_t seed, ReferenceValue& result);
 
 } // namespace fuselage

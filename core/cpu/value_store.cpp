@@ -9,6 +9,13 @@ OperandLayout layoutOf(const PlanValue& value) {
     return {value.dtype, value.extents, value.strides, value.constant};
 }
 
+ReferenceValue headOf(const Tensor& tensor) {
+    ReferenceValue out;
+    out.dtype = tensor.dtype();
+    out.extents = tensor.extents();
+    return out;
+}
+
 ValueStore::ValueStore(std::shared_ptr<const Plan> plan, Pages& pages)
     : m_plan(std::move(plan)), m_arena(pages.take(static_cast<size_t>(m_plan->arenaBytes))),
       m_tensors(m_plan->values.size()), m_host(m_plan->values.size()) {}

@@ -14,6 +14,9 @@ namespace fuselage::cpu {
 
 OperandLayout layoutOf(const PlanValue& value);
 
+/// The value without its data.
+ReferenceValue headOf(const Tensor& tensor);
+
 class ValueStore {
 public:
     /// Takes the arena from `pages`.

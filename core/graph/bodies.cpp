@@ -3,6 +3,7 @@
 
 #include "core/graph/subgraph.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace fuselage {
@@ -14,7 +15,16 @@ std::string bodyPath(const std::string& outer, const std::string& node,
 
 namespace {
 
+/// Most graphs have none, and their order costs more than to ask.
+bool hasBodies(const Graph& graph) {
+    const std::vector<NodeId> nodes = graph.nodes();
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](NodeId id) { return !subgraphsOf(graph.node(id)).empty(); });
+}
+
 void collect(const Graph& graph, const std::string& path, std::vector<BodyPlace>& out) {
+    if (!hasBodies(graph))
+        return;
     for (NodeId id : topologicalOrder(graph))
         for (const SubgraphRef& ref : subgraphsOf(graph.node(id))) {
             std::string inner = bodyPath(path, graph.node(id).name, ref.attribute);
@@ -26,6 +36,8 @@ void collect(const Graph& graph, const std::string& path, std::vector<BodyPlace>
 
 Result<bool> changeIn(Graph& graph, const std::string& path, ChangeBody change) {
     bool changed = false;
+    if (!hasBodies(graph))
+        return changed;
     for (NodeId id : topologicalOrder(graph))
         for (const SubgraphRef& ref : subgraphsOf(graph.node(id))) {
             const std::string inner = bodyPath(path, graph.node(id).name, ref.attribute);

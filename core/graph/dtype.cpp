@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace fuselage {
 
@@ -20,7 +21,7 @@ struct DTypeRow {
     int64_t onnxNumber;
 };
 
-constexpr std::array<DTypeRow, 24> rows{{
+constexpr std::array<DTypeRow, 27> rows{{
     {DType::Undefined, "undefined", 0, false, false, false, 0},
     {DType::Float32, "float", 4, true, false, true, 1},
     {DType::Float16, "float16", 2, true, false, true, 10},
@@ -45,6 +46,9 @@ constexpr std::array<DTypeRow, 24> rows{{
     {DType::Float4E2M1, "float4e2m1", 1, true, false, true, 23},
     {DType::Int2, "int2", 1, false, true, true, 26},
     {DType::UInt2, "uint2", 1, false, true, false, 25},
+    {DType::Float8E8M0, "float8e8m0", 1, true, false, false, 24},
+    {DType::Complex64, "complex64", 8, false, false, false, 14},
+    {DType::Complex128, "complex128", 16, false, false, false, 15},
 }};
 
 const DTypeRow& row(DType type) {
@@ -75,6 +79,22 @@ SmallFloat smallFloatOf(DType type) {
     default:
         return {8, 3, 7, 448, 0, 0x7f};
     }
+}
+
+constexpr int scaleBias = 127;
+constexpr uint8_t noScale = 0xff; ///< NaN
+
+uint8_t scaleAbove(float value, bool saturates) {
+    const float magnitude = std::fabs(value);
+    if (!std::isfinite(magnitude))
+        return noScale;
+    if (magnitude < std::numeric_limits<float>::min()) // 2^-126; below is 2^-127 or 0
+        return magnitude > std::ldexp(1.0F, -scaleBias) ? 1 : 0;
+    const int exponent = std::ilogb(magnitude);
+    const int rounded = exponent + (std::ldexp(1.0F, exponent) < magnitude ? 1 : 0);
+    if (rounded > scaleBias)
+        return saturates ? noScale - 1 : noScale;
+    return static_cast<uint8_t>(rounded + scaleBias);
 }
 
 /// What is beyond the largest number and does not become it.
@@ -183,6 +203,8 @@ uint16_t floatToBfloat16(float value) {
 }
 
 float float8ToFloat(DType type, uint8_t bits) {
+    if (type == DType::Float8E8M0)
+        return bits == noScale ? NAN : std::ldexp(1.0F, bits - scaleBias);
     const SmallFloat form = smallFloatOf(type);
     if (!form.signedZero && bits == form.nan)
         return NAN;
@@ -200,6 +222,8 @@ float float8ToFloat(DType type, uint8_t bits) {
 }
 
 uint8_t floatToFloat8(DType type, float value, bool saturates) {
+    if (type == DType::Float8E8M0)
+        return scaleAbove(value, saturates);
     const SmallFloat form = smallFloatOf(type);
     if (std::isnan(value) && form.nan)
         return form.nan;
@@ -240,6 +264,7 @@ double roundTo(DType type, double value) {
     case DType::Float8E4M3FNUZ:
     case DType::Float8E5M2FNUZ:
     case DType::Float4E2M1:
+    case DType::Float8E8M0:
         return float8ToFloat(type, floatToFloat8(type, static_cast<float>(value)));
     default:
         return value;

@@ -35,6 +35,9 @@ enum class DType : uint8_t {
     Float4E2M1, ///< 0.5 to 6, neither infinities nor NaN; one in a byte in memory, files have two
     Int2,       ///< one in a byte in memory; files have four
     UInt2,
+    Float8E8M0, ///< a power of two, 2^-127 to 2^127, or NaN: scales of blocks
+    Complex64,  ///< kept as its bytes: no values are read from it
+    Complex128,
 };
 
 /// "float", "float16", "int64" ...: the names of ONNX's textual syntax.
@@ -55,9 +58,14 @@ int bitsOf(DType type);
 bool isPacked(DType type);
 
 /// 8-bit and 4-bit floats, integers of 4 and 2 bits: values are stored so between QuantizeLinear
-/// and DequantizeLinear, moved and cast; nothing computes on them.
+/// and DequantizeLinear, moved and cast; nothing computes on them. Nor on complex numbers, which
+/// are no more than kept.
 constexpr bool isStorageOnly(DType type) {
     return type >= DType::Float8E4M3FN;
+}
+
+constexpr bool isComplex(DType type) {
+    return type == DType::Complex64 || type == DType::Complex128;
 }
 
 bool isFloat(DType type);
@@ -76,7 +84,8 @@ uint16_t floatToHalf(float value);
 float bfloat16ToFloat(uint16_t bits);
 uint16_t floatToBfloat16(float value);
 
-/// The same of a type of 8 or 4 bits. Numbers beyond the largest become the largest where it
+/// The same of a type of 8 or 4 bits; of Float8E8M0, which has no sign, the next power of two that
+/// is not smaller. Numbers beyond the largest become the largest where it
 /// saturates, else infinite, or NaN in a type without infinity; infinity does too, but is NaN in
 /// the types without a negative zero. Float4E2M1 always saturates, and its NaN is 6.
 /// ONNX: "Float stored in 8 bits", "Float stored in 4 bits".

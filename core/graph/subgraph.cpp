@@ -10,13 +10,77 @@ namespace fuselage {
 
 namespace {
 
-using ValueMap = std::unordered_map<ValueId, ValueId>;
+/// Matches have a few nodes: going through them all is quicker than any table.
+constexpr size_t mostToGoThrough = 24;
+
+/// Values of one graph for those of another.
+class ValueMap {
+public:
+    bool contains(ValueId from) { return find(from) != nullptr; }
+
+    ValueId at(ValueId from) {
+        const ValueId* known = find(from);
+        assert(known && "the value is not in the map");
+        return *known;
+    }
+
+    ValueId& operator[](ValueId from) {
+        if (ValueId* known = find(from))
+            return *known;
+        if (m_few.size() < mostToGoThrough)
+            return m_few.emplace_back(from, ValueId()).second;
+        return m_more[from];
+    }
+
+private:
+    ValueId* find(ValueId from) {
+        for (auto& [known, to] : m_few)
+            if (known == from)
+                return &to;
+        const auto found = m_more.find(from);
+        return found == m_more.end() ? nullptr : &found->second;
+    }
+
+    std::vector<std::pair<ValueId, ValueId>> m_few;
+    std::unordered_map<ValueId, ValueId> m_more;
+};
+
+/// Nodes with a mark each.
+class NodeMarks {
+public:
+    explicit NodeMarks(const std::vector<NodeId>& nodes) : m_nodes(nodes), m_marks(nodes.size()) {
+        if (nodes.size() > mostToGoThrough)
+            for (size_t i = 0; i < nodes.size(); ++i)
+                m_places.emplace(nodes[i], i);
+    }
+
+    /// Of a node that is none of them true.
+    bool isMarked(NodeId node) const {
+        const size_t place = placeOf(node);
+        return place == m_nodes.size() || m_marks[place];
+    }
+
+    void mark(NodeId node) { m_marks[placeOf(node)] = true; }
+
+private:
+    size_t placeOf(NodeId node) const {
+        if (m_places.empty())
+            return static_cast<size_t>(std::find(m_nodes.begin(), m_nodes.end(), node) -
+                                       m_nodes.begin());
+        const auto found = m_places.find(node);
+        return found == m_places.end() ? m_nodes.size() : found->second;
+    }
+
+    const std::vector<NodeId>& m_nodes;
+    std::vector<bool> m_marks;
+    std::unordered_map<NodeId, size_t> m_places;
+};
 
 /// The set in an order where producers come first; depends on the structure only.
 std::vector<NodeId> ordered(const Graph& graph, const std::vector<NodeId>& nodes) {
-    std::unordered_set<NodeId> wanted(nodes.begin(), nodes.end());
-    std::unordered_set<NodeId> done;
+    NodeMarks done(nodes);
     std::vector<NodeId> out;
+    out.reserve(nodes.size());
     struct Frame {
         NodeId node;
         size_t next;
@@ -24,10 +88,12 @@ std::vector<NodeId> ordered(const Graph& graph, const std::vector<NodeId>& nodes
     std::vector<NodeId> roots(nodes);
     std::sort(roots.begin(), roots.end(),
               [&](NodeId a, NodeId b) { return graph.node(a).name < graph.node(b).name; });
+    std::vector<Frame> stack;
     for (NodeId root : roots) {
-        if (!done.insert(root).second)
+        if (done.isMarked(root))
             continue;
-        std::vector<Frame> stack{{root, 0}};
+        done.mark(root);
+        stack.push_back({root, 0});
         while (!stack.empty()) {
             Frame& frame = stack.back();
             const Node& node = graph.node(frame.node);
@@ -37,8 +103,10 @@ std::vector<NodeId> ordered(const Graph& graph, const std::vector<NodeId>& nodes
                 continue;
             }
             NodeId maker = graph.producer(node.inputs[frame.next++]);
-            if (maker.valid() && wanted.contains(maker) && done.insert(maker).second)
+            if (maker.valid() && !done.isMarked(maker)) {
+                done.mark(maker);
                 stack.push_back({maker, 0});
+            }
         }
     }
     return out;
@@ -77,7 +145,7 @@ NodeId copyNode(const Graph& from, const Node& node, Graph& to, ValueMap& map) {
 } // namespace
 
 std::vector<ValueId> escapingValues(const Graph& graph, const std::vector<NodeId>& nodes) {
-    std::unordered_set<NodeId> inside(nodes.begin(), nodes.end());
+    const std::unordered_set<NodeId> inside(nodes.begin(), nodes.end());
     std::vector<ValueId> out;
     for (NodeId id : ordered(graph, nodes))
         for (ValueId output : graph.node(id).outputs) {

@@ -126,6 +126,7 @@ double Tensor::at(int64_t index) const {
     case DType::Float8E4M3FNUZ:
     case DType::Float8E5M2FNUZ:
     case DType::Float4E2M1:
+    case DType::Float8E8M0:
         return float8ToFloat(m_dtype, load<uint8_t>(bytes(), index));
     case DType::UInt64:
         return static_cast<double>(load<uint64_t>(bytes(), index));
@@ -158,6 +159,8 @@ int64_t Tensor::intAt(int64_t index) const {
         return load<uint32_t>(bytes(), index);
     case DType::String: // where a number belongs: a hostile model, which checks refuse later
     case DType::Undefined:
+    case DType::Complex64: // nothing computes on them
+    case DType::Complex128:
         return 0;
     default:
         return static_cast<int64_t>(at(index));
@@ -179,6 +182,7 @@ void Tensor::set(int64_t index, double value) {
     case DType::Float8E4M3FNUZ:
     case DType::Float8E5M2FNUZ:
     case DType::Float4E2M1:
+    case DType::Float8E8M0:
         return store(bytes(), index,
                      floatToFloat8(m_dtype, static_cast<float>(value), std::isfinite(value)));
     default:

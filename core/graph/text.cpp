@@ -25,6 +25,8 @@ std::string quoted(const std::string& name) {
 
 /// "float[N,3]", "float" without dimensions, "float[]" when even their number is unknown.
 std::string typeText(const Type& type) {
+    if (type.kind == TypeKind::Foreign)
+        return type.foreign->text;
     std::string tensor = nameOf(type.dtype);
     if (!type.shape)
         tensor += "[]";

@@ -38,6 +38,8 @@ std::string Type::text() const {
         return "seq(" + tensor + ")";
     case TypeKind::Optional:
         return "optional(" + (ofSequence ? "seq(" + tensor + ")" : tensor) + ")";
+    case TypeKind::Foreign:
+        return foreign->text;
     }
     return tensor;
 }

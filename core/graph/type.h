@@ -5,6 +5,7 @@
 #include "core/graph/dim.h"
 #include "core/graph/dtype.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,13 @@ using Shape = std::vector<Dim>;
 /// Concrete dimensions, outermost first.
 using Extents = std::vector<int64_t>;
 
-enum class TypeKind : uint8_t { Tensor, Sequence, Optional };
+/// Foreign: what ONNX has besides (maps, sparse tensors, sequences of sequences), kept as declared.
+enum class TypeKind : uint8_t { Tensor, Sequence, Optional, Foreign };
+
+struct ForeignType {
+    std::string text;  ///< "map(int64,float)"
+    std::string proto; ///< as the file has it
+};
 
 /// `dtype` and `shape` describe the tensor, or the elements of a sequence or optional.
 struct Type {
@@ -25,6 +32,8 @@ struct Type {
     DType dtype = DType::Undefined;
     std::optional<Shape> shape; ///< none: even the rank is unknown
     bool ofSequence = false;    ///< of an Optional: it holds a sequence of these tensors
+    /// Of that kind only, which has no dtype or shape.
+    std::shared_ptr<const ForeignType> foreign = nullptr;
 
     bool hasRank() const { return shape.has_value(); }
 

@@ -53,7 +53,7 @@ private:
 };
 
 /// Reads the way from 8 bits back to what was rounded; `at` becomes its register.
-bool readRounding(const Tape& tape, Requantisation& out, uint16_t& at) {
+bool readRounding(const Tape& tape, RoundedEpilogue& out, uint16_t& at) {
     RoundingWalk walk(tape);
     out.type = tape.type(at);
     const double low = out.type == DType::Int8 ? -128 : 0, high = low + 255;
@@ -90,7 +90,7 @@ const std::vector<double>* integersAt(const Tape& tape, const std::vector<Epilog
 /// The tape up to `value`, of sums that are float32 already; what it adds to them as integers is
 /// the bias.
 std::optional<Tape> afterIntegers(const Tape& tape, const std::vector<EpilogueInput>& inputs,
-                                  uint16_t value, Requantisation& out) {
+                                  uint16_t value, RoundedEpilogue& out) {
     Tape affine = tape;
     affine.code.resize(static_cast<size_t>(value) + 1);
     affine.outputs = {value};
@@ -152,23 +152,37 @@ bool readActivation(const MatchedActivation& activation, Requantisation& out) {
 
 } // namespace
 
-std::optional<Requantisation> matchRequantisation(const Tape& tape,
-                                                  const std::vector<EpilogueInput>& inputs) {
+std::optional<RoundedEpilogue> cutRounding(const Tape& tape,
+                                           const std::vector<EpilogueInput>& inputs) {
     if (tape.outputs.size() != 1)
         return std::nullopt;
-    Requantisation out;
+    RoundedEpilogue out;
     uint16_t value = tape.outputs[0];
-    const DType type = tape.type(value);
-    if (type != DType::Float32 &&
-        ((type != DType::Int8 && type != DType::UInt8) || !readRounding(tape, out, value)))
+    out.type = tape.type(value);
+    if (!isFloat(out.type) &&
+        ((out.type != DType::Int8 && out.type != DType::UInt8) || !readRounding(tape, out, value)))
         return std::nullopt;
-    const auto affine = afterIntegers(tape, inputs, value, out);
-    if (!affine)
+    auto floats = afterIntegers(tape, inputs, value, out);
+    if (!floats)
         return std::nullopt;
-    const auto matched = matchEpilogue(*affine, inputs, {.storedOperands = true});
+    out.floats = std::move(*floats);
+    return out;
+}
+
+std::optional<Requantisation> matchRequantisation(const Tape& tape,
+                                                  const std::vector<EpilogueInput>& inputs) {
+    const auto rounded = cutRounding(tape, inputs);
+    if (!rounded || (isFloat(rounded->type) && rounded->type != DType::Float32))
+        return std::nullopt;
+    const auto matched = matchEpilogue(rounded->floats, inputs, {.storedOperands = true});
     const auto* epilogue = std::get_if<MatchedEpilogue>(&matched);
     if (!epilogue)
         return std::nullopt;
+    Requantisation out;
+    out.bias = rounded->bias;
+    out.type = rounded->type;
+    out.step = rounded->step;
+    out.zero = rounded->zero;
     if (!epilogue->scale.empty())
         out.scale = epilogue->scale;
     if (!epilogue->shift.empty())

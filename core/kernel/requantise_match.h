@@ -29,6 +29,19 @@ struct Requantisation {
     double step = 1, zero = 0;
 };
 
+/// An epilogue on sums of integers, cut where it rounds.
+struct RoundedEpilogue {
+    Tape floats;                 ///< input 0: the sum plus `bias`, a float32
+    std::vector<double> bias{0}; ///< whole numbers: one, or one a channel
+    /// Int8 or UInt8: round(v / step) + zero saturated, v the result of `floats`; else v's type.
+    DType type = DType::Float32;
+    double step = 1, zero = 0;
+};
+
+/// `inputs` as below. None: several results, or work on the sums as integers that is no bias.
+std::optional<RoundedEpilogue> cutRounding(const Tape& tape,
+                                           const std::vector<EpilogueInput>& inputs);
+
 /// `inputs` is parallel to the tape's inputs; the sums are input 0. None: the tape is another one.
 std::optional<Requantisation> matchRequantisation(const Tape& tape,
                                                   const std::vector<EpilogueInput>& inputs);

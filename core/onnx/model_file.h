@@ -20,7 +20,7 @@ struct LoadOptions {
     /// An initializer whose data file is not there becomes a node `fuselage.AbsentData` that nobody
     /// computes, saved as the initializer it was; else load.external_missing.
     bool absentData = false;
-    /// Operators that stay although they have a body: "com.microsoft.MoE", for who names them.
+    /// Operators with a body and functions that stay one node, it inside: "com.microsoft.MoE".
     std::set<std::string> whole = {};
     bool restoreFused = true; ///< functions that fused nodes were saved as become these again
     /// Receives what a person should know although the model loads: unknown operators, newer

@@ -187,7 +187,17 @@ Result<void> normaliseGroupNormalization18(Draft& draft) {
     int64_t perGroup = (*type.shape)[1].value() / groups;
     for (size_t slot = 1; slot < std::min<size_t>(3, spec.inputs.size()); ++slot) {
         TensorPtr given = constantOf(draft.graph, spec.inputs[slot]);
-        if (!given || given->elementCount() != groups || sizeOf(given->dtype()) == 0 ||
+        if (!given) {
+            const char* suffix = slot == 1 ? "scale" : "bias";
+            const ValueId column = draft.before(
+                Op::Reshape, {spec.inputs[slot], draft.ints({groups, 1}, suffix)}, {}, suffix);
+            const ValueId wide =
+                draft.before(Op::Expand, {column, draft.ints({1, perGroup}, suffix)}, {}, suffix);
+            spec.inputs[slot] =
+                draft.before(Op::Reshape, {wide, draft.ints({-1}, suffix)}, {}, suffix);
+            continue;
+        }
+        if (given->elementCount() != groups || sizeOf(given->dtype()) == 0 ||
             perGroup > (int64_t(1) << 24))
             return keepUnknown(draft);
         Tensor repeated(given->dtype(), {groups * perGroup});

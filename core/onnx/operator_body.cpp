@@ -18,10 +18,6 @@ namespace fuselage::model_io {
 
 namespace {
 
-bool isNameCharacter(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
 /// What a default stands for.
 CallAttribute fromText(const std::string& text) {
     if (text.empty())
@@ -176,7 +172,16 @@ private:
             const std::string_view wanted = right.substr(quote + 1, right.rfind('"') - quote - 1);
             return (word() == wanted) == (comparison == "==");
         }
-        const int64_t a = number(left), b = number(right);
+        std::string_view name = left.substr(0, left.find_last_not_of(' ') + 1);
+        name.remove_prefix(std::min(name.size(), name.find_first_not_of(' ')));
+        const CallAttribute value = attribute(std::string(name));
+        if (const auto* real = std::get_if<double>(&value))
+            return isOrdered(*real, comparison, static_cast<double>(number(right)));
+        return isOrdered(number(left), comparison, number(right));
+    }
+
+    template <typename Number>
+    static bool isOrdered(Number a, std::string_view comparison, Number b) {
         return comparison == "=="   ? a == b
                : comparison == "!=" ? a != b
                : comparison == "<=" ? a <= b
@@ -288,11 +293,23 @@ private:
         const std::string name = takeName();
         if (name == "rank" || name == "size")
             return extent(name == "rank");
+        if (name == "given")
+            return isGiven();
+        if (name == "channel_block")
+            return m_call.channelBlock;
         const CallAttribute value = attribute(name);
         if (const auto* found = std::get_if<int64_t>(&value))
             return *found;
         refuse(fmt::format("it has no number `{}`", name));
         return 1;
+    }
+
+    /// "given(X)", behind the word: 1 for an operand that is there, else 0.
+    int64_t isGiven() {
+        takeWord("(");
+        const size_t input = indexOf(takeName());
+        takeWord(")");
+        return input < m_call.inputs.size() && m_call.inputs[input] ? 1 : 0;
     }
 
     /// "rank(X)" or "size(X, axis)", behind the word.
@@ -375,7 +392,9 @@ private:
             } else {
                 while (end < line.size() && isNameCharacter(line[end]))
                     ++end;
-                out += spelled(line.substr(i + 1, end - i - 1));
+                const std::string name = line.substr(i + 1, end - i - 1);
+                const bool isItem = end < line.size() && line[end] == '[';
+                out += isItem ? item(name, std::string_view(line).substr(end), end) : spelled(name);
             }
             i = end - 1;
         }
@@ -387,34 +406,36 @@ private:
             m_passed.push_back(name);
     }
 
+    /// One number of a list of reals, "[0]" behind its name; `end` moves behind that.
+    std::string item(const std::string& name, std::string_view index, size_t& end) {
+        size_t at = 0;
+        const auto read = std::from_chars(index.data() + 1, index.data() + index.size(), at);
+        end += static_cast<size_t>(read.ptr - index.data()) + 1;
+        const CallAttribute value = attribute(name);
+        const auto* list = std::get_if<std::vector<double>>(&value);
+        if (list && at < list->size() && std::isfinite((*list)[at]))
+            return spelled((*list)[at]);
+        refuse(fmt::format("it has no number `{}[{}]`", name, at));
+        return "0";
+    }
+
+    static std::string spelled(double number) {
+        std::string out = fmt::format("{:.9g}", number);
+        return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
+    }
+
     std::string spelled(const std::string& name) {
+        if (name == "channel_block")
+            return std::to_string(m_call.channelBlock);
         const CallAttribute value = attribute(name);
         if (const auto* whole = std::get_if<int64_t>(&value))
             return std::to_string(*whole);
-        if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real)) {
-            std::string out = fmt::format("{:.9g}", *real);
-            return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
-        }
+        if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real))
+            return spelled(*real);
         if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
             return fmt::format("[{}]", fmt::join(*list, ", "));
         refuse(fmt::format("it has no number `{}`", name));
         return "0";
-    }
-
-    /// Where the operands begin: behind the operator's name and its attributes.
-    static size_t operandsOf(const std::string& text, size_t equals) {
-        size_t at = text.find_first_of("(<", equals);
-        if (at == std::string::npos || text[at] == '(')
-            return at;
-        int depth = 0;
-        for (; at < text.size(); ++at) {
-            if (text[at] == '>' && text[at - 1] == '=')
-                continue;
-            depth += text[at] == '<' ? 1 : text[at] == '>' ? -1 : 0;
-            if (depth == 0)
-                break;
-        }
-        return text.find('(', at);
     }
 
     std::string withConstants(const std::string& operands, std::string& before) {
@@ -444,19 +465,6 @@ private:
             before += fmt::format("  {} = Constant <{} = {}> ()\n", name, kind, literal);
             out += name;
             i = end - 1;
-        }
-        return out;
-    }
-
-    static std::vector<std::string> identifiers(const std::string& text) {
-        std::vector<std::string> out;
-        for (size_t i = 0; i < text.size();) {
-            size_t end = i;
-            while (end < text.size() && isNameCharacter(text[end]))
-                ++end;
-            if (end > i)
-                out.push_back(text.substr(i, end - i));
-            i = end + 1;
         }
         return out;
     }

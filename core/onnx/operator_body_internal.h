@@ -32,8 +32,8 @@ struct OperatorBody {
 };
 
 /// Numbers, words and lists that a body may ask for; what else there is, it cannot.
-using CallAttribute =
-    std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>>;
+using CallAttribute = std::variant<std::monostate, int64_t, double, std::string,
+                                   std::vector<int64_t>, std::vector<double>>;
 
 struct Call {
     std::map<std::string, CallAttribute, std::less<>> attributes; ///< those that the node has
@@ -42,6 +42,9 @@ struct Call {
     std::function<std::optional<std::vector<int64_t>>(size_t input)> extents;
     /// "float", "bool" ... of an input; empty where it is not known.
     std::function<std::string(size_t input)> type;
+    /// Channels that ONNX Runtime puts side by side in com.microsoft.nchwc, on the processor at
+    /// hand.
+    int64_t channelBlock = 8;
 };
 
 struct WrittenBody {
@@ -60,6 +63,12 @@ void publishBodies(std::string_view text);
 
 /// The same notation from any text; asserts on what is not in it: bodies are written by us.
 std::vector<OperatorBody> parseBodies(std::string_view text);
+
+/// Of a statement, "y = Op <a = 1> (x)".
+bool isNameCharacter(char c);
+std::vector<std::string> identifiers(const std::string& text);
+/// Where the operands begin: behind the operator's name and its attributes.
+size_t operandsOf(const std::string& text, size_t equals);
 
 WrittenBody writeBody(const OperatorBody& body, const Call& call);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <charconv>
 #include <deque>
 
@@ -123,6 +124,38 @@ const OperatorBody* operatorBody(std::string_view domain, std::string_view name,
             (!newest || body.since > newest->since))
             newest = &body;
     return newest;
+}
+
+bool isNameCharacter(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+size_t operandsOf(const std::string& text, size_t equals) {
+    size_t at = text.find_first_of("(<", equals);
+    if (at == std::string::npos || text[at] == '(')
+        return at;
+    int depth = 0;
+    for (; at < text.size(); ++at) {
+        if (text[at] == '>' && text[at - 1] == '=')
+            continue;
+        depth += text[at] == '<' ? 1 : text[at] == '>' ? -1 : 0;
+        if (depth == 0)
+            break;
+    }
+    return text.find('(', at);
+}
+
+std::vector<std::string> identifiers(const std::string& text) {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < text.size();) {
+        size_t end = i;
+        while (end < text.size() && isNameCharacter(text[end]))
+            ++end;
+        if (end > i)
+            out.push_back(text.substr(i, end - i));
+        i = end + 1;
+    }
+    return out;
 }
 
 } // namespace fuselage::model_io

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which opset a saved model must declare.
+#include "core/onnx/file_opset.h"
 #include "core/onnx/writer_internal.h"
 #include "core/ops/op_schema.h"
 
@@ -22,6 +23,8 @@ int64_t typeSince(DType type, bool quantises) {
         return 21;
     case DType::Float4E2M1:
         return 23;
+    case DType::Float8E8M0:
+        return 24;
     case DType::Int2:
     case DType::UInt2:
         return 25;
@@ -65,9 +68,46 @@ int64_t formSince(const Graph& graph, const Node& node) {
     return data && data->shape && data->shape->size() != 4 ? 20 : 1;
 }
 
-int64_t needOf(const Graph& graph, const Node& node) {
+/// Whether a form of before the normal one means the same: it knows the operands with their types,
+/// and the attributes that say anything.
+bool fitsForm(const OpSchema& form, const Graph& graph, const Node& node) {
+    auto fits = [](const std::vector<OperandSchema>& known, size_t count) {
+        return count <= known.size() || (!known.empty() && known.back().variadic);
+    };
+    if (!fits(form.inputs, node.explicitInputs) || !fits(form.outputs, node.outputs.size()))
+        return false;
+    for (size_t slot = 0; slot < node.explicitInputs; ++slot) {
+        if (!node.inputs[slot].valid())
+            continue;
+        const Type& type = graph.value(node.inputs[slot]).type;
+        if (type.kind != TypeKind::Tensor || !form.inputTypes(slot).allows(type.dtype))
+            return false;
+    }
+    return std::none_of(node.attributes.begin(), node.attributes.end(),
+                        [&](const Attributes::Entry& entry) {
+                            return !isSchemaDefault(node.op, entry.name, entry.value) &&
+                                   !form.attribute(entry.name);
+                        });
+}
+
+/// The first opset from `least` on with a form in which the node can be written as it is.
+int64_t olderForm(const Graph& graph, const Node& node, int64_t least) {
+    // Since opset 16 its coordinates are shifted by half a pixel where nothing is said.
+    if (node.op == Op::RoiAlign)
+        return normalOpset;
+    const char* name = rowOf(node.op).name;
+    const OpSchema* normal = publishedSchema("", name, normalOpset);
+    for (int64_t version = least; version < normalOpset; ++version) {
+        const OpSchema* form = publishedSchema("", name, version);
+        if (form && normal && (form->since == normal->since || fitsForm(*form, graph, node)))
+            return version;
+    }
+    return normalOpset;
+}
+
+int64_t needOf(const Graph& graph, const Node& node, int64_t least) {
     if (node.op == Op::Fused)
-        return 1;
+        return normalOpset;
     if (node.op == Op::Unknown) {
         if (!node.customDomain.empty())
             return 1;
@@ -81,36 +121,45 @@ int64_t needOf(const Graph& graph, const Node& node) {
     if (row.domain[0] != '\0')
         return 1;
     int64_t need = std::max<int64_t>({row.since, formSince(graph, node), typesSince(graph, node)});
+    if (least < normalOpset)
+        need = std::max(need, olderForm(graph, node, least));
     for (const Attributes::Entry& entry : node.attributes)
         if (!isSchemaDefault(node.op, entry.name, entry.value))
             need = std::max(need, attributeSince(node.op, entry.name));
     return need;
 }
 
-int64_t opsetWithin(const Graph& graph, bool isFunction) {
-    int64_t need = 17;
+int64_t opsetWithin(const Graph& graph, bool isFunction, int64_t least) {
+    int64_t need = least;
     for (NodeId id : graph.nodes()) {
         const Node& node = graph.node(id);
-        need = std::max(need, needOf(graph, node));
+        need = std::max(need, needOf(graph, node, least));
         // ONNX Runtime's own operator in ONNX's domain: in a function it ends the process there.
         if (isFunction && node.op == Op::SimplifiedLayerNormalization)
             need = std::max<int64_t>(need, rowOf(Op::RMSNormalization).since);
         forSubgraphs(node, [&](const std::string&, const Graph& subgraph) {
-            need = std::max(need, opsetWithin(subgraph, isFunction));
+            need = std::max(need, opsetWithin(subgraph, isFunction, least));
         });
         if (node.body)
-            need = std::max(need, opsetWithin(*node.body, true));
+            need = std::max(need, opsetWithin(*node.body, true, least));
     }
     return need;
 }
 
 } // namespace
 
-int64_t opsetFor(const Graph& graph) {
-    return opsetWithin(graph, false);
+int64_t opsetFor(const Graph& graph, int64_t least) {
+    return opsetWithin(graph, false, std::clamp(least, oldestOpset, normalOpset));
+}
+
+int64_t ownOpset(const Graph& graph) {
+    const auto imported = graph.opsetImports.find("");
+    return opsetFor(graph, imported == graph.opsetImports.end() ? normalOpset : imported->second);
 }
 
 int64_t irVersionFor(int64_t opset) {
+    if (opset <= 14)
+        return 7;
     if (opset <= 18)
         return 8;
     if (opset <= 20)

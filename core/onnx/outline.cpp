@@ -2,10 +2,15 @@
 #include "core/onnx/outline.h"
 
 #include "core/onnx/file_internal.h"
+#include "core/onnx/mapped_file_internal.h"
 #include "core/onnx/proto_internal.h"
 
+#include <climits>
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 
+#include <algorithm>
 #include <set>
 
 namespace fuselage::model_io {
@@ -75,7 +80,70 @@ std::string attributeText(const ::onnx::AttributeProto& proto) {
     }
 }
 
+std::string operatorName(const std::string& domain, const std::string& name) {
+    return domain.empty() || domain == "ai.onnx" ? name : domain + "." + name;
+}
+
+/// Walks over the fields of the outermost message only. True also where that cannot be told.
+bool mayHoldFunctions(const std::string& path) {
+    using google::protobuf::internal::WireFormatLite;
+    const auto file = MappedFile::open(path);
+    if (!file || file->size() > INT_MAX)
+        return true;
+    google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(file->data()),
+                                                  static_cast<int>(file->size()));
+    while (const uint32_t tag = stream.ReadTag())
+        if (WireFormatLite::GetTagFieldNumber(tag) == ::onnx::ModelProto::kFunctionsFieldNumber ||
+            !WireFormatLite::SkipField(&stream, tag))
+            return true;
+    return false;
+}
+
+class CallCount {
+public:
+    explicit CallCount(std::vector<FunctionOutline>& functions) : m_functions(functions) {}
+
+    template <typename Nodes> void count(const Nodes& nodes, bool outermost) {
+        for (const ::onnx::NodeProto& node : nodes) {
+            const std::string called = operatorName(node.domain(), node.op_type());
+            for (FunctionOutline& function : m_functions) {
+                if (function.name != called)
+                    continue;
+                ++function.calls;
+                if (outermost && function.firstCall.empty())
+                    function.firstCall = node.name();
+            }
+            for (const ::onnx::AttributeProto& attribute : node.attribute())
+                if (attribute.has_g())
+                    count(attribute.g().node(), false);
+        }
+    }
+
+private:
+    std::vector<FunctionOutline>& m_functions;
+};
+
 } // namespace
+
+Result<std::vector<FunctionOutline>> functionsOf(const std::string& path) {
+    std::vector<FunctionOutline> out;
+    if (!mayHoldFunctions(path))
+        return out;
+    ::onnx::ModelProto model;
+    if (auto read = parseFile(path, maxFileBytes, model); !read)
+        return failure(read.error());
+    for (const ::onnx::FunctionProto& function : model.functions())
+        if (function.domain() != "fuselage")
+            out.push_back({operatorName(function.domain(), function.name()),
+                           static_cast<size_t>(function.node_size()),
+                           0,
+                           {}});
+    CallCount calls(out);
+    calls.count(model.graph().node(), true);
+    for (const ::onnx::FunctionProto& function : model.functions())
+        calls.count(function.node(), false);
+    return out;
+}
 
 Result<Outline> outlineOf(const std::string& path) {
     ::onnx::ModelProto model;
@@ -105,8 +173,7 @@ Result<Outline> outlineOf(const std::string& path) {
     }
     for (const auto& proto : graph.node()) {
         Outline::Node node;
-        const bool standard = proto.domain().empty() || proto.domain() == "ai.onnx";
-        node.op = standard ? proto.op_type() : proto.domain() + "." + proto.op_type();
+        node.op = operatorName(proto.domain(), proto.op_type());
         node.name = proto.name();
         for (size_t number = out.nodes.size(); node.name.empty() || names.contains(node.name);
              ++number)

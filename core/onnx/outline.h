@@ -36,4 +36,15 @@ struct Outline {
 /// Errors: "load.missing", "load.parse", "load.not_onnx", "load.too_large".
 Result<Outline> outlineOf(const std::string& path);
 
+/// A model-local function that is no fused node's.
+struct FunctionOutline {
+    std::string name;      ///< "com.acme.Gated", as rules write it
+    size_t nodes = 0;      ///< of its own
+    size_t calls = 0;      ///< in the graph, in its bodies and in other functions
+    std::string firstCall; ///< name of the first node of the graph that calls it; may be empty
+};
+
+/// Of a file, in its order. Fast where there are none. Errors as outlineOf.
+Result<std::vector<FunctionOutline>> functionsOf(const std::string& path);
+
 } // namespace fuselage::model_io

@@ -4,6 +4,8 @@
 #include "core/onnx/operator_body_internal.h"
 #include "core/onnx/reader_internal.h"
 #include "core/ops/op_schema.h"
+#include "core/ops/op_table.h"
+#include "core/support/processor.h"
 
 #include <fmt/format.h>
 #include <onnx/defs/parser.h>
@@ -25,6 +27,8 @@ CallAttribute callAttribute(const AttributeProto& proto) {
         return proto.s();
     if (proto.ints_size() != 0)
         return std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+    if (proto.floats_size() != 0)
+        return std::vector<double>(proto.floats().begin(), proto.floats().end());
     return {};
 }
 
@@ -56,6 +60,13 @@ std::optional<std::vector<int64_t>> extentsOf(const Graph& graph, ValueId id,
     return out;
 }
 
+/// The file does not say for which processor its blocks are: it is read as ONNX Runtime would run
+/// it on this one.
+int64_t channelBlock() {
+    static const bool isWide = cpuInfo("flags").find("avx512f") != std::string::npos;
+    return isWide ? 16 : 8;
+}
+
 std::vector<bool> given(const google::protobuf::RepeatedPtrField<std::string>& names) {
     std::vector<bool> out;
     for (const std::string& name : names)
@@ -73,8 +84,9 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     auto imported = scope.opsets->find(domain);
     const int64_t version = imported == scope.opsets->end() ? 1 : imported->second;
     const OperatorBody* body = operatorBody(domain, node.op_type(), version);
-    if (!body || m_options.whole.contains((domain.empty() ? "" : domain + ".") + node.op_type()))
-        return nullptr;
+    const bool named = isNamed(node);
+    if (!body || (named && opFromName(domain, node.op_type())))
+        return nullptr; // a rule that names an operator with a row means that row
     Call call;
     const OpSchema* published = publishedSchema(domain, node.op_type(), version);
     for (const AttributeProto& attribute : node.attribute()) {
@@ -115,21 +127,30 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
                                : DType::Undefined;
         return type == DType::Undefined ? std::string() : std::string(nameOf(type));
     };
+    call.channelBlock = channelBlock();
     WrittenBody written = writeBody(*body, call);
     refused = std::move(written.refused);
     if (!refused.empty())
         return nullptr;
-    auto [at, added] = m_bodies.try_emplace(std::move(written.text));
+    // One node takes and makes what the call has; inlined, the call says what there is.
+    const std::string key =
+        named ? fmt::format("{}#{} {}", written.text, node.input_size(), node.output_size())
+              : written.text;
+    auto [at, added] = m_bodies.try_emplace(key);
     ::onnx::FunctionProto& function = at->second;
     if (!added)
         return &function;
     try {
-        auto status = ::onnx::OnnxParser::Parse(function, at->first.c_str());
+        auto status = ::onnx::OnnxParser::Parse(function, written.text.c_str());
         if (!status.IsOK())
             return failure("load.body", status.ErrorMessage(), nodeLabel(node));
     } catch (const std::exception& thrown) {
         return failure("load.body", thrown.what(), nodeLabel(node));
     }
+    while (named && function.input_size() > node.input_size())
+        function.mutable_input()->RemoveLast();
+    while (named && function.output_size() > node.output_size())
+        function.mutable_output()->RemoveLast();
     OpsetVersions& opsets = m_functionOpsets[&function];
     for (const auto& opset : function.opset_import())
         opsets[opset.domain()] = opset.version();

@@ -40,12 +40,6 @@ size_t metadataBytes(const Metadata& metadata) {
     return sum;
 }
 
-/// What a call remembers about the values of its body, by their names in the function.
-struct BodyValues {
-    std::unordered_map<std::string, std::string> renamed;
-    std::unordered_map<std::string, Metadata> metadata;
-};
-
 /// Gives the function's nodes the names and metadata that a call remembers.
 BodyValues nameBody(FunctionProto& function, const BodyNames& names) {
     const Metadata none;
@@ -243,9 +237,13 @@ Result<void> Reader::inlineCall(NodeProto& call, FunctionProto& function, Scope&
     return {};
 }
 
-bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
-    if (function.domain() != "fuselage" && !isDocumented(call.doc_string()))
-        return false;
+bool Reader::isNamed(const NodeProto& call) const {
+    const std::string& domain = call.domain();
+    const bool isOnnx = domain.empty() || domain == "ai.onnx";
+    return m_options.whole.contains(isOnnx ? call.op_type() : domain + "." + call.op_type());
+}
+
+bool Reader::isPlainCall(const NodeProto& call, const FunctionProto& function) {
     auto named = [](const std::string& name) { return !name.empty(); };
     if (call.input_size() != function.input_size() ||
         call.output_size() != function.output_size() || call.output_size() == 0 ||
@@ -260,7 +258,28 @@ bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
                        [&](const std::string& name) { return made.erase(name) > 0; });
 }
 
+bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
+    return (function.domain() == "fuselage" || isDocumented(call.doc_string())) &&
+           isPlainCall(call, function);
+}
+
 Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scope& scope) {
+    const BodyValues values = nameBody(function, bodyNamesFrom(call.doc_string()));
+    return readFused(call, function, values, scope);
+}
+
+Result<void> Reader::readWhole(NodeProto& call, FunctionProto& function, Scope& scope) {
+    auto inputs = readCallInputs(call, function, scope);
+    if (!inputs)
+        return failure(inputs.error());
+    // An operand has a name here and may be one that the call around leaves out.
+    const bool hasAll =
+        std::all_of(inputs->begin(), inputs->end(), [](ValueId input) { return input.valid(); });
+    return hasAll ? readFused(call, function, {}, scope) : inlineCall(call, function, scope);
+}
+
+Result<void> Reader::readFused(NodeProto& call, FunctionProto& function, const BodyValues& values,
+                               Scope& scope) {
     std::string where = nodeLabel(call);
     auto body = std::make_shared<Graph>();
     Scope inner;
@@ -269,8 +288,7 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     inner.repeated = true;
     if (auto ok = bindAttributes(call, function, scope, inner); !ok)
         return ok;
-    BodyValues values = nameBody(function, bodyNamesFrom(call.doc_string()));
-    inner.rename = std::move(values.renamed);
+    inner.rename = values.renamed;
     auto bodyName = [&](const std::string& name) {
         auto found = inner.rename.find(name);
         return found != inner.rename.end() ? found->second : name;
@@ -293,10 +311,10 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     }
     if (auto ok = readFunctionNodes(function, inner, where); !ok)
         return ok;
-    for (auto& [name, metadata] : values.metadata)
+    for (const auto& [name, metadata] : values.metadata)
         if (auto known = inner.names.find(name);
             known != inner.names.end() && known->second.valid())
-            body->setMetadata(known->second, std::move(metadata));
+            body->setMetadata(known->second, metadata);
     for (const std::string& name : function.output()) {
         auto id = resolve(inner, name, where);
         if (!id)
@@ -314,6 +332,7 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
                                                                : scope.prefix + name);
     }
     const bool isOperator = function.domain() != "fuselage";
+    const std::string domain = function.domain().empty() ? "ai.onnx" : function.domain();
     std::string rule =
         spec.provenance.rule.empty() || isOperator ? function.name() : spec.provenance.rule;
     body->setName(rule);
@@ -321,7 +340,7 @@ Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scop
     if (auto ok = readAttributes(call, scope, spec, none); !ok)
         return ok;
     NodeId id = scope.graph->addNode(std::move(spec));
-    scope.graph->edit(id).customDomain = isOperator ? function.domain() : "";
+    scope.graph->edit(id).customDomain = isOperator ? domain : "";
     scope.graph->edit(id).customOp = rule;
     scope.graph->edit(id).body = std::move(body);
     return defineOutputs(call, scope, id);

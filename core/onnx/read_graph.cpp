@@ -207,7 +207,7 @@ Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, b
         // Up to IR version 3 every initializer is listed as an input too.
         if (isMain && initializer != scope.names.end())
             continue;
-        if (isMain && type->dtype == DType::Undefined)
+        if (isMain && type->kind != TypeKind::Foreign && type->dtype == DType::Undefined)
             return failure("load.type", "the input has no element type", name,
                            "declare the type of each input");
         const ValueId id = scope.graph->addInput(name, std::move(*type));

@@ -189,13 +189,19 @@ Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
         auto body = bodyFor(proto, scope, refused);
         if (!body)
             return failure(body.error());
-        if (*body)
+        if (*body && !isNamed(proto))
             return inlineCall(proto, **body, scope);
+        if (*body && isPlainCall(proto, **body))
+            return readWhole(proto, **body, scope);
+        if (*body)
+            refused = "a rule names it, and an operand is left out";
     }
     if (!function)
         return addOperator(proto, scope, refused);
     if (m_options.restoreFused && isFusedCall(proto, *function))
         return restoreFused(proto, *function, scope);
+    if (m_options.inlineFunctions && isNamed(proto) && isPlainCall(proto, *function))
+        return readWhole(proto, *function, scope);
     if (m_options.inlineFunctions)
         return inlineCall(proto, *function, scope);
     return addOperator(proto, scope, refused);

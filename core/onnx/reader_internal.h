@@ -43,6 +43,12 @@ struct Scope {
     bool repeated = false; ///< read more than once: data must not be moved out of the messages
 };
 
+/// What a call remembers about the values of its body, by their names in the function.
+struct BodyValues {
+    std::unordered_map<std::string, std::string> renamed;
+    std::unordered_map<std::string, Metadata> metadata;
+};
+
 /// How often something was noted, and at which node first.
 struct Noted {
     size_t count = 0;
@@ -116,11 +122,19 @@ private:
     Result<void> readFunctionNodes(::onnx::FunctionProto& function, Scope& body,
                                    const std::string& where);
     Result<void> inlineCall(::onnx::NodeProto& call, ::onnx::FunctionProto& function, Scope& scope);
-    /// True when the call gives and takes everything and the function makes each result itself, as
-    /// in files that were saved here; other functions are inlined.
+    /// A rule names what is called: it stays one node.
+    bool isNamed(const ::onnx::NodeProto& call) const;
+    /// True when the call gives and takes everything and the function makes each result itself:
+    /// only then can it be a fused node.
+    static bool isPlainCall(const ::onnx::NodeProto& call, const ::onnx::FunctionProto& function);
+    /// The same for functions that were saved here.
     static bool isFusedCall(const ::onnx::NodeProto& call, const ::onnx::FunctionProto& function);
     Result<void> restoreFused(::onnx::NodeProto& call, ::onnx::FunctionProto& function,
                               Scope& scope);
+    /// A call that stays one node of the function's domain and name, its nodes in the body.
+    Result<void> readWhole(::onnx::NodeProto& call, ::onnx::FunctionProto& function, Scope& scope);
+    Result<void> readFused(::onnx::NodeProto& call, ::onnx::FunctionProto& function,
+                           const BodyValues& values, Scope& scope);
     Result<void> enter(const std::string& where);
 
     /// Of a node, or of the whole model where that is empty.

@@ -54,11 +54,11 @@ Result<void> checkKept(const Graph& graph, int64_t imported, int64_t saved) {
     return {};
 }
 
-Result<void> checkKept(const Graph& graph) {
+Result<void> checkAllKept(const Graph& graph, int64_t leastOpset) {
     auto imported = graph.opsetImports.find("");
     return imported == graph.opsetImports.end()
                ? Result<void>()
-               : checkKept(graph, imported->second, opsetFor(graph));
+               : checkKept(graph, imported->second, opsetFor(graph, leastOpset));
 }
 
 Result<std::string> serialise(const ::onnx::ModelProto& model, const std::string& where) {
@@ -105,16 +105,23 @@ size_t initializerBytes(const ::onnx::ModelProto& model) {
 
 } // namespace
 
-Result<std::string> toBytes(const Graph& graph) {
-    if (auto ok = checkKept(graph); !ok)
+Result<std::string> toBytesOf(const Graph& graph, int64_t least) {
+    if (auto ok = checkAllKept(graph, least); !ok)
         return failure(ok.error());
-    return serialise(Writer(graph).write(), graph.name());
+    return serialise(Writer(graph, least).write(), graph.name());
 }
 
-Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options) {
-    if (auto ok = checkKept(graph); !ok)
+Result<std::string> toBytes(const Graph& graph) {
+    return toBytesOf(graph, normalOpset);
+}
+
+namespace {
+
+Result<void> saveWith(const Graph& graph, const std::string& path, const SaveOptions& options,
+                      int64_t least) {
+    if (auto ok = checkAllKept(graph, least); !ok)
         return ok;
-    ::onnx::ModelProto model = Writer(graph).write();
+    ::onnx::ModelProto model = Writer(graph, least).write();
     if (initializerBytes(model) > options.externalAbove) {
         std::string dataPath = path + ".data";
         std::vector<std::string> kept;
@@ -127,6 +134,16 @@ Result<void> save(const Graph& graph, const std::string& path, const SaveOptions
     if (!bytes)
         return failure(bytes.error());
     return writeFile(*bytes, path);
+}
+
+} // namespace
+
+Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options) {
+    return saveWith(graph, path, options, normalOpset);
+}
+
+Result<void> saveOf(const Graph& graph, const std::string& path, int64_t least) {
+    return saveWith(graph, path, {}, least);
 }
 
 } // namespace fuselage::model_io

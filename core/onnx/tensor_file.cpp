@@ -13,7 +13,11 @@ namespace fuselage::model_io {
 
 Result<Tensor> loadTensor(const std::string& path, std::string* name) {
     ::onnx::TensorProto proto;
-    if (auto ok = parseFile(path, INT_MAX, proto); !ok)
+    if (auto ok = parseFile(path, INT_MAX, proto); !ok && ok.error().code == "load.parse")
+        return failure("load.parse", "not a tensor in ONNX's format, or truncated", path,
+                       "onnx.numpy_helper.from_array(array).SerializeToString() makes one of a "
+                       "numpy array");
+    else if (!ok)
         return failure(ok.error());
     if (name)
         *name = proto.name();

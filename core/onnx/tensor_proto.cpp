@@ -13,6 +13,8 @@ namespace fuselage::model_io {
 
 namespace {
 
+constexpr int64_t widestElement = 16; ///< bytes
+
 /// Bytes that so many elements have in a file: two 4-bit ones share one, four of 2 bits.
 int64_t fileBytes(DType dtype, int64_t count) {
     if (!isPacked(dtype))
@@ -55,7 +57,7 @@ Result<Extents> extentsFrom(const google::protobuf::RepeatedField<int64_t>& dims
             return failure("load.dimensions", fmt::format("dimension {} is negative", extent),
                            where, "the file is damaged; export the model again");
     auto count = elementCount(extents);
-    if (!count || !checkedMultiply(*count, static_cast<int64_t>(sizeof(double))))
+    if (!count || !checkedMultiply(*count, widestElement))
         return failure("load.dimensions",
                        fmt::format("the product of the dimensions {} overflows", text(extents)),
                        where, "the file is damaged; export the model again");
@@ -82,6 +84,22 @@ Result<Tensor> fromField(const Field& field, DType dtype, const Extents& extents
     auto elements = out.as<T>();
     for (int64_t i = 0; i < count; ++i)
         elements[static_cast<size_t>(i)] = static_cast<T>(field.Get(static_cast<int>(i)));
+    return out;
+}
+
+/// Of complex numbers the field has real and imaginary parts in turns.
+template <typename T, typename Field>
+Result<Tensor> fromPairs(const Field& field, DType dtype, const Extents& extents,
+                         const std::string& where) {
+    const int64_t wanted = 2 * *elementCount(extents);
+    if (field.size() != wanted)
+        return sizeFailure(where, extents, dtype, wanted, static_cast<uint64_t>(field.size()),
+                           "parts");
+    Tensor out(dtype, extents);
+    for (int64_t i = 0; i < wanted; ++i) {
+        const T part = field.Get(static_cast<int>(i));
+        std::memcpy(out.bytes() + static_cast<size_t>(i) * sizeof(T), &part, sizeof(T));
+    }
     return out;
 }
 
@@ -117,6 +135,10 @@ Result<Tensor> fromFields(::onnx::TensorProto& proto, DType dtype, const Extents
         return fromField<float>(proto.float_data(), dtype, extents, where);
     case DType::Float64:
         return fromField<double>(proto.double_data(), dtype, extents, where);
+    case DType::Complex64:
+        return fromPairs<float>(proto.float_data(), dtype, extents, where);
+    case DType::Complex128:
+        return fromPairs<double>(proto.double_data(), dtype, extents, where);
     case DType::Int64:
         return fromField<int64_t>(proto.int64_data(), dtype, extents, where);
     case DType::UInt64:
@@ -144,6 +166,7 @@ Result<Tensor> fromFields(::onnx::TensorProto& proto, DType dtype, const Extents
     case DType::Float8E5M2:
     case DType::Float8E4M3FNUZ:
     case DType::Float8E5M2FNUZ:
+    case DType::Float8E8M0:
     case DType::Bool:
         return fromField<uint8_t>(proto.int32_data(), dtype, extents, where);
     default:

@@ -2,6 +2,7 @@
 // ONNX's textual syntax -> Graph. libonnx's parser knows neither names in backticks nor a graph
 // followed by the functions of its fused nodes: names are replaced by placeholders before parsing
 // and put back afterwards, and the text is cut into its definitions.
+#include "core/onnx/model_text.h"
 #include "core/onnx/reader_internal.h"
 
 #include <fmt/format.h>
@@ -251,6 +252,10 @@ Result<void> parseDefinitions(const std::string& text, ::onnx::ModelProto& model
 } // namespace
 
 Result<Graph> loadText(std::string_view text) {
+    return loadText(text, {});
+}
+
+Result<Graph> loadText(std::string_view text, const LoadOptions& options) {
     auto prepared = prepare(text);
     if (!prepared)
         return failure(prepared.error());
@@ -265,7 +270,6 @@ Result<Graph> loadText(std::string_view text) {
     visit(model, [&](Message& message) { restoreNames(message, prepared->names); });
     ExternalData none(".", 0);
     Progress silent;
-    LoadOptions options;
     return Reader(model, none, options, silent).read();
 }
 

@@ -172,6 +172,7 @@ private:
         case Op::Dropout:
         case Op::Identity:
         case Op::Cast:
+        case Op::CastLike:
         case Op::QuantizeLinear:
         case Op::DequantizeLinear:
         case Op::MatMulNBits:

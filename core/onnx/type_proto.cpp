@@ -5,20 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <cassert>
 
 namespace fuselage::model_io {
 
 namespace {
-
-/// Names of the element types that exist in ONNX and Fuselage does not compute with.
-struct ForeignType {
-    int32_t proto;
-    const char* name;
-};
-
-constexpr std::array<ForeignType, 4> foreign{
-    {{0, "undefined"}, {14, "complex64"}, {15, "complex128"}, {24, "float8e8m0"}}};
 
 Result<Shape> shapeFrom(const ::onnx::TensorShapeProto& proto, const std::string& where) {
     Shape shape;
@@ -59,6 +50,33 @@ Result<Type> tensorTypeFrom(const ::onnx::TypeProto::Tensor& proto, const std::s
     return type;
 }
 
+/// "map(int64,seq(float))": without extents.
+std::string shortText(const ::onnx::TypeProto& proto) {
+    switch (proto.value_case()) {
+    case ::onnx::TypeProto::kTensorType:
+        return protoDtypeName(proto.tensor_type().elem_type());
+    case ::onnx::TypeProto::kSparseTensorType:
+        return "sparse(" + protoDtypeName(proto.sparse_tensor_type().elem_type()) + ")";
+    case ::onnx::TypeProto::kSequenceType:
+        return "seq(" + shortText(proto.sequence_type().elem_type()) + ")";
+    case ::onnx::TypeProto::kOptionalType:
+        return "optional(" + shortText(proto.optional_type().elem_type()) + ")";
+    case ::onnx::TypeProto::kMapType:
+        return "map(" + protoDtypeName(proto.map_type().key_type()) + "," +
+               shortText(proto.map_type().value_type()) + ")";
+    default:
+        return "undeclared";
+    }
+}
+
+Type foreignType(const ::onnx::TypeProto& proto) {
+    Type out;
+    out.kind = TypeKind::Foreign;
+    out.foreign =
+        std::make_shared<ForeignType>(ForeignType{shortText(proto), proto.SerializeAsString()});
+    return out;
+}
+
 } // namespace
 
 Result<DType> dtypeFrom(int32_t elementType, const std::string& where) {
@@ -75,9 +93,6 @@ int32_t protoDtype(DType type) {
 }
 
 std::string protoDtypeName(int32_t elementType) {
-    for (const ForeignType& type : foreign)
-        if (type.proto == elementType)
-            return type.name;
     auto known = dtypeFromOnnx(elementType);
     return known ? nameOf(*known) : fmt::format("number {}", elementType);
 }
@@ -95,9 +110,9 @@ Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where) 
         if (!type)
             return type;
         bool inSequence = type->kind == TypeKind::Sequence;
-        if (type->kind == TypeKind::Optional || (sequence && inSequence))
-            return failure("load.type", "nested sequences and optionals are not supported", where,
-                           "use sequences of tensors and optionals of those");
+        if (type->kind == TypeKind::Optional || type->kind == TypeKind::Foreign ||
+            (sequence && inSequence))
+            return foreignType(proto);
         type->ofSequence = inSequence;
         type->kind = sequence ? TypeKind::Sequence : TypeKind::Optional;
         return type;
@@ -105,12 +120,16 @@ Result<Type> typeFrom(const ::onnx::TypeProto& proto, const std::string& where) 
     case ::onnx::TypeProto::VALUE_NOT_SET:
         return Type();
     default:
-        return failure("load.type", "only tensors, sequences and optionals are supported", where,
-                       "remove maps and sparse tensors from the model's interface");
+        return foreignType(proto);
     }
 }
 
 void typeTo(const Type& type, ::onnx::TypeProto& proto) {
+    if (type.kind == TypeKind::Foreign) {
+        [[maybe_unused]] const bool isWhole = proto.ParseFromString(type.foreign->proto);
+        assert(isWhole && "a type that was read before");
+        return;
+    }
     if (type.kind == TypeKind::Sequence)
         return typeTo({TypeKind::Tensor, type.dtype, type.shape},
                       *proto.mutable_sequence_type()->mutable_elem_type());

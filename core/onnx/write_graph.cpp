@@ -15,12 +15,17 @@ namespace fuselage::model_io {
 
 namespace {
 
+bool isDeclarable(const Type& type) {
+    return type.dtype != DType::Undefined || type.kind == TypeKind::Foreign;
+}
+
 using ::onnx::AttributeProto;
 
 } // namespace
 
 std::string functionDomain(const Node& node) {
-    return node.customDomain.empty() ? fusedDomain : node.customDomain;
+    const bool isOnnx = node.customDomain.empty() || node.customDomain == "ai.onnx";
+    return isOnnx ? fusedDomain : node.customDomain;
 }
 
 namespace {
@@ -119,7 +124,7 @@ struct AttributeWriter {
 } // namespace
 
 ::onnx::ModelProto Writer::write() {
-    m_opset = opsetFor(m_graph);
+    m_opset = opsetFor(m_graph, m_opset);
     m_model.set_producer_name("fuselage");
     m_model.set_doc_string(m_graph.documentation);
     for (const auto& [key, value] : m_graph.metadata) {
@@ -226,7 +231,7 @@ void Writer::writeGraph(const Graph& graph, WriteScope& scope,
     for (ValueId id : graph.inputs()) {
         auto* input = scope.proto->add_input();
         input->set_name(nameOfValue(scope, id));
-        if (graph.value(id).type.dtype != DType::Undefined)
+        if (isDeclarable(graph.value(id).type))
             typeTo(graph.value(id).type, *input->mutable_type());
         metadataTo(graph.value(id).metadata, *input, valueMetadataField);
     }
@@ -235,7 +240,7 @@ void Writer::writeGraph(const Graph& graph, WriteScope& scope,
     for (ValueId id : graph.outputs()) {
         auto* output = scope.proto->add_output();
         output->set_name(nameOfValue(scope, id));
-        if (graph.value(id).type.dtype != DType::Undefined)
+        if (isDeclarable(graph.value(id).type))
             typeTo(graph.value(id).type, *output->mutable_type());
         metadataTo(graph.value(id).metadata, *output, valueMetadataField);
     }

@@ -3,6 +3,7 @@
 // subgraph, or the function of a fused node's body.
 #pragma once
 
+#include "core/onnx/file_opset.h"
 #include "core/onnx/proto_internal.h"
 #include "core/onnx/provenance_internal.h"
 
@@ -37,7 +38,7 @@ struct FileNode {
 
 class Writer {
 public:
-    explicit Writer(const Graph& graph) : m_graph(graph) {}
+    Writer(const Graph& graph, int64_t leastOpset) : m_graph(graph), m_opset(leastOpset) {}
 
     ::onnx::ModelProto write();
 
@@ -79,7 +80,7 @@ private:
 
     const Graph& m_graph;
     ::onnx::ModelProto m_model;
-    int64_t m_opset = 17;
+    int64_t m_opset; ///< the least, once it is written the file's
     std::set<std::string> m_domains;
     std::vector<Function> m_functions;    ///< in order of appearance, callees first
     std::map<const Graph*, Call> m_calls; ///< by body
@@ -97,10 +98,6 @@ constexpr const char* fusedDomain = "fuselage"; ///< of functions that are no op
 
 /// The domain of a fused node's function: of the operator that it stands for, else "fuselage".
 std::string functionDomain(const Node& node);
-
-/// The smallest opset from 17 on that has all operators of the graph, subgraphs and bodies
-/// included, in the form in which they are used.
-int64_t opsetFor(const Graph& graph);
 
 /// IR version that goes with an opset.
 int64_t irVersionFor(int64_t opset);

@@ -67,9 +67,10 @@ void convolveAll(const Problem& p, const std::vector<T>& x, const std::vector<T>
                  const std::vector<T>* bias, std::vector<T>& y, ThreadPool& threads) {
     const int64_t pixels = p.window.outputCount(), plane = p.window.inputCount();
     const int64_t depth = p.inChannels * p.window.kernelCount(), slices = p.batch * p.groups;
-    if (pixels == 0 || depth == 0 || y.empty())
+    if (pixels == 0 || y.empty())
         return;
-    const int64_t room = std::clamp<int64_t>(gatherElements / depth, 32, 2048);
+    const int64_t room =
+        std::clamp<int64_t>(gatherElements / std::max<int64_t>(depth, 1), 32, 2048);
     const int64_t size = std::min(room, pixels), blocks = (pixels + size - 1) / size;
     threads.forRange(static_cast<size_t>(blocks * slices), 1, [&](size_t begin, size_t end) {
         std::vector<T> windows(static_cast<size_t>(depth * size));

@@ -191,6 +191,12 @@ Result<std::vector<ReferenceValue>> evaluateByTape(const Node& node, ReferenceIn
 Result<std::vector<ReferenceValue>> evaluateNode(const Node& node, ReferenceInputs inputs,
                                                  ReferenceContext& context) {
     const OpRow& row = rowOf(node.op);
+    if (std::any_of(inputs.begin(), inputs.end(),
+                    [](const ReferenceValue* input) { return input && isComplex(input->dtype); }))
+        return failure("reference.type",
+                       fmt::format("`{}` (node `{}`) works on complex numbers, which nothing here "
+                                   "computes",
+                                   opName(node), node.name));
     if (row.reference)
         return row.reference(node, inputs, context);
     if (row.tape)

@@ -2,6 +2,7 @@
 // A family of operators is added by listing its rows() function here.
 #include "core/ops/activation.h"
 #include "core/ops/attention.h"
+#include "core/ops/bit_cast.h"
 #include "core/ops/blocked_weights.h"
 #include "core/ops/control_flow.h"
 #include "core/ops/conv.h"
@@ -65,6 +66,7 @@ constexpr OpRows families[] = {
     movementRows,
     indexingRows,
     selectionRows,
+    bitCastRows,
     quantizeRows,
     controlFlowRows,
     sequenceRows,

@@ -53,7 +53,7 @@ std::string_view takeWord(std::string_view& text, char mark) {
     return word;
 }
 
-/// Of "float,double"; types that no graph here holds (complex64, float4e2m1 ...) are left out.
+/// Of "float,double"; types that no graph here holds are left out.
 ElementTypes elementTypes(std::string_view names) {
     ElementTypes out;
     while (!names.empty())

@@ -26,6 +26,14 @@ Result<WindowGeometry> poolGeometry(const Node& node, const ReferenceValue& x, b
     if (x.extents.size() < 3 || x.dtype == DType::String)
         return badInput(node, "X must be [N,C,...], is " + text(x.extents));
     Extents plane = spatial(x.extents);
+    if (global && std::find(plane.begin(), plane.end(), 0) != plane.end()) { // nothing in it
+        const Extents ones(plane.size(), 1), none(plane.size(), 0);
+        WindowGeometry empty;
+        empty.input = empty.kernel = plane;
+        empty.output = empty.strides = empty.dilations = ones;
+        empty.padsBegin = empty.padsEnd = none;
+        return empty;
+    }
     Node whole; // global pooling has one window without any parameter
     whole.op = node.op;
     whole.name = node.name;

@@ -206,12 +206,14 @@ Outputs runArg(const Node& node, ReferenceInputs inputs, ReferenceContext& conte
     return single(std::move(out));
 }
 
-Outputs runCumSum(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+/// CumSum and CumProd.
+Outputs runCumulative(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     const ReferenceValue& x = *inputs[0];
     auto axis = inputs[1]->count() == 1 ? normalizedAxis(inputs[1]->intAt(0), x.extents.size())
                                         : std::nullopt;
     if (!axis || x.dtype == DType::String)
         return badInput(node, "axis is not a dimension of x");
+    const bool isSum = node.op == Op::CumSum;
     bool exclusive = node.attributes.integer("exclusive") != 0;
     bool reverse = node.attributes.integer("reverse") != 0;
     ReductionPlan plan = planReduction(x.extents, {*axis});
@@ -220,18 +222,20 @@ Outputs runCumSum(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
         using T = std::decay_t<decltype(to[0])>;
         if constexpr (!std::is_same_v<T, std::string>)
             for (int64_t base : plan.bases) {
-                T sum{};
+                T folded = isSum ? T(0) : T(1);
                 for (size_t i = 0; i < plan.offsets.size(); ++i) {
                     size_t k = reverse ? plan.offsets.size() - 1 - i : i;
                     auto at = static_cast<size_t>(base + plan.offsets[k]);
                     T next = from[at];
-                    if constexpr (std::is_same_v<T, int64_t>)
-                        next = wrapTo(x.dtype, static_cast<int64_t>(static_cast<uint64_t>(sum) +
-                                                                    static_cast<uint64_t>(next)));
-                    else
-                        next += sum;
-                    to[at] = exclusive ? sum : next;
-                    sum = next;
+                    if constexpr (std::is_same_v<T, int64_t>) {
+                        const auto a = static_cast<uint64_t>(folded);
+                        const auto b = static_cast<uint64_t>(next);
+                        next = wrapTo(x.dtype, static_cast<int64_t>(isSum ? a + b : a * b));
+                    } else {
+                        next = isSum ? next + folded : next * folded;
+                    }
+                    to[at] = exclusive ? folded : next;
+                    folded = next;
                 }
             }
     });
@@ -304,7 +308,7 @@ void inferArg(InferContext& context) {
         setTensor(context, 0, DType::Int64, std::nullopt);
 }
 
-void inferCumSum(InferContext& context) {
+void inferCumulative(InferContext& context) {
     setSameAs(context, 0, 0);
 }
 
@@ -330,6 +334,18 @@ constexpr OpRow argRow(Op op, const char* name) {
             .reference = onTensors<runArg>};
 }
 
+constexpr OpRow cumulativeRow(Op op, const char* name, int since) {
+    return {.op = op,
+            .name = name,
+            .since = since,
+            .minInputs = 2,
+            .maxInputs = 2,
+            .inputs = "x axis",
+            .attributes = "exclusive:int=0 reverse:int=0",
+            .infer = inferCumulative,
+            .reference = onTensors<runCumulative>};
+}
+
 } // namespace
 
 std::span<const OpRow> reduceRows() {
@@ -346,15 +362,8 @@ std::span<const OpRow> reduceRows() {
         reduceRow(Op::ReduceSumSquare, "ReduceSumSquare"),
         argRow(Op::ArgMax, "ArgMax"),
         argRow(Op::ArgMin, "ArgMin"),
-        {.op = Op::CumSum,
-         .name = "CumSum",
-         .since = 11,
-         .minInputs = 2,
-         .maxInputs = 2,
-         .inputs = "x axis",
-         .attributes = "exclusive:int=0 reverse:int=0",
-         .infer = inferCumSum,
-         .reference = onTensors<runCumSum>},
+        cumulativeRow(Op::CumSum, "CumSum", 11),
+        cumulativeRow(Op::CumProd, "CumProd", 26),
     };
     return rows;
 }

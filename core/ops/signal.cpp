@@ -62,6 +62,11 @@ int64_t transformAxis(const Node& node, const std::optional<int64_t>& fromInput)
     return fromInput.value_or(node.attributes.integer("axis", 1));
 }
 
+/// Back from the first half of a spectrum: real numbers.
+bool isBackToReal(const Node& node) {
+    return node.attributes.integer("onesided") != 0 && node.attributes.integer("inverse") != 0;
+}
+
 void inferDft(InferContext& context) {
     const Shape* x = shapeOf(context, 0);
     const auto fromInput = context.has(2) ? scalarOf(context, 2) : std::nullopt;
@@ -72,12 +77,15 @@ void inferDft(InferContext& context) {
     if (!axis)
         return;
     Shape shape = *x;
-    shape.back() = 2;
+    const bool toReal = isBackToReal(context.node());
+    shape.back() = toReal ? 1 : 2;
+    if (toReal)
+        shape[*axis] = Dim(2) * (shape[*axis] + Dim(-1));
     if (context.has(1)) {
         const auto length = partialContents(context, 1);
         shape[*axis] = length && !length->empty() ? length->front() : Dim();
     }
-    if (context.node().attributes.integer("onesided") != 0)
+    if (!toReal && context.node().attributes.integer("onesided") != 0)
         shape[*axis] = Dim::divide(shape[*axis], 2) + Dim(1);
     setTensor(context, 0, dtypeOf(context, 0), std::move(shape));
 }
@@ -93,39 +101,46 @@ Results runDft(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
         (x.extents.back() != 1 && x.extents.back() != 2))
         return badInput(node, fmt::format("{} holds no numbers to transform", text(x.extents)));
     const int64_t available = x.extents[*axis];
+    const bool toReal = isBackToReal(node);
     const int64_t length =
         inputAt(inputs, 1)
             ? static_cast<int64_t>(std::clamp(scalarAt(inputs, 1).value_or(-1), -1.0, 1e15))
-            : available;
+        : toReal ? 2 * (available - 1)
+                 : available;
     if (length < 1 || length > maxTransform)
         return badInput(node, fmt::format("a transform of length {} is out of range", length));
     const bool inverse = node.attributes.integer("inverse") != 0;
-    const int64_t bins = node.attributes.integer("onesided") != 0 ? length / 2 + 1 : length;
-    const int64_t parts = x.extents.back();
+    const bool isHalf = node.attributes.integer("onesided") != 0;
+    const int64_t bins = isHalf && !toReal ? length / 2 + 1 : length;
+    const int64_t given = toReal ? length / 2 + 1 : length; // of the operand's at most
+    const int64_t parts = x.extents.back(), partsOut = toReal ? 1 : 2;
     const int64_t outer = countOf(x.extents, 0, *axis);
     const int64_t inner = countOf(x.extents, *axis + 1, rank - 1);
     Extents extents = x.extents;
     extents[*axis] = bins;
-    extents.back() = 2;
+    extents.back() = partsOut;
     auto out = allocateResult(node, x.dtype, std::move(extents));
     if (!out)
         return single(std::move(out));
     for (int64_t row = 0; row < outer * inner; ++row) {
         std::vector<Complex> signal(static_cast<size_t>(length));
-        for (int64_t i = 0; i < std::min(length, available); ++i) {
+        for (int64_t i = 0; i < std::min(given, available); ++i) {
             const int64_t at = ((row / inner * available + i) * inner + row % inner) * parts;
             signal[static_cast<size_t>(i)] = {x.floats[static_cast<size_t>(at)],
                                               parts == 2 ? x.floats[static_cast<size_t>(at) + 1]
                                                          : 0.0};
         }
+        for (int64_t i = 1; toReal && 2 * i < length; ++i)
+            signal[static_cast<size_t>(length - i)] = std::conj(signal[static_cast<size_t>(i)]);
         signal = transformed(signal, inverse ? 1 : -1);
         for (int64_t i = 0; i < bins; ++i) {
             const auto at =
-                static_cast<size_t>(((row / inner * bins + i) * inner + row % inner) * 2);
+                static_cast<size_t>(((row / inner * bins + i) * inner + row % inner) * partsOut);
             const Complex value =
                 signal[static_cast<size_t>(i)] / (inverse ? static_cast<double>(length) : 1.0);
             out->floats[at] = value.real();
-            out->floats[at + 1] = value.imag();
+            if (!toReal)
+                out->floats[at + 1] = value.imag();
         }
     }
     return single(std::move(out));

@@ -87,10 +87,14 @@ private:
     bool inlineBranch(NodeId id);
     void keepPath(const Graph& body, const std::string& path, size_t firstCopy);
     bool inlineConstantBody(NodeId id);
+    void inlineFused(NodeId id);
     bool bypass(ValueId out, ValueId in);
     bool bypassNoOp(NodeId id) {
         const Node& node = m_graph.node(id);
-        return isNoOp(m_graph, node, m_lookup) && bypass(node.outputs[0], node.inputs[0]);
+        if (isNoOp(m_graph, node, m_lookup))
+            return bypass(node.outputs[0], node.inputs[0]);
+        const auto slot = onlyChoice(m_graph, node, m_lookup);
+        return slot && bypass(node.outputs[0], node.inputs[*slot]);
     }
     bool sizeIsAcceptable(const Node& node, int64_t inputBytes) const;
 
@@ -328,14 +332,8 @@ bool Folder::inlineBranch(NodeId id) {
     return false;
 }
 
-/// A fused node that only computes constants gives way to its body, which then folds.
-bool Folder::inlineConstantBody(NodeId id) {
+void Folder::inlineFused(NodeId id) {
     const Node& node = m_graph.node(id);
-    if (node.op != Op::Fused)
-        return false;
-    for (ValueId input : node.inputs)
-        if (!constantOf(input))
-            return false;
     const std::vector<ValueId> outputs = node.outputs;
     const size_t first = m_graph.nodeBound();
     std::vector<ValueId> results = inlineBody(m_graph, *node.body, node.inputs);
@@ -343,6 +341,28 @@ bool Folder::inlineConstantBody(NodeId id) {
         bypass(outputs[i], results[i]);
     for (size_t inner = first; inner < m_graph.nodeBound(); ++inner)
         foldNode(NodeId(static_cast<uint32_t>(inner)));
+}
+
+/// A fused node that only computes constants gives way to its body, which then folds; so does one
+/// that puts rows in their places, now that these are constants: see joinPlacedRows().
+bool Folder::inlineConstantBody(NodeId id) {
+    const Node& node = m_graph.node(id);
+    if (node.op != Op::Fused)
+        return false;
+    size_t rows = 0, rooms = 0;
+    for (ValueId input : node.inputs) {
+        if (constantOf(input))
+            continue;
+        const NodeId from = m_graph.producer(input);
+        const Op op = from.valid() ? m_graph.node(from).op : Op::Fused;
+        rows += op == Op::GatherElements ? 1 : 0;
+        rooms += op == Op::Pad ? 1 : 0;
+        if (op != Op::GatherElements && op != Op::Pad)
+            return false;
+    }
+    if (rows != rooms)
+        return false;
+    inlineFused(id);
     return true;
 }
 
@@ -376,7 +396,8 @@ void Folder::foldNode(NodeId id) {
         hasTrait(m_graph.node(id).op, ControlFlow))
         foldSubgraphs(id);
     if (bypassNoOp(id) || inlineBranch(id) || inlineConstantBody(id) || foldConstantNode(id) ||
-        foldByValue(id) || foldByContents(id) || restoreSoftmax(m_graph, id))
+        foldByValue(id) || foldByContents(id) || restoreSoftmax(m_graph, id) ||
+        joinPlacedRows(m_graph, id, m_lookup))
         return;
     if (simplifyShapeOperands(m_graph, id, m_lookup))
         bypassNoOp(id); // a Slice whose end became constant may take everything

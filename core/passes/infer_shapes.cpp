@@ -233,8 +233,10 @@ Type GraphInference::merged(ValueId id, Type inferred) const {
     const Type& declared = m_graph.value(id).type;
     if (inferred.dtype == DType::Undefined) {
         inferred.dtype = declared.dtype;
-        if (!inferred.shape)
+        if (!inferred.shape) {
             inferred.kind = declared.kind;
+            inferred.foreign = declared.foreign;
+        }
     }
     if (declared.kind != inferred.kind || !declared.shape)
         return inferred;

@@ -25,6 +25,7 @@ struct KeptRow {
 
 constexpr KeptRow keptRows[] = {
     {Op::CumSum, runningSum},
+    {Op::CumProd, runningSum},
     {Op::Range, counts},
     {Op::TopK, ties},
     {Op::NonMaxSuppression, ties},

@@ -184,7 +184,91 @@ std::optional<int64_t> onlyWideAxis(const Shape& shape, int64_t first) {
     return wide == rank - 1 ? -1 : wide;
 }
 
+const Node* producerOf(const Graph& graph, const Node& reader, size_t slot, Op op) {
+    if (!hasInput(reader, slot))
+        return nullptr;
+    const NodeId id = graph.producer(reader.inputs[slot]);
+    return id.valid() && graph.node(id).op == op ? &graph.node(id) : nullptr;
+}
+
+/// Whether `holds(element, row)` for all elements of a constant that is broadcast to `rows` rows in
+/// its last dimension but one.
+template <typename Holds> bool ofAllRows(const TensorPtr& tensor, int64_t rows, Holds holds) {
+    if (!tensor || tensor->extents().size() < 2)
+        return false;
+    const Extents& extents = tensor->extents();
+    const int64_t own = extents[extents.size() - 2], inner = extents.back();
+    if (own != rows || tensor->elementCount() == 0)
+        return false;
+    for (int64_t i = 0; i < tensor->elementCount(); ++i)
+        if (!holds(tensor->intAt(i), i / inner % own))
+            return false;
+    return true;
+}
+
+/// Rows behind the last ones only, filled with zeros: how many; none where the Pad does otherwise.
+std::optional<int64_t> rowsPaddedBehind(const Node& pad, size_t rank,
+                                        const ConstantLookup& constantOf) {
+    const TensorPtr pads = hasInput(pad, 1) ? constantOf(pad.inputs[1]) : nullptr;
+    if (!pads || pad.explicitInputs > 2 ||
+        pad.attributes.string("mode", "constant") != "constant" ||
+        pads->elementCount() != static_cast<int64_t>(2 * rank))
+        return std::nullopt;
+    const auto behind = static_cast<int64_t>(2 * rank - 2);
+    for (int64_t i = 0; i < pads->elementCount(); ++i)
+        if (i != behind && pads->intAt(i) != 0)
+            return std::nullopt;
+    return pads->intAt(behind);
+}
+
 } // namespace
+
+bool joinPlacedRows(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
+    const Node& outer = graph.node(id);
+    const Node* room = outer.op == Op::Where ? producerOf(graph, outer, 2, Op::Pad) : nullptr;
+    // One that is true everywhere is gone by now.
+    const Node* inner = room ? producerOf(graph, outer, 1, Op::Where) : nullptr;
+    const Node* picked =
+        room ? producerOf(graph, inner ? *inner : outer, 1, Op::GatherElements) : nullptr;
+    if (!picked || !hasInput(*picked, 0) || !hasInput(*picked, 1) || !hasInput(*room, 0))
+        return false;
+    const ValueId old = room->inputs[0], added = picked->inputs[0];
+    const auto from = graph.value(old).type.extents(), to = graph.value(added).type.extents();
+    const auto all = graph.value(outer.outputs[0]).type.extents();
+    if (!from || !to || !all || from->size() < 3 || to->size() != from->size() ||
+        all->size() != from->size())
+        return false;
+    const size_t axis = from->size() - 2;
+    const int64_t first = (*from)[axis], more = (*to)[axis], rows = first + more;
+    Extents joined = *from, like = *to;
+    joined[axis] = rows;
+    like[axis] = first;
+    const auto asked = picked->attributes.integer("axis");
+    if (*all != joined || like != *from ||
+        rowsPaddedBehind(*room, from->size(), constantOf) != more ||
+        (asked != static_cast<int64_t>(axis) && asked != -2))
+        return false;
+    const Node* expanded = producerOf(graph, *picked, 1, Op::Expand);
+    const TensorPtr places = constantOf(expanded ? expanded->inputs[0] : picked->inputs[1]);
+    const bool isBehind =
+        ofAllRows(constantOf(outer.inputs[0]), rows,
+                  [&](int64_t taken, int64_t row) { return (taken != 0) == (row >= first); }) &&
+        (!inner ||
+         ofAllRows(constantOf(inner->inputs[0]), rows,
+                   [&](int64_t taken, int64_t row) { return row < first || taken != 0; })) &&
+        ofAllRows(places, rows,
+                  [&](int64_t place, int64_t row) { return row < first || place == row - first; });
+    if (!isBehind)
+        return false;
+    graph.eraseInputsFrom(id, 2);
+    graph.setInput(id, 0, old);
+    graph.setInput(id, 1, added);
+    Node& node = graph.edit(id);
+    node.op = Op::Concat;
+    node.attributes = {};
+    node.attributes.set("axis", static_cast<int64_t>(axis));
+    return true;
+}
 
 bool simplifyShapeOperands(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
     const Node& node = graph.node(id);
@@ -261,6 +345,23 @@ bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constant
     default:
         return false;
     }
+}
+
+std::optional<size_t> onlyChoice(const Graph& graph, const Node& node,
+                                 const ConstantLookup& constantOf) {
+    if (node.op != Op::Where || !hasInput(node, 0) || !node.outputs[0].valid())
+        return std::nullopt;
+    const TensorPtr condition = constantOf(node.inputs[0]);
+    if (!condition || condition->elementCount() == 0)
+        return std::nullopt;
+    const bool first = condition->intAt(0) != 0;
+    for (int64_t i = 1; i < condition->elementCount(); ++i)
+        if ((condition->intAt(i) != 0) != first)
+            return std::nullopt;
+    const size_t slot = first ? 1 : 2;
+    const bool isIt = hasInput(node, slot) && certainlyEqual(graph.value(node.inputs[slot]).type,
+                                                             graph.value(node.outputs[0]).type);
+    return isIt ? std::optional(slot) : std::nullopt;
 }
 
 } // namespace fuselage

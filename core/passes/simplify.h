@@ -6,6 +6,7 @@
 #include "core/graph/graph.h"
 
 #include <functional>
+#include <optional>
 
 namespace fuselage {
 
@@ -22,8 +23,19 @@ bool simplifyShapeOperands(Graph& graph, NodeId node, const ConstantLookup& cons
 /// the Reshape; true when it was turned.
 bool restoreSoftmax(Graph& graph, NodeId node);
 
+/// Turns rows that are placed by constant indices into a Concat where they go right behind the old
+/// ones, as in a cache that grows: Where(behind, Where(fresh, GatherElements(new), _), Pad(old)),
+/// with or without the inner Where.
+/// `node` is the outer Where; true when it was turned.
+bool joinPlacedRows(Graph& graph, NodeId node, const ConstantLookup& constantOf);
+
 /// True when output 0 certainly equals input 0: Identity, inference-mode Dropout, a Reshape to the
 /// same shape, a Cast to the same type ...
 bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constantOf);
+
+/// The input of a Where that its output 0 certainly equals, since the condition is the same
+/// constant everywhere; none where it is not, or where that input is broadcast.
+std::optional<size_t> onlyChoice(const Graph& graph, const Node& node,
+                                 const ConstantLookup& constantOf);
 
 } // namespace fuselage

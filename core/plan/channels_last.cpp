@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/channels_last.h"
 
+#include "core/plan/order_rows.h"
+
 #include <algorithm>
-#include <unordered_map>
 
 namespace fuselage {
 
@@ -28,7 +29,7 @@ public:
             if (m_marked[i])
                 m_plan.values[i].strides = channelsLast(m_plan.values[i].extents);
         if (m_choice.products && m_plan.graph)
-            orderRows();
+            orderRows(m_plan);
     }
 
 private:
@@ -134,54 +135,6 @@ private:
                 if (m_choice.products || m_votes[output] >= 0)
                     mark(output, rank);
         }
-    }
-
-    /// Rows that a Transpose hands to products are written in their order in the first place: all
-    /// of them are then one dimension of one product, where a strided view makes one a batch.
-    void orderRows() {
-        const Graph& graph = *m_plan.graph;
-        std::unordered_map<ValueId, size_t> asRows; // how often products read it, row after row
-        for (const Step& step : m_plan.steps)
-            if (const auto* p = std::get_if<Contraction>(&step.program.code);
-                p && p->kind == Contraction::Kind::MatMul && p->mDims > 1)
-                ++asRows[m_plan.values[step.inputs[p->a.operand]].value];
-        for (const Step& step : m_plan.steps) {
-            if (!std::holds_alternative<Row>(step.program.code) &&
-                !std::holds_alternative<Pointwise>(step.program.code))
-                continue;
-            for (uint32_t output : step.outputs) {
-                PlanValue& value = m_plan.values[output];
-                const std::vector<Use>& uses = graph.value(value.value).uses;
-                if (m_marked[output] || value.residence != Residence::Arena || uses.size() != 1)
-                    continue;
-                const Node& reader = graph.node(uses[0].node);
-                if (reader.op != Op::Transpose)
-                    continue;
-                const ValueId moved = reader.outputs[0];
-                const auto rows = asRows.find(moved);
-                const std::vector<int64_t> perm = reader.attributes.integers("perm");
-                const size_t rank = value.extents.size();
-                const bool keepsInnermost =
-                    rank >= 3 && perm.size() == rank &&
-                    std::all_of(perm.begin(), perm.end(), [](int64_t dim) { return dim >= 0; }) &&
-                    perm.back() == static_cast<int64_t>(rank) - 1;
-                if (keepsInnermost && rows != asRows.end() &&
-                    rows->second == graph.value(moved).uses.size() && !graph.isGraphOutput(moved))
-                    value.strides = stridesBehind(value.extents, perm);
-            }
-        }
-    }
-
-    /// Of a value that lies as its Transpose does in the model's order.
-    static Extents stridesBehind(const Extents& extents, const std::vector<int64_t>& perm) {
-        Extents moved;
-        for (int64_t dim : perm)
-            moved.push_back(extents[static_cast<size_t>(dim)]);
-        const Extents dense = rowMajorStrides(moved);
-        Extents out(extents.size());
-        for (size_t i = 0; i < perm.size(); ++i)
-            out[static_cast<size_t>(perm[i])] = dense[i];
-        return out;
     }
 
     Plan& m_plan;

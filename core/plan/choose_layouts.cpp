@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/cost/decision.h"
 #include "core/kernel/layout_work.h"
 #include "core/plan/backend.h"
 #include "core/plan/choose_layouts_internal.h"
@@ -19,8 +20,6 @@ namespace {
 constexpr size_t mostStates = 48;
 /// Orders of an item's results that are tried in all combinations.
 constexpr size_t mostCombinations = 16;
-/// What leaves the model's order must win this much of the time of the steps that it changes.
-constexpr double leastGain = 0.02;
 
 /// Steps in order, with every way in which the values that are still to be read may lie.
 class Search {
@@ -258,7 +257,8 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
         record.rejected = nameOf(first.extents, items.ordersOf(group[0])[stays ? 1 : 0]);
         record.seconds = chosen.seconds;
         record.secondsRejected = seconds;
-        if (!stays && seconds - chosen.seconds < leastGain * affected(items, group, others)) {
+        if (!stays && !preferred({seconds, chosen.seconds}, least_share::order,
+                                 affected(items, group, others))) {
             chosen.labels = others;
             chosen.seconds = seconds;
             std::swap(record.order, record.rejected);

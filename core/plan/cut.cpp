@@ -16,6 +16,8 @@ namespace {
 
 /// Bodies beyond this are cut into short parts only, so that planning stays linear.
 constexpr size_t maxExactBody = 96, longestPartBeyond = 12;
+/// Bodies up to this have few enough partitions for all of them.
+constexpr size_t maxPartitioned = 7;
 /// Repeated work below this is what loads and stores that a kernel saves are worth.
 constexpr double repeatedShare = 0.1;
 
@@ -186,16 +188,86 @@ BodyCut BodyCutter::cheapestAlong(std::vector<NodeId> order, CutPlaces places) {
     for (size_t end = count; end > 0; end = from[end])
         out.ends.push_back(end);
     std::reverse(out.ends.begin(), out.ends.end());
+    return counted(std::move(out));
+}
+
+BodyCut BodyCutter::counted(BodyCut cut) const {
     size_t begin = 0;
-    for (size_t end : out.ends) {
-        out.kernels += end - begin > 1 || !isView(out.order[begin]) ? 1U : 0U;
+    for (size_t end : cut.ends) {
+        cut.kernels += end - begin > 1 || !isView(cut.order[begin]) ? 1U : 0U;
         begin = end;
     }
-    return out;
+    return cut;
+}
+
+/// From one set of nodes that can have run to a larger one by each part that can run then; sets are
+/// bits. Of cuts that cost the same the one of fewer parts.
+BodyCut BodyCutter::cheapestOfAll(const std::vector<NodeId>& order) {
+    using Cost = std::pair<double, uint32_t>; // and parts
+    constexpr Cost unreachable{std::numeric_limits<double>::infinity(), 0};
+    const uint32_t all = (1U << order.size()) - 1;
+    std::map<NodeId, uint32_t> at;
+    std::vector<uint32_t> needs(order.size(), 0);
+    for (uint32_t i = 0; i < order.size(); ++i) {
+        at[order[i]] = i;
+        for (ValueId input : m_body.node(order[i]).inputs)
+            if (input.valid())
+                if (const NodeId maker = m_body.producer(input); maker.valid())
+                    needs[i] |= 1U << at.at(maker);
+    }
+    auto nodesOf = [&](uint32_t bits) {
+        std::vector<NodeId> out;
+        for (uint32_t i = 0; i < order.size(); ++i)
+            if ((bits >> i & 1) != 0)
+                out.push_back(order[i]);
+        return out;
+    };
+    auto canRun = [&](uint32_t ran) {
+        for (uint32_t i = 0; i < order.size(); ++i)
+            if ((ran >> i & 1) != 0 && (needs[i] & ~ran) != 0)
+                return false;
+        return true;
+    };
+    std::map<uint32_t, std::optional<double>> prices;
+    std::vector<Cost> best(all + 1, unreachable);
+    std::vector<uint32_t> from(all + 1, 0);
+    best[0] = {0, 0};
+    for (uint32_t ran = 0; ran < all; ++ran) {
+        if (best[ran] == unreachable)
+            continue;
+        const uint32_t left = all & ~ran;
+        for (uint32_t part = left; part != 0; part = (part - 1) & left) {
+            if (part == all || !canRun(ran | part))
+                continue;
+            auto [price, isNew] = prices.try_emplace(part);
+            if (isNew)
+                price->second = secondsOfPart(nodesOf(part));
+            if (!price->second)
+                continue;
+            const Cost cost{best[ran].first + *price->second, best[ran].second + 1};
+            if (best[ran | part] == unreachable || cost < best[ran | part]) {
+                best[ran | part] = cost;
+                from[ran | part] = ran;
+            }
+        }
+    }
+    BodyCut out;
+    out.seconds = best[all].first;
+    std::vector<uint32_t> parts;
+    for (uint32_t ran = all; ran != 0 && best[all] != unreachable; ran = from[ran])
+        parts.push_back(ran & ~from[ran]);
+    for (size_t i = parts.size(); i-- > 0;) {
+        const std::vector<NodeId> nodes = nodesOf(parts[i]);
+        out.order.insert(out.order.end(), nodes.begin(), nodes.end());
+        out.ends.push_back(out.order.size());
+    }
+    return counted(std::move(out));
 }
 
 BodyCut BodyCutter::cheapest(CutPlaces places) {
     const std::vector<NodeId> order = topologicalOrder(m_body);
+    if (places == CutPlaces::All && order.size() > 1 && order.size() <= maxPartitioned)
+        return cheapestOfAll(order);
     BodyCut out = cheapestAlong(order, places);
     if (std::vector<NodeId> other = smallFirst(); other != order) {
         BodyCut small = cheapestAlong(std::move(other), places);
@@ -212,10 +284,32 @@ bool BodyCutter::repeatsWork(const KernelProgram& program) {
     });
     if (isEven)
         return false;
-    double apart = 0;
-    for (NodeId node : nodes)
-        apart += instructionsOf(*partOf({node}).program);
-    return instructionsOf(program) > apart * (1 + repeatedShare);
+    return instructionsOf(program) > apart().instructions * (1 + repeatedShare);
+}
+
+bool BodyCutter::isSlower(const KernelProgram& program) {
+    // What reads through a view pays for its order, which a part behind it is not charged with.
+    const std::vector<NodeId> nodes = topologicalOrder(m_body);
+    if (std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return isView(node); }))
+        return false;
+    return secondsOf(program) > apart().seconds;
+}
+
+const BodyCutter::Apart& BodyCutter::apart() {
+    if (m_apart)
+        return *m_apart;
+    m_apart.emplace();
+    for (NodeId node : topologicalOrder(m_body)) {
+        const Part part = partOf({node});
+        m_apart->seconds += part.seconds;
+        m_apart->instructions += instructionsOf(*part.program);
+    }
+    return *m_apart;
+}
+
+std::optional<double> BodyCutter::secondsOfPart(const std::vector<NodeId>& nodes) {
+    const Part part = partOf(nodes);
+    return part.program ? std::optional(part.seconds) : std::nullopt;
 }
 
 } // namespace fuselage::planner

@@ -155,7 +155,7 @@ bool Grouper::decide(const std::vector<const Step*>& members, const Step& whole)
     const Decision decision = decideFusion(predictTime(whole.program, traffic, profile), parts);
     record.name = whole.name;
     record.reason = decision.reason;
-    record.taken = decision.verdict != Verdict::Keep && decision.bars.total() > 0;
+    record.taken = preferred({decision.unfusedSeconds, decision.fusedSeconds}, least_share::any);
     if (m_options.backend)
         if (auto reason = m_options.backend->supports(whole.program)) {
             record.reason = *reason;

@@ -19,8 +19,6 @@ namespace fuselage::planner {
 
 namespace {
 
-/// Share of their time that one product must save: less is within what prices are off by.
-constexpr double leastJoinedShare = 0.05;
 /// A GPU's libraries take no epilogue that chooses by column. Products that take longer than this,
 /// their launches apart, want a library more than one launch.
 constexpr double mostSecondsOfChoice = 5e-6;
@@ -180,8 +178,8 @@ void ProductJoiner::judge(JoinOffer& offer, const std::vector<TimeEstimate>& apa
                           const TimeEstimate& together) {
     const Decision decision = decideFusion(together, apart);
     offer.saved = decision.unfusedSeconds - decision.fusedSeconds;
-    offer.record.taken = decision.verdict != Verdict::Keep &&
-                         offer.saved > leastJoinedShare * decision.unfusedSeconds;
+    offer.record.taken =
+        preferred({decision.unfusedSeconds, decision.fusedSeconds}, least_share::joined);
     const std::string one = fmt::format("{:.4g}", decision.fusedSeconds * 1e6);
     const std::string each = fmt::format("{:.4g}", decision.unfusedSeconds * 1e6);
     offer.record.reason = {"cost",

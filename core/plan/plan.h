@@ -89,6 +89,9 @@ struct SplitRecord {
     Reason reason;
     uint32_t parts = 0;
     bool isCut = true;
+    std::vector<std::vector<std::string>> cut = {}; ///< the model's nodes of each part, in order
+    double seconds = 0;                             ///< predicted, of the parts one after the other
+    std::optional<double> wholeSeconds = {};        ///< of the one kernel; none: there is none
 };
 
 /// Cheap work whose result several steps read, offered to each of them to compute again, so that
@@ -135,6 +138,15 @@ struct Sweep {
     Reason reason;                  ///< what decided
 };
 
+/// A stretch of steps that was offered to run for a few images at a time: each sweep of a plan, or
+/// of one without any the best that it might have had.
+struct SweepRecord {
+    std::string first, last; ///< names of steps
+    int64_t images = 1, passes = 1;
+    Reason reason; ///< what decided
+    bool taken = false;
+};
+
 /// What a planner may do besides one kernel for each node; bodies are planned alike.
 struct PlanForm {
     bool reuseMemory = true;
@@ -166,6 +178,7 @@ struct Plan {
     std::vector<RecomputeRecord> recomputes;
     std::vector<GroupRecord> groups;
     std::vector<LayoutRecord> layouts;
+    std::vector<SweepRecord> sweepOffers;
     bool pricedLayouts = false; ///< predicted times know how operands lie
     std::vector<Sweep> sweeps;  ///< ascending, apart
     int64_t arenaBytes = 0;     ///< size of the arena after placement

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -20,8 +21,6 @@ namespace {
 
 /// What is offered together: one node and what leads to it alone.
 constexpr size_t mostOffered = 8, mostBodyNodes = 128;
-/// Share of its own time that doing it again must save: less is within what prices are off by.
-constexpr double leastShare = 0.05;
 
 using NodeSet = std::set<NodeId>;
 
@@ -71,8 +70,7 @@ public:
     Recomputer(std::shared_ptr<const Graph> graph, std::vector<PlannedNode>& nodes,
                const PlanRound& options, LowerCache& cache)
         : m_graph(std::move(graph)), m_nodes(nodes), m_options(options), m_cache(cache),
-          m_at(m_graph->nodeBound(), none), m_bytes(logicalBytes(*m_graph, nodes)),
-          m_times(*m_graph, m_bytes, options) {
+          m_at(m_graph->nodeBound(), none) {
         for (uint32_t i = 0; i < nodes.size(); ++i)
             m_at[nodes[i].node.index()] = i;
     }
@@ -92,6 +90,7 @@ private:
 
     bool isView(NodeId node) const { return !planned(node).program; }
 
+    const StepTimes& times() const;
     bool isCheap(NodeId node) const;
     bool isKept(NodeId node) const;
     bool takesWork(NodeId node) const;
@@ -110,10 +109,19 @@ private:
     std::vector<PlannedNode>& m_nodes;
     const PlanRound& m_options;
     LowerCache& m_cache;
-    std::vector<uint32_t> m_at;   ///< in m_nodes, by node
-    std::vector<int64_t> m_bytes; ///< of StepTimes
-    StepTimes m_times;
+    std::vector<uint32_t> m_at; ///< in m_nodes, by node
+    // Once there is something to price:
+    mutable std::vector<int64_t> m_bytes; ///< of StepTimes
+    mutable std::optional<StepTimes> m_times;
 };
+
+const StepTimes& Recomputer::times() const {
+    if (!m_times) {
+        m_bytes = logicalBytes(*m_graph, m_nodes);
+        m_times.emplace(*m_graph, m_bytes, m_options);
+    }
+    return *m_times;
+}
 
 bool isElementMove(const KernelProgram& program) {
     const auto* copy = std::get_if<Copy>(&program.code);
@@ -178,7 +186,7 @@ std::optional<Shared> Recomputer::closed(NodeSet nodes) const {
             }
     }
     Shared out{{nodes.begin(), nodes.end()}, {readers.begin(), readers.end()}};
-    auto earlier = [&](NodeId a, NodeId b) { return m_times.placeOf(a) < m_times.placeOf(b); };
+    auto earlier = [&](NodeId a, NodeId b) { return times().placeOf(a) < times().placeOf(b); };
     std::sort(out.nodes.begin(), out.nodes.end(), earlier);
     std::sort(out.readers.begin(), out.readers.end(), earlier);
     return out;
@@ -201,7 +209,7 @@ NodeId Recomputer::leadingTo(const Shared& shared) const {
                 return std::all_of(uses.begin(), uses.end(),
                                    [&](const Use& use) { return isInside(use.node); });
             });
-            if (here && (!best.valid() || m_times.placeOf(maker) > m_times.placeOf(best)))
+            if (here && (!best.valid() || times().placeOf(maker) > times().placeOf(best)))
                 best = maker;
         }
     return best;
@@ -267,7 +275,7 @@ std::optional<Offer> Recomputer::price(const Shared& shared) {
         const PlannedNode& is = planned(node);
         if (!is.program)
             return;
-        before.push_back(m_times.of(*is.program, is.request.operands, node));
+        before.push_back(times().of(*is.program, is.request.operands, node));
         out.record.bytesSaved += logicalTraffic(*is.program).logical();
     };
     for (NodeId node : shared.nodes) {
@@ -284,7 +292,7 @@ std::optional<Offer> Recomputer::price(const Shared& shared) {
         if (!reader ||
             (shared.readers.size() == 1 && gainsPrologue(*planned(node).program, reader->program)))
             return std::nullopt;
-        after += m_times.of(reader->program, reader->request.operands, node);
+        after += times().of(reader->program, reader->request.operands, node);
         out.record.bytesSaved -= logicalTraffic(reader->program).logical();
         out.readers.push_back(std::move(*reader));
     }
@@ -292,9 +300,8 @@ std::optional<Offer> Recomputer::price(const Shared& shared) {
     out.record.secondsBefore = decision.unfusedSeconds;
     out.record.secondsAfter = decision.fusedSeconds;
     out.record.reason = reasonOf(out.record);
-    // Where the prices are too close to tell, fewer bytes decide.
-    out.record.taken = decision.bars.total() > leastShare * work &&
-                       (decision.verdict == Verdict::Fuse || out.record.bytesSaved > 0);
+    out.record.taken = preferred(changeOf(decision, static_cast<double>(out.record.bytesSaved)),
+                                 least_share::again, work);
     return out;
 }
 
@@ -353,7 +360,7 @@ void Recomputer::take(Offer offer) {
         m_at[offer.shared.nodes[i].index()] = none;
         m_changed->removeNode(offer.shared.nodes[i]);
     }
-    m_times = StepTimes(*m_graph, m_bytes, m_options);
+    m_times.emplace(*m_graph, m_bytes, m_options);
 }
 
 } // namespace

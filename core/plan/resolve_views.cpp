@@ -103,6 +103,7 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
     const Graph& graph = *plan.graph;
     std::vector<uint32_t> index = indexByValue(plan);
     std::vector<Step> steps;
+    steps.reserve(plan.steps.size()); // they are large, and what a vector grows by stays
     size_t nextStep = 0;
     for (PlannedNode& planned : nodes) {
         if (planned.program) {
@@ -158,6 +159,7 @@ void aliasConcats(Plan& plan) {
             isBase[value.aliasOf] = true;
 
     std::vector<Step> kept;
+    kept.reserve(plan.steps.size());
     for (Step& step : plan.steps) {
         const Copy* concat = asConcat(step.program);
         uint32_t result = step.outputs.empty() ? 0 : step.outputs[0];

@@ -2,8 +2,10 @@
 // Phase 1 of planning: lowers every node. A fused node whose body no single program computes, or
 // computes slower than parts of it would, is cut into the parts of least predicted time, and the
 // reason is recorded; the graph that the person sees and exports keeps the fused node.
+#include "core/cost/decision.h"
 #include "core/cost/resources.h"
 #include "core/graph/subgraph.h"
+#include "core/graph/text.h"
 #include "core/plan/cut.h"
 #include "core/plan/planner_internal.h"
 
@@ -11,14 +13,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace fuselage::planner {
 
 namespace {
-
-/// A cut must win this much of the time: both are predictions of one model.
-constexpr double cutShare = 0.95;
 
 bool isStatic(const Graph& graph, const std::vector<ValueId>& values) {
     return std::all_of(values.begin(), values.end(), [&](ValueId id) {
@@ -82,30 +83,38 @@ using FusedPrograms = std::unordered_map<NodeId, KernelProgram>;
 struct Lowered {
     std::optional<KernelProgram> program; ///< none: it is cut
     BodyCut cut;
-    Reason reason; ///< of the cut, or why the cheapest one was not taken
+    Reason reason;                           ///< of the cut, or why the cheapest one was not taken
+    std::optional<double> wholeSeconds = {}; ///< of the one kernel, where there is one
 };
 
-Reason priceOf(double whole, const BodyCut& cut, bool isTaken) {
+/// Why parts may be faster than the one kernel that there is.
+enum class Doubt : uint8_t { None, Repeats, Spills, Code, Slower };
+
+Reason priceOf(Doubt doubt, const KernelResources& needs, double whole, const BodyCut& cut,
+               bool isTaken) {
     const std::string one = fmt::format("{:.4g}", whole * 1e6);
     const std::string parts = fmt::format("{:.4g}", cut.seconds * 1e6);
-    return {"cost",
-            fmt::format("one kernel computes values again that {} parts compute once: predicted "
-                        "{} us, in parts {} us",
-                        cut.kernels, one, parts),
-            isTaken ? "end the pattern at the broadcast or the reduction" : "",
-            {{"one_us", one}, {"parts_us", parts}}};
-}
-
-Reason priceOfRegisters(const KernelResources& needs, double whole, const BodyCut& cut,
-                        bool isTaken) {
-    Reason out = priceOf(whole, cut, isTaken);
-    out.message = fmt::format(
-        "one kernel keeps {} values alive in a thread, which has {} registers: "
-        "predicted {} us, in {} parts {} us",
-        needs.registers, mostRegisters, out.facts[0].value, cut.kernels, out.facts[1].value);
-    if (isTaken)
+    Reason out{"cost", {}, {}, {{"one_us", one}, {"parts_us", parts}}};
+    if (doubt == Doubt::Repeats) {
+        out.message = fmt::format("one kernel computes values again that {} parts compute once: "
+                                  "predicted {} us, in parts {} us",
+                                  cut.kernels, one, parts);
+        out.flip = "end the pattern at the broadcast or the reduction";
+    } else {
+        const std::string why =
+            doubt == Doubt::Spills
+                ? fmt::format("keeps {} values alive in a thread, which has {} registers",
+                              needs.registers, mostRegisters)
+            : doubt == Doubt::Code ? std::string("has more code than its cache holds")
+                                   : std::string("is slower than its nodes one by one");
+        out.message = fmt::format("one kernel {}: predicted {} us, in {} parts {} us", why, one,
+                                  cut.kernels, parts);
         out.flip = "match fewer nodes at once";
-    out.facts.push_back({"registers", std::to_string(needs.registers)});
+    }
+    if (doubt == Doubt::Spills)
+        out.facts.push_back({"registers", std::to_string(needs.registers)});
+    if (!isTaken)
+        out.flip.clear();
     return out;
 }
 
@@ -123,34 +132,74 @@ std::map<ValueId, Extents> ordersOfBody(const Graph& graph, const LowerRequest& 
     return out;
 }
 
-/// The whole body where one program computes it, and does not repeat more work than it saves.
+/// What was found of bodies that come again.
+struct KnownBodies {
+    using Orders = std::map<ValueId, Extents>;
+    using CutKey = std::tuple<std::string, NumericClass, CutPlaces, Orders>;
+
+    std::unordered_map<uint32_t, Doubt> doubts; ///< by LowerCache::alike()
+    std::map<CutKey, BodyCut> cuts;             ///< ids of equal bodies are equal
+};
+
+/// What speaks against the one kernel, which a cut then has to bear out; wherever operands lie.
+Doubt doubtOf(const KernelProgram& program, const KernelResources& needs, BodyCutter& cutter) {
+    if (needs.spilledBytes > 0)
+        return Doubt::Spills;
+    if (exceedsCodeCache(needs))
+        return Doubt::Code;
+    if (cutter.repeatsWork(program))
+        return Doubt::Repeats;
+    return cutter.isSlower(program) ? Doubt::Slower : Doubt::None;
+}
+
+/// The whole body where one program computes it and no cut of it is clearly faster.
 Lowered lowerOrCut(const Graph& graph, const LowerRequest& request, bool hasShapes,
-                   NumericClass allowed, const PlanRound& options, LowerCache& cache) {
+                   NumericClass allowed, const PlanRound& options, LowerCache& cache,
+                   KnownBodies& known) {
     Lowered out;
     LowerResult lowered = Reason{"dynamic-dim", "a shape depends on data", "", {}};
     if (hasShapes)
         lowered = cache.lowerWithin(request, allowed);
     BodyCutter cutter(request, options, allowed, cache);
-    if (options.orders)
-        cutter.assume(ordersOfBody(graph, request, *options.orders));
+    auto cheapest = [&](CutPlaces places) {
+        KnownBodies::Orders orders;
+        if (options.orders)
+            orders = ordersOfBody(graph, request, *options.orders);
+        cutter.assume(orders);
+        std::optional<std::string> key = keyOf(request);
+        if (!key)
+            return cutter.cheapest(places);
+        auto [cut, isNew] =
+            known.cuts.try_emplace({std::move(*key), allowed, places, std::move(orders)});
+        if (isNew)
+            cut->second = cutter.cheapest(places);
+        return cut->second;
+    };
     if (auto* program = std::get_if<KernelProgram>(&lowered)) {
         std::optional<Reason> refusal =
             options.backend ? options.backend->supports(*program) : std::nullopt;
         const KernelResources needs = options.profile->kind == DeviceKind::Gpu
                                           ? predictResources(*program, *options.profile)
                                           : KernelResources{};
-        const bool spills = needs.spilledBytes > 0;
-        if (!refusal && !spills && !cutter.repeatsWork(*program)) {
+        Doubt doubt = Doubt::None;
+        if (!refusal) {
+            const uint32_t alike = cache.alike(*program);
+            const auto found = known.doubts.find(alike);
+            doubt = found != known.doubts.end() ? found->second : doubtOf(*program, needs, cutter);
+            if (alike != 0)
+                known.doubts.emplace(alike, doubt);
+        }
+        if (!refusal && doubt == Doubt::None) {
             out.program = std::move(*program);
             return out;
         }
         if (!refusal) {
-            out.cut = cutter.cheapest(spills ? CutPlaces::All : CutPlaces::Extents);
+            out.cut = cheapest(doubt == Doubt::Repeats ? CutPlaces::Extents : CutPlaces::All);
             const double whole = cutter.secondsOf(*program);
-            const bool isTaken = out.cut.seconds < whole * cutShare;
+            const bool isTaken = preferred({whole, out.cut.seconds}, least_share::cut);
             if (std::isfinite(out.cut.seconds))
-                out.reason = spills ? priceOfRegisters(needs, whole, out.cut, isTaken)
-                                    : priceOf(whole, out.cut, isTaken);
+                out.reason = priceOf(doubt, needs, whole, out.cut, isTaken);
+            out.wholeSeconds = whole;
             if (!isTaken)
                 out.program = std::move(*program);
             return out;
@@ -159,7 +208,22 @@ Lowered lowerOrCut(const Graph& graph, const LowerRequest& request, bool hasShap
     } else {
         out.reason = std::get<Reason>(std::move(lowered));
     }
-    out.cut = cutter.cheapest(CutPlaces::All);
+    out.cut = cheapest(CutPlaces::All);
+    return out;
+}
+
+/// What is remembered of a fused node that was cut, or of the best cut that it might have had.
+SplitRecord recordOf(const Node& node, const Lowered& lowered) {
+    const BodyCut& cut = lowered.cut;
+    SplitRecord out{node.name, node.customOp, lowered.reason, cut.kernels, !lowered.program};
+    size_t begin = 0;
+    for (size_t end : cut.ends) {
+        out.cut.push_back(sourcesOf(*node.body, {cut.order.begin() + static_cast<ptrdiff_t>(begin),
+                                                 cut.order.begin() + static_cast<ptrdiff_t>(end)}));
+        begin = end;
+    }
+    out.seconds = cut.seconds;
+    out.wholeSeconds = lowered.wholeSeconds;
     return out;
 }
 
@@ -170,6 +234,7 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
                                  Progress& progress) {
     FusedPrograms out;
     std::shared_ptr<Graph> changed; // a copy, made for the first cut
+    KnownBodies known;
     for (NodeId id : topologicalOrder(*graph)) {
         if (progress.cancelled())
             return cancelledFailure("planning");
@@ -179,11 +244,10 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
             continue;
         const LowerRequest request = bodyOf(now, id);
         Lowered lowered = lowerOrCut(now, request, isStatic(now, node), allowedClass(node, options),
-                                     options, cache);
+                                     options, cache, known);
         const bool isCut = !lowered.program;
         if (!lowered.reason.code.empty())
-            splits.push_back(
-                {node.name, node.customOp, lowered.reason, lowered.cut.kernels, isCut});
+            splits.push_back(recordOf(node, lowered));
         if (!isCut) {
             out.emplace(id, std::move(*lowered.program));
             continue;

@@ -66,7 +66,7 @@ bool CastStorer::isFaster(NodeId maker, NodeId cast, const LowerRequest& request
         apart.push_back(m_times.of(*is.program, is.request.operands, node));
     }
     const Decision decision = decideFusion(m_times.of(program, request.operands, maker), apart);
-    return decision.verdict != Verdict::Keep && decision.fusedSeconds < decision.unfusedSeconds;
+    return preferred({decision.unfusedSeconds, decision.fusedSeconds}, least_share::any);
 }
 
 void CastStorer::offer(NodeId cast) {
@@ -120,6 +120,10 @@ void CastStorer::take(NodeId maker, NodeId cast, LowerRequest request, KernelPro
 
 Result<void> storeCasts(std::shared_ptr<const Graph>& graph, std::vector<PlannedNode>& nodes,
                         const PlanRound& options, LowerCache& cache, Progress& progress) {
+    if (std::none_of(nodes.begin(), nodes.end(), [&](const PlannedNode& node) {
+            return graph->node(node.node).op == Op::Cast;
+        }))
+        return {};
     CastStorer storer(graph, nodes, options, cache);
     std::vector<NodeId> order;
     for (const PlannedNode& node : nodes)

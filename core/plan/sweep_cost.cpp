@@ -2,6 +2,7 @@
 // Phase 6b, second half: what sweeps cost by the model of core/cost, and the cheapest way to cut a
 // plan into sweeps and single steps. Times are those of bytes and launches only: the arithmetic is
 // the same either way, and a core mostly waits for bytes that it finds in no cache.
+#include "core/cost/decision.h"
 #include "core/plan/sweep_internal.h"
 
 #include <algorithm>
@@ -15,8 +16,6 @@ namespace {
 constexpr uint32_t mostSteps = 64;
 /// Longer plans get shorter sweeps, so that choosing stays quick.
 constexpr uint32_t stepsTimesLength = 80'000;
-/// Differences below this share are noise.
-constexpr double clearly = 1.03;
 
 class SweepCost {
 public:
@@ -147,14 +146,16 @@ std::vector<int64_t> passSizes(int64_t images, uint32_t workers) {
 
 } // namespace
 
-std::vector<Stretch> chooseStretches(const Plan& plan, const std::vector<SweepStep>& steps,
-                                     const std::vector<ValueSpan>& spans, uint32_t workers,
-                                     const DeviceProfile& profile) {
+StretchChoice chooseStretches(const Plan& plan, const std::vector<SweepStep>& steps,
+                              const std::vector<ValueSpan>& spans, uint32_t workers,
+                              const DeviceProfile& profile) {
     SweepCost cost(plan, steps, spans, workers, profile);
     const auto count = static_cast<uint32_t>(steps.size());
     const uint32_t longest = std::clamp(stepsTimesLength / std::max(count, 1U), 4U, mostSteps);
     std::vector<double> best(count + 1, 0);
     std::vector<std::optional<Stretch>> chosen(count + 1);
+    StretchChoice out;
+    auto saved = [](const Stretch& stretch) { return stretch.wholeSeconds - stretch.seconds; };
     for (uint32_t end = 1; end <= count; ++end) {
         const uint32_t last = end - 1;
         best[end] = best[last] + cost.whole(last);
@@ -164,23 +165,28 @@ std::vector<Stretch> chooseStretches(const Plan& plan, const std::vector<SweepSt
         for (uint32_t first = last; first-- > steps[last].begin && end - first <= longest;)
             for (int64_t size : sizes) {
                 auto sweep = cost.sweep(first, last, size);
-                if (!sweep || sweep->seconds * clearly > sweep->wholeSeconds ||
-                    best[first] + sweep->seconds >= best[end])
+                if (!sweep)
+                    continue;
+                if (!preferred({sweep->wholeSeconds, sweep->seconds}, least_share::sweep)) {
+                    if (!out.lost || saved(*sweep) > saved(*out.lost))
+                        out.lost = std::move(sweep);
+                    continue;
+                }
+                if (best[first] + sweep->seconds >= best[end])
                     continue;
                 best[end] = best[first] + sweep->seconds;
                 chosen[end] = std::move(sweep);
             }
     }
-    std::vector<Stretch> out;
     for (uint32_t end = count; end > 0;) {
         if (!chosen[end]) {
             --end;
             continue;
         }
-        out.push_back(std::move(*chosen[end]));
-        end = out.back().first;
+        out.taken.push_back(std::move(*chosen[end]));
+        end = out.taken.back().first;
     }
-    std::reverse(out.begin(), out.end());
+    std::reverse(out.taken.begin(), out.taken.end());
     return out;
 }
 

@@ -36,9 +36,14 @@ struct ValueSpan {
     bool mayBeInner = false; ///< nothing else needs all of its images
 };
 
-/// The stretches that the cost model takes to be fastest, in order; those of whole steps left out.
-std::vector<Stretch> chooseStretches(const Plan& plan, const std::vector<SweepStep>& steps,
-                                     const std::vector<ValueSpan>& spans, uint32_t workers,
-                                     const DeviceProfile& profile);
+struct StretchChoice {
+    std::vector<Stretch> taken;  ///< in order
+    std::optional<Stretch> lost; ///< that saves most of those which save too little, if anything
+};
+
+/// The stretches that the cost model takes to be fastest; those of whole steps left out.
+StretchChoice chooseStretches(const Plan& plan, const std::vector<SweepStep>& steps,
+                              const std::vector<ValueSpan>& spans, uint32_t workers,
+                              const DeviceProfile& profile);
 
 } // namespace fuselage::planner

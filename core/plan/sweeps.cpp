@@ -50,6 +50,7 @@ private:
     void noteUses(uint32_t number, const SweepStep& step);
     uint32_t beginOf(uint32_t number) const;
     void add(Stretch stretch, uint32_t workers);
+    void note(const Stretch& stretch, int64_t passes, bool taken);
 
     Plan& m_plan;
     const PlanOptions& m_options;
@@ -104,6 +105,22 @@ uint32_t SweepFinder::beginOf(uint32_t number) const {
     return begin;
 }
 
+Reason reasonOf(const Stretch& stretch) {
+    const std::string before = fmt::format("{:.0f}", stretch.wholeSeconds * 1e6);
+    const std::string after = fmt::format("{:.0f}", stretch.seconds * 1e6);
+    return {"cost",
+            fmt::format("bytes and launches take {} us in passes of {} images, {} us over the "
+                        "whole batch, predicted",
+                        after, stretch.images, before),
+            "",
+            {{"passes_us", after}, {"whole_us", before}}};
+}
+
+void SweepFinder::note(const Stretch& stretch, int64_t passes, bool taken) {
+    m_plan.sweepOffers.push_back({m_plan.steps[stretch.first].name, m_plan.steps[stretch.last].name,
+                                  stretch.images, passes, reasonOf(stretch), taken});
+}
+
 void SweepFinder::add(Stretch stretch, uint32_t workers) {
     Sweep sweep;
     sweep.first = stretch.first;
@@ -119,13 +136,8 @@ void SweepFinder::add(Stretch stretch, uint32_t workers) {
         if (span.mayBeInner && span.made >= sweep.first && span.lastUse <= sweep.last)
             m_plan.values[root].inner = true;
     }
-    const double before = stretch.wholeSeconds * 1e6, after = stretch.seconds * 1e6;
-    sweep.reason = {"cost",
-                    fmt::format("bytes and launches take {:.0f} us in passes of {} images, {:.0f} "
-                                "us over the whole batch, predicted",
-                                after, sweep.images, before),
-                    "",
-                    {}};
+    sweep.reason = reasonOf(stretch);
+    note(stretch, sweep.passes, true);
     m_plan.sweeps.push_back(std::move(sweep));
 }
 
@@ -142,7 +154,10 @@ void SweepFinder::run() {
     for (uint32_t output : m_plan.outputs)
         m_spans[rootOf(m_plan, output)].lastUse = never;
     const uint32_t workers = m_options.backend->sweepWorkers();
-    for (Stretch& stretch : chooseStretches(m_plan, m_steps, m_spans, workers, *m_options.profile))
+    StretchChoice choice = chooseStretches(m_plan, m_steps, m_spans, workers, *m_options.profile);
+    if (choice.taken.empty() && choice.lost)
+        note(*choice.lost, m_steps[choice.lost->last].images / choice.lost->images, false);
+    for (Stretch& stretch : choice.taken)
         add(std::move(stretch), workers);
 }
 

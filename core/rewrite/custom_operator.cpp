@@ -8,7 +8,10 @@ namespace fuselage {
 bool CustomOperator::is(const Node& node) const {
     const bool mayBe =
         node.op == Op::Unknown || (node.op == Op::Fused && !node.customDomain.empty());
-    return mayBe && node.customOp == name && node.customDomain == domain;
+    // A fused node without a domain is named after a rule.
+    const bool isOnnx = node.op == Op::Fused && node.customDomain == "ai.onnx";
+    return mayBe && node.customOp == name &&
+           (isOnnx ? domain.empty() : node.customDomain == domain);
 }
 
 const AttributeSchema* CustomOperator::attribute(std::string_view wanted) const {

@@ -6,6 +6,7 @@
 #include "core/rewrite/engine_options.h"
 #include "core/support/progress.h"
 
+#include <memory>
 #include <string_view>
 
 namespace fuselage {
@@ -17,9 +18,10 @@ Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pip
                           const EngineOptions& options, Progress& progress);
 
 /// The same with what earlier runs found (rewrite_memo.h): the memo has served this graph with
-/// these options, or nothing yet.
-Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
-                          const EngineOptions& options, RewriteMemo& memo, Progress& progress);
+/// these options, or nothing yet. The graph is copied only where something is made of it.
+Result<Rewritten> rewrite(std::shared_ptr<const Graph> graph, const RuleSet& rules,
+                          const Pipeline& pipeline, const EngineOptions& options, RewriteMemo& memo,
+                          Progress& progress);
 
 /// The pipeline of that name; null when there is none.
 const Pipeline* findPipeline(const RuleSet& rules, std::string_view name);

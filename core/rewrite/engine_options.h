@@ -5,6 +5,7 @@
 #include "core/rewrite/rewriter.h"
 #include "core/rewrite/select.h"
 
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -30,6 +31,10 @@ inline std::optional<Decide> decideFromName(std::string_view name) {
     return std::nullopt;
 }
 
+/// Whether costs decide on matches of the rule: it has no gate, and if it rewrites, it gives what
+/// is computed another name (phase `convert`).
+bool isPriced(const Rule& rule);
+
 /// Before minus after of applying the match to the graph.
 using GainFunction = std::function<Gain(const Graph&, const Match&)>;
 
@@ -45,6 +50,7 @@ struct EngineOptions {
     MatcherOptions matcher;
     Decide decide = Decide::Rules;
     GainFunction gain;                   ///< none: nodes saved; needed unless rules decide
+    GainFunction measuredGain;           ///< of `gate measured`; none: `gain`
     std::optional<DeviceFigures> device; ///< what `device` is in rules; none: unknown
     InferenceFunction infer;             ///< none: inferShapes
     std::optional<PhaseStep::Selection> selection; ///< instead of what the pipeline says
@@ -56,6 +62,8 @@ struct EngineOptions {
 struct Rewritten {
     Graph graph;
     Trace trace;
+    /// In place of `graph`, which is empty then: one that a run with a memo found unchanged.
+    std::shared_ptr<const Graph> known = {};
 };
 
 } // namespace fuselage

@@ -62,6 +62,12 @@ struct Gain {
     double launches = 0;
     double peakBytes = 0;
     double flops = 0;
+    /// Of the kernels that it becomes, the most that one needs: registers of a thread, bytes of
+    /// shared memory of a block. None on a processor, whose kernels have neither.
+    std::optional<double> registers = {}, sharedBytes = {};
+    /// Whether what it becomes is to be taken by its price (core/cost/decision.h); none: it saves
+    /// time.
+    std::optional<bool> preferred = {};
     std::optional<Reason> refusal = {}; ///< why it cannot be written, or is more than one kernel
 };
 

@@ -13,7 +13,11 @@ namespace fuselage {
 /// out: places in the text, priority, phase, gate, tests, the operators that a rewrite builds.
 std::string matchKey(const Rule& rule);
 
-/// The same with places in the text, order and what is done with a match: equal keys rewrite
+/// The same without the rule's name, and with what a match is replaced by: rules with equal keys do
+/// the same in every graph, but for the names of their fused nodes.
+std::string meaningKey(const Rule& rule);
+
+/// As matchKey with places in the text, order and what is done with a match: equal keys rewrite
 /// equally and say the same about it.
 std::string wholeKey(const Rule& rule);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// matchKey and wholeKey: one overload a struct of a compiled rule names the members that matching
-// reads; those of wholeKey add places in the text and what is done with a match.
+// Keys of rules: one overload a struct of a compiled rule names the members that matching reads;
+// the other keys add what is done with a match, and places in the text.
 #include "core/rewrite/match_cache.h"
 
+#include <set>
 #include <type_traits>
 
 namespace fuselage {
@@ -11,7 +12,10 @@ namespace {
 
 class KeyWriter {
 public:
-    explicit KeyWriter(bool whole) : m_whole(whole) {}
+    enum class Scope : uint8_t { Match, Meaning, Whole };
+
+    explicit KeyWriter(Scope scope)
+        : m_whole(scope == Scope::Whole), m_rewrites(scope != Scope::Match) {}
 
     template <typename... Members>
     void put(const Members&... members) requires(sizeof...(Members) > 1) {
@@ -57,7 +61,8 @@ public:
         if (!it)
             return;
         put(it->domain, it->name, it->inputs);
-        if (m_whole && it->body) // what is built of it
+        // What is built of it, once: its body names the operator again.
+        if (m_rewrites && it->body && m_bodies.insert(it.get()).second)
             put(*it->body);
     }
 
@@ -103,18 +108,20 @@ public:
 
     void put(const QdqPoint& it) { put(it.name, it.slot, it.axis, it.condition, it.line); }
 
-    void put(const Gate& it) { put(it.kind, it.condition); }
+    void put(const Gate& it) { put(it.kind, it.condition, it.measured); }
 
     /// Which values a rewrite replaces; by what does not matter to matching.
     void put(const Assignment& it) {
         put(it.targets, it.isList);
-        if (m_whole)
+        if (m_rewrites)
             put(it.value, it.span);
     }
 
     void put(const Rule& it) {
-        put(it.name, it.terms, it.match, it.slots, it.dims, it.lets, it.isRewrite, it.rewrite,
-            it.escapes, it.minOpset, it.maxOpset);
+        if (m_whole || !m_rewrites)
+            put(it.name);
+        put(it.terms, it.match, it.slots, it.dims, it.lets, it.isRewrite, it.rewrite, it.escapes,
+            it.minOpset, it.maxOpset);
         if (m_whole)
             put(it.phase, it.priority, it.once, it.gate, it.numeric, it.qdq, it.exportAs, it.span,
                 it.file, it.line);
@@ -124,19 +131,27 @@ public:
 
 private:
     bool m_whole;
+    bool m_rewrites;
+    std::set<const CustomOperator*> m_bodies; ///< that were put
     std::string m_out;
 };
 
 } // namespace
 
 std::string matchKey(const Rule& rule) {
-    KeyWriter writer(false);
+    KeyWriter writer(KeyWriter::Scope::Match);
+    writer.put(rule);
+    return writer.take();
+}
+
+std::string meaningKey(const Rule& rule) {
+    KeyWriter writer(KeyWriter::Scope::Meaning);
     writer.put(rule);
     return writer.take();
 }
 
 std::string wholeKey(const Rule& rule) {
-    KeyWriter writer(true);
+    KeyWriter writer(KeyWriter::Scope::Whole);
     writer.put(rule);
     return writer.take();
 }

@@ -58,21 +58,24 @@ bool appliesTo(const Rule& rule, const Graph& graph) {
 
 void Matcher::find(const PreparedRule& rule, MatchResult& result) {
     std::vector<MatchResult> results(1);
-    search({&rule}, results, [] { return false; });
+    search({&rule}, {true}, results, [] { return false; });
     result = std::move(results.front());
 }
 
 bool Matcher::findEach(const std::vector<const IndexedRule*>& rules, Take take,
                        FunctionRef<bool()> stop) {
     std::vector<const PreparedRule*> able;
-    std::vector<bool> isAble;
+    std::vector<bool> isAble, mayMatch; // the latter of those that are able
     for (const IndexedRule* rule : rules) {
-        isAble.push_back(m_options.explain || rule->mayMatch(m_facts.present));
-        if (isAble.back())
-            able.push_back(&rule->prepared());
+        const bool may = rule->mayMatch(m_facts.present);
+        isAble.push_back(m_options.explain || may);
+        if (!isAble.back())
+            continue;
+        able.push_back(&rule->prepared());
+        mayMatch.push_back(may);
     }
     std::vector<MatchResult> results(able.size());
-    if (!search(able, results, stop))
+    if (!search(able, mayMatch, results, stop))
         return false;
     auto next = results.begin();
     for (size_t i = 0; i < rules.size(); ++i) {
@@ -84,7 +87,8 @@ bool Matcher::findEach(const std::vector<const IndexedRule*>& rules, Take take,
 }
 
 bool Matcher::search(const std::vector<const PreparedRule*>& rules,
-                     std::vector<MatchResult>& results, FunctionRef<bool()> stop) {
+                     const std::vector<bool>& mayMatch, std::vector<MatchResult>& results,
+                     FunctionRef<bool()> stop) {
     std::deque<Search> searches; // they stay where they are
     for (size_t i = 0; i < rules.size(); ++i)
         searches.emplace_back(m_graph, m_facts, m_convexity, *rules[i], m_options, m_scratch,
@@ -92,25 +96,42 @@ bool Matcher::search(const std::vector<const PreparedRule*>& rules,
     AnchorTable table(rules);
     // Later nodes first: regions grow from their last node.
     std::vector<NodeId> nodes(m_facts.order.rbegin(), m_facts.order.rend());
-    std::vector<std::vector<NodeId>> anchors;
+    std::vector<std::vector<NodeId>> anchors, places; // where near misses are looked for besides
     for (size_t from = 0; from < nodes.size(); from += nodesAtOnce) {
         if (stop())
             return false;
         auto some = std::span(nodes).subspan(from, std::min(nodesAtOnce, nodes.size() - from));
-        table.find(m_graph, m_facts, some, m_options.explain, anchors);
+        table.find(m_graph, m_facts, some, !m_options.filters, anchors);
+        if (m_options.explain)
+            table.find(m_graph, m_facts, some, true, places);
         for (size_t i = 0; i < rules.size(); ++i) {
             if (!appliesTo(rules[i]->rule, m_graph))
                 continue;
-            for (NodeId node : anchors[i])
-                searches[i].run(node);
-            m_searched += anchors[i].size();
+            if (!mayMatch[i])
+                anchors[i].clear();
+            const std::vector<NodeId>& all = m_options.explain ? places[i] : anchors[i];
+            auto start = anchors[i].begin();
+            for (NodeId node : all) {
+                const bool isStart = start != anchors[i].end() && *start == node;
+                start += isStart ? 1 : 0;
+                searches[i].run(node, isStart);
+            }
+            m_searched += all.size();
+            std::vector<NearMiss>& misses = results[i].nearMisses;
+            if (misses.size() > 2 * m_options.maxNearMisses) {
+                keepNearest(misses);
+                searches[i].wantsNearerThan(misses.back().step);
+            }
         }
     }
-    for (MatchResult& result : results)
+    for (MatchResult& result : results) {
         keepNearest(result.nearMisses);
+        result.nearMisses.shrink_to_fit(); // a memo keeps those of every rule
+    }
     return true;
 }
 
+/// Of equally near ones the first; so nothing is lost that a later call would keep.
 void Matcher::keepNearest(std::vector<NearMiss>& misses) const {
     std::stable_sort(misses.begin(), misses.end(),
                      [](const NearMiss& a, const NearMiss& b) { return a.step > b.step; });
@@ -124,7 +145,7 @@ Search::Search(const Graph& graph, const GraphFacts& facts, const Convexity& con
     : m_graph(graph), m_facts(facts), m_convexity(convexity), m_prepared(rule), m_rule(rule.rule),
       m_options(options), m_scratch(scratch), m_used(scratch.used),
       m_claimed(rule.regionRoot ? graph.nodeBound() : 0, 0), m_result(result),
-      m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()) {}
+      m_slots(rule.rule.slots.size()), m_dims(rule.rule.dims.size()), m_filters(options.filters) {}
 
 namespace {
 
@@ -149,30 +170,60 @@ std::vector<ValueId> valuesBefore(const Graph& graph, NodeId node, uint32_t dept
 
 } // namespace
 
-void Search::run(NodeId anchor) {
+void Search::run(NodeId anchor, bool isStart) {
     m_anchor = anchor;
-    m_spent = 0;
-    m_successes = 0;
     m_hasMiss = false;
     m_firstMatch = m_result.matches.size();
     m_firstRefused = m_result.refused.size();
+    if (isStart && !m_isOver)
+        searchFrom(anchor);
+    const bool isQuiet =
+        m_result.matches.size() > m_firstMatch || m_result.refused.size() > m_firstRefused;
+    if (!m_options.explain || isQuiet)
+        return;
+    m_isExplaining = true;
+    m_filters = false;
+    if (m_spentExplaining < m_options.ruleBudget)
+        searchFrom(anchor);
+    m_isExplaining = false;
+    m_filters = m_options.filters;
+    if (m_hasMiss && m_nearest.step >= m_leastStep && m_result.refused.size() == m_firstRefused) {
+        m_nearest.bound = namesOf(m_graph, m_nearestNodes);
+        m_result.nearMisses.push_back(std::move(m_nearest));
+    }
+}
+
+/// Either as every run of the rules does, or, where that found nothing, without filters and with
+/// misses noted.
+void Search::searchFrom(NodeId anchor) {
+    uint64_t& spentInAll = m_isExplaining ? m_spentExplaining : m_spentInAll;
+    const uint64_t left = m_options.ruleBudget - spentInAll;
+    m_limit = static_cast<uint32_t>(std::min<uint64_t>(m_options.budget, left));
+    m_spent = 0;
+    m_successes = 0;
+    std::unordered_set<ValueId>& tried = m_isExplaining ? m_explained : m_triedValues;
     const BlockPlan& plan = m_prepared.plan;
     Mark start = mark();
     auto end = [&] { return finish(); };
+    // Where something was found nothing is to be explained, wherever the value is met again.
+    auto settle = [&](ValueId value) {
+        undo(start);
+        if (m_result.matches.size() > m_firstMatch || m_result.refused.size() > m_firstRefused)
+            m_explained.insert(value);
+    };
     auto startAt = [&](ValueId value) {
         auto others = [&] { return matchRoots(plan, 1, end); };
         matchRootAt(plan.block->definitions[plan.roots[0]], value, others);
-        undo(start);
+        settle(value);
     };
     if (plan.roots.empty()) {
-        if (m_triedValues.insert(ValueId()).second)
+        if (tried.insert(ValueId()).second)
             matchRest(plan, end);
-        undo(start);
+        settle(ValueId());
     } else if (plan.anchoredByUsers) {
         for (ValueId value : valuesBefore(m_graph, anchor, m_prepared.reach))
-            if ((m_options.explain ||
-                 m_graph.value(value).uses.size() >= m_prepared.leastReaders) &&
-                m_triedValues.insert(value).second)
+            if ((!m_filters || m_graph.value(value).uses.size() >= m_prepared.leastReaders) &&
+                tried.insert(value).second)
                 startAt(value);
     } else {
         const std::vector<ValueId>& outputs = m_graph.node(anchor).outputs;
@@ -181,21 +232,31 @@ void Search::run(NodeId anchor) {
         if (first != outputs.end())
             startAt(*first);
     }
-    if (m_spent > m_options.budget) {
-        Match match = currentMatch();
-        Reason reason{
-            code::budget,
-            "the search was cut off after " + std::to_string(m_options.budget) + " steps",
-            "search longer (--search-steps), or write fewer alternatives and commutative operators",
-            {{"budget", std::to_string(m_options.budget)}}};
-        m_result.refused.push_back({std::move(match), std::move(reason), {}});
-    }
-    bool quiet = m_result.matches.size() > m_firstMatch || !m_hasMiss ||
-                 m_result.refused.size() > m_firstRefused;
-    if (!quiet) {
-        m_nearest.bound = namesOf(m_graph, m_nearestNodes);
-        m_result.nearMisses.push_back(m_nearest);
-    }
+    const bool isCut = m_spent > m_limit;
+    spentInAll += std::min(m_spent, m_limit);
+    if (m_isExplaining)
+        // It is the filters that tell what matches.
+        m_result.matches.erase(m_result.matches.begin() + static_cast<std::ptrdiff_t>(m_firstMatch),
+                               m_result.matches.end());
+    else if (isCut)
+        m_result.refused.push_back({currentMatch(), cutReason(), {}});
+}
+
+/// Of the search from one node, or of all searches of the rule, which end here.
+Reason Search::cutReason() {
+    m_isOver = m_limit < m_options.budget;
+    const std::string budget = std::to_string(m_isOver ? m_options.ruleBudget : m_options.budget);
+    if (!m_isOver)
+        return {code::budget,
+                "the search was cut off after " + budget + " steps",
+                "search longer (--search-steps), or write fewer alternatives and commutative "
+                "operators",
+                {{"budget", budget}, {"of", "node"}}};
+    return {code::budget,
+            "all searches of the rule were cut off after " + budget + " steps, at `" +
+                m_graph.node(m_anchor).name + "`: nodes before it were not tried",
+            "search longer (--rule-steps), or write fewer alternatives and commutative operators",
+            {{"budget", budget}, {"of", "rule"}}};
 }
 
 void Search::takeBack() {
@@ -228,6 +289,9 @@ void Search::takeBack() {
         break;
     case Change::Kind::Region:
         m_regions.pop_back();
+        break;
+    case Change::Kind::PassedOver:
+        m_passedOver.reset();
         break;
     }
 }
@@ -303,10 +367,12 @@ EvaluateContext Search::context() const {
 bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value,
                   FunctionRef<std::pair<std::string, std::string>()> explain) {
     m_noted = false;
-    if (!m_options.explain || m_quiet > 0)
+    if (!m_isExplaining || m_quiet > 0)
         return false;
+    if (m_passedOver)
+        return notePassedOver(false);
     auto step = static_cast<uint32_t>(m_nodes.size());
-    if (m_hasMiss && m_nearest.step >= step)
+    if ((m_hasMiss && m_nearest.step >= step) || (step < m_leastStep && !m_isTelling))
         return false;
     m_hasMiss = true;
     auto [found, expected] = explain();
@@ -330,7 +396,55 @@ bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value
     return false;
 }
 
+bool Search::failTest(NodeId node, FunctionRef<void()> tell) {
+    if (!m_isExplaining || m_quiet > 0)
+        return false;
+    if (m_inInstance > 0) {
+        tell();
+        return false;
+    }
+    if (m_passedOver) {
+        const bool isSame = node.valid() && m_passedOver->node == node;
+        return isSame || notePassedOver(false);
+    }
+    const bool hadMiss = std::exchange(m_hasMiss, false);
+    NearMiss nearest = std::move(m_nearest);
+    std::vector<NodeId> nodes = std::move(m_nearestNodes);
+    m_isTelling = true;
+    tell(); // with nothing to compare with, it becomes the nearest
+    m_isTelling = false;
+    m_passedOver = PassedOver{m_nearest, node};
+    if (hadMiss && nearest.step >= m_nearest.step) {
+        m_nearest = std::move(nearest);
+        m_nearestNodes = std::move(nodes);
+    }
+    m_noted = false;
+    m_trail.push_back({Change::Kind::PassedOver});
+    return true;
+}
+
+/// How much fits besides the test that was passed over. Always false.
+bool Search::notePassedOver(bool isAll) {
+    const NodeId failing = m_passedOver->node;
+    const bool isTaken = std::find(m_nodes.begin(), m_nodes.end(), failing) != m_nodes.end();
+    const auto step = static_cast<uint32_t>(m_nodes.size() - (isTaken ? 1 : 0));
+    const bool isNearer =
+        step > m_nearest.step || (step == m_nearest.step && isAll && !m_nearest.isAllButOne);
+    if (m_hasMiss && !isNearer)
+        return false;
+    m_hasMiss = true;
+    m_nearest = m_passedOver->miss;
+    m_nearest.step = step;
+    m_nearest.steps = std::max(m_prepared.steps, step + 1);
+    m_nearest.isAllButOne = isAll;
+    m_nearestNodes = m_nodes;
+    std::erase(m_nearestNodes, failing);
+    return false;
+}
+
 bool Search::refuse(Reason reason, std::optional<RuleEdit> edit) {
+    if (m_passedOver && m_quiet == 0)
+        return notePassedOver(false);
     if (m_quiet == 0 && m_result.refused.size() < m_firstRefused + m_options.matchesAtOnce)
         m_result.refused.push_back({currentMatch(), std::move(reason), std::move(edit)});
     return false;

@@ -14,11 +14,13 @@
 namespace fuselage {
 
 struct MatcherOptions {
-    uint32_t budget = 20'000;    ///< steps of the search from one anchor
-    uint32_t matchesAtOnce = 16; ///< different matches kept from one anchor
-    bool explain = false;        ///< keep near misses
-    size_t maxNearMisses = 512;  ///< of one rule, the nearest ones
-    RootValues roots;            ///< gain is unknown while matching
+    uint32_t budget = 20'000;         ///< steps of the search from one anchor
+    uint64_t ruleBudget = 20'000'000; ///< steps of all searches of one rule in one graph
+    uint32_t matchesAtOnce = 16;      ///< different matches kept from one anchor
+    bool explain = false;             ///< keep near misses
+    bool filters = true;              ///< false: tries terms everywhere; finds the same, later
+    size_t maxNearMisses = 512;       ///< of one rule, the nearest ones
+    RootValues roots;                 ///< gain is unknown while matching
 };
 
 /// What the matcher asks about a graph again and again; valid until the graph changes.
@@ -98,8 +100,9 @@ public:
     size_t searched() const { return m_searched; }
 
 private:
-    bool search(const std::vector<const PreparedRule*>& rules, std::vector<MatchResult>& results,
-                FunctionRef<bool()> stop);
+    /// `mayMatch`: per rule; the others are searched for near misses only.
+    bool search(const std::vector<const PreparedRule*>& rules, const std::vector<bool>& mayMatch,
+                std::vector<MatchResult>& results, FunctionRef<bool()> stop);
     void keepNearest(std::vector<NearMiss>& misses) const;
 
     const Graph& m_graph;

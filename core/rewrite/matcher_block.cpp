@@ -175,6 +175,8 @@ bool Search::holdsConditions(const Block& block) {
 }
 
 bool Search::finish() {
+    if (m_passedOver)
+        return notePassedOver(true);
     m_sorted = m_nodes;
     sortByRank(m_sorted);
     for (size_t i = m_firstMatch; i < m_result.matches.size(); ++i)

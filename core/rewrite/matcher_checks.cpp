@@ -56,22 +56,26 @@ bool Search::checkType(const Term& term, ValueId id) {
         return true;
     const TypePattern& type = *term.type;
     const Value& value = m_graph.value(id);
-    auto wants = [&](const char* expected) {
-        return miss(code::type, &term, {}, id, [&] {
-            std::string found = value.constant           ? "constant " + value.type.text()
-                                : value.producer.valid() ? "computed " + value.type.text()
-                                                         : "input " + value.type.text();
-            return std::pair(found, std::string(expected));
+    auto fails = [&](const char* expected) {
+        return !failTest({}, [&] {
+            miss(code::type, &term, {}, id, [&] {
+                std::string found = value.constant           ? "constant " + value.type.text()
+                                    : value.producer.valid() ? "computed " + value.type.text()
+                                                             : "input " + value.type.text();
+                return std::pair(found, std::string(expected));
+            });
         });
     };
-    if (type.isConst && !value.constant)
-        return wants("a constant");
+    if (type.isConst && !value.constant && fails("a constant"))
+        return false;
     bool isGraphInput = !value.constant && !value.producer.valid();
-    if (type.isInput && !isGraphInput)
-        return wants("an input of the graph");
-    if (!type.dtypes.empty() &&
-        std::find(type.dtypes.begin(), type.dtypes.end(), value.type.dtype) == type.dtypes.end())
-        return wants(nameOf(type.dtypes[0]));
+    if (type.isInput && !isGraphInput && fails("an input of the graph"))
+        return false;
+    const auto& dtypes = type.dtypes;
+    if (!dtypes.empty() &&
+        std::find(dtypes.begin(), dtypes.end(), value.type.dtype) == dtypes.end() &&
+        fails(nameOf(dtypes[0])))
+        return false;
     if (type.isScalar) {
         std::optional<int64_t> count = value.type.elementCount();
         bool splat = value.constant && splatOf(*value.constant);
@@ -81,8 +85,8 @@ bool Search::checkType(const Term& term, ValueId id) {
                                value.type.text() + ", the rule wants a scalar",
                            "give the dimension a number",
                            {{"found", value.type.text()}, {"expected", "scalar"}}});
-        if (!splat && *count != 1)
-            return wants("a scalar");
+        if (!splat && *count != 1 && fails("a scalar"))
+            return false;
     }
     return !type.dims || checkDims(type, term, id);
 }
@@ -100,33 +104,48 @@ bool Search::checkDims(const TypePattern& type, const Term& term, ValueId id) {
         return refuse({code::unknown,
                        "the rank of `" + value.name + "` is not known",
                        "run shape inference or declare the shape",
-                       {{"found", value.type.text()}, {"expected", term.text}}});
+                       {{"found", value.type.text()}, {"expected", dimsText(patterns)}}});
     }
     const Shape& shape = *value.type.shape;
     size_t fixed = patterns.size() - (open ? 1 : 0);
-    if (open ? shape.size() < fixed : shape.size() != fixed) {
-        miss(code::shape, &term, {}, id, [&] {
-            return std::pair("rank " + std::to_string(shape.size()),
-                             (open ? "rank of at least " : "rank ") + std::to_string(fixed));
+    if (open ? shape.size() < fixed : shape.size() != fixed)
+        return failTest({}, [&] {
+            miss(code::shape, &term, {}, id,
+                 [&] { return std::pair(value.type.text(), dimsText(patterns)); });
+            suggestDims(type, shape);
         });
-        bool plain = type.dtypes.empty() && !type.isScalar && !type.isInput;
-        return suggest("write `[...]`, if any rank will do",
-                       RuleEdit{RuleEdit::Kind::Replace,
-                                plain ? type.span : Span{},
-                                {},
-                                type.isConst ? "const [...]" : "[...]"});
-    }
     auto front = static_cast<size_t>(rest - patterns.begin());
     for (size_t i = 0; i < front; ++i)
-        if (!checkDim(patterns[i], shape[i], term, id))
+        if (!checkDim(type, i, shape[i], term, id))
             return false;
     for (size_t i = front + 1; i < patterns.size(); ++i)
-        if (!checkDim(patterns[i], shape[shape.size() - patterns.size() + i], term, id))
+        if (!checkDim(type, i, shape[shape.size() - patterns.size() + i], term, id))
             return false;
     return true;
 }
 
-bool Search::checkDim(const DimPattern& pattern, const Dim& dim, const Term& term, ValueId id) {
+/// The only other variable of the rule's own text that stands for this size; empty where there is
+/// none. Those of patterns that it uses have a point in their names, and know none of the rule's.
+std::string Search::variableOf(const Dim& dim, const DimPattern& pattern) const {
+    const auto isOwn = [&](size_t variable) {
+        return m_rule.dims[variable].find('.') == std::string::npos;
+    };
+    std::string out;
+    if (pattern.kind != DimPattern::Kind::Variable || !isOwn(pattern.variable))
+        return out;
+    for (size_t i = 0; i < m_dims.size(); ++i) {
+        if (!m_dims[i].bound || m_dims[i].isList || !(m_dims[i].dim == dim) || !isOwn(i))
+            continue;
+        if (!out.empty())
+            return {};
+        out = m_rule.dims[i];
+    }
+    return out;
+}
+
+bool Search::checkDim(const TypePattern& type, size_t index, const Dim& dim, const Term& term,
+                      ValueId id) {
+    const DimPattern& pattern = (*type.dims)[index];
     if (pattern.kind == DimPattern::Kind::Any || pattern.kind == DimPattern::Kind::Rest)
         return true;
     Quantity wanted;
@@ -144,13 +163,21 @@ bool Search::checkDim(const DimPattern& pattern, const Dim& dim, const Term& ter
     Truth same = equal(found, wanted);
     if (same == Truth::True)
         return true;
-    if (same == Truth::False) {
-        miss(code::shape, &term, {}, id, [&] {
-            return std::pair(m_graph.value(id).type.text(), "dimension " + wanted.text());
+    if (same == Truth::False)
+        return failTest({}, [&] {
+            miss(code::shape, &term, {}, id, [&] {
+                std::string expected = dimsText(*type.dims);
+                if (pattern.kind == DimPattern::Kind::Variable)
+                    expected += " with " + dimText(pattern) + " = " + wanted.text();
+                return std::pair(m_graph.value(id).type.text(), std::move(expected));
+            });
+            if (const std::string other = variableOf(dim, pattern); !other.empty())
+                suggest("write `" + other + "`, which has that size, or `_` if any will do",
+                        RuleEdit{RuleEdit::Kind::Replace, pattern.span, {}, other});
+            else
+                suggest("write `_` for `" + dimText(pattern) + "`, if any size will do",
+                        RuleEdit{RuleEdit::Kind::Replace, pattern.span, {}, "_"});
         });
-        return suggest("write `_` for the dimension, if any will do",
-                       RuleEdit{RuleEdit::Kind::Replace, pattern.span, {}, "_"});
-    }
     return refuse({code::unknown,
                    "a dimension of `" + m_graph.value(id).name + "` is not known: found " +
                        dim.text() + ", the rule wants " + wanted.text(),
@@ -179,11 +206,12 @@ bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {
     if (holds == Truth::True)
         return true;
     std::string expected = test.comparison + " " + wanted.text();
-    if (holds == Truth::False) {
-        miss(code::attribute, &term, id, {},
-             [&] { return std::pair("`" + test.name + "` " + found.text(), expected); });
-        return suggestTest(test, found, wanted);
-    }
+    if (holds == Truth::False)
+        return failTest(id, [&] {
+            miss(code::attribute, &term, id, {},
+                 [&] { return std::pair("`" + test.name + "` " + found.text(), expected); });
+            suggestTest(test, found, wanted);
+        });
     std::string why = found.isUnknown() ? unknownText(found) : unknownText(wanted);
     return refuse({code::unknown,
                    "`" + test.name + "` of `" + node.name + "` is not known (" + why +

@@ -37,8 +37,12 @@ public:
            const PreparedRule& rule, const MatcherOptions& options, MatchScratch& scratch,
            MatchResult& result);
 
-    /// Adds the matches found from this node to the result.
-    void run(NodeId anchor);
+    /// Adds the matches found from this node to the result. `isStart`: the node may be one; others
+    /// are looked at for near misses only.
+    void run(NodeId anchor, bool isStart);
+
+    /// From here on misses of at most so many nodes are not noted.
+    void wantsNearerThan(uint32_t steps) { m_leastStep = steps + 1; }
 
 private:
     /// One step that can be taken back.
@@ -51,6 +55,7 @@ private:
             Node,
             Label,
             Region,
+            PassedOver,
         };
 
         Kind kind;
@@ -70,12 +75,21 @@ private:
         bool escapes = false; ///< a value in it that others read may not be read there
     };
 
+    /// A test that failed where the search for near misses goes on as if it held.
+    struct PassedOver {
+        NearMiss miss;
+        NodeId node; ///< all tests of it are passed over then; none: a value was tested
+    };
+
     /// A node next to a growing region.
     struct Neighbour {
         NodeId node;
         bool isProducer;
         int change; ///< of the number of live outputs when it joins
     };
+
+    void searchFrom(NodeId anchor);
+    Reason cutReason();
 
     // Blocks and the end of a match (matcher_block.cpp)
     bool matchBlock(const BlockPlan& plan, Next next);
@@ -102,7 +116,7 @@ private:
     /// search to come as far as it can, so for them everything may.
     bool mayMatch(TermId id, ValueId value) const {
         const TermFilter& filter = m_prepared.filters[id.index()];
-        if (filter.roots.any || m_options.explain)
+        if (filter.roots.any || !m_filters)
             return true;
         NodeId node = value.valid() ? m_facts.makers[value.index()] : NodeId();
         return node.valid() && contains(filter.roots.ops, m_facts.ops[node.index()]) &&
@@ -148,7 +162,14 @@ private:
     // Tests without backtracking (matcher_checks.cpp)
     bool checkType(const Term& term, ValueId value);
     bool checkDims(const TypePattern& type, const Term& term, ValueId value);
-    bool checkDim(const DimPattern& pattern, const Dim& dim, const Term& term, ValueId value);
+    std::string variableOf(const Dim& dim, const DimPattern& pattern) const;
+    bool checkDim(const TypePattern& type, size_t index, const Dim& dim, const Term& term,
+                  ValueId value);
+    std::string dimText(const DimPattern& pattern) const;
+    std::string dimsText(const std::vector<DimPattern>& patterns) const;
+    std::optional<std::string> fittingDims(const std::vector<DimPattern>& patterns,
+                                           const Shape& shape) const;
+    void suggestDims(const TypePattern& type, const Shape& shape);
     bool checkTests(const Term& term, NodeId node, bool late);
     bool checkTest(const AttributeTest& test, const Term& term, NodeId node);
 
@@ -185,12 +206,16 @@ private:
         uint32_t& seen = m_scratch.seen[node.index()];
         return seen != m_scratch.seenStamp && (seen = m_scratch.seenStamp, true);
     }
-    bool spend() { return ++m_spent <= m_options.budget; }
+    bool spend() { return ++m_spent <= m_limit; }
     EvaluateContext context() const;
 
     /// Notes how far the search came; `explain` returns {found, expected}. Always false.
     bool miss(const char* code, const Term* term, NodeId node, ValueId value,
               FunctionRef<std::pair<std::string, std::string>()> explain);
+    /// A test does not hold; `tell` notes the miss. True where the search goes on all the same: for
+    /// a near miss, once, to see what else fits.
+    bool failTest(NodeId node, FunctionRef<void()> tell);
+    bool notePassedOver(bool isAll);
     bool refuse(Reason reason, std::optional<RuleEdit> edit = {});
     /// What would let the last miss go on, in words and as a change of the text (matcher_flip.cpp).
     bool suggest(std::string words, std::optional<RuleEdit> edit = {});
@@ -232,11 +257,22 @@ private:
     std::vector<Neighbour> m_neighbours; ///< of the region that grows
 
     uint32_t m_spent = 0;
-    uint32_t m_successes = 0; ///< continuations that held to the end
-    size_t m_firstMatch = 0;  ///< in m_result, of this anchor
+    uint32_t m_limit = 0;      ///< of m_spent
+    uint64_t m_spentInAll = 0; ///< from all anchors
+    uint64_t m_spentExplaining = 0;
+    bool m_isOver = false;       ///< all steps of the rule are spent
+    bool m_isExplaining = false; ///< nothing was found from this anchor: why not?
+    bool m_filters = true;       ///< terms are not tried where the nodes above say no
+    uint32_t m_successes = 0;    ///< continuations that held to the end
+    size_t m_firstMatch = 0;     ///< in m_result, of this anchor
     size_t m_firstRefused = 0;
     uint32_t m_quiet = 0;                      ///< inside `unless`: misses are good news
+    uint32_t m_inInstance = 0;                 ///< inside `many`: what does not fit is left out
     std::unordered_set<ValueId> m_triedValues; ///< of rules that start at a value
+    std::unordered_set<ValueId> m_explained;
+    std::optional<PassedOver> m_passedOver;
+    uint32_t m_leastStep = 0; ///< of a miss that is still wanted
+    bool m_isTelling = false; ///< what a test says may get nearer when the search has passed it
     bool m_hasMiss = false;
     bool m_noted = false; ///< the last miss became the nearest one
     NearMiss m_nearest;

@@ -112,8 +112,10 @@ bool Search::findInstance(const Many& many, const BlockPlan& plan, NodeId root, 
     auto first =
         std::find_if(outputs.begin(), outputs.end(), [](ValueId value) { return value.valid(); });
     auto others = [&] { return matchRoots(plan, 1, keep); };
+    ++m_inInstance;
     if (first != outputs.end())
         matchRootAt(many.block.definitions[plan.roots[0]], *first, others);
+    --m_inInstance;
     undo(before);
     return found;
 }

@@ -128,16 +128,27 @@ bool Search::matchNumber(const Term& term, ValueId value, Next next) {
     if (m_graph.isConstant(value) &&
         isNumber(*m_graph.value(value).constant, term.number, term.tolerance))
         return next();
-    return miss(code::number, &term, {}, value, [&] {
-        std::string found = "no operand";
-        if (m_graph.isConstant(value)) {
-            std::optional<double> splat = splatOf(*m_graph.value(value).constant);
-            found = splat ? textOf(*splat) : "different elements";
-        } else if (value.valid()) {
-            found = "no constant";
-        }
-        return std::pair(found, textOf(term.number));
-    });
+    auto tell = [&] {
+        miss(code::number, &term, {}, value, [&] {
+            std::string found = "no operand";
+            if (m_graph.isConstant(value)) {
+                std::optional<double> splat = splatOf(*m_graph.value(value).constant);
+                found = splat ? textOf(*splat) : "different elements";
+            } else if (value.valid()) {
+                found = "no constant";
+            }
+            return std::pair(found, textOf(term.number));
+        });
+    };
+    if (!m_graph.isConstant(value)) {
+        tell();
+        return false;
+    }
+    Mark before = mark();
+    if (failTest({}, tell) && next())
+        return true;
+    undo(before);
+    return false;
 }
 
 bool Search::matchHole(const Term& term, ValueId value, const HoleFrame* hole, Next next) {
@@ -270,7 +281,13 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
                  checkTests(term, node, false);
     if (holds) {
         take(node, id);
-        auto lateTests = [&] { return checkTests(term, node, true) && next(); };
+        auto lateTests = [&] {
+            Mark matched = mark();
+            if (checkTests(term, node, true) && next())
+                return true;
+            undo(matched);
+            return false;
+        };
         if (matchOperands(term, node, hole, lateTests))
             return true;
     }

@@ -74,6 +74,16 @@ template <double Gain::*Member> Quantity ofGain(const RootValues& roots) {
     return roots.gain ? Quantity::real(roots.gain->*Member) : Quantity::unknown("`gain`");
 }
 
+/// Of the kernels that are made.
+template <std::optional<double> Gain::*Member> Quantity ofKernels(const RootValues& roots) {
+    if (!roots.gain)
+        return Quantity::unknown("`gain`");
+    const std::optional<double>& most = roots.gain->*Member;
+    return most ? Quantity::real(*most)
+                : Quantity::unknown("registers and shared memory, which kernels of a processor do "
+                                    "not have");
+}
+
 template <auto Member> Quantity ofDevice(const RootValues& roots) {
     if (!roots.device)
         return Quantity::unknown("`device`");
@@ -91,6 +101,8 @@ template <auto Member> Quantity ofTotal(const RootValues& roots) {
 
 constexpr const char* plans = "plans of what the match touches: its nodes, minus what the rule "
                               "makes of them";
+constexpr const char* kernels =
+    "predicted of the plan of what the rule makes; a processor has none";
 constexpr const char* profile = "the device profile, field of that name";
 constexpr const char* model = "all nodes of the model, as it was before the first phase";
 
@@ -103,6 +115,10 @@ constexpr RootRow roots[] = {
     {"gain", "flops", "operations", "floating-point operations saved", plans, ofGain<&Gain::flops>},
     {"gain", "peak_bytes", "bytes", "memory saved at the moment that takes most, without operands",
      plans, ofGain<&Gain::peakBytes>},
+    {"gain", "regs", "registers", "of a thread, the most that a kernel of the match needs; `regs`",
+     kernels, ofKernels<&Gain::registers>},
+    {"gain", "smem", "bytes", "shared memory of a block, the most that one needs; `smem`", kernels,
+     ofKernels<&Gain::sharedBytes>},
     {"device", "kind", "text", "`\"gpu\"` or `\"cpu\"`", profile, ofDevice<&Device::kind>,
      "gpu cpu"},
     {"device", "arch", "text", "`\"sm_90\"`, `\"x86-64 avx512\"`", profile,

@@ -188,6 +188,7 @@ struct Gate {
 
     Kind kind = Kind::Default;
     std::optional<Expression> condition;
+    bool measured = false; ///< each match is timed on the device at hand, whatever decides
 };
 
 /// A point where quantisation puts a QuantizeLinear/DequantizeLinear pair (points.h binds it).

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/text.h"
+#include "core/rewrite/body_trace_internal.h"
 #include "core/rewrite/phase_internal.h"
 #include "core/rewrite/points.h"
 #include "core/rewrite/state_hash.h"
+#include "core/support/text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fuselage {
 
@@ -31,8 +34,8 @@ bool isFull(const Match& match) {
 Phase::Phase(Graph& graph, Trace& trace, const RuleIndex& index, const PhaseStep& step,
              const EngineOptions& options, RewriteMemo& memo, RewriteMemo::State state,
              Progress& progress)
-    : m_graph(graph), m_trace(trace), m_step(step), m_options(options), m_memo(memo),
-      m_state(state), m_progress(progress) {
+    : m_own(graph), m_trace(trace), m_step(step), m_options(options), m_memo(memo), m_state(state),
+      m_progress(progress) {
     for (const auto& rule : index.rules())
         if (rule->rule().phase == step.phase)
             m_levels[-rule->rule().priority].push_back(rule.get());
@@ -44,7 +47,7 @@ Result<void> Phase::run() {
     std::map<uint64_t, size_t> states; // hash -> events before it
     for (m_iteration = 1; m_iteration <= m_options.maxIterations; ++m_iteration) {
         if (m_step.repeat) {
-            auto [entry, isNew] = states.emplace(stateHash(m_graph), m_trace.events.size());
+            auto [entry, isNew] = states.emplace(stateHash(graph()), m_trace.events.size());
             if (!isNew) {
                 stop(entry->second);
                 break;
@@ -52,10 +55,10 @@ Result<void> Phase::run() {
         }
         bool changed = false;
         for (const auto& [priority, rules] : m_levels) {
-            Result<bool> level = runLevel(rules);
-            if (!level)
-                return failure(level.error());
-            changed = changed || *level;
+            Result<bool> done = level(rules);
+            if (!done)
+                return failure(done.error());
+            changed = changed || *done;
         }
         if (!changed || !m_step.repeat)
             break;
@@ -64,6 +67,105 @@ Result<void> Phase::run() {
     }
     noteShadowed();
     return {};
+}
+
+/// What can be read of the graph after show().
+const Graph& Phase::graph() const {
+    return m_shown ? *m_shown : m_shared ? *m_shared : m_own;
+}
+
+/// Makes graph() that of the state.
+void Phase::show() {
+    if (m_waiting.empty() || m_shown)
+        return;
+    m_shown = m_memo.graphOf(m_state);
+    if (!m_shown)
+        own();
+}
+
+/// The graph of the state, to be changed.
+Graph& Phase::own() {
+    const bool isMoved = m_shared || m_shown;
+    if (auto shared = std::exchange(m_shared, nullptr))
+        m_own = shared->clone();
+    for (const Waiting& each : std::exchange(m_waiting, {})) {
+        std::unordered_map<RewriteMemo::RuleNumber, const Rule*> rules;
+        for (const IndexedRule* rule : each.rules)
+            rules.emplace(m_memo.numberOf(rule->rule()), &rule->rule());
+        for (const RewriteMemo::AppliedMatch& applied : each.level->applied) {
+            Match match = applied.match;
+            match.rule = rules.at(applied.rule);
+            (void)applyMatch(m_own, match, m_options.infer ? m_options.infer : inferShapes);
+        }
+    }
+    m_shown = nullptr;
+    if (isMoved && m_facts)
+        m_convexity = std::make_unique<Convexity>(m_own, m_facts->order);
+    return m_own;
+}
+
+std::shared_ptr<const Graph> Phase::known() {
+    if (m_waiting.empty())
+        return m_shared;
+    if (auto known = m_memo.graphOf(m_state))
+        return known;
+    own();
+    return nullptr;
+}
+
+/// All that a level depends on besides the state and options that stay.
+std::string Phase::keyOf(const Rules& rules) const {
+    std::string out;
+    appendSized(out, m_step.phase);
+    out += static_cast<char>(m_options.selection.value_or(m_step.selection));
+    out += static_cast<char>(m_options.decide);
+    for (const IndexedRule* rule : rules)
+        out += std::to_string(m_memo.numberOf(rule->rule())) + ",";
+    for (const MatchKey& key : m_options.disabled) {
+        appendSized(out, key.rule);
+        for (const std::string& node : key.nodes)
+            appendSized(out, node);
+        out += ';';
+    }
+    return out;
+}
+
+/// As runLevel; what the memo knows is not done again, and its changes wait until somebody asks for
+/// the graph.
+Result<bool> Phase::level(const Rules& rules) {
+    if (m_step.repeat || !m_memo.remembers())
+        return runLevel(rules);
+    const std::string key = keyOf(rules);
+    std::vector<const Rule*> asked;
+    for (const IndexedRule* rule : rules)
+        asked.push_back(&rule->rule());
+    if (auto known = m_memo.level(m_state, key, asked))
+        return takeOver(known, rules);
+    const RewriteMemo::State start = m_state;
+    auto fresh = std::make_shared<RewriteMemo::Level>();
+    Trace before = std::exchange(m_trace, {});
+    m_level = fresh.get();
+    Result<bool> changed = runLevel(rules);
+    m_level = nullptr;
+    Trace done = std::exchange(m_trace, std::move(before));
+    if (changed && !m_progress.cancelled()) {
+        fresh->state = m_state;
+        fresh->trace = done;
+        m_memo.keep(start, key, std::move(fresh));
+    }
+    append(m_trace, std::move(done));
+    return changed;
+}
+
+bool Phase::takeOver(const RewriteMemo::LevelPtr& level, const Rules& rules) {
+    append(m_trace, level->trace);
+    m_state = level->state;
+    if (level->applied.empty())
+        return false;
+    m_waiting.push_back({level, rules});
+    m_shown = nullptr;
+    m_facts.reset();
+    return true;
 }
 
 Result<bool> Phase::runLevel(const Rules& rules) {
@@ -97,14 +199,17 @@ Result<bool> Phase::runLevel(const Rules& rules) {
 }
 
 void Phase::refreshFacts() {
+    show();
     if (m_facts)
         return;
-    m_facts = std::make_unique<GraphFacts>(m_graph);
-    m_convexity = std::make_unique<Convexity>(m_graph, m_facts->order);
+    m_facts = std::make_unique<GraphFacts>(graph());
+    m_convexity = std::make_unique<Convexity>(graph(), m_facts->order);
 }
 
 Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
     refreshFacts();
+    if (m_level)
+        m_level->before.push_back(m_state);
     Rules active;
     for (const IndexedRule* rule : rules)
         if (!rule->rule().once || m_iteration == 1)
@@ -129,7 +234,7 @@ Result<std::vector<Candidate>> Phase::findAll(const Rules& rules) {
 /// As Matcher::findEach; rules that the memo knows on this state are not searched again.
 void Phase::findEach(const Rules& rules, Matcher::Take take) {
     if (!m_memo.remembers()) {
-        Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
+        Matcher matcher(graph(), *m_facts, *m_convexity, m_options.matcher);
         matcher.findEach(rules, take, [&] { return m_progress.cancelled(); });
         return;
     }
@@ -156,11 +261,12 @@ void Phase::remember(const Rules& rules) {
             fresh.push_back(rule);
     if (fresh.empty())
         return;
+    refreshFacts();
     auto keep = [&](const IndexedRule& rule, MatchResult& found) {
-        m_memo.keep(m_state, rule.rule(), m_graph, std::move(found));
+        m_memo.keep(m_state, rule.rule(), graph(), std::move(found));
         return !m_progress.cancelled();
     };
-    Matcher matcher(m_graph, *m_facts, *m_convexity, m_options.matcher);
+    Matcher matcher(graph(), *m_facts, *m_convexity, m_options.matcher);
     matcher.findEach(fresh, keep, [&] { return m_progress.cancelled(); });
 }
 
@@ -179,7 +285,7 @@ void Phase::note(const IndexedRule& rule, MatchResult& found) {
 bool Phase::isDisabled(const Match& match) {
     if (m_options.disabled.empty())
         return false;
-    MatchKey key{match.rule->name, sourcesOf(m_graph, match.nodes)};
+    MatchKey key{match.rule->name, sourcesOf(graph(), match.nodes)};
     std::sort(key.nodes.begin(), key.nodes.end());
     const auto& keys = m_options.disabled;
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
@@ -192,6 +298,8 @@ bool Phase::applyAll(std::vector<Candidate>& candidates, const std::vector<size_
     Forwarding forwarding;
     bool any = false;
     size_t done = 0;
+    if (!chosen.empty())
+        own();
     for (size_t i : chosen) {
         if (m_progress.cancelled())
             break; // the caller's next step reports it
@@ -210,9 +318,9 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
     for (ValueId& output : match.outputs)
         output = forwarding.resolve(output);
     bool current = std::all_of(match.nodes.begin(), match.nodes.end(),
-                               [&](NodeId node) { return m_graph.alive(node); }) &&
+                               [&](NodeId node) { return graph().alive(node); }) &&
                    std::all_of(match.slots.begin(), match.slots.end(),
-                               [&](const Binding& slot) { return allAlive(m_graph, slot); });
+                               [&](const Binding& slot) { return allAlive(graph(), slot); });
     if (!current) // found again, as it then is, by the next round
         return false;
     std::vector<NodeId> cycle = m_convexity->cycleOf(match.nodes, match.outputs);
@@ -221,9 +329,8 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
         return false;
     }
     TraceEvent event = eventOf(match, candidate.gain);
-    event.points = pointsOf(m_graph, match);
-    ApplyResult result =
-        applyMatch(m_graph, match, m_options.infer ? m_options.infer : inferShapes);
+    event.points = pointsOf(graph(), match);
+    ApplyResult result = applyMatch(m_own, match, m_options.infer ? m_options.infer : inferShapes);
     if (auto* refused = std::get_if<NotApplied>(&result)) {
         event.kind = TraceEvent::Kind::Refused;
         event.reason = std::move(refused->reason);
@@ -237,9 +344,14 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
     m_state = m_memo.after(m_state, match);
     forwarding.add(applied.replaced);
     event.kind = match.rule->isRewrite ? TraceEvent::Kind::Rewritten : TraceEvent::Kind::Fused;
-    event.made = namesOf(m_graph, applied.made);
+    event.made = namesOf(graph(), applied.made);
     ++m_trace.count(match.rule->name, m_step.phase).applied;
     m_trace.events.push_back(std::move(event));
+    if (m_level) {
+        const RewriteMemo::RuleNumber rule = m_memo.numberOf(*match.rule);
+        m_level->applied.push_back({std::move(match), rule});
+        m_level->applied.back().match.rule = nullptr;
+    }
     return true;
 }
 

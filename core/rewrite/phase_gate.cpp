@@ -75,6 +75,19 @@ std::optional<Comparison> failedComparison(const EvaluateContext& context,
                       evaluate(context, right)};
 }
 
+/// What is missing where a condition is not known.
+std::string missingIn(const EvaluateContext& context, const Expression& condition) {
+    const bool isJoined =
+        condition.kind == Expression::Kind::Binary || condition.kind == Expression::Kind::Unary;
+    const Quantity value = evaluate(context, condition);
+    if (const auto* unknown = value.as<Quantity::Unknown>(); unknown && !isJoined)
+        return unknown->why;
+    for (const Expression& part : condition.args)
+        if (std::string missing = missingIn(context, part); !missing.empty())
+            return missing;
+    return {};
+}
+
 /// A limit that the number found keeps, with three digits; none where that would let in losses.
 std::optional<std::string> limitThatHolds(const std::string& symbol, double found) {
     bool least = symbol[0] == '>';
@@ -88,12 +101,11 @@ std::optional<std::string> limitThatHolds(const std::string& symbol, double foun
     return fmt::format("{:.6g}", limit);
 }
 
-/// Whether the match is predicted to be faster; where the prediction cannot tell, it must not move
-/// more bytes. A node alone is the same kernel under another name.
+/// Whether the match is predicted to be faster. A node alone is the same kernel under another name.
 bool pays(const Match& match, const Gain& gain) {
-    if (match.nodes.size() == 1)
+    if (match.nodes.size() == 1 && !match.rule->isRewrite)
         return gain.us >= 0;
-    return gain.us > 0 && (gain.us > gain.error || gain.bytes >= 0);
+    return gain.preferred.value_or(gain.us > 0);
 }
 
 /// The nearest change of an ordering comparison of numbers with which it holds.
@@ -118,17 +130,23 @@ void loosen(const Comparison& failed, Reason& reason, RuleEdit& edit) {
 
 } // namespace
 
+bool isPriced(const Rule& rule) {
+    return rule.gate.kind == Gate::Kind::Default && (!rule.isRewrite || rule.phase == "convert");
+}
+
 /// The gain by which the match competes; none when its gate refuses. Without a cost model no gate
 /// is asked.
 std::optional<double> Phase::admit(const Match& match) {
     if (!m_options.gain)
         return nodesSaved(match);
     const Gate& gate = match.rule->gate;
-    // A rewrite without a gate is a normalisation: its gain shows only in what follows.
-    bool byCost = m_options.decide != Decide::Rules && gate.kind == Gate::Kind::Default;
-    if (byCost && match.rule->isRewrite)
+    const bool byCost =
+        gate.kind == Gate::Kind::Default && (m_options.decide != Decide::Rules || gate.measured);
+    if (byCost && !isPriced(*match.rule)) // what it gains shows only in what follows
         return nodesSaved(match);
-    Gain gain = m_options.gain(m_graph, match);
+    const GainFunction& price =
+        gate.measured && m_options.measuredGain ? m_options.measuredGain : m_options.gain;
+    const Gain gain = price(graph(), match);
     if (gate.kind == Gate::Kind::Condition)
         return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
     if (!byCost || pays(match, gain))
@@ -143,9 +161,9 @@ std::optional<double> Phase::admit(const Match& match) {
     refuseGate(match, gain,
                {code::gate,
                 std::move(message),
-                "write `gate always`, or decide by rules",
+                gate.measured ? "write `gate always`" : "write `gate always`, or decide by rules",
                 {{"found", "gain.us = " + numberText(gain.us)},
-                 {"expected", "gain.us > 0"},
+                 {"expected", match.rule->isRewrite ? "gain.us >= 0" : "gain.us > 0"},
                  {"by", source}}},
                RuleEdit{RuleEdit::Kind::Clause, match.rule->span, {}, "gate always;"});
     return std::nullopt;
@@ -174,17 +192,19 @@ void Phase::refuseGate(const Match& match, const Gain& gain, Reason reason,
 bool Phase::holdsGate(const Match& match, const Gain& gain) {
     RootValues roots = m_options.matcher.roots;
     roots.gain = &gain;
-    EvaluateContext context{m_graph, *match.rule, match.slots, match.dims, &match.regions, &roots};
+    EvaluateContext context{graph(), *match.rule, match.slots, match.dims, &match.regions, &roots};
     const Expression& condition = *match.rule->gate.condition;
     Truth truth = evaluate(context, condition).truth();
     if (truth == Truth::True)
         return true;
     std::string gains = fmt::format("gain {:.4g} us, {:.4g} bytes", gain.us, gain.bytes);
-    Reason reason{
-        truth == Truth::False ? code::gate : code::unknown,
-        fmt::format("the gate is {} ({})", truth == Truth::False ? "false" : "not known", gains),
-        "loosen the gate, or write `gate always;`",
-        {}};
+    Reason reason{truth == Truth::False ? code::gate : code::unknown,
+                  fmt::format("the gate is false ({})", gains),
+                  "loosen the gate, or write `gate always;`",
+                  {}};
+    if (truth == Truth::Unknown)
+        reason.message = fmt::format("the gate is not known ({}): it asks for {}", gains,
+                                     missingIn(context, condition));
     RuleEdit edit{RuleEdit::Kind::Replace, condition.span, {}, "always"};
     if (auto failed = failedComparison(context, condition)) {
         const std::string found = textOfSide(failed->found), wanted = failed->wanted();

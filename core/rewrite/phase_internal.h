@@ -56,11 +56,23 @@ public:
           const EngineOptions& options, RewriteMemo& memo, RewriteMemo::State state,
           Progress& progress);
 
+    /// Of a shared graph, which is copied into `graph` once something is made of it.
+    Phase(std::shared_ptr<const Graph> shared, Graph& graph, Trace& trace, const RuleIndex& index,
+          const PhaseStep& step, const EngineOptions& options, RewriteMemo& memo,
+          RewriteMemo::State state, Progress& progress)
+        : Phase(graph, trace, index, step, options, memo, state, progress) {
+        m_shared = std::move(shared);
+    }
+
     /// Errors: "cancelled".
     Result<void> run();
 
     /// That the graph is in now.
     RewriteMemo::State state() const { return m_state; }
+
+    /// After run(): the graph where it is the shared one, or one that the memo knows; null: the
+    /// caller's.
+    std::shared_ptr<const Graph> known();
 
     /// These matches and no others (phase_replay.cpp). Errors: those of fuselage::replay.
     Result<void> replay(PlannedSpan plan);
@@ -69,6 +81,18 @@ private:
     using Rules = std::vector<const IndexedRule*>;
     using Replayable = std::map<std::pair<std::string, std::vector<std::string>>, Match>;
 
+    /// A level that was taken over and whose matches are still to be applied.
+    struct Waiting {
+        RewriteMemo::LevelPtr level;
+        Rules rules;
+    };
+
+    const Graph& graph() const;
+    void show();
+    Graph& own();
+    Result<bool> level(const Rules& rules);
+    bool takeOver(const RewriteMemo::LevelPtr& level, const Rules& rules);
+    std::string keyOf(const Rules& rules) const;
     Result<bool> runLevel(const Rules& rules);
     void refreshFacts();
     Result<std::vector<Candidate>> findAll(const Rules& rules);
@@ -99,7 +123,11 @@ private:
     void shadow(const Rule& rule, const std::vector<std::string>& nodes, size_t winner,
                 int64_t priority);
 
-    Graph& m_graph;
+    Graph& m_own;
+    std::shared_ptr<const Graph> m_shared; ///< in place of m_own; null: that
+    std::vector<Waiting> m_waiting;        ///< for m_shared or m_own
+    std::shared_ptr<const Graph> m_shown;  ///< what will be when nothing waits; null: not looked at
+    RewriteMemo::Level* m_level = nullptr; ///< that is to be remembered
     Trace& m_trace;
     PhaseStep m_step;
     const EngineOptions& m_options;

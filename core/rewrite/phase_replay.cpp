@@ -43,7 +43,7 @@ Phase::Replayable Phase::findReplayable(PlannedSpan plan) {
     refreshFacts();
     MatcherOptions quick = m_options.matcher;
     quick.explain = false;
-    Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
+    Matcher matcher(graph(), *m_facts, *m_convexity, quick);
     Replayable out;
     std::unordered_set<const IndexedRule*> done;
     for (const PlannedMatch& planned : plan) {
@@ -54,7 +54,7 @@ Phase::Replayable Phase::findReplayable(PlannedSpan plan) {
         matcher.find(rule->prepared(), found);
         std::erase_if(found.matches, [&](const Match& match) { return isDisabled(match); });
         for (Match& match : found.matches)
-            out.emplace(std::pair(planned.rule, sorted(namesOf(m_graph, match.nodes))),
+            out.emplace(std::pair(planned.rule, sorted(namesOf(graph(), match.nodes))),
                         std::move(match));
     }
     return out;
@@ -96,12 +96,12 @@ Result<size_t> Phase::replayStretch(PlannedSpan plan) {
 /// The reason why the nodes are no match: a node that is gone, or the nearest miss there.
 Failure Phase::whyNotReplayed(const PlannedMatch& planned) {
     for (const std::string& name : planned.nodes)
-        if (!m_graph.findNode(name).valid())
+        if (!graph().findNode(name).valid())
             return cannotReplay("plan.node", planned, "the graph has no node `" + name + "`");
     refreshFacts();
     MatcherOptions careful = m_options.matcher;
     careful.explain = true;
-    Matcher matcher(m_graph, *m_facts, *m_convexity, careful);
+    Matcher matcher(graph(), *m_facts, *m_convexity, careful);
     MatchResult found;
     matcher.find(ruleNamed(planned.rule)->prepared(), found);
     std::vector<std::string> names = sorted(planned.nodes);
@@ -109,18 +109,18 @@ Failure Phase::whyNotReplayed(const PlannedMatch& planned) {
         return std::binary_search(names.begin(), names.end(), name);
     };
     for (const RefusedMatch& refused : found.refused)
-        if (sorted(namesOf(m_graph, refused.match.nodes)) == names)
+        if (sorted(namesOf(graph(), refused.match.nodes)) == names)
             return cannotReplay("plan.match", planned, refused.reason.text());
     for (const NearMiss& miss : found.nearMisses)
         if (isOne(miss.anchor))
             return cannotReplay("plan.match", planned, miss.reason.text());
     for (const Match& match : found.matches)
-        if (sorted(namesOf(m_graph, match.nodes)) == names && isDisabled(match))
+        if (sorted(namesOf(graph(), match.nodes)) == names && isDisabled(match))
             return cannotReplay("plan.match", planned, "this match is switched off");
     for (const Match& match : found.matches)
-        if (isOne(m_graph.node(match.anchor).name))
+        if (isOne(graph().node(match.anchor).name))
             return cannotReplay("plan.match", planned,
-                                "it now matches " + quotedNames(namesOf(m_graph, match.nodes)));
+                                "it now matches " + quotedNames(namesOf(graph(), match.nodes)));
     return cannotReplay("plan.match", planned, "it does not match there");
 }
 

@@ -36,9 +36,9 @@ TraceEvent Phase::eventOf(const Match& match, double gain) const {
     event.rule = match.rule->name;
     event.file = match.rule->file;
     event.line = match.rule->line;
-    event.nodes = namesOf(m_graph, match.nodes);
+    event.nodes = namesOf(graph(), match.nodes);
     event.labels = match.labels;
-    event.bindings = bindingsOf(m_graph, match);
+    event.bindings = bindingsOf(graph(), match);
     event.gain = gain;
     return event;
 }
@@ -59,7 +59,7 @@ void Phase::refuse(const Match& match, Reason reason, double gain, std::optional
 }
 
 void Phase::refuseCycle(const Match& match, const std::vector<NodeId>& cycle, double gain) {
-    refuse(match, cycleReason(m_graph, cycle, "after the fusions before it, a path"), gain);
+    refuse(match, cycleReason(graph(), cycle, "after the fusions before it, a path"), gain);
 }
 
 /// The phase came back to a graph that it had `from` events before: names the rules.
@@ -100,7 +100,6 @@ void Phase::noteCut(uint32_t components) {
 }
 
 void Phase::noteEarlyMatches() {
-    refreshFacts();
     m_firstEvent = m_trace.events.size();
     if (m_memo.remembers()) {
         for (const auto& [priority, rules] : m_levels) {
@@ -111,14 +110,15 @@ void Phase::noteEarlyMatches() {
         }
         return;
     }
+    refreshFacts();
     MatcherOptions quick = m_options.matcher;
     quick.explain = false;
-    Matcher matcher(m_graph, *m_facts, *m_convexity, quick);
+    Matcher matcher(graph(), *m_facts, *m_convexity, quick);
     for (const auto& [priority, rules] : m_levels)
         matcher.findEach(rules, [&](const IndexedRule& rule, MatchResult& found) {
             auto early = std::make_shared<RewriteMemo::Found>();
             for (const Match& match : found.matches)
-                early->names.push_back(namesOf(m_graph, match.nodes));
+                early->names.push_back(namesOf(graph(), match.nodes));
             m_early.push_back({&rule.rule(), std::move(early)});
             return true;
         });
@@ -126,11 +126,13 @@ void Phase::noteEarlyMatches() {
 
 /// Matches of lower priority that others took nodes from were never found again: says so.
 void Phase::noteShadowed() {
-    std::unordered_map<std::string, size_t> taken;
+    std::unordered_map<std::string_view, size_t> taken; // names stay where events move
     for (size_t i = m_firstEvent; i < m_trace.events.size(); ++i)
         if (m_trace.events[i].applied())
             for (const std::string& node : m_trace.events[i].nodes)
                 taken.emplace(node, i);
+    if (taken.empty())
+        return;
     std::unordered_map<std::string, int64_t> priorities;
     for (const auto& [priority, rules] : m_levels)
         for (const IndexedRule* rule : rules)

@@ -42,6 +42,8 @@ void RewriteMemo::begin(const RuleIndex& index) {
     m_found.clear();
     m_outcomesBefore.merge(m_outcomes);
     m_outcomes.clear();
+    m_levelsBefore.merge(m_levels);
+    m_levels.clear();
     m_running.clear();
     for (const auto& rule : index.rules()) {
         auto [number, isNew] = m_rules.try_emplace(wholeKey(rule->rule()), m_nextRule);
@@ -50,14 +52,21 @@ void RewriteMemo::begin(const RuleIndex& index) {
     }
 }
 
-void RewriteMemo::finish(State last) {
+void RewriteMemo::finish(State last, bool isReadable) {
     m_last = last;
+    m_isReadable = isReadable;
     m_foundBefore.clear();
     m_outcomesBefore.clear();
+    m_levelsBefore.clear();
     std::vector<bool> isUsed(m_nextRule, false);
     for (const auto& [rule, number] : m_running)
         isUsed[number] = true;
     std::erase_if(m_rules, [&](const auto& each) { return !isUsed[each.second]; });
+}
+
+void RewriteMemo::keepLast(std::shared_ptr<const Graph> graph) {
+    m_lastGraph = m_isReadable ? std::move(graph) : nullptr;
+    m_lastGraphState = m_last;
 }
 
 RewriteMemo::State RewriteMemo::after(State state, const Match& match) const {
@@ -101,6 +110,22 @@ const RewriteMemo::Outcome* RewriteMemo::outcome(State state, const std::string&
 
 void RewriteMemo::keep(State state, const std::string& key, Outcome outcome) {
     m_outcomes[{state, key}] = std::move(outcome);
+}
+
+RewriteMemo::LevelPtr RewriteMemo::level(State state, const std::string& key,
+                                         const std::vector<const Rule*>& rules) {
+    LevelPtr* known = moved(m_levelsBefore, m_levels, {state, key});
+    if (!known)
+        return nullptr;
+    ++m_reused;
+    for (State before : (*known)->before)
+        for (const Rule* rule : rules)
+            (void)found(before, *rule);
+    return *known;
+}
+
+void RewriteMemo::keep(State state, const std::string& key, LevelPtr level) {
+    m_levels[{state, key}] = std::move(level);
 }
 
 } // namespace fuselage

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rewrite() found on one graph, for the next run on the same graph with other rules: whole
-// phases whose rules did not change, and matches of unchanged rules on states of the graph that
-// come back. A run with a memo gives the very result of a run without.
+// phases whose rules did not change, levels of a phase in front of the first change, and matches of
+// unchanged rules on states of the graph that come back. A run with a memo gives the very result of
+// a run without.
 #pragma once
 
 #include "core/rewrite/engine_options.h"
@@ -29,8 +30,24 @@ public:
     struct Outcome {
         std::shared_ptr<const Graph> graph; ///< null: the graph it was given
         State state = 0;
-        Trace trace; ///< of this phase alone
+        Trace trace;           ///< of this phase alone
+        bool keptNodes = true; ///< no node of its graph was dead at its end
     };
+
+    /// A match as it was applied; `rule` is not set.
+    struct AppliedMatch {
+        Match match;
+        RuleNumber rule = 0;
+    };
+
+    /// What the rules of one priority did in a phase that does not repeat.
+    struct Level {
+        std::vector<State> before; ///< in which their matches were looked for
+        State state = 0;           ///< that they left
+        std::vector<AppliedMatch> applied;
+        Trace trace; ///< of this level alone
+    };
+    using LevelPtr = std::shared_ptr<const Level>;
 
     RewriteMemo() = default;
 
@@ -47,8 +64,18 @@ public:
     /// Begins a run. The graph and all options besides `disabled` must be those of the run before.
     void begin(const RuleIndex& index);
 
-    /// The run came to its end: forgets what it did not use.
-    void finish(State last);
+    /// The run came to its end: forgets what it did not use. `isReadable`: no node was dead in the
+    /// graph of its last state.
+    void finish(State last, bool isReadable);
+
+    /// The graph of the run that came to its end last, for reading when its state comes back.
+    void keepLast(std::shared_ptr<const Graph> graph);
+
+    /// Null when not known. Without initializers that nothing reads: names that changes make up
+    /// could be others.
+    std::shared_ptr<const Graph> graphOf(State state) const {
+        return state == m_lastGraphState ? m_lastGraph : nullptr;
+    }
 
     /// The state that the last run which came to its end has left; equal states of two runs are
     /// equal graphs.
@@ -68,7 +95,12 @@ public:
     const Outcome* outcome(State state, const std::string& key);
     void keep(State state, const std::string& key, Outcome outcome);
 
-    /// Phases and searches that this run took over.
+    /// `key` says all that the level depends on besides the state. Null when not known; what its
+    /// rules found stays known as well.
+    LevelPtr level(State state, const std::string& key, const std::vector<const Rule*>& rules);
+    void keep(State state, const std::string& key, LevelPtr level);
+
+    /// Phases, levels and searches that this run took over.
     size_t reused() const { return m_reused; }
 
 private:
@@ -80,6 +112,10 @@ private:
     std::unordered_map<const Rule*, RuleNumber> m_running;
     std::map<Place, FoundPtr> m_found, m_foundBefore;
     std::map<std::pair<State, std::string>, Outcome> m_outcomes, m_outcomesBefore;
+    std::map<std::pair<State, std::string>, LevelPtr> m_levels, m_levelsBefore;
+    std::shared_ptr<const Graph> m_lastGraph; ///< null: it is not to be read
+    State m_lastGraphState = 0;
+    bool m_isReadable = false;
     bool m_remembers = true;
     State m_last = 0;
     size_t m_reused = 0;

@@ -67,7 +67,8 @@ struct NearMiss {
     Reason reason;                       ///< facts "found" and "expected" hold both sides
     std::optional<RuleEdit> edit;        ///< what Reason::flip says
     Span span = {};                      ///< the part of the pattern that did not fit
-    std::vector<std::string> bound = {}; ///< nodes that matched before it ended
+    std::vector<std::string> bound = {}; ///< nodes that matched
+    bool isAllButOne = false; ///< all the rest of the pattern fits: only this test fails
 };
 
 /// What a name of the rule stood for: a value, or the values of a list.

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes operators.txt from the operator documentation that ONNX and ONNX Runtime publish.
 
-    collect.py onnx/docs/Changelog.md onnxruntime/docs/ContribOperators.md > operators.txt
+    collect.py onnx/docs/Changelog.md onnx/docs/Changelog-ml.md onnxruntime/docs/ContribOperators.md > operators.txt
 
-Both files are generated from the schemas in the same form. Only facts are taken: names, versions,
+All of them are generated from the schemas in the same form. Only facts are taken: names, versions,
 which operands are optional or repeat, their element types, attributes with kinds and defaults.
 README.md of the folder above says how a line reads. Anything in the documents that this program does
 not know ends it.

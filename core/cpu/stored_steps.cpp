@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu/stored_steps.h"
+
+#include <algorithm>
+
+namespace fuselage::cpu {
+
+namespace {
+
+/// The value that the step multiplies by, which it reads nowhere else; none where it is no product.
+std::optional<uint32_t> factorOf(const Step& step) {
+    const auto* product = std::get_if<Contraction>(&step.program.code);
+    if (!product || product->kind != Contraction::Kind::MatMul || product->prologueB ||
+        step.allowed < NumericClass::Reassociated)
+        return std::nullopt;
+    const uint32_t value = step.inputs[product->b.operand];
+    return std::count(step.inputs.begin(), step.inputs.end(), value) == 1 ? std::optional(value)
+                                                                          : std::nullopt;
+}
+
+/// Whether someone looks at the value's memory under another name, or takes it out of the plan.
+bool isSeenElsewhere(const Plan& plan, uint32_t value) {
+    if (std::count(plan.outputs.begin(), plan.outputs.end(), value) > 0)
+        return true;
+    for (uint32_t other = 0; other < plan.values.size(); ++other)
+        if (other != value && plan.values[other].residence == Residence::Alias &&
+            rootOf(plan, other) == value)
+            return true;
+    return false;
+}
+
+} // namespace
+
+bool StoredSteps::take(const Plan& plan, size_t index, const std::function<bool(size_t)>& isSwept) {
+    const Step& step = plan.steps[index];
+    const Node& node = plan.graph->node(step.node);
+    if (node.op != Op::DequantizeLinear || step.outputs.size() != 1)
+        return false;
+    std::vector<TensorPtr> constants;
+    for (ValueId input : node.inputs)
+        constants.push_back(input.valid() ? plan.graph->value(input).constant : nullptr);
+    auto weights = StoredWeights::of(node, constants);
+    const uint32_t made = step.outputs[0];
+    const PlanValue& value = plan.values[made];
+    if (!weights || value.dtype != DType::Float32 || value.residence != Residence::Arena ||
+        value.inner || isSeenElsewhere(plan, made))
+        return false;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const std::vector<uint32_t>& inputs = plan.steps[i].inputs;
+        if (std::count(inputs.begin(), inputs.end(), made) == 0)
+            continue;
+        if (isSwept(i) || factorOf(plan.steps[i]) != made)
+            return false;
+    }
+    m_taken[made] = {index, std::move(*weights)};
+    return true;
+}
+
+const StoredWeights* StoredSteps::of(const Step& step) const {
+    const auto factor = factorOf(step);
+    const auto found = factor ? m_taken.find(*factor) : m_taken.end();
+    return found == m_taken.end() ? nullptr : &found->second.weights;
+}
+
+size_t StoredSteps::release(const Step& step) {
+    return m_taken.extract(*factorOf(step)).mapped().step;
+}
+
+bool StoredSteps::has(size_t index) const {
+    return std::any_of(m_taken.begin(), m_taken.end(),
+                       [=](const auto& taken) { return taken.second.step == index; });
+}
+
+} // namespace fuselage::cpu
