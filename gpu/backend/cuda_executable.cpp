@@ -6,6 +6,7 @@
 #include "gpu/runtime/isolated_timer.h"
 #include "gpu/runtime/range_counters.h"
 #include "gpu/runtime/step_timer.h"
+#include "gpu/tune/tuner.h"
 
 #include <algorithm>
 #include <chrono>
@@ -45,10 +46,14 @@ public:
 
     std::vector<Reason> fallbacks(size_t step) const override { return m_steps[step].reasons; }
 
-    bool isFallback(size_t step) const override { return !onDevice(step); }
+    bool isFallback(size_t step) const override { return !onDevice(step) && !m_isDone[step]; }
 
     HiddenWork hiddenWork(size_t step) const override {
-        return m_steps[step].tactic ? hiddenWorkOf(m_steps[step].tactic->facts()) : HiddenWork{};
+        HiddenWork out;
+        if (m_steps[step].tactic)
+            out = hiddenWorkOf(m_steps[step].tactic->facts());
+        out.launches = m_isDone[step] ? 0 : out.launches;
+        return out;
     }
 
     std::optional<KernelFacts> kernelFacts(size_t step) const override;
@@ -66,11 +71,18 @@ private:
         return m_steps[step].tactic && !m_steps[step].tactic->facts().fallback;
     }
 
+    /// A part of a captured graph, with or without launches.
+    bool isCaptured(size_t step) const { return onDevice(step) || m_isDone[step]; }
+
+    Result<void> packConstants();
     Result<void> loadTactics();
+    Result<void> computeConstants(double deadlineSeconds);
+    Result<void> callOnce(size_t step, double deadlineSeconds);
     Result<void> callLibraries(double deadlineSeconds);
     Result<void> capture();
     Result<void> enqueue(size_t step);
     Result<void> runOnHost(size_t step, Progress& progress);
+    Result<void> startStep(size_t step);
     Result<void> startStep(size_t step, Progress& progress);
     Result<void> runSegments(Progress& progress);
     Result<void> runTimed(RunResult& ran, Progress& progress);
@@ -87,6 +99,7 @@ private:
     Stream m_stream;
     Event m_begin, m_end;
     std::vector<StepAddresses> m_addresses;
+    std::vector<bool> m_isDone; ///< per step: computed once while preparing
     std::vector<Segment> m_segments;
     std::unique_ptr<StepTimer> m_timer; ///< made when steps are first timed
     std::optional<FailedCall> m_failedCall;
@@ -105,11 +118,28 @@ Result<void> CudaExecutable::prepare(double deadlineSeconds) {
     m_stream = std::move(*stream);
     m_begin = std::move(*begin);
     m_end = std::move(*end);
+    if (auto packed = packConstants(); !packed)
+        return packed;
     if (auto loaded = loadTactics(); !loaded)
         return loaded;
+    if (auto computed = computeConstants(deadlineSeconds); !computed)
+        return computed;
     if (auto called = callLibraries(deadlineSeconds); !called)
         return called;
     return capture();
+}
+
+/// At one time: it is the host's work alone, and most of what a warm start takes.
+Result<void> CudaExecutable::packConstants() {
+    std::vector<Result<void>> packed(m_steps.size());
+    m_threads->forRange(m_steps.size(), 1, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+            if (m_steps[i].tactic)
+                packed[i] = m_steps[i].tactic->packConstants();
+    });
+    const auto failed =
+        std::find_if(packed.begin(), packed.end(), [](const Result<void>& one) { return !one; });
+    return failed == packed.end() ? Result<void>() : *failed;
 }
 
 /// Code, packed constants, the constants that are read as they are, the largest workspace.
@@ -134,6 +164,12 @@ Result<void> CudaExecutable::loadTactics() {
     if (!memory)
         return failure(memory.error());
     m_workspace = std::move(*memory);
+    const std::vector<bool> isConstant = constantSteps(*m_plan);
+    for (size_t i = 0; i < m_steps.size(); ++i)
+        for (uint32_t output : m_plan->steps[i].outputs)
+            if (isConstant[i])
+                if (auto kept = m_memory->keep(output); !kept)
+                    return kept;
     for (const Step& step : m_plan->steps) {
         StepAddresses& addresses = m_addresses.emplace_back();
         for (uint32_t input : step.inputs)
@@ -144,27 +180,56 @@ Result<void> CudaExecutable::loadTactics() {
     return m_device->finishUploads();
 }
 
+Result<void> CudaExecutable::callOnce(size_t step, double deadlineSeconds) {
+    auto called = enqueue(step);
+    auto done = m_stream.record(m_end);
+    if (done)
+        done = m_end.synchronize(deadlineSeconds);
+    if (called && done)
+        return {};
+    // A lost device counts more than the words of the library that met it.
+    return failure(!done ? done.error() : called.error());
+}
+
+/// What the host makes of constants, and cannot, shows in a run. A graph's steps are none of it.
+Result<void> CudaExecutable::computeConstants(double deadlineSeconds) {
+    m_isDone = constantSteps(*m_plan);
+    for (size_t step = 0; step < m_steps.size(); ++step) {
+        if (!m_isDone[step])
+            continue;
+        auto called = callOnce(step, deadlineSeconds);
+        if (called)
+            continue;
+        if (!onDevice(step) && !endsDevice(called.error())) {
+            m_isDone.assign(m_steps.size(), false);
+            return {};
+        }
+        m_failedCall = FailedCall{m_steps[step].key, m_steps[step].tactic->name(), called.error()};
+        return called;
+    }
+    return {};
+}
+
 /// In the order of the plan, on memory as it is: only whether the call works is asked.
 Result<void> CudaExecutable::callLibraries(double deadlineSeconds) {
     for (size_t step = 0; step < m_steps.size(); ++step) {
-        if (!onDevice(step) || m_steps[step].tactic->kernels() != nullptr)
+        if (m_isDone[step] || !onDevice(step) || m_steps[step].tactic->kernels() != nullptr)
             continue;
-        auto called = enqueue(step);
-        auto done = m_stream.record(m_end);
-        if (done)
-            done = m_end.synchronize(deadlineSeconds);
-        if (called && done)
-            continue;
-        // A lost device counts more than the words of the library that met it.
-        const Error error = !done ? done.error() : called.error();
-        m_failedCall = FailedCall{m_steps[step].key, m_steps[step].tactic->name(), error};
-        return failure(error);
+        if (auto called = callOnce(step, deadlineSeconds); !called) {
+            m_failedCall =
+                FailedCall{m_steps[step].key, m_steps[step].tactic->name(), called.error()};
+            return called;
+        }
     }
     return {};
 }
 
 Result<void> CudaExecutable::capture() {
     for (size_t i = 0; i < m_steps.size();) {
+        if (m_isDone[i]) { // in front of a segment
+            ++i;
+            continue;
+        }
         Segment& segment = m_segments.emplace_back(Segment{i, i + 1, {}});
         if (!onDevice(i++))
             continue;
@@ -172,11 +237,11 @@ Result<void> CudaExecutable::capture() {
         if (!capture)
             return failure(capture.error());
         for (size_t step = segment.begin;;) {
-            if (auto added = enqueue(step); !added)
+            if (auto added = startStep(step); !added)
                 return added;
             if (auto marked = capture->mark(); !marked)
                 return marked;
-            if (++step == m_steps.size() || !onDevice(step)) {
+            if (++step == m_steps.size() || !isCaptured(step)) {
                 segment.end = i = step;
                 break;
             }
@@ -222,8 +287,13 @@ Result<void> CudaExecutable::runOnHost(size_t index, Progress& progress) {
     return {};
 }
 
+/// Of what is on the stream: nothing of a step that is done.
+Result<void> CudaExecutable::startStep(size_t step) {
+    return m_isDone[step] ? Result<void>() : enqueue(step);
+}
+
 Result<void> CudaExecutable::startStep(size_t step, Progress& progress) {
-    return m_steps[step].tactic ? enqueue(step) : runOnHost(step, progress);
+    return m_steps[step].tactic ? startStep(step) : runOnHost(step, progress);
 }
 
 Result<void> CudaExecutable::runSegments(Progress& progress) {
@@ -268,7 +338,7 @@ Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
         byEventsNote = timed.error().message;
         auto byEvents =
             m_timer->timeByEvents(m_device->context(), m_stream, times,
-                                  [&](size_t step) { return enqueue(segment.begin + step); });
+                                  [&](size_t step) { return startStep(segment.begin + step); });
         if (!byEvents)
             return byEvents;
     }
@@ -311,18 +381,24 @@ Result<RunResult> CudaExecutable::run(std::span<const Tensor> inputs, const RunO
 }
 
 std::string CudaExecutable::tactic(size_t step) const {
-    return m_steps[step].tactic ? m_steps[step].tactic->name() : "host";
+    return (m_steps[step].tactic ? m_steps[step].tactic->name() : "host") +
+           (m_isDone[step] ? ", once while preparing" : "");
 }
 
 std::optional<KernelFacts> CudaExecutable::kernelFacts(size_t step) const {
     if (!m_steps[step].tactic)
         return std::nullopt;
-    return kernelFactsOf(m_steps[step].tactic->facts(), m_steps[step].choice);
+    KernelFacts out = kernelFactsOf(m_steps[step].tactic->facts(), m_steps[step].choice);
+    out.launches = m_isDone[step] ? 0 : out.launches;
+    return out;
 }
 
 Result<IsolatedTimes> CudaExecutable::timeIsolated(size_t step, uint32_t rounds) {
-    if (!onDevice(step))
-        return failure("run.isolated", "the host computes this step", m_plan->steps[step].name);
+    if (m_isDone[step] || !onDevice(step))
+        return failure("run.isolated",
+                       m_isDone[step] ? "this step was computed while preparing"
+                                      : "the host computes this step",
+                       m_plan->steps[step].name);
     if (auto current = m_device->makeCurrent(); !current)
         return failure(current.error());
     return gpu::timeIsolated(*m_device, m_stream, rounds, [&] { return enqueue(step); });
@@ -339,7 +415,7 @@ Result<void> CudaExecutable::runMarked(std::span<const Tensor> inputs, const Ran
             return cancelledFailure("count");
         if (auto idle = m_stream.synchronize(); !idle)
             return idle;
-        const bool counted = onDevice(step);
+        const bool counted = onDevice(step) && !m_isDone[step];
         if (auto begun = counted ? marks.begin(step) : Result<void>(); !begun)
             return begun;
         auto ran = startStep(step, progress);

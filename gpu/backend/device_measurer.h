@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the candidates of one step on the device, for the tuner: operands in memory of their own
 // with data that is not zero. Each is first compared with a judge, then timed in batches as
-// captured graphs, so that the host's part is not measured.
+// captured graphs, so that the host's part is not measured. Where the plan's weights do not fit the
+// device's second cache, a step finds its own there neither, and what it reads of other steps does:
+// before each timed run the cache is filled with something else, then with those operands.
 #pragma once
 
 #include "core/plan/plan.h"
@@ -33,5 +35,8 @@ private:
     std::optional<OutputCheck> m_check;
     std::map<std::string, size_t> m_stepOfName;
 };
+
+/// Whether the step reads weights that a run of the plan never finds in a cache of that size.
+bool readsColdWeights(const Plan& plan, const Step& step, int64_t cacheBytes);
 
 } // namespace fuselage::gpu

@@ -102,6 +102,16 @@ Result<void> PlanMemory::uploadConstants(const std::vector<bool>& wanted) {
     return {};
 }
 
+Result<void> PlanMemory::keep(uint32_t index) {
+    const PlanValue& value = m_plan->values[index];
+    auto memory = m_device.allocate(spanOf(value.extents, value.strides) *
+                                    static_cast<int64_t>(sizeOf(value.dtype)));
+    if (!memory)
+        return failure(memory.error());
+    m_kept[index] = std::move(*memory);
+    return {};
+}
+
 DevicePointer PlanMemory::address(uint32_t index) const {
     const PlanValue& value = m_plan->values[index];
     switch (value.residence) {
@@ -113,6 +123,8 @@ DevicePointer PlanMemory::address(uint32_t index) const {
                    ? 0
                    : m_constants.address() + static_cast<DevicePointer>(m_offsets[index]);
     case Residence::Arena:
+        if (m_kept[index].address() != 0)
+            return m_kept[index].address();
         return m_arena.address() + static_cast<DevicePointer>(value.offset);
     case Residence::Alias: {
         const DevicePointer base = address(value.aliasOf);

@@ -25,6 +25,9 @@ public:
     /// Copies the constants that some step reads in the plan's form; the others cost no memory.
     Result<void> uploadConstants(const std::vector<bool>& wanted);
 
+    /// Memory of its own for a value of the arena: no other step writes there.
+    Result<void> keep(uint32_t value);
+
     /// Of the first element; 0 for values on the host and constants that were not uploaded.
     DevicePointer address(uint32_t value) const;
 
@@ -39,7 +42,7 @@ public:
 private:
     PlanMemory(std::shared_ptr<const Plan> plan, Device& device)
         : m_plan(std::move(plan)), m_device(device), m_offsets(m_plan->values.size(), 0),
-          m_host(m_plan->values.size()) {}
+          m_kept(m_plan->values.size()), m_host(m_plan->values.size()) {}
 
     Result<void> allocate();
     Result<Tensor> download(uint32_t value, Stream& stream);
@@ -47,8 +50,9 @@ private:
     std::shared_ptr<const Plan> m_plan;
     Device& m_device;
     DeviceMemory m_arena, m_interface, m_constants;
-    HostMemory m_staging;           ///< of inputs
-    std::vector<int64_t> m_offsets; ///< in m_interface or m_constants; -1: constant not uploaded
+    HostMemory m_staging;             ///< of inputs
+    std::vector<int64_t> m_offsets;   ///< in m_interface or m_constants; -1: constant not uploaded
+    std::vector<DeviceMemory> m_kept; ///< by value; empty: it lies in the arena
     std::vector<ReferenceValue> m_host;
 };
 

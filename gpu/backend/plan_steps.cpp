@@ -2,9 +2,12 @@
 #include "gpu/backend/plan_steps.h"
 
 #include "core/support/parallel.h"
+#include "gpu/backend/busy_share.h"
 #include "gpu/backend/device_measurer.h"
 #include "gpu/backend/plan_memory.h"
 #include "gpu/tune/tune_steps.h"
+
+#include <algorithm>
 
 namespace fuselage::gpu {
 
@@ -72,10 +75,8 @@ HiddenWork hiddenWorkOf(const TacticFacts& facts) {
     HiddenWork out;
     out.launches = std::max<uint32_t>(facts.launches, 1);
     out.scratchBytes = facts.workspaceBytes;
-    if (out.launches > 1 && facts.workspaceBytes > 0) {
-        out.values = 1;
-        out.passedBytes = facts.workspaceBytes;
-    }
+    out.passedBytes = facts.passedBytes;
+    out.values = facts.passedBytes > 0 ? 1 : 0;
     return out;
 }
 
@@ -110,6 +111,24 @@ bool onHost(const Plan& plan, const Step& step) {
     return false;
 }
 
+std::vector<bool> constantSteps(const Plan& plan) {
+    std::vector<bool> out(plan.steps.size(), false), isConstant(plan.values.size(), false);
+    for (size_t i = 0; i < plan.values.size(); ++i)
+        isConstant[i] = plan.values[i].residence == Residence::Constant;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const Step& step = plan.steps[i];
+        out[i] = !step.inputs.empty() && !step.outputs.empty() &&
+                 std::all_of(step.inputs.begin(), step.inputs.end(),
+                             [&](uint32_t input) { return isConstant[rootOf(plan, input)]; }) &&
+                 std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t output) {
+                     return plan.values[output].residence == Residence::Arena;
+                 });
+        for (uint32_t output : step.outputs)
+            isConstant[output] = isConstant[output] || out[i];
+    }
+    return out;
+}
+
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TuneStore& store, Progress& progress) {
     std::vector<PreparedStep> out(plan.steps.size());
@@ -133,11 +152,14 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
             const Step& step = plan.steps[places[i]];
             const KernelRequest request = requestOf(plan, step, target);
             tasks[i] = {step.name,
-                        tacticKey(request, environment, step.inPlace),
+                        tacticKey(request, environment, step.inPlace,
+                                  readsColdWeights(plan, step, context.device.facts().l2Bytes)),
                         request.allowed,
                         step.predicted,
                         candidatesOf(request, context),
                         hostMayJudge(step)};
+            for (const auto& candidate : tasks[i].tactics.candidates)
+                tasks[i].busy[candidate->name()] = busyShare(request, *candidate);
         }
     });
     if (progress.cancelled())

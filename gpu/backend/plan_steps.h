@@ -29,8 +29,8 @@ struct PreparedStep {
 /// For reports.
 KernelFacts kernelFactsOf(const TacticFacts& facts, std::string choice);
 
-/// What of them the plan does not say. Where several kernels share memory, the first leaves parts
-/// of the result there that the second reads.
+/// What of them the plan does not say: launches beyond the first, and parts of sums that are
+/// written to memory and read again, within one launch or between two.
 HiddenWork hiddenWorkOf(const TacticFacts& facts);
 
 struct StepContext {
@@ -58,6 +58,10 @@ KernelRequest requestOf(const Plan& plan, const Step& step, const RequestTarget&
 
 /// An operand has no fixed size, so its value lives on the host.
 bool onHost(const Plan& plan, const Step& step);
+
+/// Steps that read constants alone, or what such steps make, and whose results are read by steps
+/// alone: weights that are dequantised, mostly. Parallel to the plan's steps.
+std::vector<bool> constantSteps(const Plan& plan);
 
 /// Parallel to the plan's steps. Errors of tuneSteps.
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,

@@ -16,6 +16,7 @@ PlannedStep plannedStep(const Plan& plan, const Step& step, const DeviceProfile&
         TacticFacts facts;
         facts.numeric = set.numeric;
         facts.workspaceBytes = set.scratchBytes;
+        facts.passedBytes = set.scratchBytes;
         facts.launches = static_cast<uint32_t>(set.kernels.size());
         if (!whyIllegal(facts, step.allowed, workspaceLimit))
             return {set.variant, hiddenWorkOf(facts)};

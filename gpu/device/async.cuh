@@ -65,6 +65,18 @@ __device__ __forceinline__ void storeShared8(unsigned* to, unsigned first, unsig
     storeShared8(reinterpret_cast<float*>(to), floatOf(first), floatOf(second));
 }
 
+__device__ __forceinline__ void storeShared8(int* to, int first, int second) {
+    storeShared8(reinterpret_cast<float*>(to), floatOf(static_cast<unsigned>(first)),
+                 floatOf(static_cast<unsigned>(second)));
+}
+
+/// 16 times a byte to shared memory.
+__device__ __forceinline__ void fillShared16(void* to, int byte) {
+    const unsigned word = (static_cast<unsigned>(byte) & 0xffu) * 0x01010101u;
+    const unsigned words[4] = {word, word, word, word};
+    storeShared16(to, words);
+}
+
 /// 4 floats from shared memory.
 __device__ __forceinline__ void loadShared16(const void* from, float* to) {
 #ifdef __CUDA_ARCH__
@@ -77,6 +89,14 @@ __device__ __forceinline__ void loadShared16(const void* from, float* to) {
     for (int i = 0; i < 4; ++i)
         to[i] = static_cast<const float*>(from)[i];
 #endif
+}
+
+__device__ __forceinline__ void loadShared16(const void* from, int* to) {
+    float x[4];
+    loadShared16(from, x);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        to[i] = static_cast<int>(bitsOf(x[i]));
 }
 
 /// 16 bytes from global to shared memory, zeros when not `inside`; there after waitCopies. Below

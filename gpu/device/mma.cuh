@@ -139,6 +139,60 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4
 #endif
 }
 
+#ifndef __CUDA_ARCH__
+
+template <typename T> __device__ inline int hostByte(unsigned word, int e, const T*) {
+    return static_cast<T>(word >> (8 * e));
+}
+
+/// hostMultiply() of bytes, four a word, with sums that wrap.
+template <typename A, typename B>
+__device__ inline void hostMultiplyBytes(int (&sums)[4], const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1, const A* typeA, const B* typeB) {
+    const unsigned mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
+    const unsigned(*all)[6] = hostGatherWarp(mine);
+    const int lane = static_cast<int>(threadIdx.x % 32u), g = lane / 4, t = lane % 4;
+    for (int s = 0; s < 4; ++s) {
+        const int high = s / 2, column = 2 * t + s % 2;
+        for (int k = 0; k < 32; ++k) {
+            const int upper = k / 16, word = k / 4 % 4, e = k % 4;
+            sums[s] =
+                addWrapped(sums[s], hostByte(all[g * 4 + word][high + 2 * upper], e, typeA) *
+                                        hostByte(all[column * 4 + word][4 + upper], e, typeB));
+        }
+    }
+}
+
+#endif
+
+/// sums += A B for 16 x 32 times 32 x 8 of bytes, signed or not, fragments word for word those of
+/// 16-bit elements ("Matrix fragments for mma.m16n8k32"); needs sm_80.
+template <typename A, typename B>
+__device__ __forceinline__ void multiply(int (&sums)[4], const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1, const A* typeA, const B* typeB) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define FUSELAGE_MULTIPLY_BYTES(types)                                                             \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." types ".s32 {%0, %1, %2, %3}, "          \
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                   \
+                 : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+    constexpr bool signA = static_cast<A>(-1) < 0, signB = static_cast<B>(-1) < 0;
+    if constexpr (signA && signB)
+        FUSELAGE_MULTIPLY_BYTES("s8.s8");
+    else if constexpr (signA)
+        FUSELAGE_MULTIPLY_BYTES("s8.u8");
+    else if constexpr (signB)
+        FUSELAGE_MULTIPLY_BYTES("u8.s8");
+    else
+        FUSELAGE_MULTIPLY_BYTES("u8.u8");
+#undef FUSELAGE_MULTIPLY_BYTES
+#elif defined(__CUDA_ARCH__)
+    __trap();
+#else
+    hostMultiplyBytes(sums, a, b0, b1, typeA, typeB);
+#endif
+}
+
 /// A float32 in a word, rounded to TF32.
 __device__ __forceinline__ unsigned roundedTf32(unsigned word) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -80,9 +80,11 @@ template <typename T> __device__ __forceinline__ Candidate<T> shuffled(Candidate
     return candidate(shuffled(x.value, distance), shuffled(x.position, distance));
 }
 
-template <typename Operation, typename T> __device__ __forceinline__ T reduceWarp(T x) {
+/// Of `lanes` neighbours, each such team by itself: a power of two.
+template <typename Operation, int lanes = 32, typename T>
+__device__ __forceinline__ T reduceWarp(T x) {
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2)
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
         x = Operation::combine(x, shuffled(x, distance));
     return x;
 }

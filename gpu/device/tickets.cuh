@@ -55,4 +55,18 @@ template <int n> __device__ __forceinline__ void addPart(const float* from, floa
     }
 }
 
+/// The same of integers, whose sums wrap.
+template <int n> __device__ __forceinline__ void addPart(const int* from, int* to) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+        int x;
+#ifdef __CUDA_ARCH__
+        asm volatile("ld.global.cg.s32 %0, [%1];" : "=r"(x) : "l"(from + i));
+#else
+        x = from[i];
+#endif
+        to[i] = addWrapped(to[i], x);
+    }
+}
+
 #endif

@@ -13,6 +13,11 @@ struct BFloat16 {
     unsigned short bits;
 };
 
+/// Any of the formats with 8 bits: see float8.cuh.
+struct Float8 {
+    unsigned char bits;
+};
+
 __device__ __forceinline__ unsigned bitsOf(float x) {
     union {
         float number;

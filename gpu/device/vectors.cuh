@@ -32,6 +32,31 @@ template <int bytes> __device__ __forceinline__ void loadWords(const void* from,
     }
 }
 
+/// The same, never moved behind what follows: for reads that are to be under way together.
+template <int bytes> __device__ __forceinline__ void fetchWords(const void* from, unsigned* to) {
+    if constexpr (bytes > 16) {
+        fetchWords<16>(from, to);
+        fetchWords<bytes - 16>(static_cast<const char*>(from) + 16, to + 4);
+    } else {
+#ifdef __CUDA_ARCH__
+        if constexpr (bytes == 16)
+            asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                         : "l"(from));
+        else if constexpr (bytes == 8)
+            asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];"
+                         : "=r"(to[0]), "=r"(to[1])
+                         : "l"(from));
+        else if constexpr (bytes == 4)
+            asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(to[0]) : "l"(from));
+        else
+            loadWords<bytes>(from, to);
+#else
+        loadWords<bytes>(from, to);
+#endif
+    }
+}
+
 /// `streamed`: the data is not read again soon, so the caches may drop it first.
 template <int bytes, bool streamed>
 __device__ __forceinline__ void storeWords(void* to, const unsigned* from) {
@@ -171,6 +196,27 @@ template <int n, typename T> __device__ __forceinline__ void loadShared(const T*
     for (int i = 0; i < n; ++i) {
         if (i * static_cast<int>(sizeof(T)) % access == 0)
             hostVectorAccess(from + i, access);
+        to[i] = from[i];
+    }
+#endif
+}
+
+/// n registers to consecutive shared memory, likewise.
+template <int n, typename T> __device__ __forceinline__ void storeShared(T* to, const T (&from)[n]) {
+    constexpr int bytes = n * static_cast<int>(sizeof(T)), access = bytes >= 16 ? 16 : bytes;
+#ifdef __CUDA_ARCH__
+    struct __align__(access) Lanes {
+        T lane[n];
+    };
+    Lanes lanes;
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+        lanes.lane[i] = from[i];
+    *reinterpret_cast<Lanes*>(to) = lanes;
+#else
+    for (int i = 0; i < n; ++i) {
+        if (i * static_cast<int>(sizeof(T)) % access == 0)
+            hostVectorAccess(to + i, access);
         to[i] = from[i];
     }
 #endif

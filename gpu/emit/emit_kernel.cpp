@@ -71,28 +71,73 @@ std::string launchBounds(const KernelText& kernel) {
     return fmt::format("__launch_bounds__({}, {})", kernel.block[0], kernel.residentBlocks);
 }
 
+namespace {
+
+/// Whether a program rounds to this type somewhere, whatever its results are.
+struct RoundsTo {
+    DType type;
+
+    bool operator()(const Tape& tape) const {
+        return std::any_of(tape.code.begin(), tape.code.end(), [&](const TapeInstruction& one) {
+            return one.op == TapeOp::Cast && one.type == type;
+        });
+    }
+
+    bool operator()(const std::optional<Prologue>& prologue) const {
+        return prologue && (*this)(prologue->tape);
+    }
+
+    bool operator()(const Pointwise& code) const { return (*this)(code.tape); }
+
+    bool operator()(const Row& code) const {
+        return (*this)(code.element) || (*this)(code.row) ||
+               std::any_of(code.stages.begin(), code.stages.end(), [&](const Row::Stage& stage) {
+                   return (*this)(stage.map) || (*this)(stage.scalar);
+               });
+    }
+
+    bool operator()(const Contraction& code) const {
+        return (*this)(code.epilogue.tape) || (*this)(code.prologueA) || (*this)(code.prologueB);
+    }
+
+    bool operator()(const Window& code) const {
+        return (*this)(code.epilogue.tape) || (*this)(code.prologue);
+    }
+
+    bool operator()(const Group& code) const {
+        return std::any_of(
+            code.members.begin(), code.members.end(),
+            [&](const KernelProgram& member) { return std::visit(*this, member.code); });
+    }
+
+    template <typename Other> bool operator()(const Other&) const { return false; }
+};
+
+/// Of a type that results have or are rounded to on the way.
+double toleranceOfType(DType type, NumericClass numeric) {
+    switch (type) {
+    case DType::Float16:
+        return 1e-3;
+    case DType::BFloat16:
+        return 8e-3;
+    case DType::Float32:
+        return numeric >= NumericClass::Reassociated ? 2e-5 : 4e-6;
+    case DType::Float64:
+        return 1e-12;
+    default:
+        return 0;
+    }
+}
+
+} // namespace
+
 double toleranceOf(const KernelProgram& program, NumericClass numeric) {
     double out = 0;
-    for (const OperandType& output : program.outputs) {
-        double one = 0;
-        switch (output.dtype) {
-        case DType::Float16:
-            one = 1e-3;
-            break;
-        case DType::BFloat16:
-            one = 8e-3;
-            break;
-        case DType::Float32:
-            one = numeric >= NumericClass::Reassociated ? 2e-5 : 4e-6;
-            break;
-        case DType::Float64:
-            one = 1e-12;
-            break;
-        default:
-            break;
-        }
-        out = std::max(out, one);
-    }
+    for (const OperandType& output : program.outputs)
+        out = std::max(out, toleranceOfType(output.dtype, numeric));
+    for (const DType narrow : {DType::Float16, DType::BFloat16})
+        if (out > 0 && std::visit(RoundsTo{narrow}, program.code))
+            out = std::max(out, toleranceOfType(narrow, numeric));
     return out;
 }
 

@@ -38,9 +38,10 @@ const char* registerType(DType type) {
 }
 
 const char* storageType(DType type) {
-    return type == DType::Float16    ? "Half"
-           : type == DType::BFloat16 ? "BFloat16"
-                                     : registerType(type);
+    return type == DType::Float16               ? "Half"
+           : type == DType::BFloat16            ? "BFloat16"
+           : isFloat(type) && sizeOf(type) == 1 ? "Float8"
+                                                : registerType(type);
 }
 
 std::string floatLiteral(DType type, double value) {

@@ -93,7 +93,7 @@ struct KernelSet {
     std::vector<KernelText> kernels; ///< launched in order on one stream
     std::vector<std::string> tables; ///< bytes of constant tables
     std::vector<PackedOperand> packed;
-    int64_t scratchBytes = 0;
+    int64_t scratchBytes = 0; ///< parts of sums: each is written once and read once
     int64_t tickets = 0; ///< 32-bit words that are zero before each launch and after it
     NumericClass numeric = NumericClass::Exact;
     double tolerance = 0; ///< relative to the largest output, against the reference backend

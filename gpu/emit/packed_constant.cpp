@@ -44,6 +44,46 @@ void moveElements(const PackedConstant& recipe, const std::byte* source, std::by
     });
 }
 
+/// How elements of 16 and 32 bits are read and written.
+struct Floats {
+    using Stored = float;
+    static float load(float x) { return x; }
+    static float store(float x) { return x; }
+};
+
+struct Halves {
+    using Stored = uint16_t;
+    static float load(uint16_t x) { return halfToFloat(x); }
+    static uint16_t store(float x) { return floatToHalf(x); }
+};
+
+struct Bfloats {
+    using Stored = uint16_t;
+    static float load(uint16_t x) { return bfloat16ToFloat(x); }
+    static uint16_t store(float x) { return floatToBfloat16(x); }
+};
+
+/// The product is rounded once, as by scaleElements; false when an element does not fit.
+template <typename Type>
+bool scaleTyped(const PackedConstant& recipe, const std::byte* source, std::byte* out) {
+    using Stored = typename Type::Stored;
+    const size_t last = recipe.extents.size() - 1;
+    const auto* from = reinterpret_cast<const Stored*>(source);
+    auto* to = reinterpret_cast<Stored*>(out);
+    bool fits = true;
+    eachRow(recipe, [&](int64_t toAt, int64_t fromAt, int64_t factorAt) {
+        for (int64_t i = 0; i < recipe.extents[last]; ++i) {
+            const float value = Type::load(from[fromAt + i * recipe.sourceStrides[last]]);
+            const double factor =
+                recipe.factors[static_cast<size_t>(factorAt + i * recipe.factorStrides[last])];
+            const Stored stored = Type::store(static_cast<float>(value * factor));
+            to[toAt + i * recipe.strides[last]] = stored;
+            fits = fits && (!std::isfinite(value) || std::isfinite(Type::load(stored)));
+        }
+    });
+    return fits;
+}
+
 /// Through double, with the factors; false when an element does not fit in the type.
 bool scaleElements(const PackedConstant& recipe, const Tensor& source, Tensor& out) {
     const size_t last = recipe.extents.size() - 1;
@@ -118,7 +158,21 @@ Result<std::vector<std::byte>> pack(const PackedConstant& recipe,
         }
         return bytesOf(out);
     }
-    if (!scaleElements(recipe, source, out))
+    auto scale = [&] {
+        if (source.dtype() != recipe.dtype)
+            return scaleElements(recipe, source, out);
+        switch (recipe.dtype) {
+        case DType::Float32:
+            return scaleTyped<Floats>(recipe, source.bytes(), out.bytes());
+        case DType::Float16:
+            return scaleTyped<Halves>(recipe, source.bytes(), out.bytes());
+        case DType::BFloat16:
+            return scaleTyped<Bfloats>(recipe, source.bytes(), out.bytes());
+        default:
+            return scaleElements(recipe, source, out);
+        }
+    };
+    if (!scale())
         return failure("constant.range",
                        std::string("scaled weights do not fit in ") + nameOf(recipe.dtype));
     return bytesOf(out);

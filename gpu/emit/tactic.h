@@ -26,6 +26,7 @@ using DevicePointer = uint64_t;
 struct TacticFacts {
     NumericClass numeric = NumericClass::Exact;
     int64_t workspaceBytes = 0;
+    int64_t passedBytes = 0; ///< of those: parts of sums, which blocks or launches leave to others
     bool deterministic = true; ///< same bits on every run
     uint32_t registers = 0;    ///< a thread's; 0: a library's kernel
     uint32_t sharedBytes = 0;
@@ -54,9 +55,12 @@ public:
     virtual std::string name() const = 0;
     /// Compiles or plans. Needs no device memory; may run beside other tactics' builds.
     virtual Result<void> build(Progress& progress) = 0;
-    /// Valid after build().
+    /// Valid after build(); of generated kernels `plain` is so before.
     virtual TacticFacts facts() const = 0;
-    /// Loads code, packs and uploads the constants it wants in its own form. Once, before enqueue.
+    /// Packs the constants it wants in its own form, on the host; may run beside other tactics'.
+    virtual Result<void> packConstants() { return {}; }
+    /// Loads code and uploads those constants, which it packs where nobody has asked it to. Once,
+    /// before enqueue.
     virtual Result<void> load(Device& device) = 0;
     /// Whether enqueue reads inputs[operand]: false for a constant that load() packed for itself.
     virtual bool reads(size_t operand) const { return (void)operand, true; }

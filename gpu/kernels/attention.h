@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax(masks(scale * Q K^T)) V without the scores in memory: a block owns some queries of one
-// batch and walks over the keys with a running maximum and sum.
+// batch and walks over the keys, or over a part of them, with a running maximum and sum.
 #pragma once
 
 #include "gpu/emit/emit_kernel.h"
@@ -39,6 +39,7 @@ std::string lowestScore(DType dtype);
 
 std::variant<AttentionSpec, Reason> attentionSpec(const KernelRequest& request);
 
+EmitResult emitAttentionSplit(const KernelRequest& request);
 EmitResult emitAttentionTensor(const KernelRequest& request);
 EmitResult emitAttentionTiled(const KernelRequest& request);
 EmitResult emitAttentionPlain(const KernelRequest& request);

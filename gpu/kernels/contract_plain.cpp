@@ -230,7 +230,8 @@ KernelPart PlainEmitter::emit() {
     if (m_code.prologueB)
         m_prologueB = printTape("@prologueB", m_code.prologueB->tape, style);
     const bool pools = m_code.poolWindow.has_value();
-    const EpilogueText epilogue(m_request, m_view, {}, !pools);
+    const EpilogueText epilogue(m_request, m_view, {},
+                                pools ? EpilogueEnd::Returns : EpilogueEnd::Stores);
     part.functions = m_prologueA.text + m_prologueB.text + epilogue.text() + sumFunction();
     part.numeric = std::max({m_prologueA.numeric, m_prologueB.numeric, epilogue.numeric()});
     int64_t rows = m_view.mCount;

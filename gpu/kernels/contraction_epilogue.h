@@ -16,11 +16,19 @@ struct ResultLanes {
 /// Most neighbouring results that every output takes as one access of at most 16 bytes (8 at most).
 ResultLanes widestResults(const ContractionView& view);
 
+/// What the device function does beside the tape.
+enum class EpilogueEnd : uint8_t {
+    Stores,
+    Returns, ///< the tape's only result, for one lane
+    /// Stores, in three steps: "@columns" reads and places what is the same for all m, "@rows"
+    /// reads the rest for one m, "@finish" ends it.
+    Columns,
+};
+
 class EpilogueText {
 public:
-    /// `stores` false: returns the tape's only result instead, for one lane.
     EpilogueText(const KernelRequest& request, const ContractionView& view, ResultLanes lanes,
-                 bool stores = true);
+                 EpilogueEnd end = EpilogueEnd::Stores);
 
     /// The device functions: the tape and "@finish".
     const std::string& text() const { return m_text; }
@@ -31,19 +39,43 @@ public:
     std::string call(const std::string& accumulators, const std::string& batch,
                      const std::string& m, const std::string& n) const;
 
+    /// The steps: the first fills a "@Columns", the second a "@Rows", the third takes both. m and n
+    /// are within the results.
+    std::string columnsCall(const std::string& to, const std::string& batch,
+                            const std::string& n) const;
+    std::string rowsCall(const std::string& to, const std::string& from,
+                         const std::string& m) const;
+    std::string finishCall(const std::string& accumulators, const std::string& from,
+                           const std::string& rows, const std::string& m) const;
+    /// Instructions of the tape.
+    size_t length() const { return m_length; }
+
 private:
+    bool inColumns() const { return m_end == EpilogueEnd::Columns; }
+    size_t numberOf(uint16_t used) const {
+        return m_operands.size() - m_view.reads.size() + used - 1;
+    }
+    LaneAccess access(size_t number) const;
     std::string address(const KernelOperand& operand, size_t number) const;
-    std::string loads(const TapeFunction& tape);
-    std::string results(const TapeFunction& tape);
+    std::string loads(const TapeFunction& tape, bool columns) const;
+    std::string results(const TapeFunction& tape) const;
+    std::string columns(const TapeFunction& tape) const;
+    std::string rows(const TapeFunction& tape) const;
+    std::string unpacked(const TapeFunction& tape) const;
+    int bytesOf(const KernelOperand& operand) const {
+        return m_lanes.width * static_cast<int>(sizeOf(operand.dtype));
+    }
+    std::string splits(bool batch, bool m, bool n) const;
 
     const KernelRequest& m_request;
     const ContractionView& m_view;
     ResultLanes m_lanes;
-    bool m_stores;
+    EpilogueEnd m_end;
     std::vector<KernelOperand> m_operands; ///< writes, then reads
     LoopNest m_batch, m_m, m_n;
     std::string m_text, m_parameters;
     NumericClass m_numeric = NumericClass::Exact;
+    size_t m_length = 0;
 };
 
 } // namespace fuselage::gpu

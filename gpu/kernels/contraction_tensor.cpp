@@ -16,14 +16,21 @@ namespace {
 // m, n, bytes of k a stage, warps by m and n, stages, blocks a multiprocessor, split
 constexpr TensorTile wgmmaTiles[] = {
     {"128x256", 128, 256, 128, 8, 1, 4, 1, false, true, true},
-    {"128x128", 128, 128, 128, 8, 1, 3, 2, false, true, true},
-    {"128x64", 128, 64, 128, 8, 1, 4, 2, false, true, true},
+    {"128x128", 128, 128, 128, 8, 1, 3, 2, true, true, true},
+    {"128x64", 128, 64, 128, 8, 1, 4, 2, true, true, true},
 };
 constexpr TensorTile mmaTiles[] = {
     {"256x128", 256, 128, 64, 4, 2, 4, 1},     {"128x128", 128, 128, 64, 2, 4, 4, 2},
     {"128x64", 128, 64, 64, 2, 2, 4, 3, true}, {"64x128", 64, 128, 64, 2, 2, 4, 3},
     {"64x64", 64, 64, 128, 2, 2, 3, 3, true},  {"64x32", 64, 32, 128, 2, 2, 4, 3},
     {"32x64", 32, 64, 128, 2, 2, 4, 4, true},  {"16x64", 16, 64, 128, 1, 4, 4, 4, true},
+};
+constexpr TensorTile integerTiles[] = {
+    {"128x128", 128, 128, 64, 2, 4, 4, 2, false, true, false, true},
+    {"128x64", 128, 64, 64, 2, 2, 4, 3, true, true, false, true},
+    {"64x64", 64, 64, 128, 2, 2, 3, 3, true, true, false, true},
+    {"32x64", 32, 64, 128, 2, 2, 4, 4, true, true, false, true},
+    {"16x64", 16, 64, 128, 1, 4, 4, 4, true, true, false, true},
 };
 constexpr TensorTile floatTiles[] = {
     {"128x128", 128, 128, 64, 2, 4, 4, 2, false, false},
@@ -40,6 +47,7 @@ struct Unit {
 constexpr Unit units[] = {
     {"wgmma", "tensor cores of sm_90 from shared memory (wgmma)", wgmmaTiles},
     {"tensor", "tensor cores (mma)", mmaTiles},
+    {"integer", "tensor cores (mma) on 8-bit integers", integerTiles},
     {"float", "float32 arithmetic", floatTiles},
 };
 
@@ -96,7 +104,9 @@ int splitsOf(const TensorPlan& plan) {
 EmitResult emitTile(const std::string& name, const KernelRequest& request, const TensorTile& tile,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
-    if (auto reason = refuseTensorProgram(request, code, tile.matrix, tile.warpgroup))
+    if (auto reason = tile.integer
+                          ? refuseIntegerProgram(request, code)
+                          : refuseTensorProgram(request, code, tile.matrix, tile.warpgroup))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
     TensorPlan plan{request, view, tile};
@@ -115,7 +125,8 @@ EmitResult emitTile(const std::string& name, const KernelRequest& request, const
         packB(request, view);
     const EpilogueText epilogue(request, view, widestResults(view));
     KernelRequest own = request;
-    const bool tf32 = tile.matrix && tensorElement(request, true) == DType::Float32;
+    const bool tf32 =
+        tile.matrix && !tile.integer && tensorElement(request, true) == DType::Float32;
     std::vector<KernelPart> parts = {tensorPart(plan, epilogue)};
     SetNeeds needs;
     if (view.packed)
@@ -160,6 +171,32 @@ std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Co
         return refusal("support", "products of warpgroups are those of sm_90 and 16-bit elements");
     if (request.strict)
         return refusal("numeric-class", "strict mode wants sums in order");
+    if (code.poolWindow)
+        return refusal("kind", "a pool at the end crosses tiles");
+    if (code.kind == Contraction::Kind::ConvTranspose)
+        return refusal("support", "transposed convolutions have taps between results");
+    return std::nullopt;
+}
+
+std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const Contraction& code) {
+    if (auto reason = refuseTypes(request))
+        return reason;
+    for (const bool isA : {true, false})
+        if (const DType type = storedElement(request, isA);
+            code.accumulate != DType::Int32 || (type != DType::Int8 && type != DType::UInt8))
+            return refusal("dtype", fmt::format("no tile sums products of {} in {}", nameOf(type),
+                                                nameOf(code.accumulate)));
+    const ContractionView view = viewOf(request);
+    for (const bool isA : {true, false}) {
+        const auto zero = zeroPointOf(isA ? code.prologueA : code.prologueB);
+        const auto& reads = isA ? view.readsA : view.readsB;
+        if (!zero || (zero->read && view.moves(reads[0], 0, reads[0].access.strides.size())))
+            return refusal("kind", "a prologue that is not one zero point for all elements");
+    }
+    if (request.capability != 0 && request.capability < 80)
+        return refusal("support", fmt::format("products of 8-bit integers need sm_80, this is "
+                                              "sm_{}",
+                                              request.capability));
     if (code.poolWindow)
         return refusal("kind", "a pool at the end crosses tiles");
     if (code.kind == Contraction::Kind::ConvTranspose)

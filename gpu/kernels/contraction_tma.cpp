@@ -87,7 +87,8 @@ EmitResult emitTma(const std::string& name, const TmaTile& tile, const KernelReq
     auto plan = planOf(request, view, tile);
     if (auto* reason = std::get_if<Reason>(&plan))
         return finish(name.c_str(), request, PartResult(*reason));
-    const EpilogueText epilogue(request, view, widestResults(view));
+    const ResultLanes lanes = widestResults(view);
+    const EpilogueText epilogue(request, view, lanes, tmaEndOf(lanes));
     SetNeeds needs;
     if (view.packed)
         needs.packed = {*view.packed};

@@ -270,7 +270,8 @@ bool packB(const KernelRequest& request, ContractionView& view) {
     const auto& code = std::get<Contraction>(request.program->code);
     const auto roles = rolesOfB(code);
     const bool constant = request.constant(code.b.operand) != nullptr;
-    if (!roles || !constant || code.prologueB)
+    // A zero point of integers comes in elsewhere: what is packed is the weight as it is stored.
+    if (!roles || !constant || (code.prologueB && isFloat(code.accumulate)))
         return false;
     PackedOperand packed;
     packed.input = code.b.operand;

@@ -25,6 +25,9 @@ public:
 
     KernelPart emit();
 
+    /// The weight tap by tap, with zeros up to the last block's last channel.
+    SetNeeds needs() const;
+
 private:
     int64_t rows() const {
         return (m_shape.height - 1) * m_spec.rows.stride +
@@ -36,7 +39,7 @@ private:
     int64_t bands() const { return (m_spec.rows.out + m_shape.height - 1) / m_shape.height; }
 
     int64_t chunks() const {
-        const int64_t channels = int64_t{m_shape.width} * m_shape.lanes;
+        const int64_t channels = m_shape.blockChannels();
         return (m_spec.results + channels - 1) / channels;
     }
 
@@ -50,6 +53,7 @@ private:
 
     std::string rowFunction() const;
     std::string stageWeights() const;
+    std::string stagePacked() const;
     std::string placeThread() const;
     std::string widened() const;
     std::string walkRows() const;
@@ -111,20 +115,53 @@ std::string DepthwiseEmitter::widened() const {
     return out + "        }\n";
 }
 
+/// A thread keeps its channels and walks down the taps: all loads, then all stores.
+std::string DepthwiseEmitter::stagePacked() const {
+    const int64_t perTap = m_shape.perTap(), atOnce = m_shape.tapsAtOnce();
+    const int64_t steps = (m_spec.taps() + atOnce - 1) / atOnce;
+    const bool idle = m_shape.threads() % perTap != 0, rest = m_spec.taps() % atOnce != 0;
+    std::string inside = idle ? fmt::format("firstTap < {}", atOnce) : "";
+    if (rest)
+        inside +=
+            fmt::format("{}firstTap + i * {} < {}", idle ? " && " : "", atOnce, m_spec.taps());
+    const std::string guard = inside.empty() ? "" : fmt::format("        if ({})\n    ", inside);
+    return fmt::format("    const int firstTap = static_cast<int>(threadIdx.x / {0}u);\n"
+                       "    const int channel = static_cast<int>(threadIdx.x % {0}u) * {1};\n"
+                       "    const {2}* const packed = packed0 + chunk * {3}u + (firstTap * {4} + "
+                       "channel);\n"
+                       "    {5} staged[{6}][{1}];\n#pragma unroll\n"
+                       "    for (int i = 0; i < {6}; ++i)\n",
+                       perTap, m_shape.staged, storageType(m_spec.w.dtype), m_shape.blockChannels(),
+                       chunks() * m_shape.blockChannels(), m_spec.accumulator(), steps) +
+           guard +
+           fmt::format("        loadLanes<{0}>(packed + i * {1}, staged[i]);\n#pragma unroll\n"
+                       "    for (int i = 0; i < {2}; ++i)\n",
+                       m_shape.staged, atOnce * chunks() * m_shape.blockChannels(), steps) +
+           guard +
+           fmt::format("        storeShared(weights + (firstTap + i * {}) * {} + channel, "
+                       "staged[i]);\n    __syncthreads();\n",
+                       atOnce, m_shape.weightRow());
+}
+
 std::string DepthwiseEmitter::stageWeights() const {
-    const int64_t channels = int64_t{m_shape.width} * m_shape.lanes;
-    return fmt::format(
-        "    extern __shared__ __align__(16) unsigned char sharedMemory[];\n"
-        "    {0}* const weights = reinterpret_cast<{0}*>(sharedMemory);\n"
-        "    const unsigned chunk = block % {1}u;\n"
-        "    for (unsigned i = threadIdx.x; i < {2}u; i += {3}u) {{\n"
-        "        const unsigned k = chunk * {4}u + i / {5}u, tap = i % {5}u;\n"
-        "        weights[tap * {6}u + i / {5}u] = k < {7}u ? load({8}) : 0;\n"
-        "    }}\n    __syncthreads();\n",
-        m_spec.accumulator(), chunks(), channels * m_spec.taps(), m_shape.lanes * m_shape.places,
-        channels, m_spec.taps(), m_shape.weightRow(), m_spec.results,
-        m_spec.offset(m_spec.w, "k", "0", fmt::format("tap / {}u", m_spec.columns.kernel),
-                      fmt::format("tap % {}u", m_spec.columns.kernel)));
+    const int64_t channels = m_shape.blockChannels();
+    const std::string begin =
+        fmt::format("    extern __shared__ __align__(16) unsigned char sharedMemory[];\n"
+                    "    {0}* const weights = reinterpret_cast<{0}*>(sharedMemory);\n"
+                    "    const unsigned chunk = block % {1}u;\n",
+                    m_spec.accumulator(), chunks());
+    if (m_shape.staged > 0)
+        return begin + stagePacked();
+    return begin +
+           fmt::format("    for (unsigned i = threadIdx.x; i < {0}u; i += {1}u) {{\n"
+                       "        const unsigned k = chunk * {2}u + i / {3}u, tap = i % {3}u;\n"
+                       "        weights[tap * {4}u + i / {3}u] = k < {5}u ? load({6}) : 0;\n"
+                       "    }}\n    __syncthreads();\n",
+                       channels * m_spec.taps(), m_shape.threads(), channels, m_spec.taps(),
+                       m_shape.weightRow(), m_spec.results,
+                       m_spec.offset(m_spec.w, "k", "0",
+                                     fmt::format("tap / {}u", m_spec.columns.kernel),
+                                     fmt::format("tap % {}u", m_spec.columns.kernel)));
 }
 
 std::string DepthwiseEmitter::placeThread() const {
@@ -253,7 +290,7 @@ std::string DepthwiseEmitter::results() const {
 KernelPart DepthwiseEmitter::emit() {
     KernelPart part;
     part.helpers = {"vectors"};
-    part.threads = static_cast<uint32_t>(m_shape.lanes * m_shape.places);
+    part.threads = static_cast<uint32_t>(m_shape.threads());
     part.blocks =
         chunks() * ((m_spec.images * bands() * strips() + m_shape.places - 1) / m_shape.places);
     part.sharedBytes = static_cast<uint32_t>(m_spec.taps() * m_shape.weightRow() *
@@ -267,7 +304,23 @@ KernelPart DepthwiseEmitter::emit() {
     part.functions = m_result.function().text + rowFunction();
     part.numeric = m_result.function().numeric;
     part.body = stageWeights() + placeThread() + walkRows() + results();
+    if (m_shape.staged > 0)
+        part.extra = {{fmt::format("const {}*", storageType(m_spec.w.dtype)),
+                       "packed0",
+                       {KernelArgument::Kind::Packed, 0, 0}}};
     return part;
+}
+
+SetNeeds DepthwiseEmitter::needs() const {
+    if (m_shape.staged == 0)
+        return {};
+    const int64_t results = chunks() * m_shape.blockChannels();
+    PackedOperand packed{m_spec.code->b.operand,
+                         {2, 3, 0, 1},
+                         {m_spec.rows.kernel, m_spec.columns.kernel, results, 1}};
+    if (m_spec.flat)
+        packed = {m_spec.code->b.operand, {2, 0, 1}, {m_spec.columns.kernel, results, 1}};
+    return {{std::move(packed)}};
 }
 
 } // namespace
@@ -283,8 +336,8 @@ EmitResult emitDepthwiseTiled(const KernelRequest& request) {
     auto shape = depthwiseShape(spec);
     if (auto* reason = std::get_if<Reason>(&shape))
         return finish(name, request, PartResult(*reason));
-    return finish(name, request,
-                  PartResult(DepthwiseEmitter(spec, std::get<DepthwiseShape>(shape)).emit()));
+    DepthwiseEmitter emitter(spec, std::get<DepthwiseShape>(shape));
+    return finishInOrder(name, request, {emitter.emit()}, emitter.needs());
 }
 
 } // namespace fuselage::gpu

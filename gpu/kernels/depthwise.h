@@ -17,10 +17,20 @@ struct DepthwiseShape {
     bool channelsFastest = false;
     int registers = 0;                ///< of a thread, estimated
     double instructionsPerResult = 0; ///< lane instructions, counted in the emitted loops
+    /// Channels that one thread stages of a tap, where the weight is a constant and comes packed
+    /// tap by tap; 0: element by element.
+    int staged = 0;
 
-    /// Weights between taps in shared memory: an odd number of threads' channels, so that the taps
-    /// of a channel, which are staged side by side, lie in many banks.
-    int64_t weightRow() const { return int64_t{width} * ((lanes + 1) | 1); }
+    int64_t blockChannels() const { return int64_t{width} * lanes; }
+    int threads() const { return lanes * places; }
+    /// Threads that stage a tap together, and taps that the block stages at a time.
+    int64_t perTap() const { return blockChannels() / staged; }
+    int64_t tapsAtOnce() const { return threads() / perTap(); }
+    /// Weights between taps in shared memory. Where the taps of a channel are staged side by side:
+    /// an odd number of threads' channels, so that they lie in many banks.
+    int64_t weightRow() const {
+        return staged > 0 ? blockChannels() : int64_t{width} * ((lanes + 1) | 1);
+    }
 };
 
 /// The shape with the shortest predicted issue time; a reason when none is legal.

@@ -59,6 +59,23 @@ void placeThreads(const ConvSpec& spec, DepthwiseShape& shape) {
     shape.places = static_cast<int>(std::clamp<int64_t>(256 / shape.lanes, 1, places));
 }
 
+/// Channels of one access to shared memory, where a packed weight is read so.
+int stagedChannels(const ConvSpec& spec, const DepthwiseShape& shape) {
+    const int64_t each = 16 / static_cast<int64_t>(sizeOf(spec.code->accumulate));
+    const bool constant = spec.request->constant(spec.code->b.operand) != nullptr;
+    const bool whole =
+        shape.blockChannels() % each == 0 && shape.blockChannels() / each <= shape.threads();
+    return constant && whole ? static_cast<int>(each) : 0;
+}
+
+/// Lane instructions of one thread that bring weights to shared memory.
+double stagingInstructions(const ConvSpec& spec, const DepthwiseShape& shape) {
+    if (shape.staged == 0) // a weight that is made when it runs: not counted
+        return 0;
+    const auto steps = static_cast<double>(blocksOf(spec.taps(), shape.tapsAtOnce()));
+    return 16 + steps * (3 + (sizeOf(spec.w.dtype) == 2 ? shape.staged : 0));
+}
+
 int64_t sharedBytes(const ConvSpec& spec, const DepthwiseShape& shape) {
     const auto size = static_cast<int64_t>(sizeOf(spec.code->accumulate));
     return spec.taps() * shape.weightRow() * size;
@@ -129,7 +146,7 @@ double depthwiseInstructions(const ConvSpec& spec, const DepthwiseShape& shape) 
         if (spec.stride(read, 2) != 0 || spec.stride(read, 3) != 0)
             ends += 2 * results;
     const auto tape = static_cast<double>(spec.code->epilogue.tape.code.size());
-    const double placing = 60 + rows * 8;
+    const double placing = 60 + rows * 8 + stagingInstructions(spec, shape);
     return (loads + widening + checks + weights + multiplies + ends + tape * results + placing) /
            results;
 }
@@ -152,6 +169,7 @@ std::variant<DepthwiseShape, Reason> depthwiseShape(const ConvSpec& spec) {
                     (width * static_cast<int>(sizeOf(spec.x.dtype)) + 3) / 4 * columns;
                 shape.registers = (strip * height + columns + 2) * width * each + words + 24;
                 placeThreads(spec, shape);
+                shape.staged = stagedChannels(spec, shape);
                 shape.instructionsPerResult = depthwiseInstructions(spec, shape);
                 if ((shape.registers > mostRegisters && strip * height > 1) ||
                     sharedBytes(spec, shape) > sharedLimit)

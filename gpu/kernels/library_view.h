@@ -38,7 +38,9 @@ private:
 /// Every offset into the operand fits 32 bits.
 bool fitsInts(const OperandLayout& layout);
 
+EmitResult emitFloat8Linear(const KernelRequest& request);
 EmitResult emitGather(const KernelRequest& request);
+EmitResult emitGemvNibbles(const KernelRequest& request);
 EmitResult emitResize(const KernelRequest& request);
 EmitResult emitRecurrent(const KernelRequest& request);
 

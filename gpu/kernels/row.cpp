@@ -7,13 +7,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace fuselage::gpu {
 
 namespace {
 
 constexpr int64_t longestWarpRow = 1024;
-constexpr int64_t mostCachedByWarp = 64, mostCachedByBlock = 32, wantedCachedByBlock = 16;
+constexpr int64_t mostCachedByWarp = 64, mostCachedByTeam = 24, mostCachedByBlock = 32,
+                  wantedCachedByBlock = 16;
 
 std::string lengthText(int64_t length) {
     return fmt::format("a row has {} elements", length);
@@ -33,14 +35,43 @@ int64_t cachedElements(const RowEmitter& emitter, int64_t team, int width) {
     return steps * width * std::max<int64_t>(1, static_cast<int64_t>(emitter.cachedReads()));
 }
 
+/// Threads of a warp that take a row with the fewest instructions: what a row needs once is done by
+/// all lanes of a team, and steps that are not full are issued whole. Few rows keep whole warps,
+/// and a team reads at least 64 bytes together.
+int lanesFor(const RowEmitter& emitter) {
+    constexpr int64_t everyElement = 8, everyThread = 60, everyExchange = 3, fullBytes = 64;
+    int out = 32;
+    int64_t least = 0;
+    for (int lanes = 32; lanes >= 4; lanes /= 2) {
+        const int width = widthFor(emitter, lanes);
+        const int64_t steps =
+            (emitter.length() + int64_t{lanes} * width - 1) / (int64_t{lanes} * width);
+        const bool fits =
+            cachedElements(emitter, lanes, width) <= mostCachedByTeam &&
+            emitter.narrowestBytes(int64_t{lanes} * width) >= fullBytes &&
+            static_cast<double>(emitter.rows()) * lanes >= emitter.units() * defaultThreads;
+        if (lanes < 32 && !fits)
+            continue;
+        const int64_t exchanges =
+            std::countr_zero(static_cast<unsigned>(lanes)) * static_cast<int64_t>(emitter.stages());
+        const int64_t each =
+            lanes * (steps * width * everyElement + everyThread + exchanges * everyExchange);
+        if (lanes == 32 || each < least) {
+            out = lanes;
+            least = each;
+        }
+    }
+    return out;
+}
+
 PartResult warpPart(RowEmitter& emitter) {
     if (emitter.length() == 0 || emitter.length() > longestWarpRow)
         return refusal("support", lengthText(emitter.length()) + ", a warp takes 1 to 1024");
-    const int width = widthFor(emitter, 32);
-    if (cachedElements(emitter, 32, width) > mostCachedByWarp)
+    const int lanes = lanesFor(emitter), width = widthFor(emitter, lanes);
+    if (cachedElements(emitter, lanes, width) > mostCachedByWarp)
         return refusal("spill", fmt::format("{} elements a thread do not stay in registers",
-                                            cachedElements(emitter, 32, width)));
-    return emitter.emit({RowTeam::Warp, defaultThreads, width, true, -1});
+                                            cachedElements(emitter, lanes, width)));
+    return emitter.emit({RowTeam::Warp, defaultThreads, width, true, -1, lanes});
 }
 
 PartResult blockPart(RowEmitter& emitter, uint32_t most) {

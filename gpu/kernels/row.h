@@ -9,7 +9,7 @@ namespace fuselage::gpu {
 /// Which threads of a block work on one row.
 enum class RowTeam : uint8_t {
     Thread, ///< one thread a row
-    Warp,   ///< a warp a row
+    Warp,   ///< `lanes` neighbours of a warp a row
     Block,  ///< the block has one row
     Lanes,  ///< threads of the same lane in all warps: 32 neighbouring rows a block
 };
@@ -20,6 +20,7 @@ struct RowGeometry {
     int width = 1;      ///< consecutive elements a thread takes at once
     bool cache = false; ///< what several passes read stays in registers
     int outerLoop = -1; ///< loop over rows that becomes the innermost one
+    int lanes = 32;     ///< of a row of RowTeam::Warp: a power of two
 };
 
 EmitResult emitRowWarp(const KernelRequest& request);

@@ -153,6 +153,13 @@ int RowEmitter::widestVector() const {
     return 1;
 }
 
+int64_t RowEmitter::narrowestBytes(int64_t elements) const {
+    size_t out = 8;
+    for (size_t k = 0; k < m_operands.size(); ++k)
+        out = m_inner.moves(k) ? std::min(out, sizeOf(m_operands[k].dtype)) : out;
+    return elements * static_cast<int64_t>(out);
+}
+
 std::optional<size_t> RowEmitter::contiguousAcross() const {
     for (size_t read = 0; read < m_program.reads.size(); ++read) {
         const size_t number = readNumber(read);
@@ -192,10 +199,17 @@ std::string RowEmitter::address(size_t number) const {
     return fmt::format("p{}{}", number, along == "0" ? "" : " + (" + along + ")");
 }
 
+/// Declares live and row from the wanted one.
+std::string RowEmitter::liveRow() const {
+    return fmt::format("    const bool live = wanted < {}u;\n    const {} row = live ? wanted : "
+                       "{}u;\n",
+                       rows(), m_outer.indexType(), rows() - 1);
+}
+
 /// Declares row, member, and a pointer for each operand to its row.
 std::string RowEmitter::placeThreads() const {
     const char* type = m_outer.indexType();
-    const uint32_t threads = m_geometry.threads;
+    const uint32_t threads = m_geometry.threads, lanes = static_cast<uint32_t>(m_geometry.lanes);
     std::string out;
     switch (m_geometry.team) {
     case RowTeam::Thread:
@@ -204,26 +218,23 @@ std::string RowEmitter::placeThreads() const {
                           type, threads);
         break;
     case RowTeam::Warp:
-        out =
-            fmt::format("    const {0} row = static_cast<{0}>(block) * {1}u + threadIdx.x / 32u;\n"
-                        "    const unsigned member = threadIdx.x % 32u;\n",
-                        type, threads / 32);
+        out = fmt::format("    const {} {} = static_cast<{}>(block) * {}u + threadIdx.x / {}u;\n",
+                          type, guardsRows() ? "wanted" : "row", type, threads / lanes, lanes);
+        out += guardsRows() ? liveRow() : std::string();
+        out += fmt::format("    const unsigned member = threadIdx.x % {}u;\n", lanes);
         break;
     case RowTeam::Block:
         out = fmt::format("    const {0} row = block;\n    const unsigned member = threadIdx.x;\n",
                           type);
         break;
     case RowTeam::Lanes:
-        // Threads without a row take the last one along, since all of them meet at barriers.
         out = fmt::format(
-            "    const {0} wanted = static_cast<{0}>(block) * 32u + threadIdx.x % 32u;\n"
-            "    const bool live = wanted < {1}u;\n"
-            "    const {0} row = live ? wanted : {2}u;\n"
-            "    const unsigned member = threadIdx.x / 32u;\n",
-            type, rows(), rows() - 1);
+                  "    const {0} wanted = static_cast<{0}>(block) * 32u + threadIdx.x % 32u;\n",
+                  type) +
+              liveRow() + "    const unsigned member = threadIdx.x / 32u;\n";
         break;
     }
-    if (m_geometry.team == RowTeam::Thread || m_geometry.team == RowTeam::Warp)
+    if (m_geometry.team == RowTeam::Thread || (m_geometry.team == RowTeam::Warp && !guardsRows()))
         out += fmt::format("    if (row >= {}u)\n        return;\n", rows());
     if (m_geometry.team == RowTeam::Block || m_geometry.team == RowTeam::Lanes)
         out += "    extern __shared__ __align__(16) unsigned char sharedMemory[];\n";
@@ -321,7 +332,7 @@ std::string RowEmitter::reduced(ReduceKind kind, const std::string& value) {
     case RowTeam::Thread:
         return value;
     case RowTeam::Warp:
-        return fmt::format("reduceWarp<{}>({})", operationOf(kind), value);
+        return fmt::format("reduceWarp<{}, {}>({})", operationOf(kind), m_geometry.lanes, value);
     case RowTeam::Block:
         return fmt::format("reduceBlock<{}, {}>({}, sharedMemory + {})", operationOf(kind),
                            m_geometry.threads, value,
@@ -417,8 +428,7 @@ std::string RowEmitter::elements() {
     out += fmt::format("#pragma unroll\n            for (int v = 0; v < {}; ++v)\n"
                        "                {};\n",
                        m_geometry.width, function.call(inputNames("v"), results));
-    const std::string guard =
-        m_geometry.team == RowTeam::Lanes ? "            if (live)\n    " : "";
+    const std::string guard = guardsRows() ? "            if (live)\n    " : "";
     for (size_t w = 0; w < stored.size(); ++w)
         out += guard + (m_geometry.width > 1
                             ? fmt::format("            storeLanes<{}, false>({}, y{});\n",
@@ -437,8 +447,8 @@ std::string RowEmitter::rowResults() {
         return {};
     m_part.functions += function.text;
     m_part.numeric = std::max(m_part.numeric, function.numeric);
-    std::string out = m_geometry.team == RowTeam::Lanes ? "    if (live && member == 0) {\n"
-                                                        : "    if (member == 0) {\n";
+    std::string out =
+        guardsRows() ? "    if (live && member == 0) {\n" : "    if (member == 0) {\n";
     std::vector<std::string> inputs, results;
     for (size_t k = 0; k < m_scalars; ++k)
         inputs.push_back(fmt::format("s{}", k));
@@ -460,8 +470,8 @@ KernelPart RowEmitter::emit(const RowGeometry& geometry) {
     if (geometry.outerLoop >= 0)
         m_outer.moveInnermost(static_cast<size_t>(geometry.outerLoop));
     const int64_t warps = geometry.threads / 32;
-    const int64_t teams[] = {1, 32, geometry.threads, warps};
-    const int64_t rowsPerBlock[] = {geometry.threads, warps, 1, 32};
+    const int64_t teams[] = {1, geometry.lanes, geometry.threads, warps};
+    const int64_t rowsPerBlock[] = {geometry.threads, geometry.threads / geometry.lanes, 1, 32};
     const auto team = static_cast<size_t>(geometry.team);
     m_team = teams[team];
     m_steps = (length() + m_team * geometry.width - 1) / (m_team * geometry.width);

@@ -19,6 +19,14 @@ public:
 
     int64_t length() const { return m_inner.count(); }
 
+    size_t stages() const { return m_program.stages.size(); }
+
+    /// Multiprocessors of the device.
+    double units() const { return m_request.profile ? m_request.profile->units : 132; }
+
+    /// Bytes of the narrowest operand that moves along the row, from `elements` neighbours.
+    int64_t narrowestBytes(int64_t elements) const;
+
     /// Reads that move along the row and that more than one pass needs, and what is kept in no such
     /// read's place.
     size_t cachedReads() const;
@@ -44,12 +52,18 @@ private:
     }
     bool takesKept(const Tape& tape) const;
     bool needs(const Tape& tape, size_t read) const;
+    /// Threads without a row take the last one along, since others of their warp or block have one.
+    bool guardsRows() const {
+        return m_geometry.team == RowTeam::Lanes ||
+               (m_geometry.team == RowTeam::Warp && rows() % (32 / m_geometry.lanes) != 0);
+    }
     bool movesAlong(size_t read) const { return m_inner.moves(readNumber(read)); }
     bool cached(size_t read) const;
     LaneAccess accessOf(size_t number, int width) const;
     TapeFunction print(const std::string& name, const Tape& tape, std::vector<DType> stored,
                        bool reads) const;
     std::string address(size_t number) const;
+    std::string liveRow() const;
     std::string placeThreads() const;
     std::string loadCached() const;
     std::string loopHead() const;

@@ -21,6 +21,9 @@ public:
     KernelPart emit();
 
 private:
+    /// Of a sum.
+    const char* sumType() const { return m_tile.integer ? "int" : "float"; }
+
     const char* element() const {
         return m_a.element() == DType::Float32 ? "Tf32" : storageType(m_a.element());
     }
@@ -37,6 +40,8 @@ private:
     std::string pipeline() const;
     std::string products() const;
     std::string groupProducts() const;
+    std::string integerProducts() const;
+    std::string shiftedSums() const;
     std::string results() const;
     std::string partialStore() const;
     std::string partialSums() const;
@@ -100,6 +105,52 @@ std::string TensorEmitter::groupProducts() const {
         m_tile.kBytes / 32, m_tile.n, element());
 }
 
+/// Beside the products, where an operand has a zero point, those of the other one and of ones.
+std::string TensorEmitter::integerProducts() const {
+    const int rows = sumRows(), columns = sumColumns();
+    const std::string types = fmt::format("static_cast<const {}*>(nullptr), static_cast<const "
+                                          "{}*>(nullptr)",
+                                          storageType(m_a.element()), storageType(m_b.element()));
+    std::string out =
+        fmt::format("#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
+                    "#pragma unroll\n            for (int j = 0; j < {}; ++j)\n"
+                    "                multiply(sums[i][j], a[i], b[j][0], b[j][1], {});\n",
+                    rows, columns, types);
+    if (m_a.shifted())
+        out += fmt::format("#pragma unroll\n        for (int j = 0; j < {}; ++j)\n"
+                           "            multiply(columnSums[j], ones, b[j][0], b[j][1], {});\n",
+                           columns, types);
+    if (m_b.shifted())
+        out += fmt::format("#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
+                           "            multiply(rowSums[i], a[i], ones[0], ones[0], {});\n",
+                           rows, types);
+    return out;
+}
+
+/// The sum of (a - A) (b - B) from that of a b: what a copy leaves out is A, which adds nothing.
+std::string TensorEmitter::shiftedSums() const {
+    if (!m_a.shifted() && !m_b.shifted())
+        return {};
+    std::string out = fmt::format("#pragma unroll\n    for (int i = 0; i < {}; ++i)\n"
+                                  "#pragma unroll\n        for (int j = 0; j < {}; ++j)\n"
+                                  "#pragma unroll\n            for (int s = 0; s < 4; ++s) {{\n",
+                                  sumRows(), sumColumns());
+    auto less = [&](const std::string& what) {
+        out += fmt::format("                sums[i][j][s] = subtractWrapped(sums[i][j][s], {});\n",
+                           what);
+    };
+    const std::string count = fmt::format("tiles * {}", m_plan.kElements());
+    if (m_a.shifted() && m_b.shifted())
+        less(fmt::format("multiplyWrapped(aZero, subtractWrapped(columnSums[j][s % 2], "
+                         "multiplyWrapped(bZero, {})))",
+                         count));
+    else if (m_a.shifted())
+        less("multiplyWrapped(aZero, columnSums[j][s % 2])");
+    if (m_b.shifted())
+        less("multiplyWrapped(bZero, rowSums[i][s / 2 * 2])");
+    return out + "            }\n";
+}
+
 std::string TensorEmitter::products() const {
     const int rows = sumRows(), columns = sumColumns();
     if (m_tile.warpgroup)
@@ -119,22 +170,33 @@ std::string TensorEmitter::products() const {
                        "        unsigned a[{}][4], b[{}][2];\n",
                        m_tile.kBytes / 32, rows, columns) +
            m_a.fragments() + m_b.fragments() +
-           fmt::format("#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
-                       "#pragma unroll\n            for (int j = 0; j < {}; ++j)\n"
-                       "                multiply(sums[i][j], a[i], b[j][0], b[j][1],\n"
-                       "                         static_cast<const {}*>(nullptr));\n    }}\n",
-                       rows, columns, element());
+           (m_tile.integer
+                ? integerProducts() + "    }\n"
+                : fmt::format(
+                      "#pragma unroll\n        for (int i = 0; i < {}; ++i)\n"
+                      "#pragma unroll\n            for (int j = 0; j < {}; ++j)\n"
+                      "                multiply(sums[i][j], a[i], b[j][0], b[j][1],\n"
+                      "                         static_cast<const {}*>(nullptr));\n    }}\n",
+                      rows, columns, element()));
 }
 
 std::string TensorEmitter::pipeline() const {
     const int ahead = m_tile.ahead();
     std::string out =
-        fmt::format("    float sums[{0}][{1}]{2};\n#pragma unroll\n"
+        fmt::format("    {4} sums[{0}][{1}]{2};\n#pragma unroll\n"
                     "    for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
-                    "        for (int j = 0; j < {1}; ++j)\n            {3} = 0.0f;\n",
+                    "        for (int j = 0; j < {1}; ++j)\n            {3} = {5};\n",
                     sumRows(), sumColumns(), m_tile.matrix ? "[4]" : "",
                     m_tile.matrix ? "sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3]"
-                                  : "sums[i][j]");
+                                  : "sums[i][j]",
+                    sumType(), m_tile.integer ? "0" : "0.0f");
+    if (m_a.shifted())
+        out += fmt::format("    int columnSums[{}][4] = {{}};\n", sumColumns());
+    if (m_b.shifted())
+        out += fmt::format("    int rowSums[{}][4] = {{}};\n", sumRows());
+    if (m_a.shifted() || m_b.shifted())
+        out += "    const unsigned ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, "
+               "0x01010101u};\n";
     out +=
         fmt::format("#pragma unroll 1\n    for (int next = 0; next < {}; ++next) {{\n"
                     "        if (next < tiles) {{\n{}        }}\n        commitCopies();\n    }}\n",
@@ -151,7 +213,7 @@ std::string TensorEmitter::pipeline() const {
         ahead - 1, m_tile.warpgroup ? "        fenceForProducts();\n" : "", ahead,
         moveTile("            "), m_tile.stages, m_tile.stageBytes(), m_tile.m * m_tile.kBytes);
     return out + products() + "    }\n" + (m_tile.warpgroup ? "    waitProducts<0>();\n" : "") +
-           "    waitCopies<0>();\n    __syncthreads();\n";
+           "    waitCopies<0>();\n    __syncthreads();\n" + shiftedSums();
 }
 
 std::string TensorEmitter::partialStore() const {
@@ -175,12 +237,12 @@ std::string TensorEmitter::partialSums() const {
         "#pragma unroll 1\n    for (int part = threadIdx.x; part < {2}; part += {3}) {{\n"
         "        const unsigned m = tileM * {4}u + {5}, n = tileN * {6}u + {7};\n"
         "        if (m < {8}u && n < {9}u) {{\n"
-        "            const float* const parts = partial + ((batch * {8}ll + m) * {9}ll + n);\n"
-        "            float x[{10}] = {{}};\n"
+        "            const {11}* const parts = partial + ((batch * {8}ll + m) * {9}ll + n);\n"
+        "            {11} x[{10}] = {{}};\n"
         "#pragma unroll 8\n            for (int s = 0; s < {1}; ++s)\n",
         m_plan.blocks(), m_plan.splits, m_tile.m * m_tile.n / width, m_tile.threads(), m_tile.m,
         lanes.alongM ? along : line, m_tile.n, lanes.alongM ? line : along, m_view.mCount,
-        m_view.nCount, width);
+        m_view.nCount, width, sumType());
     const int64_t results = m_view.batchCount * m_view.mCount * m_view.nCount;
     if (lanes.alongM)
         out +=
@@ -199,8 +261,8 @@ std::string TensorEmitter::intoSlab() const {
     const int stride = m_tile.slabStride();
     const std::string loop = fmt::format("        const int turn = slabTurn(lane / 4, 0);\n"
                                          "#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n"
-                                         "            float* const at = slab + lane / 4 * {} + ",
-                                         sumColumns(), stride);
+                                         "            {}* const at = slab + lane / 4 * {} + ",
+                                         sumColumns(), sumType(), stride);
     if (!m_tile.matrix)
         return loop + fmt::format("lane % 4 + (j * 4 ^ turn ^ j / 8 % 2 * 4);\n"
                                   "            at[0] = sums[2 * i][j];\n"
@@ -239,9 +301,10 @@ std::string TensorEmitter::results() const {
     const int columns = m_tile.warpN(), stride = m_tile.slabStride(), width = lanes.width;
     const int perLine = (lanes.alongM ? 16 : columns) / width;
     std::string out =
-        fmt::format("    float* const slab = reinterpret_cast<float*>(sharedMemory) + warp * {};\n"
-                    "#pragma unroll\n    for (int i = 0; i < {}; ++i) {{\n        __syncwarp();\n",
-                    16 * stride, m_tile.warpM() / 16) +
+        fmt::format("    {0}* const slab = reinterpret_cast<{0}*>(sharedMemory) + warp * {1};\n"
+                    "#pragma unroll\n    for (int i = 0; i < {2}; ++i) {{\n        "
+                    "__syncwarp();\n",
+                    sumType(), 16 * stride, m_tile.warpM() / 16) +
         intoSlab() + "        __syncwarp();\n";
     out +=
         fmt::format("#pragma unroll 1\n        for (int part = lane; part < {}; part += 32) {{\n",
@@ -253,8 +316,8 @@ std::string TensorEmitter::results() const {
     out += fmt::format("            const unsigned m = tileM * {}u + warpM * {} + i * 16 + row;\n"
                        "            const unsigned n = tileN * {}u + warpN * {} + column;\n",
                        m_tile.m, m_tile.warpM(), m_tile.n, columns);
-    out += fmt::format("            if (m < {}u && n < {}u) {{\n                float x[{}];\n",
-                       m_view.mCount, m_view.nCount, width);
+    out += fmt::format("            if (m < {}u && n < {}u) {{\n                {} x[{}];\n",
+                       m_view.mCount, m_view.nCount, sumType(), width);
     out += fromSlab(width, lanes.alongM);
     out +=
         fmt::format("                {};\n            }}\n        }}\n    }}\n",
@@ -299,18 +362,20 @@ KernelPart TensorEmitter::emit() {
     part.residentBlocks = m_tile.residentBlocks;
     part.extra = packedParameters(m_view);
     if (m_plan.splits > 1) {
-        part.extra.push_back({"float*", "partial", {KernelArgument::Kind::Scratch, 0, 0}});
+        part.extra.push_back(
+            {fmt::format("{}*", sumType()), "partial", {KernelArgument::Kind::Scratch, 0, 0}});
         part.extra.push_back({"unsigned*", "tickets", {KernelArgument::Kind::Tickets, 0, 0}});
     }
-    part.numeric =
-        std::max({NumericClass::Reassociated, m_a.numeric(), m_b.numeric(), m_epilogue.numeric()});
+    part.numeric = std::max({m_tile.integer ? NumericClass::Exact : NumericClass::Reassociated,
+                             m_a.numeric(), m_b.numeric(), m_epilogue.numeric()});
     return part;
 }
 
 } // namespace
 
 int TensorPlan::kElements() const {
-    return tile.kBytes / static_cast<int>(sizeOf(tensorElement(request, true)));
+    return tile.integer ? tile.kBytes
+                        : tile.kBytes / static_cast<int>(sizeOf(tensorElement(request, true)));
 }
 
 int64_t partialBytes(const TensorPlan& plan) {

@@ -27,6 +27,9 @@ struct TensorPlan {
 std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Contraction& code,
                                           bool matrix, bool warpgroup);
 
+/// What no tile of 8-bit integers computes.
+std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const Contraction& code);
+
 /// Bytes of partial sums.
 int64_t partialBytes(const TensorPlan& plan);
 

@@ -11,8 +11,10 @@ namespace fuselage::gpu {
 
 namespace {
 
-std::vector<KernelOperand> operandsOf(const ContractionView& view, bool isA) {
+std::vector<KernelOperand> operandsOf(const ContractionView& view, bool isA, bool integer) {
     std::vector<KernelOperand> out = {isA ? view.a : view.b};
+    if (integer)
+        return out;
     const auto& reads = isA ? view.readsA : view.readsB;
     out.insert(out.end(), reads.begin(), reads.end());
     return out;
@@ -41,17 +43,25 @@ DType tensorElement(const KernelRequest& request, bool isA) {
     return productElement(std::get<Contraction>(program.code), program.inputs, isA);
 }
 
+DType storedElement(const KernelRequest& request, bool isA) {
+    const auto& code = std::get<Contraction>(request.program->code);
+    return request.program->inputs[isA ? code.a.operand : code.b.operand].dtype;
+}
+
 TensorOperand::TensorOperand(const KernelRequest& request, const ContractionView& view,
                              const TensorTile& tile, bool isA)
-    : m_request(request), m_view(view), m_tile(tile), m_isA(isA), m_operands(operandsOf(view, isA)),
+    : m_request(request), m_view(view), m_tile(tile), m_isA(isA),
+      m_operands(operandsOf(view, isA, tile.integer)),
       m_bounds(isA ? view.bounds : std::vector<TapBound>()),
       m_batch(axisNest(view, view.batch, 0, m_operands)),
       m_rows(nestOf(view, rowAxis(), rowFirst(), m_operands, !m_bounds.empty())),
       m_k(nestOf(view, view.k, view.resultDims(), m_operands, !m_bounds.empty())),
-      m_element(tensorElement(request, isA)) {
+      m_element(tile.integer ? storedElement(request, isA) : tensorElement(request, isA)) {
     const auto& code = std::get<Contraction>(request.program->code);
     const auto& prologue = isA ? code.prologueA : code.prologueB;
-    if (prologue)
+    if (tile.integer)
+        m_zero = zeroPointOf(prologue);
+    else if (prologue)
         m_prologue = printTape(isA ? "@prologueA" : "@prologueB", prologue->tape,
                                {request.strict, false, {}, {}});
     chooseLoad();
@@ -123,8 +133,21 @@ std::string TensorOperand::rowStarts() const {
            offsets + each + "    }\n";
 }
 
+/// Declares it; what is read is one number for all elements.
+std::string TensorOperand::zeroPoint() const {
+    if (!shifted())
+        return {};
+    const std::string name = v("Zero");
+    if (!m_zero->read)
+        return fmt::format("    const int {} = {};\n", name, m_zero->number);
+    const KernelOperand& read = (m_isA ? m_view.readsA : m_view.readsB)[0];
+    return fmt::format("    const int {} = load({} + {});\n", name, read.pointer,
+                       read.access.offset);
+}
+
 std::string TensorOperand::setup() const {
-    return fmt::format("    const int {0} = threadIdx.x % {2}u, {1} = threadIdx.x / {2}u;\n",
+    return zeroPoint() +
+           fmt::format("    const int {0} = threadIdx.x % {2}u, {1} = threadIdx.x / {2}u;\n",
                        v("Chunk"), v("Row"), chunks()) +
            rowStarts();
 }
@@ -161,11 +184,23 @@ std::string TensorOperand::moveAlongK() const {
                m_k.split("k", "k", "        ");
     }
     out += fmt::format("        const int offset = {};\n", m_k.offset(0, "k"));
+    const std::string inside = insideTaps("i", "k");
+    if (m_isA && shifted() && inside != "true") // what is not there stands for zero
+        return out +
+               fmt::format("#pragma unroll\n        for (int i = 0; i < {0}; ++i) {{\n"
+                           "            unsigned char* const at = stage + tileByte<{1}>({2} "
+                           "+ i * {3}, {4});\n"
+                           "            if ({7})\n"
+                           "                copyAsync16(at, {5} + ({6}0[i] + offset), true);\n"
+                           "            else\n"
+                           "                fillShared16(at, {8});\n        }}\n    }}\n",
+                           passes(), chunks(), v("Row"), m_tile.threads() / chunks(), v("Chunk"),
+                           m_operands[0].pointer, v("Start"), inside, v("Zero"));
     out += fmt::format("#pragma unroll\n        for (int i = 0; i < {0}; ++i)\n"
                        "            copyAsync16(stage + tileByte<{1}>({2} + i * {3}, {4}),\n"
                        "                        {5} + ({6}0[i] + offset), {7});\n    }}\n",
                        passes(), chunks(), v("Row"), m_tile.threads() / chunks(), v("Chunk"),
-                       m_operands[0].pointer, v("Start"), insideTaps("i", "k"));
+                       m_operands[0].pointer, v("Start"), inside);
     return out;
 }
 
@@ -199,7 +234,8 @@ std::string TensorOperand::stagedElements() const {
     out += fmt::format("{}const unsigned k = kTile * {}u + {} * {}u + e;\n", indent, kElements(),
                        v("Chunk"), lanes());
     out += m_k.split("k", "k", indent);
-    out += fmt::format("{}x[e] = 0;\n{}if ({}) {{\n", indent, indent, insideTaps("i", "k"));
+    out += fmt::format("{}x[e] = {};\n{}if ({}) {{\n", indent, m_isA && shifted() ? v("Zero") : "0",
+                       indent, insideTaps("i", "k"));
     std::vector<std::string> inputs;
     for (size_t k = 0; k < m_operands.size(); ++k)
         inputs.push_back(fmt::format("load({} + ({}{}[i] + {}))", m_operands[k].pointer, v("Start"),

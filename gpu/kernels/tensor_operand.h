@@ -3,6 +3,7 @@
 // of 16 bytes where the strides allow, and which fragments the warps then read.
 #pragma once
 
+#include "core/kernel/zero_point.h"
 #include "gpu/kernels/contraction_view.h"
 #include "gpu/kernels/tensor_tile.h"
 
@@ -18,8 +19,10 @@ enum class TileLoad : uint8_t {
 };
 
 /// Type of an operand's elements as the tensor cores take them. What a prologue makes for a product
-/// with a 16-bit operand is rounded to that type, as the edge between them was.
+/// with a 16-bit operand is rounded to that type, as the edge between them was. Tiles of integers
+/// take an operand as it is stored: their prologues are zero points, which the sums make good.
 DType tensorElement(const KernelRequest& request, bool isA);
+DType storedElement(const KernelRequest& request, bool isA);
 
 class TensorOperand {
 public:
@@ -31,6 +34,8 @@ public:
     NumericClass numeric() const { return m_prologue.numeric; }
 
     std::string functions() const { return m_prologue.text; }
+    /// An integer operand's zero point, "aZero" or "bZero" in the text, may be another than 0.
+    bool shifted() const { return m_zero && (m_zero->read || m_zero->number != 0); }
     /// Statements before the pipeline: what the thread's rows are. Need `b` and `tileM`, `tileN`.
     std::string setup() const;
     /// Statements that move tile `kTile` to `stage`, a byte pointer to this operand's part.
@@ -42,7 +47,7 @@ public:
     std::string fragments() const;
 
 private:
-    int size() const { return m_element == DType::Float32 ? 4 : 2; }
+    int size() const { return static_cast<int>(sizeOf(m_element)); }
     int lanes() const { return 16 / size(); }
     int kElements() const { return m_tile.kBytes / size(); }
     int tileRows() const { return m_isA ? m_tile.m : m_tile.n; }
@@ -59,6 +64,7 @@ private:
 
     void chooseLoad();
     bool chunksAligned(const LoopNest& along) const;
+    std::string zeroPoint() const;
     std::string rowStarts() const;
     std::string insideTaps(const std::string& pass, const std::string& k) const;
     std::string moveAlongK() const;
@@ -74,6 +80,7 @@ private:
     std::vector<TapBound> m_bounds;        ///< of A only
     LoopNest m_batch, m_rows, m_k;
     TapeFunction m_prologue;
+    std::optional<ZeroPoint> m_zero; ///< of integers
     DType m_element;
     TileLoad m_load = TileLoad::Staged;
 };

@@ -14,6 +14,7 @@ namespace fuselage::gpu {
 namespace {
 
 constexpr int producerRegisters = 40, consumerRegisters = 232;
+constexpr size_t longTape = 10;
 static_assert((producerRegisters + 2 * consumerRegisters) * 128 <= 65536);
 
 class TmaEmitter {
@@ -31,7 +32,10 @@ private:
     std::string consumer() const;
     std::string products() const;
     std::string results() const;
+    std::string endColumns() const;
     std::string ending() const;
+    std::string fromSlab() const;
+    std::string outside() const;
 
     const TmaPlan& m_plan;
     const TmaTile& m_tile;
@@ -136,22 +140,68 @@ std::string TmaEmitter::products() const {
         m_tile.n, element);
 }
 
-/// The neighbouring results of one lane from the slab, ended.
+/// `width` sums of a row from the slab, to x.
+std::string TmaEmitter::fromSlab() const {
+    const ResultLanes& lanes = m_epilogue.lanes();
+    const std::string indent(24, ' ');
+    std::string out = fmt::format("{}float x[{}];\n", indent, lanes.width);
+    if (!lanes.alongM && lanes.width >= 4)
+        for (int v = 0; v < lanes.width; v += 4)
+            out += fmt::format("{}loadShared16(slab + slabAt(row, column + {}), x + {});\n", indent,
+                               v, v);
+    else
+        out +=
+            fmt::format("#pragma unroll\n{0}for (int v = 0; v < {1}; ++v)\n"
+                        "{0}    x[v] = slab[slabAt({2})];\n",
+                        indent, lanes.width, lanes.alongM ? "row + v, column" : "row, column + v");
+    return out;
+}
+
+/// Lanes that go down the rows of the slab, each with columns of its own: some rows read what they
+/// need, then the same ones end.
+std::string TmaEmitter::endColumns() const {
+    const int perLine = 64 / m_epilogue.lanes().width, rounds = perLine / 2;
+    // Long tapes would be much code, and three pieces of sums leave no registers.
+    const int most = m_epilogue.length() > longTape ? 2 : 4;
+    const int together = m_tile.pieces() > 2 ? 1 : std::min(rounds, most);
+    const std::string beyond = outside(), indent(24, ' ');
+    const std::string row =
+        fmt::format("{0}    const int row = lane / {1} + (first + u) * {2};\n"
+                    "{0}    const unsigned m = tileM * {3}u + i * 64 + warp % 4 * 16 + row;\n",
+                    indent, perLine, 32 / perLine, m_tile.m);
+    return fmt::format("#pragma unroll 1\n                    for (int first = 0; first < {0}; "
+                       "first += {1}) {{\n"
+                       "{2}@Rows rows[{1}];\n#pragma unroll\n"
+                       "{2}for (int u = 0; u < {1}; ++u) {{\n",
+                       rounds, together, indent) +
+           row +
+           fmt::format("{}    {}{};\n{}}}\n", indent,
+                       beyond.empty() ? "" : fmt::format("if (!({}))\n{}        ", beyond, indent),
+                       m_epilogue.rowsCall("rows[u]", "columns", "m"), indent) +
+           fmt::format("#pragma unroll\n{}for (int u = 0; u < {}; ++u) {{\n", indent, together) +
+           row +
+           (beyond.empty()
+                ? std::string()
+                : fmt::format("{0}    if ({1})\n{0}        continue;\n", indent, beyond)) +
+           fromSlab() +
+           fmt::format("{0}    {1};\n{0}}}\n                    }}\n", indent,
+                       m_epilogue.finishCall("x", "columns", "rows[u]", "m"));
+}
+
+/// The condition that a result is none.
+std::string TmaEmitter::outside() const {
+    std::string out = m_view.mCount % m_tile.m == 0 ? "" : fmt::format("m >= {}u", m_view.mCount);
+    if (m_view.nCount % m_tile.n != 0)
+        out += fmt::format("{}n >= {}u", out.empty() ? "" : " || ", m_view.nCount);
+    return out;
+}
+
+/// The neighbouring results of one lane from the slab, ended, where lanes have no column.
 std::string TmaEmitter::ending() const {
     const ResultLanes& lanes = m_epilogue.lanes();
     const int width = lanes.width, perLine = (lanes.alongM ? 16 : 64) / width;
     const std::string line = fmt::format("part / {}", perLine);
     const std::string along = fmt::format("part % {} * {}", perLine, width);
-    std::string read;
-    if (!lanes.alongM && width >= 4)
-        for (int v = 0; v < width; v += 4)
-            read += fmt::format("                        loadShared16(slab + slabAt(row, column + "
-                                "{0}), x + {0});\n",
-                                v);
-    else
-        read = fmt::format("#pragma unroll\n                        for (int v = 0; v < {}; ++v)\n"
-                           "                            x[v] = slab[slabAt({})];\n",
-                           width, lanes.alongM ? "row + v, column" : "row, column + v");
     return fmt::format(
                "#pragma unroll 1\n                    for (int part = lane; part < {0}; "
                "part += 32) {{\n"
@@ -160,20 +210,33 @@ std::string TmaEmitter::ending() const {
                "* 16 + row;\n"
                "                        const unsigned n = tileN * {4}u + j * 64 + column;\n"
                "                        if (m >= {5}u || n >= {6}u)\n"
-               "                            continue;\n"
-               "                        float x[{7}];\n",
+               "                            continue;\n",
                1024 / width, lanes.alongM ? along : line, lanes.alongM ? line : along, m_tile.m,
-               m_tile.n, m_view.mCount, m_view.nCount, width) +
-           read +
+               m_tile.n, m_view.mCount, m_view.nCount) +
+           fromSlab() +
            fmt::format("                        {};\n                    }}\n",
                        m_epilogue.call("x", "batch", "m", "n"));
 }
 
-/// 16 x 64 sums of a warp at a time, through its slab.
+/// 16 x 64 sums of a warp at a time, through its slab: down the rows, then the next columns.
 std::string TmaEmitter::results() const {
-    return fmt::format(
-               "#pragma unroll\n            for (int i = 0; i < {}; ++i)\n#pragma unroll\n"
-               "                for (int j = 0; j < {}; ++j) {{\n"
+    const bool columns = tmaEndOf(m_epilogue.lanes()) == EpilogueEnd::Columns;
+    std::string out =
+        fmt::format("#pragma unroll\n            for (int j = 0; j < {}; ++j) {{\n", m_tile.n / 64);
+    if (columns) {
+        const int width = m_epilogue.lanes().width;
+        out += fmt::format("                const int column = lane % {} * {};\n"
+                           "                const unsigned n = tileN * {}u + j * 64 + column;\n"
+                           "                @Columns columns;\n                {}{};\n",
+                           64 / width, width, m_tile.n,
+                           m_view.nCount % m_tile.n == 0
+                               ? std::string()
+                               : fmt::format("if (n < {}u)\n                    ", m_view.nCount),
+                           m_epilogue.columnsCall("columns", "batch", "n"));
+    }
+    return out +
+           fmt::format(
+               "#pragma unroll\n                for (int i = 0; i < {}; ++i) {{\n"
                "                    __syncwarp();\n#pragma unroll\n"
                "                    for (int c = 0; c < 8; ++c) {{\n"
                "                        float* const at = slab + slabAt(lane / 4, c * 8 + lane % 4 "
@@ -182,8 +245,8 @@ std::string TmaEmitter::results() const {
                "                        storeShared8(at, sum[0], sum[1]);\n"
                "                        storeShared8(at + 512, sum[2], sum[3]);\n"
                "                    }}\n                    __syncwarp();\n",
-               m_tile.pieces(), m_tile.n / 64) +
-           ending() + "                }\n";
+               m_tile.pieces()) +
+           (columns ? endColumns() : ending()) + "                }\n            }\n";
 }
 
 std::string TmaEmitter::consumer() const {
@@ -224,6 +287,10 @@ KernelPart TmaEmitter::emit() const {
 }
 
 } // namespace
+
+EpilogueEnd tmaEndOf(const ResultLanes& lanes) {
+    return !lanes.alongM && lanes.width > 1 ? EpilogueEnd::Columns : EpilogueEnd::Stores;
+}
 
 KernelPart tmaPart(const TmaPlan& plan, const EpilogueText& epilogue) {
     return TmaEmitter(plan, epilogue).emit();

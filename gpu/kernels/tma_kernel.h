@@ -63,6 +63,9 @@ std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
                                             const ContractionView& view, const TmaTile& tile,
                                             bool isA);
 
+/// How the kernel ends such results: the epilogue's text must be made for it.
+EpilogueEnd tmaEndOf(const ResultLanes& lanes);
+
 KernelPart tmaPart(const TmaPlan& plan, const EpilogueText& epilogue);
 
 } // namespace fuselage::gpu

@@ -15,6 +15,9 @@ public:
     ConstantMemory(std::vector<PackedConstant> recipes, std::vector<TensorPtr> constants)
         : m_recipes(std::move(recipes)), m_constants(std::move(constants)) {}
 
+    /// On the host; may run beside other constants'.
+    Result<void> pack();
+
     /// Once, whoever asks first.
     Result<void> load(Device& device);
 
@@ -24,8 +27,12 @@ public:
 private:
     std::vector<PackedConstant> m_recipes;
     std::vector<TensorPtr> m_constants;
+    std::vector<std::vector<std::byte>> m_packed; ///< until they are on the device
     std::vector<DeviceMemory> m_memory;
+    bool m_loaded = false;
     std::mutex m_mutex;
+
+    Result<void> packLocked();
 };
 
 } // namespace fuselage::gpu

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/libs/contraction_match.h"
 
+#include "core/kernel/requantise_match.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -41,24 +43,84 @@ std::optional<Reason> typeReason(const KernelRequest& request, const Contraction
     return std::nullopt;
 }
 
-/// A cast to fewer bits inside of the chain is the model's own and must round; libraries do not.
+/// A cast of floats to fewer bits inside of the chain is the model's own and must round; libraries
+/// do not.
 bool roundsInside(const Tape& tape) {
     for (size_t i = 0; i < tape.code.size(); ++i) {
         const TapeInstruction& x = tape.code[i];
-        if (x.op == TapeOp::Cast && sizeOf(x.type) < sizeOf(tape.type(x.operand[0])) &&
+        if (x.op == TapeOp::Cast && isFloat(tape.type(x.operand[0])) &&
+            sizeOf(x.type) < sizeOf(tape.type(x.operand[0])) &&
             std::find(tape.outputs.begin(), tape.outputs.end(), i) == tape.outputs.end())
             return true;
     }
     return false;
 }
 
-std::optional<Reason> formReason(const KernelRequest& request, const Contraction& program) {
+/// Signed bytes that are multiplied and summed exactly.
+bool multipliesBytes(const KernelRequest& request, const Contraction& program) {
+    return request.inputs[program.a.operand].dtype == DType::Int8 &&
+           request.inputs[program.b.operand].dtype == DType::Int8 &&
+           program.accumulate == DType::Int32;
+}
+
+bool sumsAreTheResult(const KernelRequest& request, const Contraction& program) {
+    const Tape& tape = program.epilogue.tape;
+    return program.epilogue.reads.empty() && tape.outputs.size() == 1 &&
+           tape.code[tape.outputs[0]].op == TapeOp::Input &&
+           request.outputs[program.epilogue.writes[0].operand].dtype == DType::Int32;
+}
+
+/// What no library computes of sums of integers, with what a person can change.
+std::optional<Reason> integerReason(const KernelRequest& request, const Contraction& program) {
+    if (program.accumulate != DType::Int32)
+        return std::nullopt;
+    for (const Access* operand : {&program.a, &program.b})
+        if (request.inputs[operand->operand].dtype == DType::UInt8)
+            return Reason{"dtype",
+                          "an operand is uint8: the library multiplies signed bytes",
+                          "store it as int8",
+                          {{"dtype", nameOf(DType::UInt8)}}};
+    if (program.prologueA || program.prologueB)
+        return Reason{"prologue",
+                      "an operand has a zero point: the library subtracts none",
+                      "store it as int8 with the zero point 0",
+                      {}};
+    return std::nullopt;
+}
+
+/// What is read besides and written, where sums of bytes become other numbers.
+std::optional<Reason> rescaledReason(const KernelRequest& request, const Contraction& program) {
+    auto isKnown = [](DType type) {
+        return isLibraryType(type) || type == DType::Int8 || type == DType::UInt8;
+    };
+    for (const OperandLayout& output : request.outputs)
+        if (!isKnown(output.dtype))
+            return Reason{"dtype",
+                          std::string("a result is ") + nameOf(output.dtype) +
+                              ": floats and 8-bit integers are supported",
+                          {},
+                          {{"dtype", nameOf(output.dtype)}}};
+    for (const Access& read : program.epilogue.reads)
+        if (!request.constant(read.operand) && !isKnown(request.inputs[read.operand].dtype))
+            return Reason{"dtype",
+                          std::string("an operand of the epilogue is ") +
+                              nameOf(request.inputs[read.operand].dtype),
+                          {},
+                          {}};
+    return std::nullopt;
+}
+
+std::optional<Reason> formReason(const Contraction& program) {
     if (program.kind == Contraction::Kind::ConvTranspose)
         return Reason{"kind", "transposed convolutions have generated kernels only", {}, {}};
     if (program.prologueA || program.prologueB)
         return Reason{"prologue", "work on an operand before the product is not described", {}, {}};
     if (program.poolWindow)
         return Reason{"kind", "a pool in the same launch is slower than two launches", {}, {}};
+    return std::nullopt;
+}
+
+std::optional<Reason> numericReason(const KernelRequest& request, const Contraction& program) {
     if (request.strict || request.allowed < NumericClass::Reassociated)
         return Reason{"numeric",
                       "libraries sum in an order of their own",
@@ -82,8 +144,28 @@ double toleranceOf(const KernelRequest& request) {
 
 } // namespace
 
-std::variant<MatchedContraction, Reason> matchContraction(const KernelRequest& request,
-                                                          EpilogueAbilities abilities) {
+namespace {
+
+using Numbers = std::vector<double>; // one, or one a channel
+
+/// scale * (sum + bias) + shift as scale * sum + (scale * bias + shift).
+void shiftByBias(MatchedEpilogue& epilogue, const Numbers& bias) {
+    if (std::all_of(bias.begin(), bias.end(), [](double x) { return x == 0; }))
+        return;
+    const Numbers one{1}, zero{0};
+    const Numbers& scale = epilogue.scale.empty() ? one : epilogue.scale;
+    const Numbers& shift = epilogue.shift.empty() ? zero : epilogue.shift;
+    auto at = [](const Numbers& x, size_t i) { return x[x.size() == 1 ? 0 : i]; };
+    Numbers out(std::max({bias.size(), scale.size(), shift.size()}));
+    for (size_t i = 0; i < out.size(); ++i)
+        out[i] = at(scale, i) * at(bias, i) + at(shift, i);
+    epilogue.shift = std::move(out);
+}
+
+} // namespace
+
+std::variant<MatchedContraction, Reason>
+matchContraction(const KernelRequest& request, EpilogueAbilities abilities, ByteProducts bytes) {
     const auto* program = std::get_if<Contraction>(&request.program->code);
     if (program == nullptr)
         return Reason{"kind",
@@ -91,9 +173,27 @@ std::variant<MatchedContraction, Reason> matchContraction(const KernelRequest& r
                           " program is no contraction",
                       {},
                       {}};
-    if (auto reason = formReason(request, *program))
+    if (auto reason = integerReason(request, *program))
         return std::move(*reason);
-    if (auto reason = typeReason(request, *program))
+    if (auto reason = formReason(*program))
+        return std::move(*reason);
+    MatchedContraction out;
+    out.program = program;
+    out.dtype = request.inputs[program->a.operand].dtype;
+    const bool ofBytes = bytes != ByteProducts::None && multipliesBytes(request, *program);
+    out.sums = ofBytes && sumsAreTheResult(request, *program);
+    if (ofBytes && !out.sums && bytes == ByteProducts::Sums)
+        return Reason{"epilogue",
+                      "the library gives sums of bytes as they are: how it rounds those that it "
+                      "scales is not documented",
+                      {},
+                      {}};
+    if (!out.sums)
+        if (auto reason = numericReason(request, *program))
+            return std::move(*reason);
+    if (auto reason = !ofBytes   ? typeReason(request, *program)
+                      : out.sums ? std::nullopt
+                                 : rescaledReason(request, *program))
         return std::move(*reason);
     abilities.tolerance = toleranceOf(request);
     auto operandAt = [&](uint32_t operand) {
@@ -103,15 +203,31 @@ std::variant<MatchedContraction, Reason> matchContraction(const KernelRequest& r
         return EpilogueOperand{
             layout.dtype, constant ? rowMajorStrides(layout.extents) : layout.strides, constant};
     };
-    auto matched =
-        matchEpilogue(program->epilogue.tape, epilogueInputs(*program, operandAt), abilities);
+    const std::vector<EpilogueInput> inputs = epilogueInputs(*program, operandAt);
+    std::optional<RoundedEpilogue> cut;
+    if (ofBytes && !out.sums) {
+        cut = cutRounding(program->epilogue.tape, inputs);
+        if (!cut)
+            return Reason{"epilogue",
+                          "the sums of integers do not become floats, rounded at the end or not",
+                          {},
+                          {}};
+        abilities.storedOperands = true;
+        if (!isFloat(cut->type))
+            out.stored = StoredResult{cut->type, cut->step, cut->zero};
+    }
+    auto matched = matchEpilogue(cut ? cut->floats : program->epilogue.tape, inputs, abilities);
     if (auto* reason = std::get_if<Reason>(&matched))
         return std::move(*reason);
-    return MatchedContraction{program, std::move(std::get<MatchedEpilogue>(matched)),
-                              request.inputs[program->a.operand].dtype};
+    out.epilogue = std::move(std::get<MatchedEpilogue>(matched));
+    if (cut)
+        shiftByBias(out.epilogue, cut->bias);
+    return out;
 }
 
 bool scaledWeightsFit(const Tensor& weights, const std::vector<double>& scale) {
+    if (!isFloat(weights.dtype()))
+        return scale.empty();
     double largest = 0;
     for (double factor : scale)
         largest = std::max(largest, std::abs(factor));

@@ -20,10 +20,20 @@ using LayoutDescriptor = struct LayoutOfCublasLt*;
 using PreferenceDescriptor = struct PreferenceOfCublasLt*;
 
 /// cudaDataType
-enum class DataType : int { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+enum class DataType : int {
+    CUDA_R_32F = 0,
+    CUDA_R_16F = 2,
+    CUDA_R_8I = 3,
+    CUDA_R_32I = 10,
+    CUDA_R_16BF = 14
+};
 
 /// cublasComputeType_t
-enum class Compute : int { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_TF32 = 77 };
+enum class Compute : int {
+    CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_32I = 72,
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+};
 
 /// cublasOperation_t
 enum class Transpose : int { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };

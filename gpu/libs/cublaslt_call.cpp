@@ -2,6 +2,7 @@
 #include "gpu/libs/cublaslt_call.h"
 
 #include "gpu/libs/matrix_product.h"
+#include "gpu/libs/point_convolution.h"
 
 #include <fmt/format.h>
 
@@ -30,6 +31,9 @@ public:
             return Reason{"layout", "more than one batch dimension", {}, {}};
         m_out.batch = m_loops.batch.empty() ? 1 : m_loops.batch[0].extent;
         m_out.tf32 = m_request.tf32 && m_matched.dtype == DType::Float32;
+        m_out.integers = m_matched.dtype == DType::Int8;
+        if (m_out.integers)
+            m_out.numeric = NumericClass::Exact;
         if (!placeResult() || !placeFactors() || !placeScale() || !placePostOps() || !placeBias())
             return std::move(m_reason);
         return std::move(m_out);
@@ -79,7 +83,7 @@ private:
         const OperandLayout& layout = m_request.outputs[output];
         if (!contiguous(m_loops.n, at) || !apart(m_loops.n, m_loops.m, at))
             return failLayout("the rows of the result are not contiguous");
-        if (layout.dtype != m_matched.dtype && layout.dtype != DType::Float32)
+        if (!m_out.integers && layout.dtype != m_matched.dtype && layout.dtype != DType::Float32)
             return fail({"dtype", "the result has neither the operands' type nor float", {}, {}});
         m_out.d = matrix(at, m_loops.n, m_loops.m, layout.dtype,
                          {TensorMemory::Kind::Output, output, m_product.offsets[at], 0});
@@ -114,6 +118,8 @@ private:
                          inputAt(m_program.a.operand, MatrixProduct::a), false, m_out.b,
                          m_out.transposeB))
             return false;
+        if (m_out.integers && (!m_out.transposeA || m_out.transposeB))
+            return failLayout("bytes are multiplied where the reduced dimension is contiguous");
         if (!m_product.packedB)
             m_out.a.alignment = alignmentAt(m_request.inputs[m_program.b.operand], b.offset);
         m_out.b.alignment =
@@ -232,8 +238,12 @@ std::string text(const LtCall& call) {
                        call.batch > 1 ? fmt::format(" batch {}", call.batch) : "");
 }
 
-std::variant<LtCall, Reason> describeLt(const KernelRequest& request) {
-    auto found = matchContraction(request, {});
+std::variant<LtCall, Reason> describeLt(const KernelRequest& asked) {
+    KernelRequest request = asked;
+    const std::optional<KernelProgram> positions = productOfPositions(*asked.program);
+    if (positions)
+        request.program = &*positions;
+    auto found = matchContraction(request, {}, ByteProducts::Sums);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
     const auto& matched = std::get<MatchedContraction>(found);

@@ -30,6 +30,7 @@ struct LtCall {
     std::optional<TensorMemory> bias; ///< one value a row of d, in d's type
     int64_t biasBatchStride = 0;
     bool tf32 = false;
+    bool integers = false; ///< bytes, summed in 32 bits; alpha is one
     NumericClass numeric = NumericClass::Reassociated;
     std::vector<PackedConstant> packed;
 };
@@ -37,8 +38,8 @@ struct LtCall {
 /// "d 6x8 = gelu_tanh(a^T 8x6 * b 8x8 + bias)", for tests and reports.
 std::string text(const LtCall& call);
 
-/// MatMul contractions with one result. Reasons as those of describe(), and "epilogue" for what the
-/// library has no epilogue for.
+/// MatMul contractions with one result, and convolutions of single positions. Reasons as those of
+/// describe(), and "epilogue" for what the library has no epilogue for.
 std::variant<LtCall, Reason> describeLt(const KernelRequest& request);
 
 } // namespace fuselage::gpu

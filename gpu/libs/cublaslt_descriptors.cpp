@@ -16,6 +16,8 @@ constexpr int mostChoices = 16;
 DataType dataType(DType type) {
     return type == DType::Float16    ? DataType::CUDA_R_16F
            : type == DType::BFloat16 ? DataType::CUDA_R_16BF
+           : type == DType::Int8     ? DataType::CUDA_R_8I
+           : type == DType::Int32    ? DataType::CUDA_R_32I
                                      : DataType::CUDA_R_32F;
 }
 
@@ -152,11 +154,13 @@ void Descriptors::setBias(const void* address) {
 std::variant<Descriptors, Reason> Descriptors::make(const LibraryPtr& library, const LtCall& call) {
     Descriptors out(library);
     const Functions& lt = library->call();
-    const Compute compute =
-        call.tf32 ? Compute::CUBLAS_COMPUTE_32F_FAST_TF32 : Compute::CUBLAS_COMPUTE_32F;
+    const Compute compute = call.integers ? Compute::CUBLAS_COMPUTE_32I
+                            : call.tf32   ? Compute::CUBLAS_COMPUTE_32F_FAST_TF32
+                                          : Compute::CUBLAS_COMPUTE_32F;
+    const DataType scale = call.integers ? DataType::CUDA_R_32I : DataType::CUDA_R_32F;
     Setter set;
     set.status = lt.cublasLtMatmulDescCreate(&out.operation, static_cast<int>(compute),
-                                             static_cast<int>(DataType::CUDA_R_32F));
+                                             static_cast<int>(scale));
     auto transpose = [](bool yes) { return yes ? Transpose::CUBLAS_OP_T : Transpose::CUBLAS_OP_N; };
     set(lt.cublasLtMatmulDescSetAttribute, out.operation,
         OperationAttribute::CUBLASLT_MATMUL_DESC_TRANSA, transpose(call.transposeA));
@@ -192,7 +196,7 @@ std::variant<std::vector<Choice>, Reason> choices(const LibraryPtr& library, Han
         PreferenceAttribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
         static_cast<uint64_t>(std::max<int64_t>(workspaceLimit, 0)));
     auto schemes = static_cast<uint32_t>(Reduction::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
-    if (allowed == NumericClass::Approximate || call.d.dtype == DType::Float32)
+    if (allowed == NumericClass::Approximate || call.integers || call.d.dtype == DType::Float32)
         schemes |= static_cast<uint32_t>(Reduction::CUBLASLT_REDUCTION_SCHEME_INPLACE) |
                    static_cast<uint32_t>(Reduction::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
     set(lt.cublasLtMatmulPreferenceSetAttribute, preference.descriptor,

@@ -58,10 +58,13 @@ public:
         out.numeric = m_shared->call.numeric;
         out.workspaceBytes = m_choice.workspaceBytes;
         out.launches = m_choice.splitK > 1 ? 2 : 1;
+        out.passedBytes = m_choice.splitK > 1 ? m_choice.workspaceBytes : 0;
         if (m_choice.splitK > 1)
             out.notes = fmt::format("split-k {}", m_choice.splitK);
         return out;
     }
+
+    Result<void> packConstants() override { return m_shared->constants.pack(); }
 
     Result<void> load(Device& device) override { return m_shared->constants.load(device); }
 
@@ -78,6 +81,9 @@ public:
         const LtCall& call = m_shared->call;
         const auto alpha = static_cast<float>(call.alpha);
         const float beta = call.c ? 1.0F : 0.0F;
+        const int32_t one = 1, zero = 0;
+        const void* scales[] = {call.integers ? static_cast<const void*>(&one) : &alpha,
+                                call.integers ? static_cast<const void*>(&zero) : &beta};
         auto* d = addressOf(call.d, arguments);
         const void* c = call.c ? addressOf(*call.c, arguments) : d;
         const std::lock_guard lock(m_shared->mutex);
@@ -85,9 +91,9 @@ public:
         if (call.bias)
             made.setBias(addressOf(*call.bias, call.d.dtype, arguments));
         const Status status = m_session->library->call().cublasLtMatmul(
-            m_session->handle, made.operation, &alpha, addressOf(call.a, arguments), made.a,
-            addressOf(call.b, arguments), made.b, &beta, c, made.c, d, made.d, &m_choice.algorithm,
-            reinterpret_cast<void*>(arguments.workspace),
+            m_session->handle, made.operation, scales[0], addressOf(call.a, arguments), made.a,
+            addressOf(call.b, arguments), made.b, scales[1], c, made.c, d, made.d,
+            &m_choice.algorithm, reinterpret_cast<void*>(arguments.workspace),
             static_cast<size_t>(m_choice.workspaceBytes), stream.handle());
         if (status != 0)
             return failure("cublaslt.execute", m_session->library->words(status), name());

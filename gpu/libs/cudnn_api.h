@@ -144,7 +144,14 @@ enum class Type : int {
 };
 
 /// cudnnDataType_t
-enum class DataType : int { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_HALF = 2, CUDNN_DATA_BFLOAT16 = 9 };
+enum class DataType : int {
+    CUDNN_DATA_FLOAT = 0,
+    CUDNN_DATA_HALF = 2,
+    CUDNN_DATA_INT8 = 3,
+    CUDNN_DATA_INT32 = 4,
+    CUDNN_DATA_UINT8 = 6,
+    CUDNN_DATA_BFLOAT16 = 9,
+};
 
 /// cudnnPointwiseMode_t
 enum class Pointwise : int {

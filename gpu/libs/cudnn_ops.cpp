@@ -85,6 +85,12 @@ private:
         to.set(attribute, Type::CUDNN_TYPE_BACKEND_DESCRIPTOR, &value, 1);
     }
 
+    /// Of products and convolutions.
+    DataType sumType() const {
+        return m_description.operands == DType::Int8 ? DataType::CUDNN_DATA_INT32
+                                                     : DataType::CUDNN_DATA_FLOAT;
+    }
+
     RawDescriptor tensor(size_t index) {
         const GraphTensor& from = m_description.tensors[index];
         Descriptor out(m_library, Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -104,7 +110,7 @@ private:
         Descriptor convolution(m_library, Kind::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
         convolution.set(Attribute::CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
                         static_cast<int64_t>(node.strides.size()));
-        convolution.set(Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE, DataType::CUDNN_DATA_FLOAT);
+        convolution.set(Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE, sumType());
         convolution.setCode(Attribute::CUDNN_ATTR_CONVOLUTION_CONV_MODE,
                             Type::CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
         convolution.set(Attribute::CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, node.padsBegin);
@@ -124,7 +130,7 @@ private:
 
     RawDescriptor operation(const MatMulNode& node) {
         Descriptor product(m_library, Kind::CUDNN_BACKEND_MATMUL_DESCRIPTOR);
-        product.set(Attribute::CUDNN_ATTR_MATMUL_COMP_TYPE, DataType::CUDNN_DATA_FLOAT);
+        product.set(Attribute::CUDNN_ATTR_MATMUL_COMP_TYPE, sumType());
         const RawDescriptor made = keep(std::move(product), "a matrix product");
         Descriptor out(m_library, Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
         set(out, Attribute::CUDNN_ATTR_OPERATION_MATMUL_ADESC, m_tensors[node.a]);
@@ -202,11 +208,21 @@ private:
 } // namespace
 
 DataType dataType(DType type) {
-    assert((type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16) &&
-           "a type that descriptions have");
-    return type == DType::Float16    ? DataType::CUDNN_DATA_HALF
-           : type == DType::BFloat16 ? DataType::CUDNN_DATA_BFLOAT16
-                                     : DataType::CUDNN_DATA_FLOAT;
+    switch (type) {
+    case DType::Float16:
+        return DataType::CUDNN_DATA_HALF;
+    case DType::BFloat16:
+        return DataType::CUDNN_DATA_BFLOAT16;
+    case DType::Int8:
+        return DataType::CUDNN_DATA_INT8;
+    case DType::UInt8:
+        return DataType::CUDNN_DATA_UINT8;
+    case DType::Int32:
+        return DataType::CUDNN_DATA_INT32;
+    default:
+        assert(type == DType::Float32 && "a type that descriptions have");
+        return DataType::CUDNN_DATA_FLOAT;
+    }
 }
 
 std::variant<OperationGraph, Reason>

@@ -69,6 +69,8 @@ public:
         return out;
     }
 
+    Result<void> packConstants() override { return m_graph->constants.pack(); }
+
     Result<void> load(Device& device) override { return m_graph->constants.load(device); }
 
     bool reads(size_t operand) const override {

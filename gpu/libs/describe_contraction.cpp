@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and matrix products as cuDNN graphs. Weights that never change are packed: filters
 // in the order of their image, matrices with the reduced dimension innermost, scaled where the
-// epilogue starts with a scale.
+// epilogue starts with a scale. Bytes are multiplied as they are stored; what quantised models put
+// behind the sums (scales, a stored residual, rounding to 8 bits) are operations on float32.
 #include "gpu/libs/describe_internal.h"
 #include "gpu/libs/graph_builder.h"
 #include "gpu/libs/matrix_product.h"
@@ -213,7 +214,7 @@ DescribeResult describeMatMul(const KernelRequest& request, const MatchedContrac
 } // namespace
 
 DescribeResult describeContraction(const KernelRequest& request, bool tanhGelu) {
-    auto found = matchContraction(request, {true, true});
+    auto found = matchContraction(request, {true, true}, ByteProducts::Rescaled);
     if (auto* reason = std::get_if<Reason>(&found))
         return std::move(*reason);
     const auto& matched = std::get<MatchedContraction>(found);
@@ -222,7 +223,9 @@ DescribeResult describeContraction(const KernelRequest& request, bool tanhGelu) 
                              : describeMatMul(request, matched, tanhGelu);
     if (auto* graph = std::get_if<GraphDescription>(&out)) {
         graph->operands = matched.dtype;
-        graph->numeric = tanhGelu ? NumericClass::Approximate : NumericClass::Reassociated;
+        graph->numeric = tanhGelu       ? NumericClass::Approximate
+                         : matched.sums ? NumericClass::Exact
+                                        : NumericClass::Reassociated;
     }
     return out;
 }

@@ -143,6 +143,24 @@ size_t GraphBuilder::linear(size_t x, double scale, double shift) {
     return shift != 0 ? pointwise(PointwiseMode::Add, x, addScalar(shift)) : x;
 }
 
+size_t GraphBuilder::dequantised(size_t x, const PostOp::Stored& by) {
+    if (by.zero != 0)
+        x = pointwise(PointwiseMode::Subtract, x, addScalar(by.zero));
+    return pointwise(PointwiseMode::Multiply, x, addScalar(by.scale));
+}
+
+size_t GraphBuilder::quantised(size_t x, const StoredResult& by) {
+    constexpr double wholes = 12582912; // float32 has no fractions around it
+    if (by.step != 1)
+        x = pointwise(PointwiseMode::Divide, x, addScalar(by.step));
+    x = pointwise(PointwiseMode::Add, x, addScalar(wholes));
+    x = pointwise(PointwiseMode::Subtract, x, addScalar(wholes));
+    if (by.zero != 0)
+        x = pointwise(PointwiseMode::Add, x, addScalar(by.zero));
+    const double low = by.type == DType::Int8 ? -128 : 0;
+    return clip(x, low, low + 255);
+}
+
 std::optional<size_t> GraphBuilder::activate(size_t x, const MatchedActivation& f, bool tanhGelu) {
     auto withParameter = [&](PointwiseMode mode) {
         PointwiseNode& node = append(mode, x);
@@ -208,8 +226,13 @@ std::optional<size_t> addPostOp(GraphBuilder& builder, size_t x, const PostOp& o
         return builder.pointwise(mode, x, builder.addChannels(op.values, frame.channel));
     const StridedAccess& read = frame.reads[op.read];
     const uint32_t operand = program.epilogue.reads[op.read].operand;
-    return builder.pointwise(
-        mode, x, builder.addInput(operand, builder.frame().dims, read.strides, read.offset));
+    size_t other = builder.addInput(operand, builder.frame().dims, read.strides, read.offset);
+    if (op.stored) {
+        if (builder.repeats(other, builder.frame().dims, 0))
+            return std::nullopt; // only the second operand may be broadcast
+        other = builder.dequantised(other, *op.stored);
+    }
+    return builder.pointwise(mode, x, other);
 }
 
 } // namespace
@@ -223,9 +246,10 @@ std::optional<Reason> addEpilogue(GraphBuilder& builder, size_t accumulator,
         x = builder.pointwise(PointwiseMode::Multiply, x,
                               builder.addChannels(epilogue.scale, frame.channel));
     // In the operands' type: cuDNN's compiled kernels know a bias of that type only.
+    const DType shiftType = isFloat(matched.dtype) ? matched.dtype : DType::Float32;
     if (!epilogue.shift.empty())
         x = builder.pointwise(PointwiseMode::Add, x,
-                              builder.addChannels(epilogue.shift, frame.channel, matched.dtype));
+                              builder.addChannels(epilogue.shift, frame.channel, shiftType));
     std::vector<std::pair<size_t, uint32_t>> results; // tensor, epilogue output
     auto tap = [&](size_t done) {
         for (const EpilogueTap& at : epilogue.taps)
@@ -241,6 +265,8 @@ std::optional<Reason> addEpilogue(GraphBuilder& builder, size_t accumulator,
         x = *next;
         tap(i + 1);
     }
+    if (matched.stored)
+        x = builder.quantised(x, *matched.stored);
     results.emplace_back(x, epilogue.last);
     std::vector<bool> bound(builder.graph.tensors.size(), false);
     for (auto [tensor, output] : results) {

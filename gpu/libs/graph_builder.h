@@ -48,6 +48,12 @@ public:
     /// operations for it.
     std::optional<size_t> activate(size_t x, const MatchedActivation& activation, bool tanhGelu);
     size_t pointwise(PointwiseMode mode, size_t x, std::optional<size_t> b = {});
+    /// scale * (x - zero) of an operand that is stored as integers.
+    size_t dequantised(size_t x, const PostOp::Stored& by);
+    /// round(x / step) + zero within the type. Rounds half to even by adding and subtracting 1.5 *
+    /// 2^23 in float32: how cuDNN rounds what it stores as bytes is not documented, and so it does
+    /// not matter.
+    size_t quantised(size_t x, const StoredResult& by);
     /// `x`, of the frame's extents, reduced along one dimension.
     size_t reduce(ReductionMode mode, size_t x, size_t dimension);
 

@@ -34,6 +34,7 @@ public:
 
     Result<void> build(Progress& progress) override;
     TacticFacts facts() const override;
+    Result<void> packConstants() override;
     Result<void> load(Device& device) override;
     Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) override;
 
@@ -48,7 +49,7 @@ public:
     const KernelSet* kernels() const override { return &m_set; }
 
 private:
-    Result<void> uploadPacked(Device& device, const PackedOperand& packed);
+    Result<std::vector<std::byte>> bytesOf(const PackedOperand& packed) const;
     DevicePointer addressOf(const KernelArgument& argument, const LaunchArguments& from) const;
 
     std::string m_name;
@@ -61,6 +62,7 @@ private:
     std::vector<std::shared_ptr<const Module>> m_modules;
     std::vector<LoadedKernel> m_loaded;
     bool m_ready = false;
+    std::vector<std::vector<std::byte>> m_packedBytes; ///< until they are on the device
     std::vector<DeviceMemory> m_tables, m_packed;
     DeviceMemory m_tickets; ///< of this step alone: each launch leaves zeros
 };
@@ -82,6 +84,7 @@ TacticFacts GeneratedTactic::facts() const {
     TacticFacts out;
     out.numeric = m_set.numeric;
     out.workspaceBytes = m_set.scratchBytes;
+    out.passedBytes = m_set.scratchBytes;
     out.launches = static_cast<uint32_t>(m_set.kernels.size());
     for (const VariantRow& row : kernelVariants())
         out.plain = out.plain || (row.plain && row.name == m_set.variant);
@@ -101,20 +104,23 @@ TacticFacts GeneratedTactic::facts() const {
     return out;
 }
 
-Result<void> GeneratedTactic::uploadPacked(Device& device, const PackedOperand& packed) {
+Result<std::vector<std::byte>> GeneratedTactic::bytesOf(const PackedOperand& packed) const {
     const TensorPtr constant =
         packed.input < m_constants.size() ? m_constants[packed.input] : nullptr;
     if (!constant)
         return failure("device.pack", fmt::format("`{}` packs operand {}, which is no constant",
                                                   m_name, packed.input));
-    auto bytes = pack(recipeOf(packed, constant->dtype(), constant->extents()), m_constants);
-    if (!bytes)
-        return failure(bytes.error());
-    auto memory = device.allocate(static_cast<int64_t>(bytes->size()));
-    if (!memory)
-        return failure(memory.error());
-    m_packed.push_back(std::move(*memory));
-    return device.upload(m_packed.back().address(), bytes->data(), bytes->size());
+    return pack(recipeOf(packed, constant->dtype(), constant->extents()), m_constants);
+}
+
+Result<void> GeneratedTactic::packConstants() {
+    while (!m_ready && m_packedBytes.size() < m_set.packed.size()) {
+        auto bytes = bytesOf(m_set.packed[m_packedBytes.size()]);
+        if (!bytes)
+            return failure(bytes.error());
+        m_packedBytes.push_back(std::move(*bytes));
+    }
+    return {};
 }
 
 Result<void> GeneratedTactic::load(Device& device) {
@@ -155,9 +161,17 @@ Result<void> GeneratedTactic::load(Device& device) {
         if (auto sent = device.upload(m_tickets.address(), zeros.data(), zeros.size() * 4); !sent)
             return sent;
     }
-    for (const PackedOperand& packed : m_set.packed)
-        if (auto sent = uploadPacked(device, packed); !sent)
+    if (auto packed = packConstants(); !packed)
+        return packed;
+    for (const std::vector<std::byte>& bytes : m_packedBytes) {
+        auto memory = device.allocate(static_cast<int64_t>(bytes.size()));
+        if (!memory)
+            return failure(memory.error());
+        m_packed.push_back(std::move(*memory));
+        if (auto sent = device.upload(m_packed.back().address(), bytes.data(), bytes.size()); !sent)
             return sent;
+    }
+    m_packedBytes = {};
     m_ready = true;
     return {};
 }

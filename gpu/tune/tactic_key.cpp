@@ -95,10 +95,11 @@ std::string TacticKey::text() const {
     return step + " | " + device + " | " + software + " | " + hash;
 }
 
-TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment,
-                    bool inPlace) {
+TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment, bool inPlace,
+                    bool coldWeights) {
     TacticKey out;
-    out.step = stepText(request) + (inPlace ? " in place" : "");
+    out.step =
+        stepText(request) + (inPlace ? " in place" : "") + (coldWeights ? " cold weights" : "");
     out.device = fmt::format("{}, {} multiprocessors, clock {}", environment.device,
                              environment.multiprocessors, environment.clockPolicy);
     out.software = softwareText(environment);

@@ -35,9 +35,10 @@ struct TacticKey {
     friend auto operator<=>(const TacticKey&, const TacticKey&) = default;
 };
 
-/// `inPlace`: output 0 lies on an operand, where candidates are checked too.
+/// `inPlace`: output 0 lies on an operand, where candidates are checked too. `coldWeights`: they
+/// are not in the cache when a timed run begins.
 TacticKey tacticKey(const KernelRequest& request, const TuneEnvironment& environment,
-                    bool inPlace = false);
+                    bool inPlace = false, bool coldWeights = false);
 
 /// Hash of the sources that emit kernels and set up libraries' calls, made by the build: measured
 /// times do not outlive the text that they were measured with.

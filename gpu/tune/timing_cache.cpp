@@ -18,11 +18,13 @@ namespace {
 
 constexpr uint64_t largestFile = 256U << 20;
 
-constexpr const char* crashed = "device.crashed";
+constexpr const char *crashed = "device.crashed", *putOff = "put-off";
 
 /// What one process saw of a candidate that others may have seen otherwise.
 int weightOf(const CandidateRecord& record) {
-    return isCondemned(record) ? (record.refused == crashed ? 1 : 3) : record.rounds != 0 ? 2 : 0;
+    if (isCondemned(record))
+        return record.refused == crashed ? 1 : 3;
+    return isPutOff(record) ? -1 : record.rounds != 0 ? 2 : 0;
 }
 
 /// Weight, more rounds, then the smaller text: a total order, so merging never depends on order.
@@ -39,6 +41,18 @@ bool isCondemned(const CandidateRecord& record) {
         if (record.refused == code)
             return true;
     return false;
+}
+
+bool isPutOff(const CandidateRecord& record) {
+    return record.refused == putOff;
+}
+
+CandidateRecord putOffRecord(const std::string& name) {
+    CandidateRecord out;
+    out.name = name;
+    out.refused = putOff;
+    out.why = "not measured, since a first result did not wait for it";
+    return out;
 }
 
 const TimingEntry* TimingCache::find(const TacticKey& key) const {

@@ -42,6 +42,10 @@ struct CandidateRecord {
 /// "device.lost", "device.hung", "device.crashed".
 bool isCondemned(const CandidateRecord& record);
 
+/// Not built so far, since a first result did not wait for it: any other record replaces this one.
+bool isPutOff(const CandidateRecord& record);
+CandidateRecord putOffRecord(const std::string& name);
+
 /// Candidates by name.
 using TimingEntry = std::vector<CandidateRecord>;
 

@@ -13,8 +13,13 @@ namespace fuselage::gpu {
 
 struct TuneOptions {
     std::string timingCache; ///< file; empty: measurements live as long as the backend
-    /// cpu: ways to compute that are predicted to be close are measured while preparing.
+    /// cpu: ways to compute that are predicted to be close are measured while preparing. cuda: all
+    /// that is offered is measured, also where a first result was given with less.
     bool tune = false;
+    /// cuda, without `tune`: how many candidates are built before a first result, one of each step
+    /// apart; and after how many seconds what is not measured is predicted (0: whenever).
+    size_t firstCandidates = 60;
+    double firstSeconds = 0;
     bool frozen = false;  ///< nothing is measured: a key that the cache lacks is an error
     bool fallback = true; ///< false: a step that only a last resort can compute is an error
     int64_t workspaceLimit = int64_t{256} << 20; ///< bytes that one tactic may ask for

@@ -3,94 +3,22 @@
 
 #include "core/support/parallel.h"
 #include "gpu/tune/candidate_check.h"
+#include "gpu/tune/first_candidates.h"
 #include "gpu/tune/left_out.h"
 #include "gpu/tune/ranking.h"
 #include "gpu/tune/timing_line.h"
+#include "gpu/tune/tune_work.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
 namespace fuselage::gpu {
 
 namespace {
-
-/// A tactic with the outcome of its build.
-struct Candidate {
-    std::unique_ptr<Tactic> tactic;
-    std::string name;
-    bool tried = false;
-    std::optional<Error> failed;
-    bool given = false; ///< back, with its memory on the device: another one was faster
-};
-
-/// A task on its way to one tactic.
-struct Work {
-    TuneTask task;
-    std::vector<Candidate> candidates; ///< sorted by name
-    std::set<std::string> leftOut;     ///< names that are not even built
-    std::vector<Reason> reasons;
-    bool measuredNow = false;
-    bool unmeasurable = false; ///< its operands do not fit on the device today
-
-    Candidate* named(const std::string& name) {
-        for (Candidate& candidate : candidates)
-            if (candidate.name == name)
-                return &candidate;
-        return nullptr;
-    }
-};
-
-Work workOf(TuneTask task, const std::vector<std::string>& without,
-            const std::set<std::string, std::less<>>& condemned) {
-    Work out;
-    out.task = std::move(task);
-    out.reasons = std::move(out.task.tactics.refused);
-    for (std::unique_ptr<Tactic>& tactic : out.task.tactics.candidates) {
-        std::string name = tactic->name();
-        if (auto why = whyLeftOut(name, tactic->kernels() != nullptr, without, condemned)) {
-            out.reasons.push_back(std::move(*why));
-            out.leftOut.insert(std::move(name));
-            continue;
-        }
-        out.candidates.push_back({std::move(tactic), std::move(name), false, {}});
-    }
-    out.task.tactics = {};
-    std::sort(out.candidates.begin(), out.candidates.end(),
-              [](const Candidate& a, const Candidate& b) { return a.name < b.name; });
-    return out;
-}
-
-Reason reasonOf(const CandidateRecord& record) {
-    const char* flip = record.refused == "workspace" ? "raise --workspace" : "";
-    return {record.refused, record.name + ": " + record.why, flip, {{"tactic", record.name}}};
-}
-
-bool build(Candidate& candidate, Progress& progress) {
-    if (candidate.tried)
-        return !candidate.failed;
-    candidate.tried = true;
-    if (auto built = candidate.tactic->build(progress); !built)
-        candidate.failed = built.error();
-    return !candidate.failed;
-}
-
-CandidateRecord failedBuild(const Candidate& candidate) {
-    CandidateRecord out;
-    out.name = candidate.name;
-    out.refused = candidate.failed->code;
-    out.why = candidate.failed->text();
-    return out;
-}
-
-/// The error of a device that a candidate took with it.
-Error gone(const Work& work, const TuneOutcome& outcome) {
-    Error out = *outcome.deviceGone;
-    out.where = fmt::format("{}, candidate `{}`", work.task.step, outcome.entry.front().name);
-    return out;
-}
 
 class Tuning {
 public:
@@ -103,53 +31,84 @@ public:
             m_ranHere = measuredFamilies(cache, tasks.front().key);
         }
         for (TuneTask& task : tasks)
-            m_works.push_back(workOf(std::move(task), context.options.without, condemned));
+            m_works.push_back(tuneWorkOf(std::move(task), context.options.without, condemned));
     }
 
     Result<std::vector<TunedStep>> run();
 
 private:
     std::vector<size_t> unknown() const;
-    bool knows(const Work& work) const;
-    bool measuredOnce(const Work& work) const;
+    bool knows(const TuneWork& work) const;
+    bool measuredOnce(const TuneWork& work) const;
     Failure frozen(const std::vector<size_t>& tasks) const;
-    void buildAll(const std::vector<size_t>& tasks);
-    double predictedSeconds(const Work& work, const std::string& tactic) const;
-    TimingEntry knownCondemned(const Work& work) const;
-    Result<TuneOutcome> checkAndMeasure(Work& work, const std::vector<TuneCandidate>& legal,
+    bool build(OfferedTactic& candidate);
+    void buildAll(const std::vector<OfferedTactic*>& all);
+    std::vector<OfferedTactic*> everyOf(const std::vector<size_t>& tasks);
+    std::vector<OfferedTactic*> firstOf(const std::vector<size_t>& tasks);
+    bool isLate() const;
+    double predictedSeconds(const TuneWork& work, const std::string& tactic) const;
+    TimingEntry knownCondemned(const TuneWork& work) const;
+    Result<TuneOutcome> checkAndMeasure(TuneWork& work, const std::vector<TuneCandidate>& legal,
                                         Measurer& measurer);
-    void keep(Work& work, const TimingEntry& records);
-    void giveBackOthers(Work& work);
-    Result<void> measure(Work& work);
-    TimingEntry predicted(const Work& work) const;
-    std::optional<Reason> whyNot(const CandidateRecord& record, Work& work);
-    std::vector<CandidateRecord> unmeasured(const TimingEntry& entry, const Work& work) const;
-    Candidate* take(const CandidateRecord& record, Work& work);
-    Result<TunedStep> choose(Work& work);
-    Failure nothing(const Work& work) const;
+    void keep(TuneWork& work, const TimingEntry& records);
+    void giveBackOthers(TuneWork& work);
+    Result<void> measure(TuneWork& work);
+    Result<void> measureUntilUseful(TuneWork& work);
+    bool buildNext(TuneWork& work);
+    void putOff(TuneWork& work);
+    TimingEntry predicted(const TuneWork& work) const;
+    std::optional<Reason> whyNot(const CandidateRecord& record, TuneWork& work);
+    std::vector<CandidateRecord> unmeasured(const TimingEntry& entry, const TuneWork& work) const;
+    OfferedTactic* take(const CandidateRecord& record, TuneWork& work);
+    Result<TunedStep> choose(TuneWork& work);
+    Failure nothing(const TuneWork& work) const;
 
     const TuneContext& m_context;
     TimingCache& m_cache;
     Progress& m_progress;
     ThreadPool m_threads;
-    std::vector<Work> m_works;
+    std::vector<TuneWork> m_works;
+    std::set<TacticKey> m_unmeasured; ///< for a reason of today: their choices are predicted
+    std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
     std::set<std::string, std::less<>> m_ranHere; ///< beginnings of names that were measured here
 };
 
-/// Every candidate that is offered has a record: a cache made without some library is completed.
-bool Tuning::knows(const Work& work) const {
+bool Tuning::build(OfferedTactic& candidate) {
+    if (candidate.tried)
+        return !candidate.failed;
+    candidate.tried = true;
+    if (m_context.built != nullptr)
+        ++*m_context.built;
+    if (auto built = candidate.tactic->build(m_progress); !built)
+        candidate.failed = built.error();
+    return !candidate.failed;
+}
+
+/// A first result is late: what is not measured by now is predicted.
+bool Tuning::isLate() const {
+    const double limit = m_context.options.firstSeconds;
+    return !m_context.options.tune && limit > 0 &&
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count() >
+               limit;
+}
+
+/// Every candidate that is offered has a record: a cache made without some library is completed,
+/// and with --tune so is one that a first result left.
+bool Tuning::knows(const TuneWork& work) const {
     const TimingEntry* entry = m_cache.find(work.task.key);
-    return entry && std::all_of(work.candidates.begin(), work.candidates.end(),
-                                [&](const Candidate& candidate) {
-                                    return std::any_of(entry->begin(), entry->end(),
-                                                       [&](const CandidateRecord& record) {
-                                                           return record.name == candidate.name;
-                                                       });
-                                });
+    return entry &&
+           std::all_of(work.candidates.begin(), work.candidates.end(),
+                       [&](const OfferedTactic& candidate) {
+                           return std::any_of(
+                               entry->begin(), entry->end(), [&](const CandidateRecord& record) {
+                                   return record.name == candidate.name &&
+                                          !(m_context.options.tune && isPutOff(record));
+                               });
+                       });
 }
 
 /// The key has more than candidates that must not run.
-bool Tuning::measuredOnce(const Work& work) const {
+bool Tuning::measuredOnce(const TuneWork& work) const {
     const TimingEntry* entry = m_cache.find(work.task.key);
     return entry && !std::all_of(entry->begin(), entry->end(), isCondemned);
 }
@@ -176,27 +135,48 @@ Failure Tuning::frozen(const std::vector<size_t>& tasks) const {
                    "run once without --frozen on this device with --timing-cache");
 }
 
-/// Builds all candidates of the tasks, as many at a time as there are threads.
-void Tuning::buildAll(const std::vector<size_t>& tasks) {
-    std::vector<Candidate*> all;
+std::vector<OfferedTactic*> Tuning::everyOf(const std::vector<size_t>& tasks) {
+    std::vector<OfferedTactic*> out;
     for (size_t task : tasks)
-        for (Candidate& candidate : m_works[task].candidates)
-            all.push_back(&candidate);
+        for (OfferedTactic& candidate : m_works[task].candidates)
+            out.push_back(&candidate);
+    return out;
+}
+
+/// One of each task first, so that there is a result of predicted choices at any time.
+std::vector<OfferedTactic*> Tuning::firstOf(const std::vector<size_t>& tasks) {
+    std::vector<std::vector<OfferedCandidate>> offered;
+    for (size_t task : tasks) {
+        std::vector<OfferedCandidate>& of = offered.emplace_back();
+        for (const OfferedTactic& candidate : m_works[task].candidates)
+            of.push_back(
+                {candidate.name, predictedSeconds(m_works[task], candidate.name), candidate.plain});
+    }
+    std::vector<OfferedTactic*> out;
+    for (const FirstCandidate& first : firstCandidates(offered, m_context.options.firstCandidates))
+        out.push_back(&m_works[tasks[first.key]].candidates[first.candidate]);
+    return out;
+}
+
+/// As many at a time as there are threads.
+void Tuning::buildAll(const std::vector<OfferedTactic*>& all) {
     std::atomic<size_t> done = 0;
     m_threads.forRange(all.size(), 1, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end && !m_progress.cancelled(); ++i) {
-            build(*all[i], m_progress);
+        for (size_t i = begin; i < end && !m_progress.cancelled() && !isLate(); ++i) {
+            build(*all[i]);
             m_progress.report("build tactics", ++done, all.size());
         }
     });
 }
 
-double Tuning::predictedSeconds(const Work& work, const std::string& tactic) const {
-    return predictSeconds(work.task.predicted, tacticEfficiency(tactic), 1, m_context.overlap);
+double Tuning::predictedSeconds(const TuneWork& work, const std::string& tactic) const {
+    const auto busy = work.task.busy.find(tactic);
+    return predictSeconds(work.task.predicted, tacticEfficiency(tactic), 1, m_context.overlap) /
+           (busy == work.task.busy.end() ? 1 : busy->second);
 }
 
 /// What is not run again, whoever found out.
-TimingEntry Tuning::knownCondemned(const Work& work) const {
+TimingEntry Tuning::knownCondemned(const TuneWork& work) const {
     TimingEntry out;
     if (const TimingEntry* entry = m_cache.find(work.task.key))
         std::copy_if(entry->begin(), entry->end(), std::back_inserter(out), isCondemned);
@@ -204,7 +184,7 @@ TimingEntry Tuning::knownCondemned(const Work& work) const {
 }
 
 /// Every candidate is compared before any is measured.
-Result<TuneOutcome> Tuning::checkAndMeasure(Work& work, const std::vector<TuneCandidate>& legal,
+Result<TuneOutcome> Tuning::checkAndMeasure(TuneWork& work, const std::vector<TuneCandidate>& legal,
                                             Measurer& measurer) {
     TrialJournal unwritten;
     TrialJournal& journal = m_context.journal ? *m_context.journal : unwritten;
@@ -228,7 +208,7 @@ Result<TuneOutcome> Tuning::checkAndMeasure(Work& work, const std::vector<TuneCa
 
 /// Memory that is in use today says nothing of tomorrow. What the driver refuses for another reason
 /// it refuses again, and the key would stay unknown; a changed kernel or driver is another key.
-void Tuning::keep(Work& work, const TimingEntry& records) {
+void Tuning::keep(TuneWork& work, const TimingEntry& records) {
     TimingEntry lasting;
     for (const CandidateRecord& record : records) {
         if (record.refused == "device.memory")
@@ -241,26 +221,39 @@ void Tuning::keep(Work& work, const TimingEntry& records) {
 }
 
 /// Packed weights of all candidates of all keys would add up on the device.
-void Tuning::giveBackOthers(Work& work) {
+void Tuning::giveBackOthers(TuneWork& work) {
     const TimingEntry* entry = m_cache.find(work.task.key);
     const std::vector<size_t> order = entry ? ranking(*entry) : std::vector<size_t>{};
-    for (Candidate& candidate : work.candidates)
-        if (!order.empty() && candidate.name != (*entry)[order.front()].name && !candidate.failed &&
-            !candidate.tactic->facts().fallback) {
+    for (OfferedTactic& candidate : work.candidates)
+        if (!order.empty() && candidate.name != (*entry)[order.front()].name && candidate.tried &&
+            !candidate.failed && !candidate.given && !candidate.tactic->facts().fallback) {
             candidate.tactic.reset();
             candidate.given = true;
         }
 }
 
-Result<void> Tuning::measure(Work& work) {
+void Tuning::putOff(TuneWork& work) {
+    m_unmeasured.insert(work.task.key);
+    work.reasons.push_back({"put-off",
+                            fmt::format("not measured: a first result waits for {:g} s",
+                                        m_context.options.firstSeconds),
+                            "measure all with --tune, or bench",
+                            {}});
+}
+
+Result<void> Tuning::measure(TuneWork& work) {
     std::vector<TuneCandidate> built;
     TimingEntry records = knownCondemned(work);
-    for (const Candidate& candidate : work.candidates) {
+    for (const OfferedTactic& candidate : work.candidates) {
         if (std::any_of(records.begin(), records.end(), [&](const CandidateRecord& record) {
                 return isCondemned(record) && record.name == candidate.name;
             }))
             continue;
-        if (candidate.failed)
+        if (candidate.given) // measured before
+            continue;
+        if (!candidate.tried)
+            records.push_back(putOffRecord(candidate.name));
+        else if (candidate.failed)
             records.push_back(failedBuild(candidate));
         else
             built.push_back({candidate.name, candidate.tactic->facts(),
@@ -279,7 +272,7 @@ Result<void> Tuning::measure(Work& work) {
         if (!measurer) { // costs this key its measurement and no other one anything
             const Error& error = measurer.error();
             work.reasons.push_back({error.code, "not measured: " + error.text(), error.fix, {}});
-            work.unmeasurable = true;
+            m_unmeasured.insert(work.task.key);
             return {};
         }
         auto measured = checkAndMeasure(work, legality.legal, **measurer);
@@ -302,11 +295,44 @@ Result<void> Tuning::measure(Work& work) {
     return {};
 }
 
+/// Where all that a first result waited for is refused but the judge, the next ones are built.
+Result<void> Tuning::measureUntilUseful(TuneWork& work) {
+    do
+        if (auto measured = measure(work); !measured)
+            return measured;
+    while (buildNext(work));
+    return {};
+}
+
+/// The fastest of what was put off, as predicted; false where something that was measured is more
+/// than the judge of others, or nothing is left.
+bool Tuning::buildNext(TuneWork& work) {
+    const TimingEntry* entry = m_cache.find(work.task.key);
+    OfferedTactic* next = nullptr;
+    for (OfferedTactic& candidate : work.candidates) {
+        const bool measured =
+            entry != nullptr &&
+            std::any_of(entry->begin(), entry->end(), [&](const CandidateRecord& record) {
+                return record.name == candidate.name && record.rounds > 0 && !record.fallback;
+            });
+        if (measured && !candidate.plain)
+            return false;
+        if (!candidate.tried && (next == nullptr || predictedSeconds(work, candidate.name) <
+                                                        predictedSeconds(work, next->name)))
+            next = &candidate;
+    }
+    if (next == nullptr || m_unmeasured.contains(work.task.key) || m_progress.cancelled() ||
+        isLate())
+        return false;
+    build(*next);
+    return true;
+}
+
 /// Records as a cache would hold them, with predicted times; only ever used for an order. Nobody
 /// checks what is only predicted, so what never ran on this device stands behind what did.
-TimingEntry Tuning::predicted(const Work& work) const {
+TimingEntry Tuning::predicted(const TuneWork& work) const {
     TimingEntry out;
-    for (const Candidate& candidate : work.candidates) {
+    for (const OfferedTactic& candidate : work.candidates) {
         CandidateRecord record;
         record.name = candidate.name;
         record.rounds = 1;
@@ -317,7 +343,7 @@ TimingEntry Tuning::predicted(const Work& work) const {
     return out;
 }
 
-Failure Tuning::nothing(const Work& work) const {
+Failure Tuning::nothing(const TuneWork& work) const {
     std::string message = "no tactic can compute this step";
     for (const Reason& reason : work.reasons)
         message += "; " + reason.text();
@@ -326,14 +352,14 @@ Failure Tuning::nothing(const Work& work) const {
 }
 
 /// None when the recorded tactic is offered here, builds and is legal.
-std::optional<Reason> Tuning::whyNot(const CandidateRecord& record, Work& work) {
-    Candidate* candidate = work.named(record.name);
+std::optional<Reason> Tuning::whyNot(const CandidateRecord& record, TuneWork& work) {
+    OfferedTactic* candidate = work.named(record.name);
     if (!candidate || candidate->given)
         return Reason{"not-offered",
                       record.name + ": is in the timing cache, but not offered here",
                       "",
                       {{"tactic", record.name}}};
-    if (!build(*candidate, m_progress))
+    if (!build(*candidate))
         return reasonOf(failedBuild(*candidate));
     Legality legality = legalCandidates({{candidate->name, candidate->tactic->facts()}},
                                         work.task.allowed, m_context.options.workspaceLimit);
@@ -342,15 +368,16 @@ std::optional<Reason> Tuning::whyNot(const CandidateRecord& record, Work& work) 
     return std::nullopt;
 }
 
-/// Offered, but never measured: what the record leaves out and last resorts. Taken when all that
-/// was measured is lost.
-std::vector<CandidateRecord> Tuning::unmeasured(const TimingEntry& entry, const Work& work) const {
+/// Offered, but never measured: what the record leaves out, what was put off, last resorts. Taken
+/// when all that was measured is lost.
+std::vector<CandidateRecord> Tuning::unmeasured(const TimingEntry& entry,
+                                                const TuneWork& work) const {
     std::vector<CandidateRecord> out;
     for (const CandidateRecord& record : predicted(work)) {
         auto known = std::find_if(entry.begin(), entry.end(), [&](const CandidateRecord& other) {
             return other.name == record.name;
         });
-        if (known == entry.end() || known->refused == "last-resort")
+        if (known == entry.end() || known->refused == "last-resort" || isPutOff(*known))
             out.push_back(record);
     }
     std::stable_sort(
@@ -360,7 +387,7 @@ std::vector<CandidateRecord> Tuning::unmeasured(const TimingEntry& entry, const 
 }
 
 /// The tactic that the record names, or null with a reason for why it cannot be taken.
-Candidate* Tuning::take(const CandidateRecord& record, Work& work) {
+OfferedTactic* Tuning::take(const CandidateRecord& record, TuneWork& work) {
     std::optional<Reason> lost = whyNot(record, work);
     if (!lost)
         return work.named(record.name);
@@ -370,11 +397,11 @@ Candidate* Tuning::take(const CandidateRecord& record, Work& work) {
 
 /// Walks down the ranking to the first tactic that is offered, builds and is legal, then on to what
 /// was never measured.
-Result<TunedStep> Tuning::choose(Work& work) {
+Result<TunedStep> Tuning::choose(TuneWork& work) {
     TunedStep out;
     out.step = work.task.step;
     const TimingEntry* known = m_cache.find(work.task.key);
-    if (!known && m_context.device && !work.unmeasurable)
+    if (!known && m_context.device && !m_unmeasured.contains(work.task.key))
         return nothing(work);
     const TimingEntry entry = known ? *known : predicted(work);
     out.basis = !known             ? ChoiceBasis::Predicted
@@ -393,7 +420,7 @@ Result<TunedStep> Tuning::choose(Work& work) {
             order.push_back(std::move(record));
     std::optional<Reason> stepDown;
     for (size_t i = 0; i < order.size(); ++i) {
-        Candidate* candidate = take(order[i], work);
+        OfferedTactic* candidate = take(order[i], work);
         if (m_progress.cancelled())
             return cancelledFailure("tuning");
         if (!candidate) {
@@ -423,12 +450,16 @@ Result<std::vector<TunedStep>> Tuning::run() {
     if (m_context.options.frozen && !missing.empty())
         return frozen(missing);
     if (!m_context.options.frozen && m_context.device) {
-        buildAll(missing);
+        buildAll(m_context.options.tune ? everyOf(missing) : firstOf(missing));
         for (size_t i = 0; i < missing.size(); ++i) {
             if (m_progress.cancelled())
                 return cancelledFailure("tuning");
+            if (isLate()) {
+                putOff(m_works[missing[i]]);
+                continue;
+            }
             m_progress.report("tune", i, missing.size());
-            if (auto measured = measure(m_works[missing[i]]); !measured)
+            if (auto measured = measureUntilUseful(m_works[missing[i]]); !measured)
                 return failure(measured.error());
         }
     }

@@ -10,7 +10,9 @@
 #include "gpu/tune/tune_options.h"
 #include "gpu/tune/tuner.h"
 
+#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +27,9 @@ struct TuneTask {
     TimeEstimate predicted; ///< of the program, whatever computes it
     TacticList tactics;
     bool hostMayJudge = false; ///< small enough for the reference functions
+    /// Of a candidate's name: what share of the device its blocks keep busy; 1 where it is not
+    /// said.
+    std::map<std::string, double> busy = {};
 };
 
 /// Makes a Measurer for built tactics of one task: loads them, allocates operands.
@@ -51,10 +56,11 @@ struct TunedStep {
 struct TuneContext {
     TuneOptions options;
     MeasureRules rules;
-    MeasurerSource* device = nullptr; ///< null: no device, choices are predicted
-    double overlap = 6;               ///< of the device profile, for predictions
-    int threads = 0;                  ///< that build tactics; 0: all of the machine
-    TrialJournal* journal = nullptr;  ///< null: first runs are not written down
+    MeasurerSource* device = nullptr;     ///< null: no device, choices are predicted
+    double overlap = 6;                   ///< of the device profile, for predictions
+    std::atomic<size_t>* built = nullptr; ///< counts the candidates that are built
+    int threads = 0;                      ///< that build tactics; 0: all of the machine
+    TrialJournal* journal = nullptr;      ///< null: first runs are not written down
     /// A key was measured; the cache has it. Saves now and then, so that little is lost.
     std::function<void()> learned;
     /// A candidate took the device with it; the cache knows which. Called before anything of the

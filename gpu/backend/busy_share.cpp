@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/backend/busy_share.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+namespace fuselage::gpu {
+
+namespace {
+
+struct Tile {
+    double m = 0, n = 0;
+};
+
+/// 128 and 64 of "tensor_128x64_split".
+std::optional<Tile> tileOf(std::string_view variant) {
+    const size_t from = variant.find('_'), by = variant.find('x', from);
+    if (from == std::string_view::npos || by == std::string_view::npos)
+        return std::nullopt;
+    int m = 0, n = 0;
+    const char* end = variant.data() + variant.size();
+    if (std::from_chars(variant.data() + from + 1, end, m).ptr != variant.data() + by ||
+        std::from_chars(variant.data() + by + 1, end, n).ec != std::errc() || m <= 0 || n <= 0)
+        return std::nullopt;
+    return Tile{static_cast<double>(m), static_cast<double>(n)};
+}
+
+/// Rows and columns of the results of one product, and how many products there are.
+struct Results {
+    double m = 1, n = 1, batch = 1;
+};
+
+Results resultsOf(const Contraction& code) {
+    Results out;
+    if (code.kind != Contraction::Kind::MatMul) {
+        for (size_t d = 0; d < code.space.size(); ++d)
+            (d == 1 ? out.n : out.m) *= static_cast<double>(code.space[d]);
+        out.batch = static_cast<double>(code.groups);
+        out.n /= out.batch;
+        return out;
+    }
+    for (size_t d = 0; d < code.space.size(); ++d) {
+        double& extent = d < code.batchDims                ? out.batch
+                         : d < code.batchDims + code.mDims ? out.m
+                                                           : out.n;
+        extent *= static_cast<double>(code.space[d]);
+    }
+    return out;
+}
+
+/// A tile with as many rows and columns takes as long to read its operands as to multiply them: a
+/// guess.
+constexpr double readAgain = 64;
+
+} // namespace
+
+double busyShare(const KernelRequest& request, const Tactic& tactic) {
+    const auto* code = std::get_if<Contraction>(&request.program->code);
+    const KernelSet* set = tactic.kernels();
+    if (code == nullptr || set == nullptr || set->kernels.empty() || request.profile == nullptr)
+        return 1;
+    const std::optional<Tile> tile = tileOf(set->variant);
+    const Results wanted = resultsOf(*code);
+    const double results = wanted.m * wanted.n * wanted.batch;
+    if (!tile || results <= 0)
+        return 1;
+    const double tiles =
+        wanted.batch * std::ceil(wanted.m / tile->m) * std::ceil(wanted.n / tile->n);
+    // Where sums are shared there are more blocks than tiles; persistent blocks take many.
+    const std::array<uint32_t, 3>& grid = set->kernels[0].grid;
+    const double blocks = std::max(tiles, static_cast<double>(grid[0]) * grid[1] * grid[2]);
+    const double units = std::max(1.0, request.profile->units);
+    const double rounds = std::ceil(blocks / units);
+    const double area = tile->m * tile->n;
+    return results / (tiles * area) * (blocks / (rounds * units)) *
+           (area / (area + readAgain * (tile->m + tile->n)));
+}
+
+} // namespace fuselage::gpu
