@@ -203,7 +203,7 @@ struct Rewrite {
 };
 
 struct Gate {
-    Expr condition; ///< Lower "always" is the special gate
+    Expr condition; ///< Lower "always", and "measured" in front, are words of gates
     Span span;
 };
 

@@ -154,6 +154,15 @@ void RuleCompiler::checkOutputs(TermId id, const ast::Define& define) {
     d.fix = "remove the names behind that";
 }
 
+/// A name of the block around a `many` is one value in all instances, which share no node.
+void RuleCompiler::oneInAll(const std::string& name, Span span) {
+    Diagnostic& d = error("E0233", span, "`" + name + "` is named outside of the `many` too");
+    d.expected = "a name that only the `many` has: each instance makes another value";
+    d.fix = "name it otherwise inside; a match cannot read what instances make, a rewrite reads "
+            "the list `" +
+            name + "[]`";
+}
+
 void RuleCompiler::many(const ast::Many& many, Scope& scope, Block& out) {
     Many made;
     made.span = many.span;
@@ -169,6 +178,10 @@ void RuleCompiler::many(const ast::Many& many, Scope& scope, Block& out) {
     inner.names = scope.names;
     inner.prefix = scope.prefix;
     block(many.body, inner, made.block);
+    for (const Definition& definition : made.block.definitions)
+        for (SlotIndex slot : definition.slots)
+            if (slot < slotsBefore)
+                oneInAll(m_rule->slots[slot].name, definition.span);
     for (size_t i = slotsBefore; i < m_rule->slots.size(); ++i) {
         m_rule->slots[i].isList = true;
         made.slots.push_back(static_cast<SlotIndex>(i));

@@ -16,16 +16,19 @@ using ExprKind = ast::Expr::Kind;
 
 constexpr size_t expressionLimit = 100000;
 
-/// Words that the language had, and what to write instead.
+/// Members of `gain` that gates also name alone: what kernels take says nothing of what is saved.
+bool isKernelFigure(const std::string& name) {
+    return name == "regs" || name == "smem";
+}
+
+/// Words that stand elsewhere, or that the language had, and what to write instead.
 const char* insteadOf(const std::string& name) {
-    if (name == "smem" || name == "regs")
-        return "no kernel is made yet when a gate is asked: compare `x.bytes` with "
-               "`device.shared_bytes_per_unit`, or leave it to the planner, which takes no kernel "
-               "that does not fit";
+    if (isKernelFigure(name))
+        return "ask it in a gate: `gate regs <= 128;`";
     if (name == "never")
         return "say when the rule is wanted, such as `gate gain.us > 0;`, or delete the rule";
     if (name == "measured")
-        return "write `gate gain.us > 0;`, and see what was measured with `fuselage bench`";
+        return "begin a gate with it: `gate measured;`, or `gate measured and gain.us > 5;`";
     return nullptr;
 }
 
@@ -162,6 +165,13 @@ Expression RuleCompiler::lower(const ast::Expr& expr, const Scope& scope) {
     if (dtypeFromName(name)) {
         Expression out = make(Expression::Kind::Text, expr);
         out.text = name;
+        return out;
+    }
+    if (m_known == Known::Gate && isKernelFigure(name)) {
+        Expression out = make(Expression::Kind::Member, expr);
+        out.text = name;
+        out.args.push_back(make(Expression::Kind::Root, expr));
+        out.args.back().text = "gain";
         return out;
     }
     unbound(expr, scope);

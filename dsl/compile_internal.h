@@ -142,6 +142,7 @@ private:
     void declareDims(const ast::TypeSpec& type, Scope& scope);
     void define(const ast::Define& define, Scope& scope, Block& out);
     void checkOutputs(TermId id, const ast::Define& define);
+    void oneInAll(const std::string& name, Span span);
     void many(const ast::Many& many, Scope& scope, Block& out);
     void unless(const ast::Unless& unless, Scope& scope, Block& out, std::optional<SlotIndex> when);
     void conditions(const std::vector<ast::Statement>& body, Scope& scope, Block& out,
@@ -185,6 +186,9 @@ private:
     // compile_spec.cpp
     TermId spec(const ast::Term& term, Filler* filler, bool implied, Scope& scope);
     TermId formTerm(const ast::Form& form, Op op, const Term& self, SpecUse& use);
+    const ast::Pattern* bodyPattern(const std::string& domain, const std::string& name,
+                                    const Term& self) const;
+    TermId bodyTerm(const ast::Pattern& body, const Term& self);
     bool passes(const ast::Form& form, Op op, const std::vector<AttributeTest>& tests,
                 const Scope& scope);
     bool fits(const ast::Form& form, Op op, const Term& self) const;

@@ -24,6 +24,26 @@ bool mayRepeat(const ast::Clause& clause) {
            std::holds_alternative<ast::TestBlock>(clause);
 }
 
+bool isWord(const ast::Expr& expr, const char* word) {
+    return expr.kind == ast::Expr::Kind::Lower && expr.text == word;
+}
+
+/// Takes the word `measured` off the front of a gate; without a condition behind it nothing is
+/// left.
+bool takeMeasured(ast::Expr& condition) {
+    if (isWord(condition, "measured")) {
+        condition = ast::Expr();
+        return true;
+    }
+    if (condition.kind != ast::Expr::Kind::Binary || condition.text != "and")
+        return false;
+    if (!isWord(condition.args[0], "measured"))
+        return takeMeasured(condition.args[0]);
+    ast::Expr rest = std::move(condition.args[1]);
+    condition = std::move(rest);
+    return true;
+}
+
 bool overlapsError(const Diagnostics& problems, const Span& span) {
     for (const Diagnostic& d : problems.all())
         if (d.severity == Severity::Error && d.span.source == span.source &&
@@ -200,13 +220,14 @@ void RuleCompiler::assignment(const ast::Assign& assign) {
 }
 
 void RuleCompiler::clause(const ast::Gate& gate) {
-    bool isWord = gate.condition.kind == ast::Expr::Kind::Lower;
-    if (isWord && gate.condition.text == "always") {
+    ast::Expr condition = gate.condition;
+    m_rule->gate.measured = takeMeasured(condition);
+    if (isWord(condition, "always")) {
         m_rule->gate.kind = Gate::Kind::Always;
-    } else {
+    } else if (condition.kind != ast::Expr::Kind::Missing) {
         m_rule->gate.kind = Gate::Kind::Condition;
         m_known = Known::Gate;
-        m_rule->gate.condition = expression(gate.condition, m_top);
+        m_rule->gate.condition = expression(condition, m_top);
         checkCondition(*m_rule->gate.condition);
         m_known = Known::Match;
     }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `spec Op` becomes a choice of the operator and its forms, each written out like a pattern. In a
 // rewrite that builds the operator again, its attributes come from whichever of them matched.
+#include "core/onnx/operator_form.h"
+#include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
+#include "dsl/body_pattern.h"
 #include "dsl/compile_internal.h"
 #include "dsl/lint_internal.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <utility>
 
 namespace fuselage::dsl {
@@ -120,6 +125,61 @@ TermId RuleCompiler::formTerm(const ast::Form& form, Op op, const Term& self, Sp
     return boundTerm({use.forms.back().slot, body}, self.span, self.text);
 }
 
+/// What resources/operators says that the operator stands for, of a call with these operands and
+/// the attributes that the tests name; null where that depends on more.
+const ast::Pattern* RuleCompiler::bodyPattern(const std::string& domain, const std::string& name,
+                                              const Term& self) const {
+    const bool byPosition =
+        self.hasArguments &&
+        std::all_of(self.arguments.begin(), self.arguments.end(), [&](const Argument& argument) {
+            return argument.name.empty() && !m_rule->term(argument.term).rest;
+        });
+    const OpSchema* schema = publishedSchema(domain, name, INT64_MAX);
+    if (!byPosition || !schema || !model_io::hasOperatorBody(domain, name))
+        return nullptr;
+    std::map<std::string, AttributeValue> given;
+    for (const AttributeTest& test : self.tests) {
+        const AttributeSchema* attribute = schema->attribute(test.name);
+        if (!attribute || !isLiteral(test.value))
+            return nullptr;
+        const Quantity value = literalValue(test.value);
+        const auto* word = value.as<std::string>();
+        if (test.comparison != "==")
+            continue;
+        if (attribute->type == "int" && value.integerValue())
+            given[test.name] = *value.integerValue();
+        else if (attribute->type == "float" && value.number())
+            given[test.name] = *value.number();
+        else if (attribute->type == "string" && word)
+            given[test.name] = *word;
+        else
+            return nullptr;
+    }
+    const auto form = model_io::operatorForm(domain, name, self.arguments.size(), given);
+    const bool passes =
+        form && std::all_of(self.tests.begin(), self.tests.end(), [&](const AttributeTest& test) {
+            const auto decided = form->attributes.find(test.name);
+            return decided != form->attributes.end() &&
+                   compare(test.comparison, Quantity::attribute(decided->second),
+                           literalValue(test.value)) == Truth::True;
+        });
+    const auto text = passes ? patternText(form->graph) : std::nullopt;
+    const std::string called = (domain.empty() ? "" : domain + ".") + name;
+    return text ? m_library.made("body of " + called, *text) : nullptr;
+}
+
+TermId RuleCompiler::bodyTerm(const ast::Pattern& body, const Term& self) {
+    Scope inner;
+    inner.names = &m_library.namesOf(body.name.span.source);
+    inner.prefix = body.name.text + ".";
+    for (size_t i = 0; i < body.parameters.size(); ++i) {
+        const ast::Parameter& parameter = body.parameters[i];
+        inner.values[parameter.name.text] =
+            actual(self.arguments[i].term, parameter, useIn(body, parameter.name.text), body);
+    }
+    return writtenOut(body, "form", self.span, inner).term;
+}
+
 TermId RuleCompiler::spec(const ast::Term& term, Filler* filler, bool implied, Scope& scope) {
     SpecUse use;
     use.self = node(term, filler, implied, scope);
@@ -140,6 +200,19 @@ TermId RuleCompiler::spec(const ast::Term& term, Filler* filler, bool implied, S
             if (passes(*form, op, self.tests, scope) && fits(*form, op, self))
                 out.alternatives.push_back({"", formTerm(*form, op, self, use), form->span});
     }
+    // Behind the forms: what the loader writes out where no rule names the operator.
+    auto addBody = [&](const std::string& domain, const std::string& name) {
+        if (m_errors > 0)
+            return;
+        if (const ast::Pattern* body = bodyPattern(domain, name, self))
+            out.alternatives.push_back({"", bodyTerm(*body, self), term.span});
+    };
+    for (Op op : self.ops)
+        if (self.custom.empty() && !builtAgain)
+            addBody(domainOf(op), nameOf(op));
+    for (const CustomOperatorPtr& custom : self.custom)
+        if (!custom->body)
+            addBody(custom->domain, custom->name);
     if (const auto declared = scope.names->operators.find(term.name.text);
         declared != scope.names->operators.end() && declared->second.item->hasBody) {
         ast::Term plain = term; // the body is a form of its operator

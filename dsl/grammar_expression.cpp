@@ -230,16 +230,16 @@ const auto productLevel_def =
     spanned(negationLevel[become] >> *(productMark > negationLevel)[foldBinary]);
 const auto negationLevel_def = spanned((-(!x3::lit("->") >> minusMark) >> postfixLevel)[wrapUnary]);
 const auto postfixLevel_def =
-    spanned(primary[become] >> *((x3::lit('.') >> !x3::lit('.') > lower[wrapMember]) |
+    spanned(primary[become] >> *((x3::lit('.') >> !x3::lit('.') > attributeName[wrapMember]) |
                                  ('[' > inside[wrapIndex] > ']')));
 
 const auto sliceEnd = x3::lit(':') >> x3::eps[beginSlice] >> -expression[endSlice];
 const auto inside_def = spanned((expression[become] >> -sliceEnd) | sliceEnd);
 
-const auto named_def = lower[set<&ast::NamedExpr::name>] >> '=' >> !x3::lit('=') >
+const auto named_def = attributeName[set<&ast::NamedExpr::name>] >> '=' >> !x3::lit('=') >
                        expression[set<&ast::NamedExpr::value>];
 
-const auto argument = (&(lower >> '=' >> !x3::lit('=')) >> named[push<&ast::Expr::named>]) |
+const auto argument = (&(attributeName >> '=' >> !x3::lit('=')) >> named[push<&ast::Expr::named>]) |
                       expression[push<&ast::Expr::args>];
 const auto arguments = '(' > -(argument % ',') > ')';
 const auto emptyBrackets = x3::lit('[') >> ']';
@@ -254,7 +254,7 @@ const auto spread_def = x3::raw[x3::lit("...")][takeSpread] > lower[takeSpreadOf
 
 const auto given_def = spread[become] | named[become];
 const auto nodeAttributes =
-    &(x3::lit('[') >> (x3::lit("...") | (lower >> '=' >> !x3::lit('=')))) >>
+    &(x3::lit('[') >> (x3::lit("...") | (attributeName >> '=' >> !x3::lit('=')))) >>
     x3::lit('[') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] > given[push<&ast::Expr::named>] >
     *(',' > given[push<&ast::Expr::named>]) > ']';
 const auto nodeArguments = &x3::lit('(') >> x3::eps[mark<&ast::Expr::kind, Kind::Node>] >>

@@ -100,7 +100,7 @@ constexpr auto setBody = [](auto& context) {
     x3::_val(context).pattern.body = std::move(x3::_attr(context));
 };
 const auto formAttribute_def =
-    lower[set<&ast::NamedExpr::name>] > "==" > expression[set<&ast::NamedExpr::value>];
+    attributeName[set<&ast::NamedExpr::name>] > "==" > expression[set<&ast::NamedExpr::value>];
 const auto form_def =
     spanned(keyword("form") > upper[setOperator] > '(' > -(parameter[pushOperand] % ',') > ')' >
             -('[' > formAttribute[push<&ast::Form::attributes>] >
@@ -126,7 +126,7 @@ const auto attributeType_def = spanned(wordOf(attributeTypes)[takeRawWord]);
 const auto operand_def = lower[set<&ast::Parameter::name>] >>
                          -(x3::lit('?') >> x3::eps[mark<&ast::Parameter::mayBeAbsent>]);
 const auto operatorAttribute_def =
-    spanned(lower[set<&ast::OperatorAttribute::name>] > ':' >
+    spanned(attributeName[set<&ast::OperatorAttribute::name>] > ':' >
             attributeType[set<&ast::OperatorAttribute::type>] >
             -('=' > expression[set<&ast::OperatorAttribute::fallback>]));
 const auto results =

@@ -89,6 +89,7 @@ struct UpperClass {};
 struct OperatorNameClass {};
 struct QualifiedClass {};
 struct LetteredClass {};
+struct AttributeNameClass {};
 struct NumberClass {};
 struct SignedNumberClass {};
 struct StringClass {};
@@ -111,6 +112,12 @@ inline const auto qualified_def = x3::lexeme[x3::raw[x3::char_("a-zA-Z") >> *let
 inline const x3::rule<OperatorNameClass, ast::Name> operatorName = "an operator";
 inline const auto operatorName_def =
     (upper[become] >> !x3::lexeme[x3::lit('.') >> segment]) | qualified[become];
+
+/// Of an attribute: as its operator has it, "axis" or "K".
+inline const x3::rule<AttributeNameClass, ast::Name> attributeName = "a name";
+inline const auto attributeName_def =
+    x3::lexeme[!(reservedWords >> !letterOrDigit) >>
+               x3::raw[x3::char_("a-zA-Z") >> *letterOrDigit][takeRaw]];
 
 /// A word of any kind: phase names, zoo names, codes.
 inline const x3::rule<LetteredClass, ast::Name> word = "a word";
@@ -151,8 +158,8 @@ inline const auto quoted_def =
     x3::lexeme['"' >> *((x3::lit('\\') >> x3::char_)[putEscape] | (~x3::char_("\"\\"))[putChar]) >>
                '"'];
 
-BOOST_SPIRIT_DEFINE(lower, upper, qualified, operatorName, word, number, signedNumber, integer,
-                    signedInteger, quoted)
+BOOST_SPIRIT_DEFINE(lower, upper, qualified, operatorName, attributeName, word, number,
+                    signedNumber, integer, signedInteger, quoted)
 
 inline bool isIntegerText(const std::string& numeralText) {
     return numeralText.find_first_not_of("-0123456789") == std::string::npos;

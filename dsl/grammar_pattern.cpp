@@ -86,8 +86,8 @@ const auto typeSpec_def = spanned(&typeStart >> *flagName[push<&ast::TypeSpec::f
 
 const auto testComparison_def = compareMark[become] | wordOf(inWord)[become];
 const auto attributeTest_def =
-    spanned(lower[set<&ast::Test::attribute>] > testComparison[set<&ast::Test::comparison>] >
-            expression[set<&ast::Test::value>]);
+    spanned(attributeName[set<&ast::Test::attribute>] >
+            testComparison[set<&ast::Test::comparison>] > expression[set<&ast::Test::value>]);
 const auto argName_def = word[become] >> '=' >> !x3::lit('=');
 const auto arg_def = -argName[set<&ast::Arg::name>] >> chain[set<&ast::Arg::chain>];
 

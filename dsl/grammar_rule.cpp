@@ -149,7 +149,7 @@ const auto verify_def = spanned(keyword("verify") > integer[set<&ast::Verify::sa
                                 -(keyword("with") > '{' > with[push<&ast::Verify::with>] >
                                   *(',' > with[push<&ast::Verify::with>]) > '}') > ';');
 const auto givenAttribute_def =
-    lower[set<&ast::NamedExpr::name>] > '=' > expression[set<&ast::NamedExpr::value>];
+    attributeName[set<&ast::NamedExpr::name>] > '=' > expression[set<&ast::NamedExpr::value>];
 const auto as_def = spanned(keyword("as") > qualified[set<&ast::As::name>] >
                             -('[' > givenAttribute[push<&ast::As::attributes>] >
                               *(',' > givenAttribute[push<&ast::As::attributes>]) > ']') > ';');

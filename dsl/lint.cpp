@@ -24,7 +24,6 @@ Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
     Diagnostics out;
     lintSchema(part, out);
     lintContradictions(part, out);
-    lintBudget(part, out);
     out.sort();
     return out;
 }

@@ -27,6 +27,21 @@ bool mayBeIntegers(ElementTypes types) {
     return types.allows(DType::Int64) || types.allows(DType::Int32);
 }
 
+/// False: a list of numbers that are not 0, 1, ... in some order.
+bool mayBeOrder(const Expression& value) {
+    std::vector<double> numbers;
+    for (const Expression& item : value.args)
+        if (item.kind == Expression::Kind::Number)
+            numbers.push_back(item.number);
+    if (value.kind != Expression::Kind::List || numbers.size() != value.args.size())
+        return true;
+    std::sort(numbers.begin(), numbers.end());
+    for (size_t i = 0; i < numbers.size(); ++i)
+        if (numbers[i] != static_cast<double>(i))
+            return false;
+    return true;
+}
+
 class SchemaLint {
 public:
     SchemaLint(const Rule& rule, Diagnostics& out) : m_rule(rule), m_out(out) {}
@@ -134,6 +149,9 @@ private:
     Impossible valueOf(const AttributeTest& test, Op op) const {
         if (test.comparison != "==" && test.comparison != "in")
             return {};
+        if (test.name == "perm" && !mayBeOrder(test.value))
+            return {test.value.span, std::string("`perm` of ") + rowOf(op).name + " is never that",
+                    "", "each of the numbers from 0 on once", "write every axis once"};
         std::vector<const Expression*> literals{&test.value};
         if (test.comparison == "in") {
             literals.clear();

@@ -245,6 +245,16 @@ const Names& Library::namesOf(uint32_t source) const {
     return found == m_names.end() ? nothing : found->second;
 }
 
+const ast::Pattern* Library::made(const std::string& name, const std::string& text) const {
+    auto [known, isNew] = m_made.try_emplace(text);
+    if (isNew)
+        known->second = std::make_unique<ParsedFile>(parse(m_sources, m_sources.add(name, text)));
+    const ParsedFile& parsed = *known->second;
+    const auto* pattern =
+        parsed.file.items.empty() ? nullptr : std::get_if<ast::Pattern>(&parsed.file.items[0]);
+    return parsed.diagnostics.hasErrors() ? nullptr : pattern;
+}
+
 void Library::load(uint32_t source, size_t depth) {
     auto parsed = std::make_unique<ParsedFile>(parse(m_sources, source));
     m_diagnostics.append(parsed->diagnostics);

@@ -70,6 +70,10 @@ public:
 
     const SourceSet& sources() const { return m_sources; }
 
+    /// The pattern of a text that no file has, one pattern as dsl/body_pattern writes it. Null
+    /// where it has errors; `name` is what the text is called.
+    const ast::Pattern* made(const std::string& name, const std::string& text) const;
+
 private:
     void load(uint32_t source, size_t depth);
     /// Where an import's text is; none after reporting that there is none.
@@ -91,8 +95,9 @@ private:
     std::map<uint32_t, Names> m_names;
     std::map<uint32_t, std::vector<uint32_t>> m_imports; ///< of a source
     bool m_hasCircle = false; ///< some import was of a file that is not read to its end yet
-    std::map<std::string, uint32_t> m_offered;  ///< path -> source
-    std::map<std::string, uint32_t> m_imported; ///< path -> source, loaded
+    std::map<std::string, uint32_t> m_offered;                         ///< path -> source
+    std::map<std::string, uint32_t> m_imported;                        ///< path -> source, loaded
+    mutable std::map<std::string, std::unique_ptr<ParsedFile>> m_made; ///< by text
 };
 
 /// Every operator of the op table by the name that rules write: its own, with `Ms` before it where

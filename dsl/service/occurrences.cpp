@@ -135,14 +135,27 @@ public:
         }
     }
 
-    void operator()(const ast::Gate& gate) {
-        bool special =
-            gate.condition.kind == ast::Expr::Kind::Lower && gate.condition.text == "always";
-        if (special)
-            add(Kind::Word, gate.condition.text, gate.condition.span);
-        else
-            walk(gate.condition);
+    /// The word that a gate begins with, if it is one of its own.
+    static const ast::Expr* wordOf(const ast::Expr& condition) {
+        if (condition.kind == ast::Expr::Kind::Binary && condition.text == "and")
+            return wordOf(condition.args[0]);
+        const bool isWord = condition.kind == ast::Expr::Kind::Lower &&
+                            (condition.text == "always" || condition.text == "measured");
+        return isWord ? &condition : nullptr;
     }
+
+    void walkGate(const ast::Expr& condition, const ast::Expr* word) {
+        if (&condition == word) {
+            add(Kind::Word, word->text, word->span);
+        } else if (word != nullptr) {
+            walkGate(condition.args[0], word);
+            walk(condition.args[1]);
+        } else {
+            walk(condition);
+        }
+    }
+
+    void operator()(const ast::Gate& gate) { walkGate(gate.condition, wordOf(gate.condition)); }
 
     void operator()(const ast::Escape& escape) {
         for (const ast::Name& name : escape.names)

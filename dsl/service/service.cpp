@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_map>
 
 namespace fuselage::dsl {
 
@@ -69,13 +70,15 @@ Colour colourOf(const Token& token, std::string_view text) {
 }
 
 std::vector<Highlight> highlightsOf(const ParsedText& text) {
+    std::unordered_map<uint32_t, const Occurrence*> named; // by where they begin; the last counts
+    for (const Occurrence& occurrence : text.occurrences)
+        named[occurrence.span.begin] = &occurrence;
     std::vector<Highlight> out;
     for (const Token& token : text.parsed.tokens) {
         Colour colour = colourOf(token, text.text());
         if (token.kind == Token::Kind::Word)
-            for (const Occurrence& occurrence : text.occurrences)
-                if (occurrence.span.begin == token.begin)
-                    colour = colourOf(occurrence);
+            if (auto known = named.find(token.begin); known != named.end())
+                colour = colourOf(*known->second);
         out.push_back({token.begin, token.end, colour});
     }
     return out;
@@ -377,6 +380,20 @@ std::string LanguageService::format(const std::string& name) {
     if (!text)
         return {};
     return text->parsed.diagnostics.hasErrors() ? text->text() : formatText(text->text());
+}
+
+std::vector<TextEdit> LanguageService::formatRange(const std::string& name, uint32_t begin,
+                                                   uint32_t end) {
+    const ParsedText* text = m_state->texts.find(name);
+    return text && !text->parsed.diagnostics.hasErrors()
+               ? formatEdits(name, text->text(), begin, end)
+               : std::vector<TextEdit>();
+}
+
+std::vector<TextEdit> LanguageService::guarded(const std::string& name, uint32_t offset,
+                                               const std::string& guard) {
+    const ParsedText* text = m_state->texts.find(name);
+    return text ? guardEdits(*text, name, offset, guard) : std::vector<TextEdit>();
 }
 
 std::vector<CodeAction> LanguageService::actions(const std::string& name, uint32_t begin,

@@ -130,6 +130,12 @@ public:
     std::vector<Fold> folds(const std::string& name);
     /// The whole text in canonical form; texts with syntax errors stay as they are.
     std::string format(const std::string& name);
+    /// The white space in this range as format() leaves it.
+    std::vector<TextEdit> formatRange(const std::string& name, uint32_t begin, uint32_t end);
+    /// What writes a guard of the proof, "`Conv[group == 1]`" or "`where N > 1`" or both, into the
+    /// rule whose name stands at the offset; nothing where it has no place for it.
+    std::vector<TextEdit> guarded(const std::string& name, uint32_t offset,
+                                  const std::string& guard);
     /// Fixes of the mistakes that touch the range.
     std::vector<CodeAction> actions(const std::string& name, uint32_t begin, uint32_t end);
 

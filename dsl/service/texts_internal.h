@@ -85,6 +85,12 @@ std::optional<Signature> signatureAt(Texts& texts, const std::string& name, uint
 std::vector<Completion> completionsAt(Texts& texts, const ServiceWords& words,
                                       const std::string& name, uint32_t offset);
 
+/// As LanguageService::formatRange and LanguageService::guarded.
+std::vector<TextEdit> formatEdits(const std::string& name, const std::string& text, uint32_t begin,
+                                  uint32_t end);
+std::vector<TextEdit> guardEdits(const ParsedText& text, const std::string& name, uint32_t offset,
+                                 const std::string& guard);
+
 /// "Conv(X, W, B?)" and its attributes, as Markdown.
 std::string operatorMarkdown(Op op);
 std::string operatorMarkdown(const CustomOperator& custom);

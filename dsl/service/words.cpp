@@ -53,6 +53,7 @@ constexpr WordRow ownRows[] = {
     {P::Modifier, "once", "in a phase that repeats, only in its first round"},
     {P::Modifier, "replaces", "switches the rule of that name off"},
     {P::Gate, "always", "every legal match is taken"},
+    {P::Gate, "measured", "each match is timed on the device at hand"},
     {P::Numeric, "exact", "bit for bit as before"},
     {P::Numeric, "wider", "inner values may be held wider"},
     {P::Numeric, "reassociated", "sums may be taken in another order"},
